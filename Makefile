@@ -40,11 +40,13 @@ LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
 # host/app is the program, what is loaded at run time, before MPI (host/pmpi) or by NCCL (host/collnet), a library of its own, all else of host/ the library; a test or bench is one file and
 # the library.
-LOADED   := host/offload/fpga_xrt.c host/offload/wire_fabric.c
+LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
-SRC      := $(filter-out $(LOADED) $(PMPI) $(COLLNET),$(sort $(wildcard host/*/*.c)))
-LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
+# A folder's files may lie in rooms below it.
+files     = $(sort $(wildcard $(foreach f,$2,$1/$f $1/*/$f $1/*/*/$f)))
+SRC      := $(filter-out $(LOADED) $(PMPI) $(COLLNET),$(call files,host,*.c))
+LIB      := $(filter-out host/app/%,$(SRC)) $(call files,hls,*.c)
 APP      := $(filter host/app/%,$(SRC))
 API      := $(filter host/job/nc%.c,$(LIB))
 SONAME   := libnarrowcast.so.0
@@ -54,11 +56,10 @@ TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
-CU       := $(sort $(wildcard device/*.cu))
-ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] tests/examples/*.c bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
-            tests/emu/*.cu)) $(CU)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh rtl/shell/*.sh .ci/run))
-SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c sim/responder_rtl.c) sim/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c)))
+CU       := $(call files,device,*.cu)
+ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
+SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
@@ -81,12 +82,12 @@ TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(filt
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC)))))
-# cuDNN, cuBLAS and NCCL are CUDA's, the system's or Python's (device/libs.sh), or where CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER say.
+# cuDNN, cuBLAS and NCCL are CUDA's, the system's or Python's (device/run/libs.sh), or where CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER say.
 CUDNN := find
 CUBLAS := find
 NCCL := find
 bar := |
-of_nvidia = $(if $(NVCC),$(if $2,$(call unbroken,$(subst $(bar), $(bar) ,$(shell device/libs.sh $1 '$(CUDA)' $(filter-out find,$2))))))
+of_nvidia = $(if $(NVCC),$(if $2,$(call unbroken,$(subst $(bar), $(bar) ,$(shell device/run/libs.sh $1 '$(CUDA)' $(filter-out find,$2))))))
 unbroken  = $(if $(filter-out -% /% $(bar),$1),,$1)# a folder with a blank in its name is none
 cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
 cublas   := $(call of_nvidia,cublas,$(CUBLAS))
@@ -183,7 +184,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fa
 lint:                                   ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire_fabric.c) $(wildcard sim/*.c) $(TESTS) $(RTL_TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
+	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -236,11 +237,11 @@ $(B)/$(SONAME): $(call obj,$(API)) $(B)/libnarrowcast.a host/include/narrowcast.
 	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
 $(B)/libnarrowcast.so: $(B)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
-$(B)/libnarrowcast_xrt.so: $(call obj,host/offload/fpga_xrt.c)
+$(B)/libnarrowcast_xrt.so: $(call obj,host/offload/xrt/fpga_xrt.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
 	    -lxrt_coreutil -ldl -lpthread -o $@
-$(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire_fabric.c host/offload/wire_local.c)
+$(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire/wire_fabric.c host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
 # What stands in front of MPI, for LD_PRELOAD.
@@ -279,6 +280,7 @@ $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
+	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'nvcc  $<')
 	$(Q)$(NVCC) $(NVFLAGS) $(if $(WERROR),-Werror all-warnings) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
@@ -287,14 +289,14 @@ $(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
 # The same for the CPU. build.sh compiles what has changed.
 $(B)/emu/libnarrowcast_cuda.so: $(CU)
 $(B)/emu/selftest.so: tests/emu/selftest_kernels.cu tests/emu/selftest_host.cu | $(B)/emu/libnarrowcast_cuda.so
-$(B)/emu/%.so: $(wildcard device/* hls/* tests/emu/*) $(B)/flags
+$(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/emu/*) $(B)/flags
 	$(if $(V),,@echo 'c++   $@')
 	$(Q)mkdir -p $(@D); CXX='$(CXX)' SAN='$(san)' JOBS=2 V='$(V)' OBJECTS=$(@D)/o \
 	    tests/emu/build.sh $@ $(filter $(if $(findstring self,$@),tests/emu,device)/%.cu,$^)
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
-# RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
+# RTL: the package from the .def lists; a Verilated library a line of sim/rtl/models; a test program links the one it is named
 # after: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 # LiteEth in a virtual environment of Python's, and the Verilog that it writes.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
@@ -302,20 +304,20 @@ $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-line      = $(shell sed -n 's|@B@|$(B)|; s/^$(1) //p' sim/models)
+line      = $(shell sed -n 's|@B@|$(B)|; s/^$(1) //p' sim/rtl/models)
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
 	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call line,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call line,$*)' >$@
 $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(if $(V),,@echo 'rtl   $*')
-	$(Q)test -n '$(call line,$*)' || { echo "sim/models has no line '$*'" >&2; exit 1; }
+	$(Q)test -n '$(call line,$*)' || { echo "sim/rtl/models has no line '$*'" >&2; exit 1; }
 	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl -y rtl/shell --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv $(wildcard $(addsuffix /$(firstword $(call line,$*)).sv,rtl rtl/shell)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
 	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/V$*__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
 	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([A-Za-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
-$(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_model.h
+$(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/rtl/verilated_model.cpp sim/rtl/verilated_model.h
 	$(Q)$(CXX) -std=c++17 -O2 -Wall -I. -I$(@D) -isystem $(VROOT)/include -DVERILATED=V$* -DMODEL_HEADER='"V$*.h"' \
-	    $(filter -D%,$(call line,$*)) $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/verilated_model.cpp -o $@
+	    $(filter -D%,$(call line,$*)) $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/rtl/verilated_model.cpp -o $@
 $(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
 	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
 	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@

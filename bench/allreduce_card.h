@@ -3,7 +3,7 @@
 #ifndef ALLREDUCE_CARD_H
 #define ALLREDUCE_CARD_H
 #include "base/err.h"
-#include "hls/card.h"
+#include "hls/card/card.h"
 #include "job/job.h"
 
 struct through_card {

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/comm_virtual.h"
+#include "comm/virtual/comm_virtual.h"
 #include "job/job.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* allreduce_options.h : what one can say to bench_allreduce, and what it says of itself. */
 #ifndef ALLREDUCE_OPTIONS_H
 #define ALLREDUCE_OPTIONS_H
-#include "base/opt.h"
+#include "base/opt/opt.h"
 
 enum { MAX_REPS = 1000 };
 

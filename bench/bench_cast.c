@@ -14,11 +14,11 @@
  * Reading alone counts the bytes it reads. */
 #include "base/err.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
 #include "base/clock.h"
 #include "cast_rows.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "measure.h"
 #include "vec/vec_isa.h"
 #include <math.h>

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
 #include "codec_noise.h"
 #include "codec_pass.h"

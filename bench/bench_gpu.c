@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
-#include "hls/philox.h"
-#include "vec/gpu.h"
+#include "hls/arith/philox.h"
+#include "vec/gpu/gpu.h"
 #include "gpu_rows.h"
 #include "measure.h"
 #include <math.h>

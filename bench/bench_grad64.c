@@ -7,10 +7,10 @@
  * |g - g64| / |g64|, the mean over steps and ranks; and of all layers together. */
 #include "tests/nn_double.h"
 
-#include "host/nn/dataset.c"
-#include "host/nn/sample_images.c"
+#include "host/nn/data/dataset.c"
+#include "host/nn/data/sample_images.c"
 
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "dump.h"
 
 struct options {

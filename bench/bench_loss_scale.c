@@ -14,15 +14,15 @@
  * FILE gets a line a look, scheme and layer: step, scheme, index from the loss on, layer, underflow, lost, s, S s. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
-#include "hls/philox.h"
-#include "nn/blas.h"
-#include "nn/dataset.h"
+#include "hls/arith/philox.h"
+#include "nn/cpu/blas.h"
+#include "nn/data/dataset.h"
 #include "nn/model_graph.h"
-#include "nn/optim.h"
-#include "nn/round_ops.h"
-#include "nn/scale_words.h"
+#include "nn/optim/optim.h"
+#include "nn/round/round_ops.h"
+#include "nn/round/scale_words.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

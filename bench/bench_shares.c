@@ -13,7 +13,7 @@
  * and of each codec the same of all layers, and how far apart the quantiles of layers are. */
 #include "base/buf.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "codec/codec.h"
 #include "dump.h"
 #include <math.h>

@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
-#include "nn/blas.h"
-#include "nn/feed.h"
+#include "nn/cpu/blas.h"
+#include "nn/data/feed.h"
 #include "nn/model_graph.h"
-#include "nn/optim.h"
-#include "vec/gpu.h"
-#include "vec/vec_cuda.h"
+#include "nn/optim/optim.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/vec_cuda.h"
 
 enum { MIN_STEPS = 3, WARM_STEPS = 4, INFINITY_BITS = 0x7f800000 };
 static const double MIN_S = 4;

@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
-#include "hls/beat.h"
-#include "hls/regs.h"
-#include "offload/fpga_job.h"
-#include "offload/xrt_card.h"
+#include "base/opt/opt.h"
+#include "hls/core/beat.h"
+#include "hls/card/regs.h"
+#include "offload/card/fpga_job.h"
+#include "offload/xrt/xrt_card.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "codec/codec.h"
 #include "copies.h"
 #include "vec/vec.h"
-#include "vec/vec_levels.h"
-#include "vec/vec_signs.h"
+#include "vec/list/vec_levels.h"
+#include "vec/list/vec_signs.h"
 #include <stddef.h>
 #include <stdint.h>
 

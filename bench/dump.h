@@ -1,4 +1,4 @@
-/* dump.h : what `narrowcast train --dump-gradients DIR` wrote (app/grad_dump.h), read. */
+/* dump.h : what `narrowcast train --dump-gradients DIR` wrote (app/train/grad_dump.h), read. */
 #ifndef DUMP_H
 #define DUMP_H
 #include "base/err.h"

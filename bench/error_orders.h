@@ -5,9 +5,9 @@
 #define ERROR_ORDERS_H
 #include "base/buf.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/progress.h"
-#include "comm/comm_virtual.h"
+#include "comm/virtual/comm_virtual.h"
 #include "dump.h"
 #include "error_tally.h"
 #include "job/job.h"

@@ -21,7 +21,7 @@ components=$(ompi_info --parsable --path pkglibdir 2>/dev/null | sed -n 's/^path
 dir=$(mktemp -d)
 trap 'rm -rf "$dir" "$out.new"' EXIT
 to=$dir/gpu_pack
-mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device"
+mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device/run"
 
 cp "$B/narrowcast" "$library" "$B/bench_gpu" "$B/bench_train" "$to/build/"
 for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so"; do # of part 8
@@ -30,7 +30,7 @@ done
 cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
 rm -f "$to"/build/tests/*.*
 cp -r host/ranks.sh --parents "$to/"
-cp device/libs.sh "$to/device/"
+cp device/run/libs.sh "$to/device/run/"
 cp -r --parents bench/*.sh bench/*.py bench/*.gp tests/*.sh "$to/"
 grep -lZ '/\* RANKS: ' tests/test_gpu_*.c | xargs -0 cp --parents -t "$to" # where run.sh reads how many ranks they want
 cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
@@ -66,7 +66,7 @@ here=$PWD
 cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
 paths=$here/lib
 for name in cudnn cublas nccl; do
-    found=$(device/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # the system's folders need no naming
+    found=$(device/run/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # the system's folders need no naming
 done
 export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build

@@ -3,7 +3,7 @@
 #ifndef GPU_ROWS_H
 #define GPU_ROWS_H
 #include "base/err.h"
-#include "device/dev_vec.h"
+#include "device/vec/dev_vec.h"
 #include "vec/vec.h"
 #include <string.h>
 

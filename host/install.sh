@@ -65,7 +65,7 @@ nvidia() {
     for library in cublas cudnn nccl; do
         case $library in cublas) folder=${CUBLAS-find} ;; cudnn) folder=${CUDNN-find} ;; *) folder=${NCCL-find} ;; esac
         [ -n "$folder" ] || continue # left out
-        "${0%/*}/../device/libs.sh" $library "${cuda%/bin/nvcc}" "${folder#find}" >/dev/null || lacks="$lacks $library"
+        "${0%/*}/../device/run/libs.sh" $library "${cuda%/bin/nvcc}" "${folder#find}" >/dev/null || lacks="$lacks $library"
     done
     [ -z "$lacks" ] || echo "no$lacks, which is not fetched: NVIDIA's archive has it, or pip (nvidia-cudnn-cu13 and its like); what needs it is left out"
 }

@@ -65,7 +65,7 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // The same from the words of hls/packet.def and hls/beat.h: bits of a code, elements of the frame, bytes of both sides.
+  // The same from the words of hls/card/packet.def and hls/core/beat.h: bits of a code, elements of the frame, bytes of both sides.
   function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;

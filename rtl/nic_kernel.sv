@@ -6,7 +6,7 @@
 //   s_axi_control ==> axil_split == below 0x1000 =====+== else ==> shell_regs =====^
 //
 // A frame of a socket without a peer, or to an address that no socket has, is dropped and counted. Ports have Vitis' names: this
-// is the one module that knows ap_clk and ap_rst_n. hls/shell.def lists the registers from 0x1000 on, hls/regs.def those below.
+// is the one module that knows ap_clk and ap_rst_n. hls/card/shell.def lists the registers from 0x1000 on, hls/card/regs.def those below.
 module nic_kernel #(
   parameter int Sockets = 16,                // of the shell, a power of two
   parameter int Wide    = 1                  // 0: 8-bit formats only

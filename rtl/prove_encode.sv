@@ -1,4 +1,4 @@
-// prove_encode: whatever a lane of the tile holds when the last contribution has been added (a sum and two flags, all free), its code four clocks later is that sum / 2^shift rounded once, as hls/mf.h has it. For yosys alone.
+// prove_encode: whatever a lane of the tile holds when the last contribution has been added (a sum and two flags, all free), its code four clocks later is that sum / 2^shift rounded once, as hls/arith/mf.h has it. For yosys alone.
 // The lanes are cut away, so a sum is anything; one encoder is looked at, with all that tile and round_plan make for it. Beats
 // of any formats, shifts and ops follow each other at any distance. A half word holds what the codes of all ranks can add up to.
 module prove_encode #(

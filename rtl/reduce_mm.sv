@@ -1,4 +1,4 @@
-// reduce_mm: adds k parts of card memory in the tile and writes the rounded sums back; the twin of hls/reduce.c.
+// reduce_mm: adds k parts of card memory in the tile and writes the rounded sums back; the twin of hls/core/reduce.c.
 //
 //     for each block of Rows beats:   part 0 | part 1 | ... | part k-1  -> slot memory -> rounded while part k-1 is added -> out
 //

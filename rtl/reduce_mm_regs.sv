@@ -1,4 +1,4 @@
-// reduce_mm_regs: the registers of hls/mm_regs.def: ap_ctrl_hs start, done and interrupt, and the arguments of a run.
+// reduce_mm_regs: the registers of hls/card/mm_regs.def: ap_ctrl_hs start, done and interrupt, and the arguments of a run.
 module reduce_mm_regs (
   input  logic        clk_i,
   input  logic        rst_i,

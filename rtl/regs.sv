@@ -1,4 +1,4 @@
-// regs: the registers of hls/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
+// regs: the registers of hls/card/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
 // snapshot is answered when the snapshot is made; one that commits, when the commit has been taken: its pulse comes three clocks
 // after the write, so that what was staged has stood still for as long.
 module regs #(

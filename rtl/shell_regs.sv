@@ -1,4 +1,4 @@
-// shell_regs: the registers of hls/shell.def, page 1 of the window, behind AXI-Lite. An unknown address is answered by SLVERR.
+// shell_regs: the registers of hls/card/shell.def, page 1 of the window, behind AXI-Lite. An unknown address is answered by SLVERR.
 module shell_regs #(
   parameter int N = 16,                      // sockets
   localparam int IndexW = $clog2(N)

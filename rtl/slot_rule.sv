@@ -1,4 +1,4 @@
-// slot_rule: what becomes of a contribution that passed every other check, and of its slot. Combinational; hls/slot.h in gates.
+// slot_rule: what becomes of a contribution that passed every other check, and of its slot. Combinational; hls/card/slot.h in gates.
 //
 //   DONE(c)     c+1: claims the slot (FILLING(c+1), first)   c: the kept result again, if there is one
 //   FILLING(c)  c, new rank: added, DONE(c) when it was the last   c, known rank: duplicate
@@ -35,7 +35,7 @@ module slot_rule (
   end
 
 `ifdef FORMAL
-  // The verdict of slot_take() of hls/slot.h, in its own order and words, for any two chunks.
+  // The verdict of slot_take() of hls/card/slot.h, in its own order and words, for any two chunks.
   (* anyseq *) logic [31:0] chunk, slot_chunk;
   logic        first, waits, kept_chunk_asked;
   logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}

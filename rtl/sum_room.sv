@@ -1,5 +1,5 @@
 // sum_room: no hardware, a check: unless a card's sums have room for a code of every rank, and its word for two sums of 4-bit
-// codes, the design is not elaborated, and the tool names a module that does not exist. hls/beat.h has the same check for C.
+// codes, the design is not elaborated, and the tool names a module that does not exist. hls/core/beat.h has the same check for C.
 module sum_room #(
   parameter int Sum = nc_pkg::CARD_SUM_BITS,
   parameter int Sum4 = nc_pkg::CARD_SUM4_BITS,

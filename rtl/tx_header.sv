@@ -20,7 +20,7 @@ module tx_header #(
   input  logic [31:0]  payload_crc_i,
   output logic [511:0] header_o
 );
-  // Fields in the order of hls/packet.def. The CRC's first state is all ones: as if the first 32 bits were inverted.
+  // Fields in the order of hls/card/packet.def. The CRC's first state is all ones: as if the first 32 bits were inverted.
   logic [nc_pkg::PKT_HEADER_CRC-1:0] fields, fields_q;
   logic [31:0] crc;
 

@@ -1,4 +1,4 @@
-/* bank.c : card memory: the banks of hls/kernels.def, by the addresses that the card has for
+/* bank.c : card memory: the banks of hls/card/kernels.def, by the addresses that the card has for
  * them. */
 #include "sim/bank.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@ static const struct extent {
     uint64_t base, bytes;
 } extents[N_BANKS] = {
 #define BANK(NAME, base, kib, what) {base, (uint64_t)(kib) << 10},
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 };
 
 int bank_open(struct bank *bank)

@@ -1,4 +1,4 @@
-/* bank.h : card memory: the banks of hls/kernels.def, by the addresses that the card has for them.
+/* bank.h : card memory: the banks of hls/card/kernels.def, by the addresses that the card has for them.
  * It takes none of the host's until something is written there. */
 #ifndef BANK_H
 #define BANK_H
@@ -6,7 +6,7 @@
 
 enum bank_name {
 #define BANK(NAME, base, kib, what) BANK_##NAME,
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
     N_BANKS
 };
 

@@ -8,7 +8,7 @@
  * elements at a time, as what is in the frames of one job must not make the card slow for the
  * others. */
 #include "base/crc.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "sim/card_state.h"
 #include "vec/vec.h"
 #include <string.h>

@@ -35,7 +35,7 @@ static int lost(struct card *card, uint32_t probability)
 static void put_header(const struct card *card, struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
-#include "hls/packet.def"
+#include "hls/card/packet.def"
     pkt_put_uint(bytes + PKT_HEADER_CRC_AT, card->sums->crc(bytes, PKT_HEADER_CRC_AT),
                  PKT_HEADER_CRC_BYTES);
 }

@@ -1,7 +1,7 @@
 /* card_model.h : the whole card in plain C: the same frames in, frames out, registers and counters
  * as rtl/nic_core.sv.
  *
- *     frame -> whole and undamaged? -> job, key, rank, source -> slot, op, format -> slot machine (hls/slot.h) -> sums (card_sum.c)
+ *     frame -> whole and undamaged? -> job, key, rank, source -> slot, op, format -> slot machine (hls/card/slot.h) -> sums (card_sum.c)
  *
  * It has no time: a frame is dealt with when it comes, its answers go out before the call returns.
  * What only time brings (DROP_ROOM, LOST_NAK, a job that takes a while to stop) does not happen
@@ -10,7 +10,7 @@
 #define CARD_MODEL_H
 #include <stddef.h>
 #include <stdint.h>
-#include "hls/card.h"
+#include "hls/card/card.h"
 
 enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* the longest */
 
@@ -31,13 +31,13 @@ void card_close(struct card *card);
 /* A frame that arrives: bytes [n], n > 0, with the source that the network names. */
 void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Registers of hls/regs.def, by byte offset. Return 0, or -EINVAL where the bus would answer with
+/* Registers of hls/card/regs.def, by byte offset. Return 0, or -EINVAL where the bus would answer with
  * an error (*value is 0): an offset that is no register's. Writing one that is read-only, or
  * reading one that is write-only (0), does nothing. */
 int card_write(struct card *card, uint32_t at, uint32_t value);
 int card_read(const struct card *card, uint32_t at, uint32_t *value);
 
-/* For tests: a counter as it is now, by its index in hls/regs.def. */
+/* For tests: a counter as it is now, by its index in hls/card/regs.def. */
 uint64_t card_counter(const struct card *card, unsigned index);
 
 /* For tests: was a slot touched? FNV-1a of its state, sums, kept bytes. */

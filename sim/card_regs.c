@@ -145,7 +145,7 @@ static enum access access_of(uint32_t at)
 #define REG(NAME, at, access, what) \
     case at:                        \
         return access;
-#include "hls/regs.def"
+#include "hls/card/regs.def"
     default:
         return NO_REGISTER;
     }

@@ -1,10 +1,10 @@
 /* card_state.h : what the files of the card's C model share: its memory, and the sums of a slot. */
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
-#include "hls/beat.h"
-#include "hls/packet.h"
-#include "hls/regs.h"
-#include "hls/slot.h"
+#include "hls/core/beat.h"
+#include "hls/card/packet.h"
+#include "hls/card/regs.h"
+#include "hls/card/slot.h"
 #include "sim/card_model.h"
 
 enum { CARD_WORDS = CARD_BEATS * BEAT_CODES };
@@ -59,7 +59,7 @@ struct card_shape {
     enum mf_overflow overflow;
 };
 
-/* How a card adds. Two ways, which give the same bytes: card_plain by hls/mf.h, code after code;
+/* How a card adds. Two ways, which give the same bytes: card_plain by hls/arith/mf.h, code after code;
  * card_fast by host/vec. */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);

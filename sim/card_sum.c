@@ -1,6 +1,6 @@
-/* card_sum.c : the sums of the card's C model by hls/mf.h: payloads into a slot's accumulators,
+/* card_sum.c : the sums of the card's C model by hls/arith/mf.h: payloads into a slot's accumulators,
  * those into its kept result. */
-#include "hls/reduce.h"
+#include "hls/core/reduce.h"
 #include "sim/card_state.h"
 
 static uint64_t larger(uint64_t a, uint64_t b)

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/ration.h"
-#include "hls/lease.h"
+#include "hls/card/lease.h"
 #include "sim/net.h"
 #include <stdlib.h>
 #include <sys/socket.h>

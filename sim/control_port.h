@@ -1,9 +1,9 @@
 /* control_port.h : a UDP port of a simulated card where it is controlled by datagrams
- * (hls/lease.def), as a card on an Ethernet of its own is: socket, bad network, responder, time. */
+ * (hls/card/lease.def), as a card on an Ethernet of its own is: socket, bad network, responder, time. */
 #ifndef CONTROL_PORT_H
 #define CONTROL_PORT_H
 #include "sim/netfault.h"
-#include "sim/responder.h"
+#include "sim/rtl/responder.h"
 
 struct control_port;
 

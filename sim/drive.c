@@ -1,5 +1,5 @@
 /* drive.c : a card for one program alone, which gives it frames and time over a socket, in the
- * words of hls/simlink.h. */
+ * words of hls/card/simlink.h. */
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* drive.h : a card for one program alone, which gives it frames and time over a socket, in the
- * words of hls/simlink.h. */
+ * words of hls/card/simlink.h. */
 #ifndef DRIVE_H
 #define DRIVE_H
 #include "sim/kernel_port.h"

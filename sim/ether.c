@@ -1,7 +1,7 @@
 /* ether.c : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no
  * sockets. */
 #include "sim/ether.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include <string.h>
 
 enum {

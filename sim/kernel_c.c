@@ -27,7 +27,7 @@ static bool is_argument(enum kernel which, uint32_t at)
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type)                     \
     if (which == KERNEL_##KERNEL && at >= (offset) && at < (offset) + 4 * (kind)) \
         return true;
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
     return false;
 }
 

@@ -1,5 +1,5 @@
 /* kernel_port.h : a kernel of the card that works on card memory, as the bus sees it: registers as
- * Vitis lays them out (ap_ctrl_hs; hls/mm_regs.def, hls/kernels.def), and a run that goes on piece
+ * Vitis lays them out (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def), and a run that goes on piece
  * by piece. Behind it: kernel_c, the HLS C; mm_rtl, the Verilated reduce_mm.
  *
  * A run whose buffers are not all in card memory writes nothing but its status, KERNEL_NO_MEMORY,
@@ -7,7 +7,7 @@
  * done at once. */
 #ifndef KERNEL_PORT_H
 #define KERNEL_PORT_H
-#include "hls/kernels.h"
+#include "hls/card/kernels.h"
 #include "sim/bank.h"
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 
 enum {
 #define MM_REG(NAME, at, access, what) MM_##NAME = at,
-#include "hls/mm_regs.def"
+#include "hls/card/mm_regs.def"
     MM_CTRL_START = 1 << 0,
     MM_CTRL_DONE = 1 << 1,
     MM_CTRL_IDLE = 1 << 2,

@@ -1,14 +1,14 @@
 /* kernel_run.c : a run of an HLS kernel over card memory, piece by piece. */
 #include "sim/kernel_run.h"
-#include "hls/expmax.h"
-#include "hls/quant.h"
-#include "hls/reduce.h"
+#include "hls/core/expmax.h"
+#include "hls/core/quant.h"
+#include "hls/core/reduce.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "beats are read where they lie");
 
 enum {
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
     PIECE = 8192 /* values, a multiple of a beat of 4-bit codes; beats: REDUCE_ROWS */
 };
 

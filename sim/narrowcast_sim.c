@@ -2,7 +2,7 @@
  * it or on a network. */
 #include "base/err.h"
 #include "base/file.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "sim/drive.h"
 #include "sim/serve.h"
 #include <signal.h>
@@ -10,14 +10,14 @@
 
 struct sim_options {
 #define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) c_type field;
-#include "hls/sim_options.def"
+#include "hls/card/sim_options.def"
 #undef SIM_OPTION
 };
 
 static const struct opt opts[] = {
 #define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) \
     {name, metavar, fallback, help, type, offsetof(struct sim_options, field), min, max, 0},
-#include "hls/sim_options.def"
+#include "hls/card/sim_options.def"
 #undef SIM_OPTION
 };
 

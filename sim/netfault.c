@@ -1,7 +1,7 @@
 /* netfault.c : what a bad network does to frames that go one way: loses, repeats, reorders and
  * delays them, by seed. */
 #include "sim/netfault.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * its memory. */
 #include "sim/pcie.h"
 #include "base/err.h"
-#include "hls/regs.h"
+#include "hls/card/regs.h"
 #include <string.h>
 
 enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* of a kernel other than nic_core, in bytes */ };
@@ -11,7 +11,7 @@ static const struct {
     uint64_t base;
 } windows[N_KERNELS] = {
 #define KERNEL(NAME, name, base, control, what) {base},
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 };
 
 void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,

@@ -1,5 +1,5 @@
-/* pcie.h : what a card is to the machine it is in: the kernels of hls/kernels.def on its control bus
- * and its memory, by the BUS_ and MEM_ messages of hls/simlink.h. */
+/* pcie.h : what a card is to the machine it is in: the kernels of hls/card/kernels.def on its control bus
+ * and its memory, by the BUS_ and MEM_ messages of hls/card/simlink.h. */
 #ifndef PCIE_H
 #define PCIE_H
 #include "control/control.h"
@@ -13,7 +13,7 @@ struct pcie {
     const struct kernel_ops *ops[N_KERNELS]; /* NULL: nic_core */
     void *kernel[N_KERNELS];
     struct bank bank;
-    uint32_t ip, port; /* as hls/shell.def has them */
+    uint32_t ip, port; /* as hls/card/shell.def has them */
     bool listens;
 };
 

@@ -10,7 +10,7 @@
 #include "base/err_line.h"
 #include "base/inet.h"
 #include "base/stop.h"
-#include "hls/lease.h"
+#include "hls/card/lease.h"
 #include "control/connections.h"
 #include "sim/control_port.h"
 #include "sim/net.h"

@@ -45,7 +45,7 @@ struct shell_ops {
 
     /* Of a shell whose frames are Ethernet's, with ip and port 0 beside them, else NULL: who the card
      * is there, to be said before anything else, with its port for frames and that of its own
-     * control (hls/lease.def; 0: it has none, its registers are control's above; else those must not
+     * control (hls/card/lease.def; 0: it has none, its registers are control's above; else those must not
      * be touched, and step() is to be called LEASE_TICK_MS after LEASE_TICK_MS); and its counts, as
      * lines of text, "name value". */
     void (*address)(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t port,

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include "comm/comm_inside.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <string.h>
 
 /* ranks; bytes of the widest element */

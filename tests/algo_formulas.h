@@ -1,7 +1,7 @@
 /* algo_formulas.h : what each algorithm sends, and in how many rounds, worked out from ranges. */
 #ifndef ALGO_FORMULAS_H
 #define ALGO_FORMULAS_H
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include <math.h>
 
 /* Ranges: units of 8, the longer ones first. */

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "check.h"
-#include "hls/kernels.h"
-#include "hls/philox.h"
-#include "offload/fpga_process.h"
+#include "hls/card/kernels.h"
+#include "hls/arith/philox.h"
+#include "offload/card/fpga_process.h"
 #include "sim/kernel_port.h"
 #include <libgen.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 enum { SEED = 14, ANSWER_S = 60 };
 enum {
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 };
 static const uint64_t nic = KERNEL_NIC_CORE_BASE, reduce = KERNEL_REDUCE_MM_BASE,
                       expmax = KERNEL_EXPMAX_BASE, quant = KERNEL_QUANT_BASE,
@@ -115,7 +115,7 @@ static inline void argument(uint64_t at, uint64_t value, bool wide)
 enum { WIDE_VALUE, WIDE_MEMORY };
 enum {
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) WIDE_##KERNEL##_##name = WIDE_##kind,
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 };
 
 static inline void set_reduce(struct mm_run r)

@@ -2,8 +2,8 @@
  * RTL want them. */
 #ifndef CARD_FRAMES_H
 #define CARD_FRAMES_H
-#include "hls/packet.h"
-#include "hls/regs.h"
+#include "hls/card/packet.h"
+#include "hls/card/regs.h"
 #include <stdint.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #define CARD_PAIR_H
 #include "card_frames.h"
 #include "check.h"
-#include "hls/beat.h"
-#include "hls/philox.h"
+#include "hls/core/beat.h"
+#include "hls/arith/philox.h"
 #include "sim/shell.h"
 #include <stdlib.h>
 

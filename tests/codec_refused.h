@@ -4,7 +4,7 @@
 #include "capture.h"
 #include "check.h"
 #include "codec/codec.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include <errno.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef COMM_CHECK_H
 #define COMM_CHECK_H
 #include "check.h"
-#include "comm/algo_step.h"
+#include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 #include "comm/comm_node.h"
 #include <stdlib.h>

@@ -4,15 +4,15 @@
 #define CONTROL_ORACLE_H
 #include "check.h"
 #include "control/control_jobs.h"
-#include "hls/lease.h"
-#include "hls/regs.h"
+#include "hls/card/lease.h"
+#include "hls/card/regs.h"
 #include "sim/card_model.h"
 #include <string.h>
 
 enum { FRAME_PORT = 20035, MOST_LOG = 512 };
 enum {
 #define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
-#include "hls/shell.def"
+#include "hls/card/shell.def"
 };
 /* ---- two cards, one behind the hardware, one behind the oracle ---- */
 

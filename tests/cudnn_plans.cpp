@@ -1,7 +1,7 @@
 /* cudnn_plans.cpp : the real cuDNN, without a GPU: are there plans for the convolutions of the models?
  * Of test_cudnn_plans.sh.
  *
- * cuDNN finalises descriptors and plans for a device that is only described to it. device/conv_graph.cu is compiled in
+ * cuDNN finalises descriptors and plans for a device that is only described to it. device/nn/conv_graph.cu is compiled in
  * here; where it names its handle, the description is given instead. */
 #include <cudnn.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
 }
 
 #define cudnnBackendSetAttribute set_attribute
-#include "device/conv_graph.cu"
+#include "device/nn/conv_graph.cu"
 #undef cudnnBackendSetAttribute
 
 static bool describe(int compute_capability)

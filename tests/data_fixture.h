@@ -3,7 +3,7 @@
 #ifndef DATA_FIXTURE_H
 #define DATA_FIXTURE_H
 #include "check.h"
-#include "nn/dataset.h"
+#include "nn/data/dataset.h"
 #include <ftw.h>
 #include <limits.h>
 #include <stdbool.h>

@@ -5,60 +5,128 @@
 #        deps.sh --map    prints the map: a line a folder, and those that it may include
 set -u
 
-# What each folder may include. host/include is the public API: anybody, but it includes nothing of ours.
+# What the folders below hls/, device/, sim/ and each folder of host/ may include: themselves, and all rooms of these.
+# host/include is the public API: anybody may, but it includes nothing of ours.
 declare -A may=(
-    [hls]="hls"
-    [device]="device hls"
+    [hls]=""
+    [device]="hls"
     [host/include]=""
-    [host/base]="host/base hls"
-    [host/control]="host/control host/base hls"
-    [host/vec]="host/vec host/base hls"
-    [host/codec]="host/codec host/vec host/base hls"
-    [host/comm]="host/comm host/codec host/vec host/base host/include hls"
-    [host/reduce]="host/reduce host/comm host/codec host/vec host/base hls"
-    [host/offload]="host/offload host/control host/reduce host/comm host/codec host/vec host/base hls"
-    [host/job]="host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
-    [host/pmpi]="host/pmpi host/base host/include hls"
-    [host/collnet]="host/collnet host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
-    [host/nn]="host/nn host/codec host/vec host/base hls"
-    [host/app]="host/app host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
-    [sim]="sim host/control hls host/vec host/base"
-    [sim/xrt]="sim/xrt host/offload host/base hls"
+    [host/base]="hls"
+    [host/control]="host/base hls"
+    [host/vec]="host/base hls"
+    [host/codec]="host/vec host/base hls"
+    [host/comm]="host/codec host/vec host/base host/include hls"
+    [host/reduce]="host/comm host/codec host/vec host/base hls"
+    [host/offload]="host/control host/reduce host/comm host/codec host/vec host/base hls"
+    [host/job]="host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
+    [host/pmpi]="host/base host/include hls"
+    [host/collnet]="host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
+    [host/nn]="host/codec host/vec host/base hls"
+    [host/app]="host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
+    [sim]="host/control hls host/vec host/base"
+    [sim/xrt]="host/offload host/base hls"
 )
+# The rooms: what each may include of the same house; and rooms of device/, for the host's side of GPUs.
+declare -A rooms=(
+    [hls/arith]=""
+    [hls/card]=""
+    [hls/core]="hls/arith hls/card"
+    [hls/nn]="hls/arith"
+    [device/run]=""
+    [device/vec]="device/run"
+    [device/gemm]="device/run"
+    [device/nn]="device/run device/vec device/gemm"
+    [host/base]=""
+    [host/base/opt]="host/base"
+    [host/vec]="host/vec/cast host/vec/sum host/vec/list"
+    [host/vec/cast]="host/vec"
+    [host/vec/sum]="host/vec host/vec/cast"
+    [host/vec/list]="host/vec host/vec/cast"
+    [host/vec/gpu]="host/vec host/vec/list device/run device/vec"
+    [host/comm]=""
+    [host/comm/mpi]="host/comm"
+    [host/comm/over]="host/comm"
+    [host/comm/virtual]="host/comm"
+    [host/comm/algo]="host/comm host/comm/mpi host/comm/virtual host/comm/gpu"
+    [host/comm/gpu]="host/comm host/comm/algo device/run"
+    [host/offload]="host/offload/window host/offload/wire host/offload/card host/offload/xrt"
+    [host/offload/window]="host/offload/wire host/offload/card"
+    [host/offload/wire]="host/offload/card"
+    [host/offload/card]="host/offload/window"
+    [host/offload/xrt]="host/offload/window host/offload/card"
+    [host/nn]=""
+    [host/nn/layers]="host/nn host/nn/cpu"
+    [host/nn/cpu]="host/nn"
+    [host/nn/cuda]="host/nn device/nn"
+    [host/nn/round]="host/nn"
+    [host/nn/optim]="host/nn"
+    [host/nn/data]="host/nn"
+    [host/nn/zoo]="host/nn host/nn/data"
+    [host/app]="host/app/train"
+    [host/app/train]="host/app host/app/doctor host/app/files"
+    [host/app/plot]="host/app host/app/train"
+    [host/app/files]="host/app"
+    [host/app/predict]="host/app"
+    [host/app/doctor]="host/app"
+    [host/app/card]="host/app"
+    [sim]="sim/rtl"
+    [sim/rtl]="sim"
+)
+# house FOLDER: whose room it is
+house() {
+    case $1 in
+    sim/xrt | host/include) house=$1 ;;
+    host/*) house=$(cut -d / -f 1,2 <<<"$1") ;;
+    *) house=${1%%/*} ;;
+    esac
+}
+declare -A all=() # a folder: all that it may include
+for folder in "${!may[@]}"; do [ "$folder" = hls ] || [ "$folder" = device ] || rooms[$folder]=${rooms[$folder]-}; done
+for folder in "${!rooms[@]}"; do
+    house "$folder"
+    list="$folder ${rooms[$folder]}"
+    for room in "${!rooms[@]}"; do
+        for other in ${may[$house]}; do
+            [[ $room/ != "$other"/* ]] || [ "$room" = sim/xrt ] || list+=" $room"
+        done
+    done
+    all[$folder]=$(tr ' ' '\n' <<<"$list" | grep . | sort -u | tr '\n' ' ')
+done
 if [ "${1-}" = --map ]; then
-    for folder in "${!may[@]}"; do echo "$folder ${may[$folder]}"; done | sort
+    for folder in "${!all[@]}"; do echo "$folder ${all[$folder]}"; done | sort
     exit
 fi
 cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # The only files that may leave their folder's list, or use a foreign library.
-device_users='host/vec/(gpu.*|.*_cuda)\.[ch]|host/nn/nn_cuda.*\.[ch]|host/comm/mates.*\.[ch]|host/comm/algo_(.*_gpu|native_nccl)\.c|host/app/info_gpu\.c'
+device_users='host/comm/algo/algo_(.*_gpu|native_nccl)\.c|host/app/doctor/info_gpu\.c'
 bad=0
 say() { echo "$1: $2" && bad=1; }
 
 sources() { find hls device host sim \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.def' \) "$@" 2>/dev/null; }
 
 while read -r folder; do
-    [ -n "${may[$folder]+set}" ] || say "$folder" "folder is not on the map"
+    [ -n "${all[$folder]+set}" ] || say "$folder" "folder is not on the map"
 done < <(sources -printf '%h\n' | sort -u)
 while IFS=: read -r file header; do
     folder=${file%/*} name=${header:1}
-    [ -n "${may[$folder]+set}" ] || continue
+    [ -n "${all[$folder]+set}" ] || continue
     case $header in
-    '<mpi.h' | '<mpi-ext.h' | '"comm/comm_mpi.h') [[ $file =~ ^host/(comm/(comm_mpi.*|comm_library\.c|algo_native\.c)|pmpi/.*)$ ]] ||
-        say "$file" "includes ${header:1}: only host/comm knows MPI, in comm_mpi*.c, comm_library.c and algo_native.c, and host/pmpi" ;;
-    '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
-        say "$file" "includes XRT: only host/offload/fpga_xrt.c and sim/xrt/ may" ;;
-    '<rdma'*) [ "$file" = host/offload/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire_fabric.c may" ;;
-    '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [ "$folder" = device ] || say "$file" "includes CUDA: only device/ may" ;;
+    '<mpi.h' | '<mpi-ext.h' | '"comm/mpi/comm_mpi.h') [[ $file =~ ^host/(comm/mpi/.*|comm/algo/algo_native\.c|pmpi/.*)$ ]] ||
+        say "$file" "includes ${header:1}: only host/comm/mpi, algo_native.c and host/pmpi know MPI" ;;
+    '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/xrt/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
+        say "$file" "includes XRT: only host/offload/xrt/fpga_xrt.c and sim/xrt/ may" ;;
+    '<rdma'*) [ "$file" = host/offload/wire/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire/wire_fabric.c may" ;;
+    '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [[ $folder == device/* ]] || say "$file" "includes CUDA: only device/ may" ;;
     esac
     [ "${header:0:1}" = '"' ] || continue
     for root in "" host/ host/include/ "$folder/"; do [ -f "$root$name" ] && break; done
     [ -f "$root$name" ] || continue  # generated, or a library's
     from=$root$name from=${from%/*}
     [ "$folder" = "$from" ] && continue
-    [ "$from" = device ] && [[ $file =~ ^($device_users)$ ]] && continue
-    [[ " ${may[$folder]} " == *" $from "* ]] || say "$file" "includes '$name' of $from; $folder may include: ${may[$folder]:-nothing}"
+    [[ $from == device/* ]] && [[ $file =~ ^($device_users)$ ]] && continue
+    [ "$file" = device/run/library.cu ] && [[ $from == device/* ]] && continue # the list of all
+    [[ " ${all[$folder]} " == *" $from "* ]] || say "$file" "includes '$name' of $from; $folder may include: ${all[$folder]:-nothing}"
 done < <(sources -exec sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\(["<][^">]*\).*/\1/; T; s/.*/&/; F; p' {} + | paste -d : - - | sort)
 
 # Names are unique in the tree, files have one idea in under 400 lines, and say it in their first line.
@@ -68,7 +136,7 @@ done | grep . && bad=1
 find hls device host rtl sim tests bench Makefile \( -name '*.[ch]' -o -name '*.sv' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' \
     -o -name Makefile \) -exec wc -l {} + 2>/dev/null | awk '$1 >= 400 && $2 != "total" { print $2 ": " $1 " lines: one idea each, under 400" }' | grep . && bad=1
 
-# A CPU_HOT function (host/nn/cpu_ops.h) is static, but clang makes global symbols of its name: two of one name do not link.
+# A CPU_HOT function (host/nn/cpu/cpu_ops.h) is static, but clang makes global symbols of its name: two of one name do not link.
 twice=$(grep -rhoE '^CPU_HOT .*' host --include=*.[ch] 2>/dev/null | sed -n 's/^[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort | uniq -d)
 [ -z "$twice" ] || say "$twice" "name of two CPU_HOT functions: clang cannot link them"
 

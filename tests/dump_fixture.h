@@ -3,7 +3,7 @@
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "card_frames.h"
 #include "check.h"
 #include "sim/ether.h"
-#include "sim/shell_eth.h"
+#include "sim/rtl/shell_eth.h"
 
 enum { CARD_PORT = 20035, HOSTS_MOST = 1 << 16 /* datagrams of a run */ };
 static const uint32_t card_ip = 0x0a000063;

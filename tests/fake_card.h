@@ -1,10 +1,10 @@
-/* fake_card.h : a card of a few lines that is controlled by datagrams (hls/lease.def), as a thread of
+/* fake_card.h : a card of a few lines that is controlled by datagrams (hls/card/lease.def), as a thread of
  * the test. The test tells it to lose, to lie or to be silent; for test_fpga_eth.c. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 #include "check.h"
-#include "hls/lease.h"
-#include "hls/philox.h"
+#include "hls/card/lease.h"
+#include "hls/arith/philox.h"
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>

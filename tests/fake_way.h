@@ -4,9 +4,9 @@
 #ifndef FAKE_WAY_H
 #define FAKE_WAY_H
 #include "check.h"
-#include "comm/comm_mpi.h"
+#include "comm/mpi/comm_mpi.h"
 #include "reduce/way.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <string.h>
 
 enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };

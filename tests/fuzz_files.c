@@ -2,9 +2,9 @@
  * right), PGM and PPM, sounds, IDX, CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests
- *         tests/fuzz_files.c host/app/{checkpoint_file,codes_in}.c
- *         host/nn/{idx,cifar10,datafile,picture,png,sample_images,wav}.c
- *         host/base/{err,buf,file,text,opt_lines}.c build/libnarrowcast.a -lz -lm -o fuzz_files
+ *         tests/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
+ *         host/nn/data/{idx,cifar10,datafile,picture,png,sample_images,wav}.c
+ *         host/base/{err,buf,file,text,opt/opt_lines}.c build/libnarrowcast.a -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute: it works in a folder of its own)
@@ -18,13 +18,13 @@
  *     CODES       e, m, count u16, then the file
  *     PICTURE     the file
  *     SOUND       the file */
-#include "app/checkpoint_file.h"
-#include "app/codes_in.h"
+#include "app/train/checkpoint_file.h"
+#include "app/files/codes_in.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "nn/picture.h"
-#include "nn/sources.h"
-#include "nn/wav.h"
+#include "nn/data/picture.h"
+#include "nn/data/sources.h"
+#include "nn/data/wav.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * wrong.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_receive.c
- *         host/offload/window*.c host/offload/frame.c build/libsim.a build/libnarrowcast.a -lm
+ *         host/offload/window*.c host/offload/window/frame.c build/libsim.a build/libnarrowcast.a -lm
  *
  * searches on; test_fuzz_receive.c replays.
  *
@@ -15,7 +15,7 @@
  *     FORGE   DAMAGE with right CRCs: with another key, any edits; with the job's, one byte of the
  *             header */
 #include "window_net.h"
-#include "offload/frame.h"
+#include "offload/window/frame.h"
 
 enum { RAW, REPLAY, DAMAGE, FORGE, KINDS, SEEN = 400, CODES = 1408 * 140, TURN = 256 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

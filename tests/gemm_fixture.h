@@ -1,10 +1,10 @@
 /* gemm_fixture.h : what the tests of the low-precision products share: matrices of odd shapes, and
- * the product said again with the codes of hls/mf.h, one operation after the other. */
+ * the product said again with the codes of hls/arith/mf.h, one operation after the other. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
 #include "check.h"
-#include "hls/philox.h"
-#include "nn/gemm_low.h"
+#include "hls/arith/philox.h"
+#include "nn/cpu/gemm_low.h"
 #include <string.h>
 
 enum { GEMM_SEED = 23, GEMM_MOST = 96 * 200, GEMM_BORDER = 0x4b4b4b4b };

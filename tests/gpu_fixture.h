@@ -5,7 +5,7 @@
  * $B/emu/libnarrowcast_cuda.so. */
 #ifndef GPU_FIXTURE_H
 #define GPU_FIXTURE_H
-#include "device/dev.h"
+#include "device/run/dev.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdarg.h>

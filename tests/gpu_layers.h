@@ -5,11 +5,11 @@
 #define GPU_LAYERS_H
 #include "check.h"
 #include "gpu_fixture.h"
-#include "hls/mf.h"
-#include "hls/philox.h"
+#include "hls/arith/mf.h"
+#include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
-#include "vec/gpu.h"
-#include "device/dev_nn.h"
+#include "vec/gpu/gpu.h"
+#include "device/nn/dev_nn.h"
 #include <math.h>
 #include <string.h>
 

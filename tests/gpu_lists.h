@@ -4,11 +4,11 @@
 #define GPU_LISTS_H
 #include "check.h"
 #include "gpu_fixture.h"
-#include "vec/gpu.h"
-#include "vec/vec_counts.h"
-#include "vec/vec_cuda.h"
-#include "vec/vec_levels.h"
-#include "vec/vec_signs.h"
+#include "vec/gpu/gpu.h"
+#include "vec/list/vec_counts.h"
+#include "vec/gpu/vec_cuda.h"
+#include "vec/list/vec_levels.h"
+#include "vec/list/vec_signs.h"
 #include "vec_inputs.h"
 #include <math.h>
 

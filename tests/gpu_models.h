@@ -13,9 +13,9 @@
 #include <math.h>
 #include <string.h>
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model_graph.h"
-#include "vec/gpu.h"
+#include "vec/gpu/gpu.h"
 
 enum { CLASSES = 5, NUDGES = 4 };
 

@@ -2,7 +2,7 @@
  * against the plain one, in every way that it can be made. */
 #ifndef GPU_SUMS_H
 #define GPU_SUMS_H
-#include "device/dev_vec.h"
+#include "device/vec/dev_vec.h"
 #include "gpu_fixture.h"
 #include "sum_codes.h"
 

@@ -1,4 +1,4 @@
-/* mf_slow.h : what hls/mf.h must compute, said again in another way: with long doubles and the list
+/* mf_slow.h : what hls/arith/mf.h must compute, said again in another way: with long doubles and the list
  * of all values.
  *
  * A format of up to 16 bits is a sorted list of its finite magnitudes, with one more entry: the
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the slow reference needs a long double of 64 bits");
 

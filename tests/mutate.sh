@@ -1,5 +1,5 @@
 #!/bin/sh
-# mutate.sh : plants one bug at a time in hls/mf.h and philox.h and demands that the tests notice each of them.
+# mutate.sh : plants one bug at a time in hls/arith/mf.h and philox.h and demands that the tests notice each of them.
 #
 # A line of the list below is a function, the test that must fail, and a sed command that plants the bug inside the
 # function. A mutant whose text is the original's counts as a survivor, one that does not compile too.
@@ -120,8 +120,8 @@ build()
     ${CC:-cc} -std=c11 -O0 -w -D_GNU_SOURCE -I"$1" -I. -Itests "tests/$2.c" -o "$1/$2" -lm
 }
 
-mkdir -p "$dir/hls" "$dir/sound" || exit 1
-first=$(($(cat hls/mf.h hls/philox.h | cksum | cut -d ' ' -f 1) % every + 1))
+mkdir -p "$dir/hls/arith" "$dir/sound" || exit 1
+first=$(($(cat hls/arith/mf.h hls/arith/philox.h | cksum | cut -d ' ' -f 1) % every + 1))
 list | sed -n "$first~${every}p" >"$dir/list"
 echo "one mutant in $every, from number $first"
 for test in test_mf test_mf_add test_mf_acc test_philox; do
@@ -134,11 +134,11 @@ done
 
 while read -r function test edit; do
     case $function in philox*) header=philox.h ;; *) header=mf.h ;; esac
-    cp hls/*.h "$dir/hls/"
+    cp hls/arith/*.h "$dir/hls/arith/"
     # the function: from the line that declares it to the next closing brace in column 1
-    sed "/^[A-Z]*_FN .*[ *]$function(/,/^}/ $edit" "hls/$header" >"$dir/hls/$header"
+    sed "/^[A-Z]*_FN .*[ *]$function(/,/^}/ $edit" "hls/arith/$header" >"$dir/hls/arith/$header"
     verdict=caught
-    if cmp -s "hls/$header" "$dir/hls/$header"; then
+    if cmp -s "hls/arith/$header" "$dir/hls/arith/$header"; then
         verdict="SURVIVED (nothing changed)"
     elif ! build "$dir" "$test"; then
         verdict="SURVIVED (does not compile)"

@@ -4,7 +4,7 @@
 #define NIC_KERNEL_PORTS_H
 #include "check.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 #include <stdbool.h>
 #include <string.h>
 

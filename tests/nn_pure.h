@@ -2,9 +2,9 @@
 #ifndef NN_PURE_H
 #define NN_PURE_H
 #include <string.h>
-#include "hls/mf.h"
-#include "hls/philox.h"
-#include "nn/round_ops.h"
+#include "hls/arith/mf.h"
+#include "hls/arith/philox.h"
+#include "nn/round/round_ops.h"
 
 static inline float uniform(uint64_t key, uint64_t i)
 {

@@ -39,7 +39,7 @@ static inline void png_begin(struct png_file *f, int h, int w, int colour)
     png_chunk(f, "IHDR", head, sizeof head);
 }
 
-/* What the specification predicts, from its words: not as host/nn/png.c has it. */
+/* What the specification predicts, from its words: not as host/nn/data/png.c has it. */
 static inline int png_guess(int filter, int a, int b, int c)
 {
     const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);

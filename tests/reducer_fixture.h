@@ -3,7 +3,7 @@
 #ifndef REDUCER_FIXTURE_H
 #define REDUCER_FIXTURE_H
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "reduce/reducer.h"
 #include <math.h>
 #include <stdlib.h>

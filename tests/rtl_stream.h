@@ -5,7 +5,7 @@
 #define RTL_STREAM_H
 #include "check.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 
 static void rtl_check_stream(struct model *m, unsigned capacity, uint64_t seed, uint64_t n_clocks)
 {

@@ -6,8 +6,8 @@
 #include "base/sock.h"
 #include "card_frames.h"
 #include "check.h"
-#include "hls/mf.h"
-#include "hls/simlink.h"
+#include "hls/arith/mf.h"
+#include "hls/card/simlink.h"
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

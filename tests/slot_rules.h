@@ -2,7 +2,7 @@
  * (test_slot_search.c). */
 #ifndef SLOT_RULES_H
 #define SLOT_RULES_H
-#include "hls/slot.h"
+#include "hls/card/slot.h"
 
 /* One row for both the sum and the result, two of them for chunks that hosts run ahead by: what is
  * claimed was kept. */

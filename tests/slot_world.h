@@ -1,5 +1,5 @@
 /* slot_world.h : a card's slots, the jobs that own them, their ranks and a network that does what
- * it wants, as states for search.h. What a contribution does to a slot is said by hls/slot.h
+ * it wants, as states for search.h. What a contribution does to a slot is said by hls/card/slot.h
  * itself, or by a rule that is known to be bad.
  *
  *     rank sends packet n --network--> key, job, slot, source --FIFO--> key again, slot_take() --result--> rank has n
@@ -15,8 +15,8 @@
  * the slot alone has to tell them apart. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
-#include "hls/slot.h"
-#include "offload/window_inside.h"
+#include "hls/card/slot.h"
+#include "offload/window/window_inside.h"
 #include "search.h"
 
 enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255, PONG_KINDS = PONG_LOST_STATE + 1 };

@@ -3,7 +3,7 @@
 #ifndef SUM_CODES_H
 #define SUM_CODES_H
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/pack.h"
 #include "vec/vec_isa.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_algo.c : algorithms are found by their names, and by no others. */
 #include "base/err.h"
 #include "check.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include <stdio.h>
 
 int main(void)

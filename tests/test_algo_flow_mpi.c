@@ -5,10 +5,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include "comm/comm_inside.h"
-#include "comm/comm_virtual.h"
-#include "hls/philox.h"
+#include "comm/virtual/comm_virtual.h"
+#include "hls/arith/philox.h"
 #include <string.h>
 
 enum { MOST = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };

@@ -5,7 +5,7 @@
  * and its index. A partial sum that travels is longer: a word, and MARK. */
 #include "base/buf.h"
 #include "check.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include <string.h>
 
 enum {

@@ -3,8 +3,8 @@
  * forgets a message. */
 #include "algo_check.h"
 #include "capture.h"
-#include "comm/algo_step.h"
-#include "comm/comm_virtual.h"
+#include "comm/algo/algo_step.h"
+#include "comm/virtual/comm_virtual.h"
 
 static int run(int n_ranks, size_t n_most, int (*body)(struct comm *c, void *ctx))
 {

@@ -2,7 +2,7 @@
  * norms do: few messages a step; the bits, and what a codec keeps, of messages of one layer. */
 /* RANKS: 2 3 4 */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "open_reducer.h"
 #include <stdlib.h>
 #include <string.h>

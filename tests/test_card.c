@@ -1,8 +1,8 @@
 /* test_card.c : the sums of the card's C model: any order, any formats, duplicates. The reference
  * is vec_plain. */
 #include "card_fixture.h"
-#include "hls/beat.h"
-#include "hls/philox.h"
+#include "hls/core/beat.h"
+#include "hls/arith/philox.h"
 #include "vec/vec.h"
 
 enum { SEED = 21 };

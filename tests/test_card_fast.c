@@ -4,8 +4,8 @@
  * fast the two are, and how much slower the fast one when it is sent inf. */
 #include "card_frames.h"
 #include "check.h"
-#include "hls/beat.h"
-#include "hls/philox.h"
+#include "hls/core/beat.h"
+#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 #include <time.h>
 

@@ -1,18 +1,18 @@
-/* test_card_mm.c : offload/card_mm.h on a simulated card behind the Xilinx runtime: many runs in one
+/* test_card_mm.c : offload/xrt/card_mm.h on a simulated card behind the Xilinx runtime: many runs in one
  * process, which does not grow; buffers that fill the card's memory, and one byte more; runs that are cut to
  * what there is. */
-#include "offload/card_mm.h"
+#include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "base/buf.h"
 #include "check.h"
-#include "hls/kernels.h"
+#include "hls/card/kernels.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PARTS = 3, MANY = 10000 };
-static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* of hls/kernels.def */
+static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* of hls/card/kernels.def */
 static const double timeout_s = 30;
 static const struct vec_sum
     e4m3 = {.in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS},

@@ -1,7 +1,7 @@
 /* test_card_refuse.c : the life of a slot as ranks see it, every refusal, every counter: the card's
  * C model. */
 #include "card_fixture.h"
-#include "hls/beat.h"
+#include "hls/core/beat.h"
 
 static uint8_t payload[CARD_BEATS * 64];
 
@@ -290,7 +290,7 @@ static void registers(void)
     for (uint32_t at = 0; at < REG_WINDOW; at++) {
         int known = 0;
 #define REG(NAME, place, access, what) known |= at == (place);
-#include "hls/regs.def"
+#include "hls/card/regs.def"
         CHECK((card_read(card, at, &value) == 0) == known && (known || value == 0), "register %x",
               at);
     }

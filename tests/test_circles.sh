@@ -20,12 +20,12 @@ circles() {
 
 # objects of files that are gone are nobody's; what is a library of its own may not be built
 mkdir -p "$dir/host"
-for file in host/*/*.c; do
+for file in $(find host -name "*.c"); do
     case $file in host/pmpi/*) continue ;; esac # its names are MPI's, in front of which it stands
     if [ -f "$B/o/${file%.c}.o" ]; then
         install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
     else
-        [[ $file == host/offload/wire_fabric.c || $file == host/offload/fpga_xrt.c ]] || { echo "FAIL $file has no object in $B/o: build first"; exit 1; }
+        [[ $file == host/offload/wire/wire_fabric.c || $file == host/offload/xrt/fpga_xrt.c ]] || { echo "FAIL $file has no object in $B/o: build first"; exit 1; }
     fi
 done
 found=$(circles "$dir/host")

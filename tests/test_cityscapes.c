@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "capture.h"
 #include "check.h"
-#include "hls/draw.h"
-#include "nn/dataset.h"
+#include "hls/arith/draw.h"
+#include "nn/data/dataset.h"
 #include "png_make.h"
 
 enum { H = 70, W = 100, SIDE = 32, CROPS = 3, IMAGE = SIDE * SIDE * 3, MAP = SIDE * SIDE };

@@ -2,7 +2,7 @@
  * random bits. */
 #include "check.h"
 #include "codec/codec.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * one after the other: nearest adds in rank order, which on average errs as a ring does. */
 #include "check.h"
 #include "codec/codec.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 
 enum { N = 1 << 15, MAX_P = 16, SEED = 4 };

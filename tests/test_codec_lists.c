@@ -2,7 +2,7 @@
  * magnitudes, sums, means and what is kept are those of each layer by itself. */
 #include "check.h"
 #include "codec/codec_kind.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <string.h>
 
 enum { SEED = 1515, LAYERS = 2 * CODEC_PIECES + 5, LONGEST = 37, ROOM = LAYERS * 64, KEPT = 8 };

@@ -3,7 +3,7 @@
  *     r = round_out(sum of the codes' values / 2^c),  x = fp32(fp32(r * 2^(c-f)) / P) */
 #include "check.h"
 #include "codec/codec.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "open_reducer.h"
-#include "vec/vec_levels.h"
+#include "vec/list/vec_levels.h"
 #include <math.h>
 #include <string.h>
 

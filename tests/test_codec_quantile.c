@@ -5,8 +5,8 @@
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
-#include "comm/algo.h"
-#include "hls/philox.h"
+#include "comm/algo/algo.h"
+#include "hls/arith/philox.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>

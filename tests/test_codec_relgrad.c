@@ -3,9 +3,9 @@
  * set, cut anywhere; what is above the quantile, zero weights, a quantile of 0. */
 #include "check.h"
 #include "codec/codec_kind.h"
-#include "comm/algo.h"
-#include "hls/crc32c.h"
-#include "hls/philox.h"
+#include "comm/algo/algo.h"
+#include "hls/card/crc32c.h"
+#include "hls/arith/philox.h"
 #include "relgrad_slow.h"
 #include "vec/vec_isa.h"
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "codec_refused.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "open_reducer.h"
 #include "relgrad_slow.h"
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec_kind.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "reduce/reducer.h"
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * card: several at once, of every type, and the bits of nc_allreduce(). */
 #include "collnet_ranks.h"
 #include "over_ranks.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/vec.h"
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
-#include "comm/comm_mpi.h"
+#include "comm/mpi/comm_mpi.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

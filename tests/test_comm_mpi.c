@@ -1,7 +1,7 @@
 /* test_comm_mpi.c : collectives, messages and counters of comm/ by MPI, and how a job is opened. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "capture.h"
-#include "comm/comm_mpi.h"
+#include "comm/mpi/comm_mpi.h"
 #include "comm_check.h"
 #include <errno.h>
 #include <time.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
-#include "comm/comm_over.h"
+#include "comm/over/comm_over.h"
 #include "comm_check.h"
 #include "jobs_alike.h"
 #include "over_ranks.h"

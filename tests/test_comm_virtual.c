@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fiber.h"
 #include "capture.h"
-#include "comm/comm_virtual.h"
+#include "comm/virtual/comm_virtual.h"
 #include "comm_check.h"
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* rtl/shell/control.sv : every request gets the answer that hls/lease.def and host/control make of
+/* rtl/shell/control.sv : every request gets the answer that hls/card/lease.def and host/control make of
  * it, byte for byte:
  * host/control in C, in front of a card of its own, is the oracle. Requests of nine hosts for
  * seven leases, in order, repeated, stale, forged and damaged; silence; what a card has seen of a
@@ -9,7 +9,7 @@
 #include "control_oracle.h"
 #include "rtl_rand.h"
 #include "sim/control_port.h"
-#include "sim/responder.h"
+#include "sim/rtl/responder.h"
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* rtl/counters.sv : no pulse is lost at any rate, and a snapshot shows every counter as of one
  * clock. */
 #include "check.h"
-#include "hls/regs.h"
-#include "sim/verilated_model.h"
+#include "hls/card/regs.h"
+#include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 static uint64_t seed = 0xc0;

@@ -3,9 +3,9 @@
  * whose beats come in parts. */
 #include <string.h>
 #include "check.h"
-#include "hls/crc32c.h"
+#include "hls/card/crc32c.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 
 enum { SEED = 23, MAX_BEATS = 24 };
 

@@ -5,7 +5,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # found: INCLUDES|LIBRARIES of the one that the build takes
-if ! command -v g++ >/dev/null || ! found=$(device/libs.sh cudnn "$cuda" "${CUDNN-}"); then
+if ! command -v g++ >/dev/null || ! found=$(device/run/libs.sh cudnn "$cuda" "${CUDNN-}"); then
     echo "skip: no g++ with cuDNN's headers"
     exit 77
 fi

@@ -2,7 +2,7 @@
  * which view of it. */
 #include "capture.h"
 #include "data_fixture.h"
-#include "hls/draw.h"
+#include "hls/arith/draw.h"
 #include <errno.h>
 #include <math.h>
 

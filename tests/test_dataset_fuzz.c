@@ -1,7 +1,7 @@
 /* test_dataset_fuzz.c : 4,000 random mutations of small data sets: each one loads, or is refused by
  * exactly one line. Run under sanitizers it finds reads and writes out of place as well. */
 #include "data_fixture.h"
-#include "hls/draw.h"
+#include "hls/arith/draw.h"
 
 enum { SEED = 4711, ROUNDS = 500 };
 

@@ -30,23 +30,23 @@ echo "$(wc -l <"$tree/wanted") includes against the arrows, each named"
 rm -r "${tree:?}"/*
 
 # --- the rest, one by one ---
-mkdir -p "$tree"/hls "$tree"/host/{base,vec,comm,nn} "$tree"/tests
+mkdir -p "$tree"/hls/arith "$tree"/device/run "$tree"/host/{base,vec/gpu,comm/mpi,comm/algo,nn} "$tree"/tests
 touch "$tree/host/vec/vec.h"
 refused() {  # refused WHY: deps.sh must fail, and say WHY
     if out=$("$here/deps.sh" "$tree" 2>/dev/null); then echo "deps.sh missed: $1"; exit 1; fi
     case $out in *"$1"*) ;; *) echo "deps.sh did not say '$1' but: $out"; exit 1 ;; esac
 }
-echo '#include <mpi.h>' >"$tree/host/vec/a.c" && refused "only host/comm knows MPI"
+echo '#include <mpi.h>' >"$tree/host/vec/a.c" && refused "know MPI"
 rm "$tree/host/vec/a.c"
-touch "$tree/host/comm/comm_mpi.h" # what an algorithm may not know
-echo '#include "comm/comm_mpi.h"' >"$tree/host/comm/comm_mpi_a.c" && "$here/deps.sh" "$tree"
-mv "$tree/host/comm/comm_mpi_a.c" "$tree/host/comm/algo_a.c" && refused "only host/comm knows MPI"
-rm "$tree"/host/comm/*
-mkdir "$tree/device" && touch "$tree/device/dev.h"
-echo '#include "device/dev.h"' >"$tree/host/vec/gpu.c" && "$here/deps.sh" "$tree"
-mv "$tree/host/vec/gpu.c" "$tree/host/vec/a.c" && refused "host/vec may include"
+touch "$tree/host/comm/mpi/comm_mpi.h" # what an algorithm may not know
+echo '#include "comm/mpi/comm_mpi.h"' >"$tree/host/comm/mpi/a.c" && "$here/deps.sh" "$tree"
+mv "$tree/host/comm/mpi/a.c" "$tree/host/comm/algo/algo_a.c" && refused "know MPI"
+rm "$tree"/host/comm/*/*
+touch "$tree/device/run/dev.h"
+echo '#include "device/run/dev.h"' >"$tree/host/vec/gpu/a.c" && "$here/deps.sh" "$tree"
+mv "$tree/host/vec/gpu/a.c" "$tree/host/vec/a.c" && refused "host/vec may include"
 echo '#include <cuda_runtime.h>' >"$tree/host/vec/a.c" && refused "only device/ may"
-echo '#include <rdma/fabric.h>' >"$tree/host/vec/a.c" && refused "only host/offload/wire_fabric.c may"
+echo '#include <rdma/fabric.h>' >"$tree/host/vec/a.c" && refused "wire_fabric.c may"
 rm -r "$tree/host/vec/a.c" "$tree/device"
 touch "$tree/host/base/vec.h" && refused "used twice"
 rm "$tree/host/base/vec.h"

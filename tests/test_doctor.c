@@ -1,6 +1,6 @@
 /* test_doctor.c : each check of narrowcast doctor on a cluster that is made up: a good one, and with one fact that
  * is wrong; facts that travel, cut and damaged. */
-#include "app/doctor.h"
+#include "app/doctor/doctor.h"
 #include "check.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 bad=0
 
 # fact LIST NAME: its value
-fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" "hls/$1.def"; }
+fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" hls/*/"$1.def"; }
 
 # says FILE LIST NAME TEXT: the file has the text, % being the value
 says() {
@@ -63,6 +63,6 @@ says_text bench/sequences/README.md "they lose $(gap sequences/text qsgd:2 1) an
 says_text bench/codec_accuracy/README.md \
     "onebit:64 is $(gap codec_accuracy/resnet8 onebit:64 100) points below in resnet8 and $(gap codec_accuracy/resnet20 onebit:64 100) in resnet20"
 
-awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*.def || bad=1
-[ "$(grep -c '^COUNTER(' hls/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
+awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
+[ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 exit $bad

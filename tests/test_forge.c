@@ -3,7 +3,7 @@
  * and what the card counts is not enough. None is added, each is counted. Were the key known to it,
  * the job's secret would still be missing in its tags: no rank takes a wrong result. */
 #include "control/control.h"
-#include "offload/frame.h"
+#include "offload/window/frame.h"
 #include "window_net.h"
 
 enum { STEPS = 60, N = 300, RANKS = 2 };

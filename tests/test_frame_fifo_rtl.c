@@ -3,7 +3,7 @@
  * both sides, resets in the middle. */
 #include "check.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 
 enum { SEED = 24, DEPTH = 16, CLOCKS = 3000000, RING = 64 };
 

@@ -3,7 +3,7 @@
  * libFuzzer. */
 #include "check.h"
 #include "fuzz_files.c"
-#include "hls/draw.h"
+#include "hls/arith/draw.h"
 #include "png_make.h"
 
 enum { SEED = 12, LONGEST_NAME = 250 };

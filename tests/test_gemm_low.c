@@ -1,4 +1,4 @@
-/* test_gemm_low.c : products with a narrow accumulator on the CPU equal the codes of hls/mf.h,
+/* test_gemm_low.c : products with a narrow accumulator on the CPU equal the codes of hls/arith/mf.h,
  * operation by operation. */
 #include "gemm_fixture.h"
 #include "codec/codec.h"

@@ -1,8 +1,8 @@
 /* test_gemm_low_dot.c : what rounding each step of a dot product does, and rounding its end alone does
  * not (APS paper, Fig. 12); in fp32 it is the dot product in order; Kahan's sum brings it back to fp64. */
 #include "check.h"
-#include "hls/philox.h"
-#include "nn/gemm_low.h"
+#include "hls/arith/philox.h"
+#include "nn/cpu/gemm_low.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_gemm_low_gpu.c : products with a narrow accumulator on the GPU equal the CPU's, to the last
  * bit. */
 #include "gemm_fixture.h"
-#include "device/dev_gemm.h"
+#include "device/gemm/dev_gemm.h"
 #include "gpu_fixture.h"
 
 static struct {

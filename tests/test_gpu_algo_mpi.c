@@ -5,11 +5,11 @@
 #include "base/err.h"
 #include "check.h"
 #include "comm/comm_node.h"
-#include "comm/mates_choose.h"
-#include "device/dev_nccl.h"
+#include "comm/gpu/mates_choose.h"
+#include "device/run/dev_nccl.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
-#include "vec/gpu.h"
+#include "hls/arith/philox.h"
+#include "vec/gpu/gpu.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
-#include "device/dev_vec.h"
+#include "device/vec/dev_vec.h"
 #include "vec/vec.h"
 #include <inttypes.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
 #include "codec/codec_minifloat.h"
-#include "device/dev_vec.h"
+#include "device/vec/dev_vec.h"
 #include "vec/vec.h"
 #include <inttypes.h>
 

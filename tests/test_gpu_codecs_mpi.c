@@ -5,12 +5,12 @@
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
-#include "comm/mates_choose.h"
-#include "device/dev_nccl.h"
+#include "comm/gpu/mates_choose.h"
+#include "device/run/dev_nccl.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "reduce/reducer.h"
-#include "vec/gpu.h"
+#include "vec/gpu/gpu.h"
 #include <math.h>
 #include <string.h>
 

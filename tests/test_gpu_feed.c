@@ -2,7 +2,7 @@
  * before the rounding to the type of activations: any seed, epoch, image and augmentation; and
  * a recorded launch follows its keys. */
 #include "gpu_layers.h"
-#include "nn/dataset.h"
+#include "nn/data/dataset.h"
 
 enum { TRAIN = 40 };
 static const struct augment none, usual = {.crop = 4, .flip = 1},

@@ -4,8 +4,8 @@
  * (--quant). */
 #include "gpu_layers.h"
 #include "gpu_models.h"
-#include "nn/gemm_low.h"
-#include "nn/round_ops.h"
+#include "nn/cpu/gemm_low.h"
+#include "nn/round/round_ops.h"
 #include <string.h>
 
 static const struct gemm_rule rules[] = {

@@ -5,9 +5,9 @@
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
-#include "vec/gpu.h"
-#include "vec/vec_cuda.h"
+#include "hls/arith/philox.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/vec_cuda.h"
 #include <string.h>
 
 enum { SEED = 1717, LAYERS = 11, ROOM = 1 << 14, BYTES = 8 * ROOM, KEPT = 8 * ROOM };

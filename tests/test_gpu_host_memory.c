@@ -4,14 +4,14 @@
  * mark that a gradient is final. The emulator alone tells: EMU_HOST, EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
-#include "nn/feed.h"
-#include "nn/optim.h"
-#include "nn/scale_words.h"
-#include "vec/vec_counts.h"
-#include "vec/vec_cuda.h"
-#include "vec/vec_levels.h"
-#include "vec/vec_ratio.h"
-#include "vec/vec_signs.h"
+#include "nn/data/feed.h"
+#include "nn/optim/optim.h"
+#include "nn/round/scale_words.h"
+#include "vec/list/vec_counts.h"
+#include "vec/gpu/vec_cuda.h"
+#include "vec/list/vec_levels.h"
+#include "vec/list/vec_ratio.h"
+#include "vec/list/vec_signs.h"
 #include <unistd.h>
 
 enum { BATCH = 4, STEPS = 4, LINE = 256 };

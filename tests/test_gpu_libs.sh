@@ -4,7 +4,7 @@
 set -u
 # shellcheck source=tests/in_folder.sh
 . "$(dirname "$0")/in_folder.sh"
-libs() { "$here/../device/libs.sh" "$@"; }
+libs() { "$here/../device/run/libs.sh" "$@"; }
 
 # library FOLDER NAME.h LIB/NAME.so...
 library() {

@@ -3,7 +3,7 @@
  * confusions but for pixels whose logits are about equal. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
-#include "nn/feed.h"
+#include "nn/data/feed.h"
 
 enum { BATCH = 3, STEPS = 4 };
 

@@ -3,9 +3,9 @@
  * gpu_models.h. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
-#include "nn/round_ops.h"
-#include "nn/optim.h"
-#include "nn/scale_words.h"
+#include "nn/round/round_ops.h"
+#include "nn/optim/optim.h"
+#include "nn/round/scale_words.h"
 #include <stdlib.h>
 
 enum { ADAPTIVE = -1 };

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <errno.h>
 #include <math.h>
 

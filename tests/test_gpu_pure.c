@@ -3,11 +3,11 @@
  * is named as what stays wider inside an operation; and every call of a library reads and writes halves, and adds
  * in halves but where cuDNN (here: its stand-in, of tensors that do not lie well) has no such sums. Mixed
  * precision does not pass. The emulator alone tells what was asked for: EMU_LOG. */
-#include "device/dev_nn.h"
+#include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
-#include "nn/optim.h"
-#include "nn/scale_words.h"
+#include "nn/optim/optim.h"
+#include "nn/round/scale_words.h"
 #include <unistd.h>
 
 enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, SGD_SCRATCH = 64 * sizeof(float) };

@@ -2,7 +2,7 @@
  * floats and divided codes of plain C, in every kind of format, for lists of vectors of any length that
  * begin anywhere, beside weights and without, and nothing touched between them. */
 #include "gpu_lists.h"
-#include "vec/vec_ratio.h"
+#include "vec/list/vec_ratio.h"
 
 static const struct {
     struct mf_fmt fmt;

@@ -1,5 +1,5 @@
 /* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through
- * device/dev.h, on a GPU or the emulator. What is refused, and in which words, on machines of other
+ * device/run/dev.h, on a GPU or the emulator. What is refused, and in which words, on machines of other
  * kinds: with the emulator. */
 #include "check.h"
 #include "gpu_fixture.h"

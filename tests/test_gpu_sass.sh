@@ -52,7 +52,7 @@ while read -r name kernel; do
     numbers=${kernel#*: }
     if [ "$name" != "$file" ]; then
         file=$name
-        seen=$(look "device/$file") || bad=1
+        seen=$(look device/*/"$file") || bad=1
     fi
     # shellcheck disable=SC2086  # three numbers or four
     holds "$file" "${kernel%%: *}" $numbers || bad=1
@@ -85,14 +85,12 @@ sgd.cu k_sgd<__half, __half>: 8 8 80
 END
 
 # --- planted, in what adds eight ranks' codes: each must be seen ---
-mkdir "$dir/device"
-cp device/*.cuh device/*.h "$dir/device/"
-cp -r hls "$dir"
+cp -r device hls "$dir"
 # plant WHAT SED_SCRIPT: sum_exact.cu changed so has loads that wait for each other, whatever its registers
 plant() {
-    sed "$2" device/sum_exact.cu >"$dir/device/sum_exact.cu"
-    cmp -s device/sum_exact.cu "$dir/device/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
-    seen=$(cd "$dir" && look device/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
+    sed "$2" device/vec/sum_exact.cu >"$dir/device/vec/sum_exact.cu"
+    cmp -s device/vec/sum_exact.cu "$dir/device/vec/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
+    seen=$(cd "$dir" && look device/vec/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
     if holds planted 'k_sum_exact<8, exact_pair>' 4 4 255 9999 >"$dir/planted"; then
         echo "FAIL $1: not seen: $(cat "$dir/planted")"
         bad=1

@@ -3,9 +3,9 @@
  * feed of bytes gives the bits of dataset_batch(); nothing is allocated after the first step. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
-#include "nn/feed.h"
-#include "nn/optim.h"
-#include "nn/scale_words.h"
+#include "nn/data/feed.h"
+#include "nn/optim/optim.h"
+#include "nn/round/scale_words.h"
 
 enum { BATCH = 5, STEPS = 4 };
 

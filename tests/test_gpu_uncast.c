@@ -4,7 +4,7 @@
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
-#include "device/dev_vec.h"
+#include "device/vec/dev_vec.h"
 #include "vec/vec.h"
 #include <inttypes.h>
 

@@ -3,9 +3,9 @@
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
-#include "vec/gpu.h"
-#include "vec/vec_cuda.h"
+#include "hls/arith/philox.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/vec_cuda.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

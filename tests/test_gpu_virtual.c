@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
-#include "comm/comm_virtual.h"
+#include "comm/virtual/comm_virtual.h"
 #include "gpu_fixture.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "job/job.h"
 
 enum { N_RANKS = 4, N = 3001, STEPS = 2, SEED = 44 };

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "reduce/reducer.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 #include <semaphore.h>
 #include <stdlib.h>

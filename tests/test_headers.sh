@@ -14,8 +14,8 @@ use()
 {
     cat <<'END'
 #include <math.h>
-#include "hls/mf.h"
-#include "hls/philox.h"
+#include "hls/arith/mf.h"
+#include "hls/arith/philox.h"
 MF_FN uint32_t use(uint32_t x)
 {
     struct mf_fmt f = {5, 2, 0};
@@ -42,7 +42,7 @@ try()
         echo "skip: no $compiler"
         return
     fi
-    for header in hls/*.h; do
+    for header in hls/*/*.h; do
         printf '#include "%s"\n#include "%s"\nint entry(void);\nint entry(void) { return 0; }\n' "$header" "$header" \
             >"$dir/$(basename "$header" .h).$suffix"
     done
@@ -70,14 +70,14 @@ planted()
     sed "$1" "hls/$2" >"$dir/planted/hls/$2"
     if cmp -s "hls/$2" "$dir/planted/hls/$2"; then
         echo "nothing to plant in $2: $1" && bad=1
-    elif gcc -std=c11 -I"$dir/planted" -fsyntax-only -include hls/beat.h -x c /dev/null 2>"$dir/log"; then
+    elif gcc -std=c11 -I"$dir/planted" -fsyntax-only -include hls/core/beat.h -x c /dev/null 2>"$dir/log"; then
         echo "compiles, though sums lack room for all ranks: $1" && bad=1
     elif ! grep -q BEAT_RANKS_FIT "$dir/log"; then
         echo "does not name BEAT_RANKS_FIT: $1" && cat "$dir/log" && bad=1
     fi
 }
-planted '/^PKT_CONST(MAX_RANKS,/s/64/512/' packet.def
-planted '/^CARD(SUM4_BITS,/s/15/12/' card.def
-planted '/^CARD(SUM_BITS,/s/46/38/' card.def
+planted '/^PKT_CONST(MAX_RANKS,/s/64/512/' card/packet.def
+planted '/^CARD(SUM4_BITS,/s/15/12/' card/card.def
+planted '/^CARD(SUM_BITS,/s/46/38/' card/card.def
 [ "$bad" -eq 0 ] && echo "all headers compile"
 exit $bad

@@ -2,8 +2,8 @@
  * and kind of value. */
 #include "check.h"
 #include "codec/codec_minifloat.h"
-#include "hls/expmax.h"
-#include "hls/philox.h"
+#include "hls/core/expmax.h"
+#include "hls/arith/philox.h"
 #include <string.h>
 
 enum { SEED = 3, MOST = 200, GARBAGE = 0x7fc00000 };

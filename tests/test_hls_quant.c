@@ -1,8 +1,8 @@
 /* test_hls_quant.c : the HLS casts = the plain backend's, every format of the card, both ways, and
  * nothing written beyond. */
 #include "check.h"
-#include "hls/philox.h"
-#include "hls/quant.h"
+#include "hls/arith/philox.h"
+#include "hls/core/quant.h"
 #include "vec/vec.h"
 #include <string.h>
 

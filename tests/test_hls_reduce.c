@@ -1,8 +1,8 @@
 /* test_hls_reduce.c : the HLS k-way sum = the plain backend's exact sum, every format in and out of
  * the card. */
 #include "check.h"
-#include "hls/philox.h"
-#include "hls/reduce.h"
+#include "hls/arith/philox.h"
+#include "hls/core/reduce.h"
 #include "vec/vec.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* test_level.c : levels of hls/level.h, through the buckets of vec_levels.h: without bias, with the
+/* test_level.c : levels of hls/arith/level.h, through the buckets of vec_levels.h: without bias, with the
  * variance that the formula says, and still where a number is a value, for every width, norm and
  * kind of levels; buckets of zeros, of one number, at both ends of fp32. */
 #include "check.h"
-#include "vec/vec_levels.h"
+#include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
 #include <math.h>
 

@@ -2,11 +2,11 @@
  * words, logs, timelines. */
 #include "base/file.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/trace.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
-#include "nn/optim.h"
+#include "nn/optim/optim.h"
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* test_loss_scale.c : scales of layers on the way back: the rule of hls/loss_scale.h against the words
+/* test_loss_scale.c : scales of layers on the way back: the rule of hls/nn/loss_scale.h against the words
  * of its source, moments against plain sums; networks with random powers of two planted at every
  * layer end, bit for bit, in the weights of networks without; in e5m10 the rule's scales overflow
  * nothing and come nearer to the fp32 gradient than none. */
 #include "gpu_models.h"
-#include "nn/optim.h"
-#include "nn/round_ops.h"
-#include "nn/scale_words.h"
+#include "nn/optim/optim.h"
+#include "nn/round/round_ops.h"
+#include "nn/round/scale_words.h"
 
 enum { BATCH = 2, RANDOM = 20000 };
 

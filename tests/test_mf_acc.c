@@ -5,7 +5,7 @@
  * <= 10, added in any order and along any tree, rounded into any format after any division; inf and
  * nan; how many bits a sum needs. With the argument `quick`: fewer of all. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "mf_slow.h"
 
 #define MAX_TERMS 300

@@ -5,7 +5,7 @@
  * against its definition; codes in formats that hold theirs. With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone,
  * fewer random pairs. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "mf_slow.h"
 
 /* Magnitude of a code in units of the smallest subnormal, exact for every format of 8 bits. */

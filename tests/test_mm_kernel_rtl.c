@@ -1,6 +1,6 @@
 /* test_mm_kernel_rtl.c : rtl/mm_kernel.sv is rtl/reduce_mm.sv under other names: the same test, its
  * ports found by Vitis' names; what AXI4 has constant. */
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * steps or in parts; who cannot say so refuses. */
 /* RANKS: 1 2 4 */
 #include "capture.h"
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include "nc_fixture.h"
 #include <errno.h>
 #include <mpi.h>

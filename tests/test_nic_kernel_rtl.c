@@ -2,7 +2,7 @@
  * sockets to addresses and back, against the card in C; frames of and to nobody are dropped and
  * counted. */
 #include "card_frames.h"
-#include "hls/kernels.h"
+#include "hls/card/kernels.h"
 #include "nic_kernel_ports.h"
 #include "sim/card_model.h"
 

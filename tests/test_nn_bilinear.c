@@ -4,8 +4,8 @@
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
-#include "hls/bilinear.h"
-#include "hls/philox.h"
+#include "hls/nn/bilinear.h"
+#include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
 static real *uniforms(size_t n, uint64_t key)

@@ -3,7 +3,7 @@
  * and networks that are refused. */
 #include "capture.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 
 static const char *const names[] = {
 #define MODEL(name, build, depth) #name,
-#include "nn/models.def"
+#include "nn/zoo/models.def"
 #undef MODEL
 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 
 enum { ROWS = 60, CLASSES = 7 };

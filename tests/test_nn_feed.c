@@ -2,8 +2,8 @@
  * the bits of dataset_batch() and nn_model_train(). */
 #include <string.h>
 #include "check.h"
-#include "nn/feed.h"
-#include "nn/optim.h"
+#include "nn/data/feed.h"
+#include "nn/optim/optim.h"
 
 enum { BATCH = 24, STEPS = 5 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model_graph.h"
-#include "nn/optim.h"
+#include "nn/optim/optim.h"
 
 enum { CLASSES = 5, BATCH = 10 };
 

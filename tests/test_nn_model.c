@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model.h"
-#include "nn/optim.h"
+#include "nn/optim/optim.h"
 
 enum { CLASSES = 10, BATCH = 32, SIDE = 28 };
 

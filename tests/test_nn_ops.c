@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
 /* A float sum of n random products of numbers up to 1: n roundings of partial sums of about sqrt(n)

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 #include "check.h"
-#include "hls/philox.h"
-#include "nn/optim.h"
+#include "hls/arith/philox.h"
+#include "nn/optim/optim.h"
 
 enum { N_PARAMS = 3, STEPS = 12 };
 

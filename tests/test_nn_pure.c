@@ -1,12 +1,12 @@
-/* test_nn_pure.c : pure fp16 on the CPU (nn/round_ops.h, round_pure). Every value of every weight,
+/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure). Every value of every weight,
  * gradient, velocity, activation and running statistic is one of e5m10 behind every slot, in real
  * steps, with scales of layers too; they are the values that rounding gives: gradients those of a network whose tensors alone
  * are rounded. */
 #include "check.h"
-#include "nn/feed.h"
+#include "nn/data/feed.h"
 #include "nn/model_graph.h"
-#include "nn/optim.h"
-#include "nn/scale_words.h"
+#include "nn/optim/optim.h"
+#include "nn/round/scale_words.h"
 #include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void look(const char *slot)
         nn_round.name(ctx, LIST args);               \
         look(#name);                                 \
     }
-#include "hls/layers.def"
+#include "hls/nn/layers.def"
 
 static void watch_put(void *ctx, void *dst, const void *src, size_t bytes)
 {
@@ -108,7 +108,7 @@ static struct nn_ops watching(void)
     struct nn_ops ops = nn_round;
 #define PLAN(name, params, args)
 #define PASS(name, params, args) ops.name = watch_##name;
-#include "hls/layers.def"
+#include "hls/nn/layers.def"
     ops.put = watch_put;
     ops.input = watch_input;
     ops.add_divide = watch_add_divide;

@@ -1,7 +1,7 @@
 /* test_nn_pure_sgd.c : the optimiser's step in pure fp16, every operation rounded to e5m10: the bits of
  * a slow transcription, with momentum, Nesterov, decay and LARS. */
 #include "check.h"
-#include "nn/optim.h"
+#include "nn/optim/optim.h"
 #include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>

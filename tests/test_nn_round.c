@@ -1,9 +1,9 @@
-/* test_nn_round.c : a network with narrow numbers between its layers (nn/round_ops.h) against a slow
+/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) against a slow
  * walk that rounds every tensor by mf.h behind each layer: every output, every gradient, training
  * and evaluation, bit for bit. Formats of fp32 change nothing. */
 #include "gpu_models.h"
-#include "hls/mf.h"
-#include "nn/round_ops.h"
+#include "hls/arith/mf.h"
+#include "nn/round/round_ops.h"
 
 enum { BATCH = 6 };
 

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "capture.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model.h"
-#include "nn/optim.h"
+#include "nn/optim/optim.h"
 
 enum { STEPS = 24, FEATURES = 7, CLASSES = 6, BATCH = 6, LABELS = 5 };
 static const int32_t lengths[BATCH] = {24, 9, 17, 24, 12, 20};

@@ -2,7 +2,7 @@
  * several lengths, goes through a feed into a model, and is closed. */
 #include <string.h>
 #include "check.h"
-#include "nn/feed.h"
+#include "nn/data/feed.h"
 #include "nn/model_graph.h"
 
 enum { STEPS = 12, FEATURES = 5, CLASSES = 3, SAMPLES = 7, BATCH = 4 };

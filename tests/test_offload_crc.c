@@ -2,8 +2,8 @@
  * takes another path. */
 #include "base/crc.h"
 #include "check.h"
-#include "hls/crc32c.h"
-#include "hls/philox.h"
+#include "hls/card/crc32c.h"
+#include "hls/arith/philox.h"
 
 enum { SEED = 5, MOST = 1600 };
 

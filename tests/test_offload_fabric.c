@@ -3,8 +3,8 @@
  * long; and what it says where it cannot be opened. */
 #include "base/err.h"
 #include "check.h"
-#include "offload/wire_local.h"
-#include "offload/wire.h"
+#include "offload/wire/wire_local.h"
+#include "offload/wire/wire.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

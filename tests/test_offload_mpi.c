@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "check.h"
-#include "comm/algo.h"
-#include "hls/philox.h"
-#include "hls/regs.h"
-#include "offload/fpga_process.h"
+#include "comm/algo/algo.h"
+#include "hls/arith/philox.h"
+#include "hls/card/regs.h"
+#include "offload/card/fpga_process.h"
 #include "offload/offload_inside.h"
 #include <signal.h>
 #include <libgen.h>

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonl.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "capture.h"
 #include "check.h"
 #include <fcntl.h>

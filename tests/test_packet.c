@@ -2,8 +2,8 @@
  * tile its 64 bytes, come back as they were put, and one wrong bit anywhere is seen. */
 #include <string.h>
 #include "check.h"
-#include "hls/packet.h"
-#include "hls/philox.h"
+#include "hls/card/packet.h"
+#include "hls/arith/philox.h"
 
 enum { SEED = 11 };
 
@@ -57,7 +57,7 @@ static void check_places(void)
         int at, n_bytes;
     } field[] = {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) {#name, at, n_bytes},
-#include "hls/packet.def"
+#include "hls/card/packet.def"
     };
     int owners[PKT_HEADER_BYTES] = {0};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
@@ -84,7 +84,7 @@ static void check_header(uint32_t trial)
     CHECK(pkt_good(bytes), "trial %u", trial);
 #define PKT_FIELD(NAME, name, at, n_bytes, what) \
     CHECK(at == PKT_HEADER_CRC_AT || pkt_get(bytes).name == h.name, "trial %u: %s", trial, #name);
-#include "hls/packet.def"
+#include "hls/card/packet.def"
     for (int bit = 0; bit < 8 * PKT_HEADER_BYTES; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         CHECK(!pkt_good(bytes), "trial %u: bit %d is wrong and not seen", trial, bit);

@@ -1,7 +1,7 @@
 /* test_parcel_words.c : codes from words (reducer_parcel.h) are those of the fp32s, as far as it is said and no further: every upper
  * half of an fp32 with lower halves around every tie; long: all 2^32. */
 #include "check.h"
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include "reduce/reducer_parcel.h"
 #include <string.h>
 

@@ -29,11 +29,11 @@ all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
 plans fabric FABRIC=
-lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire_fabric\.c' && has fabric host/offload/wire_plugin.c
+lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire_plugin.c
 plans xrt XRT=
 lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
-lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/shell_none
+lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/rtl/shell_none
 plans nvcc NVCC=
 lacks nvcc 'bin/nvcc |libcublas'
 plans cudnn CUDNN=
@@ -41,7 +41,7 @@ lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
 lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so needs none
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
 # --- who installs what: apt-get and sudo are stand-ins that note what is asked for; no C++ compiler, and no Python for LiteEth, is found ---
 fake=$PWD/$dir/fake

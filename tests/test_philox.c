@@ -1,7 +1,7 @@
 /* test_philox.c : Philox4x32-10 against the authors' own vectors (Random123, kat_vectors), and
  * streams that differ. With the argument `quick`: fewer streams. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 
 static void check_vector(uint64_t key, struct philox_block counter, struct philox_block want)
 {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "capture.h"
 #include "check.h"
-#include "nn/picture.h"
+#include "nn/data/picture.h"
 #include "png_make.h"
 
 enum { H = 13, W = 9 };

@@ -25,7 +25,7 @@ static uint32_t packets(void)
 #define PKT_NAK(NAME, value, what)             crc = crc_of_number(crc, #NAME, value, 2);
 #define PKT_PONG(NAME, value, what)            crc = crc_of_number(crc, #NAME, value, 3);
 #define PKT_STATUS(NAME, bit, what)            crc = crc_of_number(crc, #NAME, bit, 4);
-#include "hls/packet.def"
+#include "hls/card/packet.def"
     return crc;
 }
 

@@ -2,13 +2,13 @@
  * rules are watched. */
 #define MODEL_PREFIX mm_
 #include "check.h"
-#include "hls/reduce.h"
-#include "sim/verilated_model.h"
+#include "hls/core/reduce.h"
+#include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 enum {
 #define MM_REG(NAME, at, access, what) MM_##NAME = at,
-#include "hls/mm_regs.def"
+#include "hls/card/mm_regs.def"
     MEM_BEATS = 1 << 14,
     QUEUE = 64
 };

@@ -3,7 +3,7 @@
 /* RANKS: 1 2 3 4 */
 #include "check.h"
 #include "reduce/reducer.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* rtl/regs.sv : every register of hls/regs.def over AXI-Lite, in any order of address and data,
+/* rtl/regs.sv : every register of hls/card/regs.def over AXI-Lite, in any order of address and data,
  * with random stalls. What is only written is seen at the ports, and gone after its commit. */
 #include "check.h"
-#include "hls/regs.h"
-#include "sim/verilated_model.h"
+#include "hls/card/regs.h"
+#include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 static uint64_t seed = 0x5e95;
@@ -21,7 +21,7 @@ static const struct reg {
     enum access access;
 } list[] = {
 #define REG(NAME, at, access, what) {#NAME, at, access},
-#include "hls/regs.def"
+#include "hls/card/regs.def"
 };
 enum { N_REGS = sizeof list / sizeof *list };
 

@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "check.h"
 #include "comm/comm_inside.h"
-#include "comm/comm_virtual.h"
-#include "hls/philox.h"
+#include "comm/virtual/comm_virtual.h"
+#include "hls/arith/philox.h"
 #include "job/job.h"
 #include "mf_slow.h"
 

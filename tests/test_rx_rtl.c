@@ -5,14 +5,14 @@
  * frames. */
 #include <string.h>
 #include "check.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 
 enum { SEED = 25, MAX_BEATS = 12, FIFO_BEATS = 32, DESCS = 6, ALL_BEATS = 32, RING = 64 };
 enum {
 #define COUNTER(NAME, index, what) CNT_##NAME = index,
-#include "hls/regs.def"
+#include "hls/card/regs.def"
 };
 enum { CNT_TAKEN = 31 }; /* no counter: the frame is handed out, if it finds room */
 
@@ -299,7 +299,7 @@ int main(int argc, char **argv)
 #define COUNTER(NAME, index, what) \
     if (seen[index])               \
         printf("%-16s %9llu\n", #NAME, (unsigned long long)seen[index]);
-#include "hls/regs.def"
+#include "hls/card/regs.def"
     printf("%-16s %9llu of %llu frames in %llu clocks\n", "taken",
            (unsigned long long)seen[CNT_TAKEN], (unsigned long long)n_frames,
            (unsigned long long)clock);

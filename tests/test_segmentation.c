@@ -1,6 +1,6 @@
 /* test_segmentation.c : mIoU and mAcc of tables of confusions that were worked out by hand. */
 #include <math.h>
-#include "app/segmentation.h"
+#include "app/train/segmentation.h"
 #include "check.h"
 
 static void check(const char *what, const double *confusion, int classes, double iou,

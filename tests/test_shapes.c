@@ -5,7 +5,7 @@
 #include <string.h>
 #include "capture.h"
 #include "check.h"
-#include "nn/dataset.h"
+#include "nn/data/dataset.h"
 #include <zlib.h>
 
 enum { SIDE = 64, PIXELS = SIDE * SIDE, CLASSES = 6, TRAIN = 80, TEST = 20 };

@@ -4,7 +4,7 @@
  * middle of a chunk: no batch has an answer but ARP's and ping's, none stops the card, and the results
  * are those of the C model, which has seen none of it. */
 #include "eth_hosts.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
 enum { SEED = 78, SLOTS = 4, RANKS = 3, BATCH = 250, MOST = 64 * 33 };

@@ -2,7 +2,7 @@
  * C makes them, a rank that answers no ARP, the pace of a gigabit, a group. Prints clocks a frame, who
  * waits for whom, and what a group saves. */
 #include "eth_hosts.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
 enum { SEED = 77, BEATS = 22, MOST = 64 * 33, SILENT = 3 };

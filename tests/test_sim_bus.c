@@ -1,10 +1,10 @@
 /* test_sim_bus.c : what a card is to the machine it is in: its bus, its memory, values that make no
  * sense, runs that nobody asks after, and that nobody but its owner has any of it. */
 #include "bus_card.h"
-#include "hls/expmax.h"
-#include "hls/quant.h"
-#include "hls/reduce.h"
-#include "hls/regs.h"
+#include "hls/core/expmax.h"
+#include "hls/core/quant.h"
+#include "hls/core/reduce.h"
+#include "hls/card/regs.h"
 #include "sim_client.h"
 
 /* ---- the bus ---- */

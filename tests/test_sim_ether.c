@@ -4,7 +4,7 @@
  *
  *     test_sim_ether A.B.C.D      pings that host, as root: exit 0 when it answers */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "sim/ether.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>

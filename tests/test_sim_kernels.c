@@ -1,7 +1,7 @@
 /* test_sim_kernels.c : the kernels behind a card's PCIe, over its memory, against vec and mf.h. */
 #include "bus_card.h"
-#include "hls/expmax.h"
-#include "hls/reduce.h"
+#include "hls/core/expmax.h"
+#include "hls/core/reduce.h"
 #include "vec/vec.h"
 
 static float x[MANY + 15], back[MANY + 15];

@@ -1,8 +1,8 @@
 /* test_slot.c : the slot machine's decision table, row by row, and ranks that meet over a bad
  * network. */
 #include "check.h"
-#include "hls/philox.h"
-#include "hls/slot.h"
+#include "hls/arith/philox.h"
+#include "hls/card/slot.h"
 #include <string.h>
 
 enum { SEED = 5 };

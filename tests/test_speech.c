@@ -1,8 +1,8 @@
 /* test_speech.c : samples that are sequences: features of sounds against a transform by its definition, their
  * neighbours, normalisation, transcripts, lengths; windows of a text; damaged files. */
 #include "data_fixture.h"
-#include "nn/melbank.h"
-#include "nn/speech.h"
+#include "nn/data/melbank.h"
+#include "nn/data/speech.h"
 #include <math.h>
 
 static double mel(double hz)

@@ -1,9 +1,9 @@
 /* test_sum_look.c : every entry of the tables that bytes are added by matters: with any one of them
  * wrong, all pairs or sums of a few ranks are no longer mf.h's. */
 #include "check.h"
-#include "hls/philox.h"
-#include "vec/sum_dot.h"
-#include "vec/sum_nibble.h"
+#include "hls/arith/philox.h"
+#include "vec/sum/sum_dot.h"
+#include "vec/sum/sum_nibble.h"
 #include "vec/vec_isa.h"
 #include <string.h>
 

@@ -88,7 +88,7 @@ for kind in step-loss exponents model-exponents; do
     plain "plot $kind --out" odd.gp err
 done
 
-# --- a terminal: a card that says what it likes (hls/simlink.h) ---
+# --- a terminal: a card that says what it likes (hls/card/simlink.h) ---
 cat >card.py <<'EOF'
 import socket, struct
 listener = socket.socket()

@@ -1,9 +1,9 @@
-/* rtl/tx.sv : results to masks of ranks or to a job's group, NAKs and PONGs, against headers built by hls/packet.h,
+/* rtl/tx.sv : results to masks of ranks or to a job's group, NAKs and PONGs, against headers built by hls/card/packet.h,
  * with random stalls. */
 #include "check.h"
-#include "hls/card.h"
-#include "hls/packet.h"
-#include "hls/regs.h"
+#include "hls/card/card.h"
+#include "hls/card/packet.h"
+#include "hls/card/regs.h"
 #include "tx_ports.h"
 
 enum {

@@ -2,7 +2,7 @@
  * the same bits with every instruction set: rests that only the lower 16 of an element's bits decide,
  * means of a million draws, cuts anywhere. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec_inputs.h"
 #include <math.h>
 

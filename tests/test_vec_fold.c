@@ -1,7 +1,7 @@
 /* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h; wide partial
  * sums lose nothing. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/pack.h"
 #include "vec/vec.h"
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
-#include "vec/vec_levels.h"
+#include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
 #include <math.h>
 

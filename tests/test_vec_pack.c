@@ -1,7 +1,7 @@
 /* test_vec_pack.c : packing of every width and tail against a bit-by-bit reference, and nothing
  * touched beyond. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/pack.h"
 #include <string.h>
 

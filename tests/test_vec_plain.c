@@ -1,7 +1,7 @@
 /* test_vec_plain.c : the plain backend's casts equal mf.h element by element, whatever the length,
  * place or chunks. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/pack.h"
 #include "vec/vec.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_vec_ranks.c : exact sums of 1 to thousands of ranks with every instruction set that this CPU
  * has equal vec_plain: any codes, cancelling ones, inf and nan, and as wide as sums can be. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec_inputs.h"
 
 enum { N = 333, RANKS = 258, MOST_RANKS = 17476, LANES = 32, SEED = 28 };

@@ -2,10 +2,10 @@
  * bits of the paper's expressions, operation by operation, whatever mode the caller has left; and the
  * quantile of numbers that are equal, few or subnormal. */
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
 #include "vec/vec_isa.h"
-#include "vec/vec_ratio.h"
+#include "vec/list/vec_ratio.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * what is left of a number and what it became are the number. */
 #include "check.h"
 #include "vec/fp_mode.h"
-#include "vec/vec_signs.h"
+#include "vec/list/vec_signs.h"
 #include "vec_inputs.h"
 #include <math.h>
 

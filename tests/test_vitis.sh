@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_vitis.sh : hls/vitis without Vitis: vitis.sh with stand-ins for the tools calls each step, on files that exist; the names in
-# u55c.cfg, kernel.xml, the RTL, the pragmas and hls/kernels.def are the same. Whether the tools take it is not seen here.
+# test_vitis.sh : hls/core/vitis without Vitis: vitis.sh with stand-ins for the tools calls each step, on files that exist; the names in
+# u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def are the same. Whether the tools take it is not seen here.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,12 +14,12 @@ fail() {
     echo "test_vitis.sh: $*" >&2
     bad=1
 }
-cfg=hls/vitis/u55c.cfg
+cfg=hls/core/vitis/u55c.cfg
 make -s B="$B" "$B/rtl/nc_pkg.sv"
 
 # --- names ---
-names=$(sed -n 's/^KERNEL([A-Z_]*, *\([a-z_]*\),.*/\1/p' hls/kernels.def)
-[ "$(wc -w <<<"$names")" -eq 5 ] || fail "hls/kernels.def: kernels are $names"
+names=$(sed -n 's/^KERNEL([A-Z_]*, *\([a-z_]*\),.*/\1/p' hls/card/kernels.def)
+[ "$(wc -w <<<"$names")" -eq 5 ] || fail "hls/card/kernels.def: kernels are $names"
 for name in $names; do
     grep -qx "nk=$name:1:${name}_1" $cfg || fail "$cfg: no nk=$name:1:${name}_1"
 done
@@ -35,20 +35,20 @@ done
 # the bundles of each function's pragmas are connected, and no others
 for pair in expmax:expmax quant:quant quant:unquant; do
     function=${pair#*:}_kernel
-    sed -n "/^void $function(/,/^}/p" "hls/${pair%:*}.c" | grep -o 'bundle = [a-z0-9]*' | sed "s/bundle = /sp=${function}_1.m_axi_/; s/\$/:HBM[0:1]/" | sort -u >"$dir/pragmas"
+    sed -n "/^void $function(/,/^}/p" "hls/core/${pair%:*}.c" | grep -o 'bundle = [a-z0-9]*' | sed "s/bundle = /sp=${function}_1.m_axi_/; s/\$/:HBM[0:1]/" | sort -u >"$dir/pragmas"
     grep "^sp=${function}_1\." $cfg | sort | cmp -s - "$dir/pragmas" || fail "$cfg: sp of $function is not: $(cat "$dir/pragmas")"
     # the order and the names of arguments are the function's
-    { sed -n "/^void $function(/,/)/p" "hls/${pair%:*}.c" | tr '\n' ' ' | sed 's/).*//; s/.*(//; s/\[[^]]*\]//g' && echo; } | tr ',' '\n' |
+    { sed -n "/^void $function(/,/)/p" "hls/core/${pair%:*}.c" | tr '\n' ' ' | sed 's/).*//; s/.*(//; s/\[[^]]*\]//g' && echo; } | tr ',' '\n' |
         sed '/^$/d; s/.*[ *]\([a-z_]*\) *$/\1/' >"$dir/arguments"
     upper=$(tr '[:lower:]' '[:upper:]' <<<"${pair#*:}")
-    sed -n "s/^KERNEL_ARG($upper, *[0-9]*, \([a-z_]*\),.*/\1/p" hls/kernels.def | cmp -s - "$dir/arguments" ||
-        fail "hls/kernels.def: the arguments of $function are not: $(tr '\n' ' ' <"$dir/arguments")"
+    sed -n "s/^KERNEL_ARG($upper, *[0-9]*, \([a-z_]*\),.*/\1/p" hls/card/kernels.def | cmp -s - "$dir/arguments" ||
+        fail "hls/card/kernels.def: the arguments of $function are not: $(tr '\n' ' ' <"$dir/arguments")"
 done
 # Vitis HLS gives an address 12 bytes and a value 8, from 0x10 on
-sed -n 's/^KERNEL_ARG(\([A-Z_]*\), *[0-9]*, [a-z_]*, *0x\([0-9a-f]*\), *\([A-Z]*\),.*/\1 \2 \3/p' hls/kernels.def >"$dir/offsets"
+sed -n 's/^KERNEL_ARG(\([A-Z_]*\), *[0-9]*, [a-z_]*, *0x\([0-9a-f]*\), *\([A-Z]*\),.*/\1 \2 \3/p' hls/card/kernels.def >"$dir/offsets"
 while read -r kernel offset kind; do
     [ "$kernel" = "${last-}" ] || at=16
-    [ "$at" -eq $((16#$offset)) ] || fail "hls/kernels.def: an argument of $kernel is at 0x$offset, not at $at"
+    [ "$at" -eq $((16#$offset)) ] || fail "hls/card/kernels.def: an argument of $kernel is at 0x$offset, not at $at"
     last=$kernel
     if [ "$kind" = MEMORY ]; then at=$((at + 12)); else at=$((at + 8)); fi
 done <"$dir/offsets"
@@ -61,13 +61,13 @@ for pair in nic_core:nic_kernel reduce_mm:mm_kernel; do
         grep -q " ${port}_[a-z]*ready" "rtl/${pair#*:}.sv" || fail "rtl/${pair#*:}.sv has no bus $port"
     done <"$dir/ports"
 done
-grep -q "^sockets=$(sed -n 's/.*int Sockets *= \([0-9]*\),.*/\1/p' rtl/nic_kernel.sv) " hls/vitis/vitis.sh || fail "vitis.sh: not the sockets of nic_kernel"
-for list in "$cfg" hls/vitis/vitis.sh hls/vitis/package_kernel.tcl hls/vitis/README.md; do
+grep -q "^sockets=$(sed -n 's/.*int Sockets *= \([0-9]*\),.*/\1/p' rtl/nic_kernel.sv) " hls/core/vitis/vitis.sh || fail "vitis.sh: not the sockets of nic_kernel"
+for list in "$cfg" hls/core/vitis/vitis.sh hls/core/vitis/package_kernel.tcl hls/core/vitis/README.md; do
     grep -q 'NOT RUN' "$list" || fail "$list does not say that it was not run"
 done
 
 # --- vitis.sh with stand-ins ---
-vitis() { PATH=$dir/bin:$PATH B=$B timeout 60 hls/vitis/vitis.sh "$@" >"$dir/said" 2>&1; }
+vitis() { PATH=$dir/bin:$PATH B=$B timeout 60 hls/core/vitis/vitis.sh "$@" >"$dir/said" 2>&1; }
 refused() { # refused WORDS ARGUMENTS...
     words=$1
     shift
@@ -131,7 +131,7 @@ set argv {part nic_kernel nic_core a.xml a.xo work a.sv b.sv}
 set argc [llength $argv]
 source [lindex $::env(SCRIPT) 0]
 END
-    SCRIPT=hls/vitis/package_kernel.tcl tclsh "$dir/try.tcl" >"$dir/tcl" 2>&1 || fail "package_kernel.tcl: $(tail -2 "$dir/tcl")"
+    SCRIPT=hls/core/vitis/package_kernel.tcl tclsh "$dir/try.tcl" >"$dir/tcl" 2>&1 || fail "package_kernel.tcl: $(tail -2 "$dir/tcl")"
     tail -1 "$dir/tcl" | grep -q '^package_xo -xo_path a.xo -kernel_name nic_core .* -kernel_xml a.xml$' || fail "package_kernel.tcl: $(tail -1 "$dir/tcl")"
     grep -qx 'add_files -norecurse {a.sv b.sv}' "$dir/tcl" || fail "package_kernel.tcl: files are lost"
 else

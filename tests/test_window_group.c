@@ -1,7 +1,7 @@
 /* test_window_group.c : sums that go to a group: the host's bits on every rank, as many frames fewer as there are ranks, on a
  * network that loses, doubles and reorders; ranks that do not hear it; and what somebody can do who does, and sends there. */
-#include "offload/frame.h"
-#include "offload/siphash.h"
+#include "offload/window/frame.h"
+#include "offload/window/siphash.h"
 #include "window_net.h"
 
 enum { MOST = 60000 };

@@ -2,7 +2,7 @@
  * them garbage, replays of what it overhears and frames with forged keys, from its own address and
  * from theirs, as many as all ranks together. Both jobs get the host's bits, and the cards' books
  * balance: every frame is counted once. */
-#include "offload/frame.h"
+#include "offload/window/frame.h"
 #include "window_net.h"
 
 enum { N = 150000, JOBS = 2, STEPS = 4 };

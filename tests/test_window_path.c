@@ -1,7 +1,7 @@
 /* test_window_path.c : what the path does to a window: it takes shorter frames than the card, known
  * to the host or not, from the start or from the middle of a sum; and the whole process is stopped
  * for a while. Right sums, or a reason, in time. */
-#include "offload/frame.h"
+#include "offload/window/frame.h"
 #include "window_net.h"
 
 enum { N = 1000000 };

@@ -5,9 +5,9 @@
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
-#include "nn/winograd_kernels.h"
+#include "nn/cpu/winograd_kernels.h"
 
 static float *uniforms(size_t n, uint64_t key)
 {

@@ -3,11 +3,11 @@
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec.h"
-#include "hls/philox.h"
-#include "hls/regs.h"
-#include "offload/fpga_sim.h"
-#include "offload/window.h"
-#include "offload/wire_process.h"
+#include "hls/arith/philox.h"
+#include "hls/card/regs.h"
+#include "offload/card/fpga_sim.h"
+#include "offload/window/window.h"
+#include "offload/wire/wire_process.h"
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* test_xclbin.c : containers: made and read back; cut at every byte, with every bit flipped, with
- * counts and offsets that lie; held against hls/kernels.def. */
+ * counts and offsets that lie; held against hls/card/kernels.def. */
 #include "check.h"
-#include "offload/kernel_list.h"
-#include "offload/xclbin.h"
-#include "offload/xclbin_layout.h"
+#include "offload/xrt/kernel_list.h"
+#include "offload/xrt/xclbin.h"
+#include "offload/xrt/xclbin_layout.h"
 #include <errno.h>
 #include <string.h>
 

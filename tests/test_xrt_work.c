@@ -1,6 +1,6 @@
-/* offload/xrt_work.c : calls with a deadline, made with a library that this test is: what comes back,
+/* offload/xrt/xrt_work.c : calls with a deadline, made with a library that this test is: what comes back,
  * what does not, and what comes back too late. */
-#include "offload/xrt_work.h"
+#include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include "check.h"
 #include <errno.h>

@@ -7,9 +7,9 @@
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "check.h"
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include "rtl_rand.h"
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 enum { TILE_SLOTS = 8, TILE_ROWS = 32, TILE_QUEUE = 4096 };

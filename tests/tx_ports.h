@@ -1,7 +1,7 @@
 /* tx_ports.h : the ports of rtl/tx.sv, each where the Verilated module has it. */
 #ifndef TX_PORTS_H
 #define TX_PORTS_H
-#include "sim/verilated_model.h"
+#include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 static struct dut {

@@ -2,7 +2,7 @@
  * tables of operations that this CPU has. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/vec_isa.h"
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
-#include "hls/philox.h"
-#include "hls/regs.h"
-#include "offload/window_inside.h"
+#include "hls/arith/philox.h"
+#include "hls/card/regs.h"
+#include "offload/window/window_inside.h"
 #include "sim/card_model.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit
  * status. */
 #include "app/app.h"
-#include "app/train_options.h"
+#include "app/train/train_options.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/opt.h"
-#include "nn/blas.h"
+#include "base/opt/opt.h"
+#include "nn/cpu/blas.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * read as 8 bytes by one more crc32 (which multiplies by x^32; the reflected product lacks one x),
  * is just that. */
 #include "base/crc.h"
-#include "hls/crc32c.h"
+#include "hls/card/crc32c.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <string.h>

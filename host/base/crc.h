@@ -1,4 +1,4 @@
-/* crc.h : CRC32C as fast as this CPU has it: hls/crc32c.h is the definition, and what runs where
+/* crc.h : CRC32C as fast as this CPU has it: hls/card/crc32c.h is the definition, and what runs where
  * there is nothing better. */
 #ifndef CRC_H
 #define CRC_H

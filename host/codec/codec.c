@@ -2,11 +2,11 @@
  * layer from many. */
 #include "codec/codec.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/word.h"
 #include "codec/codec_kind.h"
-#include "hls/crc32c.h"
-#include "hls/philox.h"
+#include "hls/card/crc32c.h"
+#include "hls/arith/philox.h"
 #include <assert.h>
 #include <string.h>
 

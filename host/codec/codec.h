@@ -185,7 +185,7 @@ struct fold codec_fold(const struct codec_call *call);
 enum { CODEC_NAME_BYTES = 16 };
 const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES]);
 
-/* Reads a format's name as --format has it: one of hls/formats.def or eXmY, X 1..8, Y 0..23 (not
+/* Reads a format's name as --format has it: one of hls/arith/formats.def or eXmY, X 1..8, Y 0..23 (not
  * e1m0: it has no number but 0). option: for the message. Returns 0 or -EINVAL with a line. */
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out);
 

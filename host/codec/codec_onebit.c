@@ -4,7 +4,7 @@
  * 2. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
-#include "vec/vec_signs.h"
+#include "vec/list/vec_signs.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

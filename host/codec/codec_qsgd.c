@@ -1,10 +1,10 @@
 /* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a scale and one of a few
  * levels an element, drawn so that the mean is right. Who owns a range adds in fp32 and encodes the
- * sum again. Source: the 1-bit study, section 3; hls/level.h. */
+ * sum again. Source: the 1-bit study, section 3; hls/arith/level.h. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
-#include "hls/philox.h"
-#include "vec/vec_levels.h"
+#include "hls/arith/philox.h"
+#include "vec/list/vec_levels.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

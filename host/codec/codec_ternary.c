@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "codec/codec_kind.h"
-#include "vec/vec_counts.h"
-#include "vec/vec_levels.h"
+#include "vec/list/vec_counts.h"
+#include "vec/list/vec_levels.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's
  * formats filled in. */
 #include "codec/codec_minifloat.h"
-#include "vec/vec_ratio.h"
+#include "vec/list/vec_ratio.h"
 
 static const struct vec_sum *sum_of(const struct fold *f)
 {

@@ -1,6 +1,6 @@
 /* format_name.c : names of formats and of rules of adding, there and back. */
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "codec/codec.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +11,14 @@ static const struct {
     struct mf_fmt fmt;
 } formats[] = {
 #define MF_FORMAT(NAME, name, e, m, fn) {name, {e, m, fn}},
-#include "hls/formats.def"
+#include "hls/arith/formats.def"
 #undef MF_FORMAT
 };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static const char *const format_names = ""
 #define MF_FORMAT(NAME, name, e, m, fn) name " "
-#include "hls/formats.def"
+#include "hls/arith/formats.def"
 #undef MF_FORMAT
     ;
 

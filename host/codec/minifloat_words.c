@@ -1,7 +1,7 @@
 /* minifloat_words.c : the user's words to a minifloat codec, and back. */
 #include "base/err.h"
 #include "base/number.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/word.h"
 #include "codec/codec_minifloat.h"
 #include <math.h>

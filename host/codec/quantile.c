@@ -3,7 +3,7 @@
 #include "codec/quantile.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
-#include "vec/vec_ratio.h"
+#include "vec/list/vec_ratio.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* quantile.h : a scale that makes a quantile of a layer's magnitudes the largest number of a format:
- * found by samples, the largest of all ranks', and kept for some steps. hls/relative.h has the
+ * found by samples, the largest of all ranks', and kept for some steps. hls/arith/relative.h has the
  * numbers.
  *
  *     |d| of some elements --rank-th smallest--> q ==max over ranks==> q in force, for `every` steps

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "codec/quantile.h"
-#include "hls/relative_lists.h"
+#include "hls/arith/relative_lists.h"
 #include <string.h>
 
 const char quantile_ranges[] = "q=X, 0 < X <= 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
-#include "comm/comm_over.h"
+#include "comm/over/comm_over.h"
 #include "vec/fp_mode.h"
 #include <pthread.h>
 #include <signal.h>

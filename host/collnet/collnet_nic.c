@@ -2,7 +2,7 @@
  * know of it: one description for both tables, so that NCCL takes them for one device. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
-#include "offload/wire_local.h"
+#include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <limits.h>

@@ -1,9 +1,9 @@
-/* control.c : who may do what to a card that several programs control: bytes of hls/simlink.h in,
+/* control.c : who may do what to a card that several programs control: bytes of hls/card/simlink.h in,
  * answers out. No sockets. */
 #include "control/control.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

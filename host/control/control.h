@@ -1,4 +1,4 @@
-/* control.h : who may do what to a card that several programs control: bytes of hls/simlink.h in,
+/* control.h : who may do what to a card that several programs control: bytes of hls/card/simlink.h in,
  * answers out. No sockets.
  *
  *     peer = control_join()    a connection's end here: HELLO waits for it
@@ -11,7 +11,7 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
-#include "hls/simlink.h"
+#include "hls/card/simlink.h"
 #include "control/control_jobs.h"
 
 /* UNREAD: bytes of answers that a peer may leave unread */
@@ -32,7 +32,7 @@ void control_close(struct control *control);
  * can see. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN when there are too many. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
-/* Answers m, a BUS_ or MEM_ message of hls/simlink.h, as control_obey does. */
+/* Answers m, a BUS_ or MEM_ message of hls/card/simlink.h, as control_obey does. */
 typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct simlink *answer,
                         uint8_t *to);
 

@@ -2,11 +2,11 @@
  * be to whom. */
 #include "control/control_jobs.h"
 #include "base/err.h"
-#include "hls/regs.h"
+#include "hls/card/regs.h"
 
 enum { STOP_READS = 20000, NOBODY = -1 };
 
-/* What a register is to those who share the card: hls/sharing.def. */
+/* What a register is to those who share the card: hls/card/sharing.def. */
 enum rule {
     RULE_FREE,
     RULE_JOB,
@@ -24,7 +24,7 @@ static enum rule write_rule(uint64_t at)
 #define SHARED_WRITE(NAME, RULE, what) \
     case REG_##NAME:                   \
         return RULE_##RULE;
-#include "hls/sharing.def"
+#include "hls/card/sharing.def"
     default:
         return RULE_FREE;
     }
@@ -36,7 +36,7 @@ static enum rule read_rule(uint64_t at)
 #define SHARED_READ(NAME, RULE, what) \
     case REG_##NAME:                  \
         return RULE_##RULE;
-#include "hls/sharing.def"
+#include "hls/card/sharing.def"
     default:
         return RULE_FREE;
     }

@@ -19,7 +19,7 @@
  * nothing). */
 #ifndef COST_H
 #define COST_H
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include "reduce/reducer.h"
 
 /* A number that depends on how long an all-reduce is: its value at so many bytes of fp32, which rise;

@@ -1,6 +1,6 @@
 /* cost_card.c : seconds of a bucket through a card in the network: packets up, results down. */
-#include "hls/card.h"
-#include "hls/packet.h"
+#include "hls/card/card.h"
+#include "hls/card/packet.h"
 #include "job/cost.h"
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #include "job/choice.h"
 #include "job/job_gpu.h"
 #include "job/quantise.h"
-#include "vec/gpu.h"
+#include "vec/gpu/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef JOB_H
 #define JOB_H
 #include "base/text.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include "job/node_sum.h"
 #include "offload/offload.h"
 #include "reduce/reducer.h"

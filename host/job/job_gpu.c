@@ -3,8 +3,8 @@
 #include "job/job_gpu.h"
 #include "base/err.h"
 #include "comm/comm_node.h"
-#include "comm/mates_choose.h"
-#include "vec/gpu.h"
+#include "comm/gpu/mates_choose.h"
+#include "vec/gpu/gpu.h"
 
 /* Has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative errno. */
 static int all_have_one(struct comm *c, char *why, size_t size)

@@ -1,7 +1,7 @@
 /* nc.c : the public interface: a thin face over a job, opened and closed. */
 #include "base/buf.h"
 #include "base/crc.h"
-#include "comm/comm_over.h"
+#include "comm/over/comm_over.h"
 #include "job/nc_inside.h"
 #include <stdio.h>
 #include <stdlib.h>

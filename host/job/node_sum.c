@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "offload/card_mm.h"
-#include "offload/xrt_card.h"
+#include "offload/xrt/card_mm.h"
+#include "offload/xrt/xrt_card.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* node_sum.h : `--node-sum`: a node's codes added by a card that the node's first rank has, in place
- * of its ranks (comm/algo.h, algo_node_sum).
+ * of its ranks (comm/algo/algo.h, algo_node_sum).
  *
  * A card that is not there, is busy, or is lost in mid-run costs time, no bits: one warning, and the
  * ranks add from then on. It is not asked for again. */
 #ifndef NODE_SUM_H
 #define NODE_SUM_H
 #include "base/text.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 #include "offload/offload.h"
 #include <string.h>
 

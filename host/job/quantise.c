@@ -1,7 +1,7 @@
 /* quantise.c : leaves the smallest layers in fp32. Source: the 1-bit study, section 3. */
 #include "job/quantise.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "codec/codec_kind.h"
 #include <string.h>
 

@@ -101,7 +101,7 @@ void nn_model_use(struct nn_model *m, real *grads, real *stats);
  * for none. Every param is told of in every pass, also when the backend fails on the way. */
 typedef void nn_grad_ready(void *ctx, int first, int n);
 
-/* Where samples are that the backend already has: nn/feed.h makes them.
+/* Where samples are that the backend already has: nn/data/feed.h makes them.
  * meanwhile: called once while the pass is under way; NULL: nothing to do. */
 struct nn_sent {
     int slot; /* as nn_ops.h's */
@@ -175,7 +175,7 @@ void nn_model_scales_put(struct nn_model *m, const float *from);
  * is none. */
 struct nn_back {
     const char *name;          /* of its weights: "s1b0.conv1.weight" */
-    float given, own, carried; /* S, s and S * s (hls/loss_scale.h); one scale for all: s is 1 */
+    float given, own, carried; /* S, s and S * s (hls/nn/loss_scale.h); one scale for all: s is 1 */
     const struct scale_tally *tally; /* of what carries the last, before it was rounded */
 };
 void nn_model_watch(struct nn_model *m, bool on);

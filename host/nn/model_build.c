@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/err.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 
 /* A list of n items with room for one more: of 1, 2, 4, 8 ... items. NULL: no memory. */

@@ -10,7 +10,7 @@
 
 struct node;
 
-/* What there is to know of one kind of node: a row for each LAYER of hls/layers.def, in a file of
+/* What there is to know of one kind of node: a row for each LAYER of hls/nn/layers.def, in a file of
  * its own, layer_*.c, with what the CPU does for it. */
 struct layer_kind {
     const char *name;
@@ -62,7 +62,7 @@ struct node {
     bool in_eval;
 };
 
-/* What is done with a node's output: a row for each LOSS of hls/layers.def, in loss_*.c. */
+/* What is done with a node's output: a row for each LOSS of hls/nn/layers.def, in loss_*.c. */
 struct loss_kind {
     const char *name;
     /* The labels of a sample that it wants for this output. */
@@ -206,7 +206,7 @@ enum { NO_ADDEND = -1 };
     extern const struct layer_kind layer_##kind; \
     int graph_##kind(struct nn_model *m, LIST make);
 #define LOSS(kind, passes) extern const struct loss_kind loss_##kind;
-#include "hls/layers.def"
+#include "hls/nn/layers.def"
 
 /* One more head, which wants the labels that all others want. The network's result is the first
  * one's; in training but for the loss: the weighted sum of all. */

@@ -1,6 +1,6 @@
 /* model_scale.c : what the gradients of a model's activations are multiplied by: the loss's one factor,
  * or a scale of its own for each layer, worked out by the backend while the backward pass runs
- * (hls/loss_scale.h). The host reads none of them, so that a recorded pass can be played.
+ * (hls/nn/loss_scale.h). The host reads none of them, so that a recorded pass can be played.
  *
  *     loss: 1 -> ... -> [moments of dy, of W, of what lies in dx] -> s -> dy *= s -> backward of the node -> ...
  *                                                               \-> divisor of its gradients of weights */

@@ -24,12 +24,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "hls/layer.h"
-#include "hls/view.h"
+#include "hls/nn/layer.h"
+#include "hls/nn/view.h"
 
-struct gemm_rule; /* hls/rules.h */
+struct gemm_rule; /* hls/arith/rules.h */
 struct round_rule;
-struct round_setup; /* nn/round_ops.h */
+struct round_setup; /* nn/round/round_ops.h */
 struct nn_block;    /* nn/model.h */
 
 /* How the CPU convolves: by winograd.h where it fits and this CPU can; the same, or it is refused;
@@ -167,10 +167,10 @@ struct nn_ops {
     void (*feed_send)(void *ctx, int slot, const struct nn_bytes *b);
     void (*feed_take)(void *ctx, int slot, real *x);
 
-    /* The passes of layers and losses: hls/layers.def has their shapes and rules. */
+    /* The passes of layers and losses: hls/nn/layers.def has their shapes and rules. */
 #define PLAN(name, params, args) int (*name)(void *ctx, LIST params);
 #define PASS(name, params, args) void (*name)(void *ctx, LIST params);
-#include "hls/layers.def"
+#include "hls/nn/layers.def"
 
     /* y [n] = (a + b) / divisor, two roundings; b NULL: a / divisor. y may be a or b. For gradients. */
     void (*add_divide)(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
@@ -185,7 +185,7 @@ struct nn_ops {
 
 extern const struct nn_ops nn_cpu;
 #ifndef NN_REAL_DOUBLE
-extern const struct nn_ops nn_cuda; /* of the GPU that is open (vec/gpu.h) */
+extern const struct nn_ops nn_cuda; /* of the GPU that is open (vec/gpu/gpu.h) */
 #endif
 
 /* Threads that CBLAS may use in this process, where it can be told (OpenBLAS). Bits are promised

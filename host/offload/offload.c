@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
-#include "offload/wire_local.h"
-#include "offload/xrt_card.h"
+#include "offload/wire/wire_local.h"
+#include "offload/xrt/xrt_card.h"
 #include "offload/offload_inside.h"
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 #include "reduce/way.h"
-#include "offload/fpga.h"
+#include "offload/card/fpga.h"
 
 struct offload;
 

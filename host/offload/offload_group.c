@@ -4,7 +4,7 @@
  *                                                            others do not: then each rank gets its own frames, for good */
 #include "base/err.h"
 #include "base/inet.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "offload/offload_inside.h"
 #include <arpa/inet.h>
 #include <stdlib.h>

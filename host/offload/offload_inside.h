@@ -2,9 +2,9 @@
  * ranks or closed on all. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "offload/offload.h"
-#include "offload/window.h"
+#include "offload/window/window.h"
 #include <limits.h>
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };

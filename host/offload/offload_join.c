@@ -11,7 +11,7 @@
  * are. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "offload/offload_inside.h"
 #include <math.h>
 #include <stdio.h>

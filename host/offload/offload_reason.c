@@ -1,7 +1,7 @@
 /* offload_reason.c : why ranks have given cards up, as rank 0 is to know and say it. */
 #include "base/err.h"
 #include "base/inet.h"
-#include "hls/packet.h"
+#include "hls/card/packet.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #define REDUCER_H
 #include "codec/codec.h"
 #include "codec/codec_lost.h"
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 
 struct reducer;
 struct way_ops;

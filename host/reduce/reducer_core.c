@@ -2,7 +2,7 @@
  * simulated card): they must be the algorithm's, byte for byte. */
 #include "base/err.h"
 #include "codec/codec.h"
-#include "comm/comm_virtual.h"
+#include "comm/virtual/comm_virtual.h"
 #include "reduce/reducer_inside.h"
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
-#include "vec/gpu.h"
+#include "vec/gpu/gpu.h"
 #include <string.h>
 
 enum { ALIGN = 64 };

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
-#include "vec/gpu.h"
+#include "vec/gpu/gpu.h"
 
 /* Those of buckets 0..n_buckets; none of a GPU that has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)

@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
-#include "vec/gpu.h"
-#include "vec/gpu_lane.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
 #include <stdlib.h>
 
 /* events: [n_layers] one for each layer that has been the first of a call; after: [n_layers] what the layer

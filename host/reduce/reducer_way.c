@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
-#include "hls/crc32c.h"
+#include "hls/card/crc32c.h"
 #include <string.h>
 
 /* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of

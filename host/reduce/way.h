@@ -8,7 +8,7 @@
  * which stay as they are until the vote. */
 #ifndef WAY_H
 #define WAY_H
-#include "comm/algo.h"
+#include "comm/algo/algo.h"
 
 enum { WAY_GAVE_UP = 1 };
 
@@ -18,7 +18,7 @@ struct way_sum {
     size_t n;                  /* elements, a multiple of unit but for nothing behind it */
     const uint8_t *codes;      /* [packed, n] this rank's; 8 bytes behind them may be read */
     uint8_t *result;           /* [packed, n] out, in codec->out */
-    /* CRC32C of step, bucket, codec and all exponents; packets go on with more (offload/frame.h) */
+    /* CRC32C of step, bucket, codec and all exponents; packets go on with more (offload/window/frame.h) */
     uint32_t tag;
     /* need() has been called for all of the bucket when sum returns, even if it gave up */
     struct algo_flow flow;

@@ -11,7 +11,7 @@
  *
  * Near the end of the bytes, where nothing may be touched beyond, and for wider codes, bits wait in
  * a word until 64 of them are there. */
-#include "vec/cast_x86.h"
+#include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
 #define BMI2        __attribute__((target("bmi2")))

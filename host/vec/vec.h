@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "hls/rules.h"
+#include "hls/arith/rules.h"
 
 /* Bytes of n packed codes. */
 static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
@@ -142,7 +142,7 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
 void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                      int n_spans, float divisor);
 
-/* The plain backend: loops over hls/mf.h, the one all others are held against. */
+/* The plain backend: loops over hls/arith/mf.h, the one all others are held against. */
 extern const struct vec_ops vec_plain;
 
 /* The backend this machine runs best: the CPU's, with the widest instructions it has.

@@ -1,19 +1,19 @@
-/* vec_plain.c : the plain backend: loops over hls/mf.h, in blocks that are unpacked, worked on and
+/* vec_plain.c : the plain backend: loops over hls/arith/mf.h, in blocks that are unpacked, worked on and
  * packed again.
  *
  * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU
  * can change. The two, the additions of VEC_FP32 and decode's division, run in IEEE mode: a library
  * built with -ffast-math may have set another one for the whole process. */
 #include "base/buf.h"
-#include "hls/philox.h"
+#include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
-#include "vec/sum_blocks.h"
+#include "vec/sum/sum_blocks.h"
 #include "vec/vec.h"
-#include "vec/vec_counts.h"
-#include "vec/vec_levels.h"
-#include "vec/vec_ratio.h"
-#include "vec/vec_signs.h"
+#include "vec/list/vec_counts.h"
+#include "vec/list/vec_levels.h"
+#include "vec/list/vec_ratio.h"
+#include "vec/list/vec_signs.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@ module nic_core #(
   output logic [15:0]  tx_port_o,
   output logic         tx_valid_o,
   input  logic         tx_ready_i,
-  // registers (AXI-Lite): hls/regs.def
+  // registers (AXI-Lite): hls/card/regs.def
   input  logic [11:0]  s_awaddr_i,
   input  logic         s_awvalid_i,
   output logic         s_awready_o,

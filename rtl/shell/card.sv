@@ -34,7 +34,7 @@ module card #(
   output logic [15:0] out_length_o,
   output logic        out_valid_o,
   input  logic        out_ready_i,
-  // control in and out: hls/lease.def
+  // control in and out: hls/card/lease.def
   input  logic [31:0] ask_data_i,
   input  logic        ask_last_i,
   input  logic [3:0]  ask_last_be_i,
@@ -52,7 +52,7 @@ module card #(
   output logic [15:0] answer_length_o,
   output logic        answer_valid_o,
   input  logic        answer_ready_i,
-  // registers (AXI-Lite) beside it: hls/regs.def
+  // registers (AXI-Lite) beside it: hls/card/regs.def
   input  logic [11:0] s_awaddr_i,
   input  logic        s_awvalid_i,
   output logic        s_awready_o,

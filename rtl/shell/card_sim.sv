@@ -19,7 +19,7 @@ module card_sim (
   output logic [3:0]  tx_last_be_o,
   output logic        tx_valid_o,
   input  logic        tx_ready_i,
-  // registers (AXI-Lite): hls/regs.def
+  // registers (AXI-Lite): hls/card/regs.def
   input  logic [11:0] s_awaddr_i,
   input  logic        s_awvalid_i,
   output logic        s_awready_o,

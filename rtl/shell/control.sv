@@ -1,4 +1,4 @@
-// control: a card's registers over its own network port, for those who have a lease: requests of hls/lease.def in, answers out,
+// control: a card's registers over its own network port, for those who have a lease: requests of hls/card/lease.def in, answers out,
 // an AXI-Lite master into nic_core.
 //
 //   words => control_rx => buffer (8 x 64 words) => control_tx => words        control_leases: who may ask

@@ -1,4 +1,4 @@
-// control_jobs: whose job is which, and what a register may be to whom: the rules of hls/sharing.def, as host/control has them.
+// control_jobs: whose job is which, and what a register may be to whom: the rules of hls/card/sharing.def, as host/control has them.
 // It says what becomes of an operation, and is told what has been done.
 module control_jobs #(
   parameter int Leases = nc_pkg::LEASE_MOST,

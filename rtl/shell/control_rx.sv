@@ -1,4 +1,4 @@
-// control_rx: takes a datagram word by word into a buffer, and says whether it is a request of hls/lease.def. The request is held
+// control_rx: takes a datagram word by word into a buffer, and says whether it is a request of hls/card/lease.def. The request is held
 // until take_i; what comes meanwhile is lost, and counted: the network behind never waits.
 module control_rx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),

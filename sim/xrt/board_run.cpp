@@ -1,6 +1,6 @@
 // board_run.cpp : registers of a card's kernels, and their runs.
 #include "sim/xrt/board.h"
-#include "hls/kernels.h"
+#include "hls/card/kernels.h"
 #include <unistd.h>
 
 enum { AP_START = 1, AP_DONE = 2, FIRST_ARGUMENT = 4 /* word */ };

@@ -3,7 +3,7 @@
 #include "sim/xrt/card_link.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "offload/fpga_process.h"
+#include "offload/card/fpga_process.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

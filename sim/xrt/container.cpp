@@ -14,7 +14,7 @@ const struct {
 #define HS                                      true
 #define USER                                    false
 #define KERNEL(NAME, name, base, control, what) {#name ":" #name "_1", base, control},
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 #undef HS
 #undef USER
 };
@@ -22,7 +22,7 @@ const struct {
     uint64_t base, bytes;
 } banks[] = {
 #define BANK(NAME, base, kib, what) {base, uint64_t(kib) << 10},
-#include "hls/kernels.def"
+#include "hls/card/kernels.def"
 };
 
 template <class Section> const Section *section(const axlf *x, axlf_section_kind kind)

@@ -1,5 +1,5 @@
 // container.h : what an xclbin says that a card shall be, when this card can be that: kernels of
-// hls/kernels.def at their addresses, its banks.
+// hls/card/kernels.def at their addresses, its banks.
 #ifndef CONTAINER_H
 #define CONTAINER_H
 #include <cstdint>

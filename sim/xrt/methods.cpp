@@ -8,7 +8,7 @@
 // XRT calls these functions as methods: `this` is the first argument.
 #include "sim/xrt/board.h"
 #include "sim/xrt/vtable.h"
-#include "hls/kernels.h"
+#include "hls/card/kernels.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

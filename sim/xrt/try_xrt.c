@@ -1,10 +1,10 @@
 /* try_xrt.c : a program of XRT's C API alone, which knows nothing of what is under it: sees that a
- * card with the kernels of hls/kernels.def does what they promise. tests/test_xrt_device.sh runs
+ * card with the kernels of hls/card/kernels.def does what they promise. tests/test_xrt_device.sh runs
  * it.
  * usage: try XCLBIN WHAT [N] */
-#include "hls/kernels.h"
-#include "hls/mf.h"
-#include "hls/regs.h"
+#include "hls/card/kernels.h"
+#include "hls/arith/mf.h"
+#include "hls/card/regs.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

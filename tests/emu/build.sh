@@ -44,7 +44,7 @@ shift
 folder=${OBJECTS:-$out.d}
 copies=$folder/copies
 mkdir -p "$copies"
-for f in device/*.cuh; do rewrite "$f" "$copies/$f"; done
+for f in device/*/*.cuh; do rewrite "$f" "$copies/$f"; done
 if [ "$(cat "$folder/flags" 2>/dev/null)" != "$CXX ${flags[*]}" ]; then
     rm -f "$folder"/*.o
     echo "$CXX ${flags[*]}" >"$folder/flags"

@@ -1,4 +1,4 @@
-/* cublas_v2.h : stands in for NVIDIA's header of that name: what device/linear.cu uses, with its
+/* cublas_v2.h : stands in for NVIDIA's header of that name: what device/nn/linear.cu uses, with its
  * numbers. */
 #ifndef EMU_CUBLAS_V2_H
 #define EMU_CUBLAS_V2_H

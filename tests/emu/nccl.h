@@ -1,4 +1,4 @@
-/* nccl.h : stands in for NCCL's header of that name: what device/nccl.cu calls, between processes
+/* nccl.h : stands in for NCCL's header of that name: what device/run/nccl.cu calls, between processes
  * of one machine (nccl_run.cpp).
  *
  * It is as strict as NCCL: device memory alone, one rank a GPU, non-blocking communicators answer

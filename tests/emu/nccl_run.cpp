@@ -4,7 +4,7 @@
  *     send: | full? : bytes : data | <- a chunk at a time, waits until it is empty          recv: the other end
  *
  * All messages of a group move together, so the order in which ranks post them does not matter. */
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include "nccl.h"
 #include <algorithm>
 #include <atomic>

@@ -1,11 +1,11 @@
 /* selftest_host.cu : what the host relies on in the emulator: memory, streams, graphs, other
  * processes, refusals; and the 16-bit floats. Called by name from tests/test_emu.c: 0, or the line
  * that failed. */
-#include "device/cu.cuh"
+#include "device/run/cu.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include "selftest.h"
-#include "hls/mf.h"
+#include "hls/arith/mf.h"
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -299,7 +299,7 @@ extern "C" int self_old_chip(void)
     return 0;
 }
 
-/* --- 16-bit floats: all of them, and roundings against hls/mf.h
+/* --- 16-bit floats: all of them, and roundings against hls/arith/mf.h
  * -------------------------------------- */
 
 extern "C" int self_half(void)

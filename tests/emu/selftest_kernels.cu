@@ -1,6 +1,6 @@
 /* selftest_kernels.cu : what kernels rely on in the emulator: barriers, warps, atomics, the grid's
  * barrier. Called by name from tests/test_emu.c: 0, or the line that failed. */
-#include "device/cu.cuh"
+#include "device/run/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"
 

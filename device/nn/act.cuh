@@ -1,0 +1,146 @@
+/* act.cuh : activations in memory (float, half or bfloat16) and in registers (float), 16 bytes at a
+ * time where that can be.
+ *
+ *     const struct act_pack<T, V> p = act_load<T, V>(x);   V values, one load of 16 bytes or of one value (V = 1)
+ *     float v[V];  act_open<T, V>(p, v);                   as floats
+ *     act_store<T, V>(y, v);                               rounded to the nearest T, ties to even */
+#ifndef ACT_CUH
+#define ACT_CUH
+#include "device/run/cu.cuh"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+#define ACT_LANES(T) ((int)(16 / sizeof(T)))
+
+static __device__ inline float act_float(float x)
+{
+    return x;
+}
+static __device__ inline float act_float(__half x)
+{
+    return __half2float(x);
+}
+static __device__ inline float act_float(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+/* conversions, and words of 32 bits that hold one float or two narrow ones */
+template <typename T> struct act;
+template <> struct act<float> {
+    enum { PER_WORD = 1 };
+    static __device__ float of(float x) { return x; }
+    /* x rounds to more than zero just when x > least() */
+    static __device__ float least() { return 0.0f; }
+    static __device__ void open(uint32_t w, float *v) { v[0] = __uint_as_float(w); }
+    static __device__ uint32_t close(const float *v) { return __float_as_uint(v[0]); }
+};
+template <> struct act<__half> {
+    enum { PER_WORD = 2 };
+    static __device__ __half of(float x) { return __float2half_rn(x); }
+    static __device__ float least() { return 0x1p-25f; } /* half the smallest: ties to zero */
+    static __device__ void open(uint32_t w, float *v)
+    {
+        v[0] = __half2float(__ushort_as_half((unsigned short)w));
+        v[1] = __half2float(__ushort_as_half((unsigned short)(w >> 16)));
+    }
+    static __device__ uint32_t close(const float *v)
+    {
+        const __half2 h = __floats2half2_rn(v[0], v[1]);
+        uint32_t w;
+        memcpy(&w, &h, sizeof w);
+        return w;
+    }
+};
+template <> struct act<__nv_bfloat16> {
+    enum { PER_WORD = 2 };
+    static __device__ __nv_bfloat16 of(float x) { return __float2bfloat16_rn(x); }
+    static __device__ float least() { return 0x1p-134f; }
+    static __device__ void open(uint32_t w, float *v)
+    {
+        v[0] = __uint_as_float(w << 16);
+        v[1] = __uint_as_float(w & 0xffff0000u);
+    }
+    static __device__ uint32_t close(const float *v)
+    {
+        const __nv_bfloat162 h = __floats2bfloat162_rn(v[0], v[1]);
+        uint32_t w;
+        memcpy(&w, &h, sizeof w);
+        return w;
+    }
+};
+
+/* V values of T as they lie in memory. */
+template <typename T, int V> struct act_pack {
+    uint4 q[V * sizeof(T) / 16];
+};
+template <typename T> struct act_pack<T, 1> {
+    T q[1];
+};
+
+template <typename T, int V> static __device__ inline act_pack<T, V> act_load(const T *p)
+{
+    act_pack<T, V> x;
+    if constexpr (V == 1) {
+        x.q[0] = *p;
+    } else {
+#pragma unroll
+        for (int i = 0; i < (int)(V * sizeof(T) / 16); i++)
+            x.q[i] = ((const uint4 *)p)[i];
+    }
+    return x;
+}
+
+template <typename T, int V>
+static __device__ inline void act_open(const act_pack<T, V> &x, float *v)
+{
+    if constexpr (V == 1) {
+        v[0] = act_float(x.q[0]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < (int)(V * sizeof(T) / 16); i++) {
+            const int n = act<T>::PER_WORD;
+            act<T>::open(x.q[i].x, v + (4 * i + 0) * n);
+            act<T>::open(x.q[i].y, v + (4 * i + 1) * n);
+            act<T>::open(x.q[i].z, v + (4 * i + 2) * n);
+            act<T>::open(x.q[i].w, v + (4 * i + 3) * n);
+        }
+    }
+}
+
+template <typename T, int V> static __device__ inline void act_store(T *p, const float *v)
+{
+    if constexpr (V == 1) {
+        *p = act<T>::of(v[0]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < (int)(V * sizeof(T) / 16); i++) {
+            const int n = act<T>::PER_WORD;
+            const uint32_t a = act<T>::close(v + (4 * i + 0) * n),
+                           b = act<T>::close(v + (4 * i + 1) * n);
+            const uint32_t c = act<T>::close(v + (4 * i + 2) * n),
+                           e = act<T>::close(v + (4 * i + 3) * n);
+            ((uint4 *)p)[i] = make_uint4(a, b, c, e);
+        }
+    }
+}
+
+/* V neighbours of x as floats. */
+template <typename T, int V> static __device__ inline void act_read(const T *x, float *v)
+{
+    act_open<T, V>(act_load<T, V>(x), v);
+}
+
+/* Whether rows of n values that begin at these addresses can be met 16 bytes at a time. NULL does
+ * not count. */
+template <typename T> static inline bool act_wide(size_t n)
+{
+    return n % ACT_LANES(T) == 0;
+}
+template <typename T, typename... P> static inline bool act_wide(size_t n, const void *p, P... more)
+{
+    return (uintptr_t)p % 16 == 0 && act_wide<T>(n, more...);
+}
+
+#endif

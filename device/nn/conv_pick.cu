@@ -1,0 +1,161 @@
+/* conv_pick.cu : which of cuDNN's plans does a pass: each is run on blank tensors, the fastest is
+ * kept.
+ *
+ * cuDNN's order is a guess, so a later plan must be faster by a margin: noise alone does not change
+ * the choice. A pass that is first met while its stream is captured, or that does not fit in memory
+ * a second time, takes the first guess.
+ *
+ * Plans sum in different orders, and time is never the same twice: NARROWCAST_CONV=first takes the
+ * first guess always, so that a run that is repeated gives the same bits; fastest is what is said
+ * above, any the same with engines that conv_graph.cu leaves out. */
+#include "device/nn/conv.cuh"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMED_RUNS = 3 };
+/* of the time of the best so far: what a later plan must stay under */
+static const float margin = 0.95f;
+static const float hopeless = 3; /* times the best: not worth more than one run */
+
+static const char *math_name(const struct dev_nn *d)
+{
+    return d->math == NN_FP32   ? "fp32"
+           : d->math == NN_TF32 ? "tf32"
+           : d->math == NN_FP16 ? "fp16"
+           : d->math == NN_BF16 ? "bf16"
+                                : "fp16-pure";
+}
+
+int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status)
+{
+    static const char *passes[] = {"", ", data gradient", ", data gradient added",
+                                   ", weight gradient"};
+    const struct nn_window *g = &key->g;
+    return cu_say(-EIO,
+                  "gpu: conv %dx%d %d->%d %dx%d stride %d dilation %d batch %d %s%s: cuDNN says %s",
+                  g->k, g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, window_dilation(*g),
+                  key->batch, math_name(d), passes[key->pass], cudnnGetErrorString(status));
+}
+
+/* --- blank tensors --- */
+struct blank {
+    void *x, *w, *y, *scratch;
+    cudaEvent_t from, to;
+};
+
+static void blank_close(struct blank *b)
+{
+    cudaFree(b->x);
+    cudaFree(b->w);
+    cudaFree(b->y);
+    cudaFree(b->scratch);
+    if (b->from)
+        cudaEventDestroy(b->from);
+    if (b->to)
+        cudaEventDestroy(b->to);
+}
+
+/* n small numbers: what the bytes mean is a number near 1/100 or 1 in every type. */
+static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
+{
+    return cudaMalloc(out, bytes) == cudaSuccess &&
+           cudaMemsetAsync(*out, 0x3c, bytes, s) == cudaSuccess;
+}
+
+static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_t scratch_bytes,
+                       struct blank *b)
+{
+    cudaStream_t s = cu_stream(d->s);
+    memset(b, 0, sizeof *b);
+    if (blank_tensor(&b->x, conv_elements(key->g.in, key->batch) * nn_bytes(d), s) &&
+        blank_tensor(&b->w, conv_weights(&key->g) * nn_bytes(d), s) &&
+        blank_tensor(&b->y, conv_elements(key->g.out, key->batch) * nn_bytes(d), s) &&
+        blank_tensor(&b->scratch, scratch_bytes, s) && cudaEventCreate(&b->from) == cudaSuccess &&
+        cudaEventCreate(&b->to) == cudaSuccess)
+        return true;
+    (void)cudaGetLastError(); /* not measured then */
+    blank_close(b);
+    return false;
+}
+
+/* Milliseconds of `runs` runs; negative if the plan does not run. */
+static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
+{
+    const struct conv_tensors t = {b->x, b->w, b->y};
+    cudaStream_t s = cu_stream(d->s);
+    float ms = -1;
+    bool ok = cudaEventRecord(b->from, s) == cudaSuccess;
+    for (int i = 0; ok && i < runs; i++)
+        ok = conv_execute(d, p, &t, b->scratch) == CUDNN_STATUS_SUCCESS;
+    ok = ok && cudaEventRecord(b->to, s) == cudaSuccess &&
+         cudaEventSynchronize(b->to) == cudaSuccess &&
+         cudaEventElapsedTime(&ms, b->from, b->to) == cudaSuccess;
+    return ok ? ms / (float)runs : -1;
+}
+
+static int fastest(struct dev_nn *d, struct conv_plan *plans, int n, const struct blank *b)
+{
+    int best = -1;
+    float best_ms = 0;
+    for (int i = 0; i < n; i++) {
+        float first = time_of(d, &plans[i], b, 1); /* its kernels are loaded now */
+        first = first < 0 ? first : time_of(d, &plans[i], b, 1);
+        if (first < 0 || (best >= 0 && first > hopeless * best_ms))
+            continue;
+        const float ms = time_of(d, &plans[i], b, TIMED_RUNS);
+        if (ms >= 0 && (best < 0 || ms < margin * best_ms)) {
+            best = i;
+            best_ms = ms;
+        }
+    }
+    return best;
+}
+
+static int choose(struct dev_nn *d, struct conv_plan *plans, int n)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    struct blank b;
+    size_t most = 0;
+    for (int i = 0; i < n; i++) {
+        const size_t bytes = plans[i].result_bytes + plans[i].workspace_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    (void)cudaStreamIsCapturing(cu_stream(d->s), &capture);
+    if (n == 1 || !d->conv->is_timed || capture != cudaStreamCaptureStatusNone ||
+        !blank_open(d, &plans[0].key, most + 256, &b))
+        return 0;
+    const int best = fastest(d, plans, n, &b);
+    blank_close(&b);
+    return best;
+}
+
+int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+              struct conv_plan **out)
+{
+    for (struct conv_plan *p = d->conv->plans; p; p = p->next)
+        if (!memcmp(&p->key, key, sizeof *key)) {
+            *out = p;
+            return 0;
+        }
+    struct conv_plan plans[CONV_PLANS], *kept = NULL;
+    cudnnStatus_t why;
+    const int n = conv_candidates(d, key, scratch_most, plans, &why);
+    const bool other_way = key->pass == CONV_DATA_ADD;
+    if (n == 0)
+        return other_way ? -ENOSYS : conv_failed(d, key, why);
+    const int best = choose(d, plans, n);
+    if (best >= 0)
+        kept = (struct conv_plan *)malloc(sizeof *kept);
+    for (int i = 0; i < n; i++)
+        if (i != best || !kept)
+            conv_plan_close(&plans[i]);
+    if (best < 0)
+        return other_way ? -ENOSYS : conv_failed(d, key, CUDNN_STATUS_EXECUTION_FAILED);
+    if (!kept)
+        return cu_say(-ENOMEM, "gpu: no memory for the plan of a convolution");
+    *kept = plans[best];
+    kept->next = d->conv->plans;
+    d->conv->plans = kept;
+    *out = kept;
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* linear.cu : the fully connected layer on cuBLAS: a GEMM forward, two backward; sums are float, with
+ * NN_FP16_PURE half.
+ *
+ * Our matrices have rows one after the other, cuBLAS's have columns: it sees each of ours
+ * transposed.
+ *
+ *     y [batch][out] = x w^T     is   y' (out x batch) = w (as it lies, transposed) * x'
+ *     dw [out][in]   = dy^T x    is   dw' (in x out)   = x' * dy (as it lies, transposed)
+ *     dx [batch][in] = dy w      is   dx' (in x batch) = w' * dy' */
+#include "device/nn/conv.cuh"
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <stdlib.h>
+
+enum {
+    WORKSPACE_BYTES = 32 << 20
+}; /* what cuBLAS takes at most on any chip so far; ours, so that graphs may hold it */
+
+struct nn_blas {
+    cublasHandle_t handle;
+    void *workspace;
+};
+
+static int failed(const struct dev_nn *d, const char *what, int m, int k, int n,
+                  cublasStatus_t status)
+{
+    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
+    return cu_say(-EIO, "gpu: a product of %d x %d x %d, %s%s: cuBLAS says %s", m, k, n,
+                  maths[d->math], what, cublasGetStatusString(status));
+}
+
+int linear_open(struct dev_nn *d)
+{
+    d->blas = (struct nn_blas *)calloc(1, sizeof *d->blas);
+    if (!d->blas)
+        return cu_say(-ENOMEM, "gpu: no memory for cuBLAS");
+    const int rc = cu_try(cudaMalloc(&d->blas->workspace, WORKSPACE_BYTES), "memory for cuBLAS");
+    if (rc < 0)
+        return rc;
+    /* fp32 stays fp32; 16 bits are summed as float to the end, but in pure fp16. */
+    const cublasMath_t math = d->math == NN_FP32 || nn_pure(d) ? CUBLAS_DEFAULT_MATH
+                              : d->math == NN_TF32
+                                  ? CUBLAS_TF32_TENSOR_OP_MATH
+                                  : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    cublasStatus_t status = cublasCreate(&d->blas->handle);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetStream(d->blas->handle, cu_stream(d->s));
+    /* after the stream: setting that gives the workspace back */
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetWorkspace(d->blas->handle, d->blas->workspace, WORKSPACE_BYTES);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetMathMode(d->blas->handle, math);
+    return status == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : cu_say(-EIO, "gpu: cannot open cuBLAS: it says %s", cublasGetStatusString(status));
+}
+
+void linear_close(struct dev_nn *d)
+{
+    if (!d->blas)
+        return;
+    if (d->blas->handle)
+        cublasDestroy(d->blas->handle);
+    cudaFree(d->blas->workspace);
+    free(d->blas);
+    d->blas = NULL;
+}
+
+int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
+                   struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
+                   bool c_is_float)
+{
+    const bool half_sums = nn_pure(d) && !c_is_float;
+    const float one = 1, keep = add ? 1 : 0;
+    const __half half_one = __float2half(one), half_keep = __float2half(keep);
+    const cudaDataType_t type = nn_half(d)           ? CUDA_R_16F
+                                : d->math == NN_BF16 ? CUDA_R_16BF
+                                                     : CUDA_R_32F;
+    const cublasComputeType_t compute = half_sums            ? CUBLAS_COMPUTE_16F
+                                        : d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : CUBLAS_COMPUTE_32F;
+    const void *alpha = half_sums ? (const void *)&half_one : &one,
+               *beta = half_sums ? (const void *)&half_keep : &keep;
+    const cublasStatus_t status = cublasGemmEx(
+        d->blas->handle, b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+        n, m, k, alpha, b.p, type, b.pitch, a.p, type, a.pitch, beta, c,
+        c_is_float ? CUDA_R_32F : type, c_pitch, compute, CUBLAS_GEMM_DEFAULT);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, what, m, k, n, status);
+}
+
+int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const void *w,
+                      const void *bias, void *y)
+{
+    if (d->is_low)
+        return low_linear_forward(d, batch, in, out, (const float *)x, (const float *)w,
+                                  (const float *)bias, (float *)y);
+    const int rc = linear_product(d, "", batch, out, in, {x, in, false},
+                                  {nn_weight(d, w), in, true}, false, y, out, false);
+    if (rc < 0)
+        return rc;
+    return bias ? rows_add_bias(d, (size_t)batch, out, bias, y) : 0;
+}
+
+int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const void *w,
+                       const void *dy, void *dx, void *dw, void *dbias)
+{
+    if (d->is_low)
+        return low_linear_backward(d, batch, in, out, (const float *)x, (const float *)w,
+                                   (const float *)dy, (float *)dx, (float *)dw, (float *)dbias);
+    int rc = linear_product(d, ", weight gradient", out, in, batch, {dy, out, true}, {x, in, false},
+                            false, dw, in, !nn_pure(d));
+    if (rc == 0)
+        rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
+    if (rc == 0 && dbias)
+        rc = rows_sum(d, (size_t)batch, out, dy, dbias, NULL);
+    if (rc < 0 || !dx)
+        return rc;
+    return linear_product(d, ", data gradient", batch, in, out, {dy, out, false},
+                          {nn_weight(d, w), in, false}, false, dx, in, false);
+}

@@ -1,0 +1,85 @@
+/* nn.cu : the context of a network on the GPU, 16-bit copies of its weights, and the table of its
+ * layers. */
+#include "device/nn/conv.cuh"
+#include <stdlib.h>
+
+void nn_close(struct dev_nn *d)
+{
+    if (!d)
+        return;
+    linear_close(d);
+    conv_close(d);
+    cudaFree(d->narrow);
+    free(d);
+}
+
+int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out)
+{
+    struct dev_nn *d = (struct dev_nn *)calloc(1, sizeof *d);
+    if (!d)
+        return cu_say(-ENOMEM, "gpu: no memory for a network's context");
+    d->math = math;
+    d->s = s;
+    int rc = conv_open(d);
+    if (rc == 0)
+        rc = linear_open(d);
+    if (rc < 0) {
+        nn_close(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+int nn_weights_open(struct dev_nn *d, const void *w, size_t n)
+{
+    void *narrow = NULL;
+    if (nn_bytes(d) == 2 && !nn_pure(d) && n) {
+        const cudaError_t e = cudaMalloc(&narrow, 2 * n);
+        if (e != cudaSuccess)
+            return cu_say(-ENOMEM, "gpu: cannot get %zu MiB for 16-bit copies of the weights: %s",
+                          2 * n >> 20, cudaGetErrorString(e));
+    }
+    cudaFree(d->narrow);
+    d->narrow = narrow;
+    d->weights = w;
+    d->n_weights = n;
+    return 0;
+}
+
+int nn_weights(struct dev_nn *d)
+{
+    return d->narrow ? nn_to_math(d, d->n_weights, (const float *)d->weights, d->narrow) : 0;
+}
+
+void nn_loss_scale(struct dev_nn *d, const float *scale)
+{
+    d->scale = scale;
+}
+
+int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule)
+{
+    if (rule && d->math != NN_FP32)
+        return cu_say(-EINVAL, "gpu: products that are rounded to a format need fp32 activations");
+    d->is_low = rule != NULL;
+    if (rule)
+        d->rule = *rule;
+    return 0;
+}
+
+extern "C" const struct dev_nn_ops dev_nn = {
+    .open = nn_open,
+    .close = nn_close,
+    .weights_open = nn_weights_open,
+    .weights = nn_weights,
+    .loss_scale = nn_loss_scale,
+    .gemm = nn_gemm,
+#define PASS(name, params, args) .name = nn_##name,
+#include "hls/nn/layers.def"
+    .conv_apart = nn_conv_apart,
+    .add_divide = nn_add_divide,
+    .sgd = nn_sgd,
+    .feed = nn_feed,
+    .to_math = nn_to_math,
+    .from_math = nn_from_math,
+};

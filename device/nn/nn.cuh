@@ -1,0 +1,82 @@
+/* nn.cuh : what the files of the network's layers share: the context, and one function for each
+ * slot of dev_nn.h. */
+#ifndef NN_CUH
+#define NN_CUH
+#include "device/run/cu.cuh"
+#include "device/nn/dev_nn.h"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+struct nn_conv; /* conv.cu: cuDNN's handle and the plans made so far */
+struct nn_blas; /* linear.cu: cuBLAS's handle */
+
+struct dev_nn {
+    enum nn_math math;
+    struct dev_stream *s;
+    const void *weights; /* [n_weights] the masters; NULL until weights_open() */
+    size_t n_weights;
+    void *narrow;       /* [n_weights] their 16-bit copies; NULL where layers read the masters */
+    const float *scale; /* of the loss; NULL: 1 */
+    bool is_low;        /* conv and linear multiply by a rule */
+    struct gemm_rule rule;
+    struct nn_conv *conv;
+    struct nn_blas *blas;
+};
+
+static inline bool nn_pure(const struct dev_nn *d)
+{
+    return d->math == NN_FP16_PURE;
+}
+
+static inline bool nn_half(const struct dev_nn *d) /* activations are */
+{
+    return d->math == NN_FP16 || nn_pure(d);
+}
+
+static inline size_t nn_bytes(const struct dev_nn *d) /* of an activation */
+{
+    return nn_half(d) || d->math == NN_BF16 ? 2 : 4;
+}
+
+/* What weights, their gradients, statistics and velocities are. */
+static inline enum vec_type nn_par(const struct dev_nn *d)
+{
+    return nn_pure(d) ? VEC_HALF : VEC_FLOAT;
+}
+
+/* Where a layer reads weights that the caller names by their master. */
+static inline const void *nn_weight(const struct dev_nn *d, const void *w)
+{
+    return d->narrow ? (const char *)d->narrow + 2 * ((const float *)w - (const float *)d->weights)
+                     : (const char *)w;
+}
+
+/* Calls launch<T>(args) with T = float, __half or __nv_bfloat16, as the math says; by weights: with
+ * float or __half. */
+#define NN_BY_TYPE(d, launch, ...)                               \
+    (nn_half(d)             ? launch<__half>(__VA_ARGS__)        \
+     : (d)->math == NN_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \
+                            : launch<float>(__VA_ARGS__))
+#define NN_BY_PAR(d, launch, ...) \
+    (nn_pure(d) ? launch<__half>(__VA_ARGS__) : launch<float>(__VA_ARGS__))
+
+int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out);
+void nn_close(struct dev_nn *d);
+int nn_weights_open(struct dev_nn *d, const void *w, size_t n);
+int nn_weights(struct dev_nn *d);
+void nn_loss_scale(struct dev_nn *d, const float *scale);
+int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
+#define PASS(name, params, args) int nn_##name(struct dev_nn *d, LIST params);
+#define ACT                      void
+#define PAR                      void
+#include "hls/nn/layers.def"
+int nn_add_divide(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor, void *y);
+int nn_conv_apart(const struct dev_nn *d);
+int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
+           const float *rate, void *w, const void *g, void *v, float *scratch);
+int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,
+            const uint64_t *keys, void *x);
+int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y);
+int nn_from_math(struct dev_nn *d, size_t n, const void *x, float *y);
+
+#endif

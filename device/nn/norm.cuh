@@ -1,0 +1,188 @@
+/* norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads
+ * meet.
+ *
+ *            <- tx threads, V channels each ->
+ *     ty rows  [ block (i, s) ]
+ *     column i of blocks: channels; line s of blocks: every splits-th group
+ *                                                of ty rows
+ *
+ * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of
+ * all lines in a fixed order, in double. Who meets what follows from n and c alone, so results are
+ * the same on every GPU. */
+#ifndef NORM_CUH
+#define NORM_CUH
+#include "device/nn/act.cuh"
+#include "device/vec/element.cuh"
+#include "device/nn/nn.cuh"
+
+/* blocks of a pass; columns of a block; rows at once */
+enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
+/* channels of a folding block: a sector of partials */
+enum { NORM_FOLD = 4 };
+
+struct norm_grid {
+    dim3 grid, block;
+};
+
+static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks)
+{
+    const int cols = c / v;
+    int tx = 1;
+    while (tx < cols && tx < NORM_ACROSS)
+        tx *= 2;
+    const unsigned ty = (unsigned)(CU_THREADS / tx), gx = (unsigned)((cols + tx - 1) / tx);
+    const size_t want = (n + NORM_ROWS * ty - 1) / (NORM_ROWS * ty);
+    const size_t most = gx < (unsigned)most_blocks ? (unsigned)most_blocks / gx : 1;
+    struct norm_grid g = {dim3(gx, (unsigned)(want < most ? want : most)), dim3((unsigned)tx, ty)};
+    return g;
+}
+
+/* Where a thread stands. */
+struct norm_place {
+    int at;           /* its first channel */
+    bool in;          /* which is one of c */
+    size_t row, step; /* its first row, and how far to the next */
+};
+template <int V> static __device__ inline norm_place norm_place_of(int c)
+{
+    norm_place p;
+    p.at = (int)(blockIdx.x * blockDim.x + threadIdx.x) * V;
+    p.in = p.at < c;
+    p.step = (size_t)gridDim.y * blockDim.y;
+    p.row = (size_t)blockIdx.y * blockDim.y + threadIdx.y;
+    return p;
+}
+
+/* Rows that line s of blocks meets. */
+static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty, unsigned s)
+{
+    const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step,
+                 before = (size_t)s * ty;
+    const size_t last = rest <= before ? 0 : rest - before < ty ? rest - before : ty;
+    return (double)(whole + last);
+}
+
+/* Numbers of a block's channels, V of each of its columns, in shared memory, where all its rows find
+ * them: in registers they would leave none for the rows that are on their way. What a warp reads at
+ * once lies side by side. */
+template <int V> struct norm_values {
+    float at[V][NORM_ACROSS];
+};
+
+/* What the norm multiplies and adds after it took the mean away; swapped: gamma is in outer. */
+template <int V> struct norm_affine {
+    norm_values<V> mean, scale, shift, outer;
+};
+struct norm_arrays {  /* [c] each */
+    const void *mean; /* the batch's, float, or the running one */
+    const float *inv_std;
+    const void *gamma, *beta;
+    float factor;
+    bool swapped;
+    enum vec_type mean_type, par; /* of mean; of gamma and beta */
+};
+
+/* The columns of the block's channels that this thread loads: [first, columns) by step, and channel k of
+ * V of each. */
+#define NORM_LOADS(V, i, c)                                                                 \
+    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
+         i < end_; i += CU_THREADS)
+
+/* Channels of the block. */
+template <int V> static __device__ inline int norm_channels(int c)
+{
+    const int first = (int)(blockIdx.x * blockDim.x) * V, wide = (int)blockDim.x * V;
+    return c - first < wide ? c - first : wide;
+}
+
+/* The norm's numbers of the block's channels: loaded once a block, by all its threads, who meet at the
+ * end. */
+template <int V>
+static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
+{
+    const int first = (int)(blockIdx.x * blockDim.x) * V;
+    NORM_LOADS(V, i, c)
+    {
+        const size_t at = (size_t)(first + i);
+        const float gamma = element_get(p.gamma, p.par, at);
+        f.mean.at[i % V][i / V] = element_get(p.mean, p.mean_type, at);
+        f.outer.at[i % V][i / V] = gamma;
+        f.scale.at[i % V][i / V] =
+            __fmul_rn(__fmul_rn(p.swapped ? 1 : gamma, p.inv_std[at]), p.factor);
+        f.shift.at[i % V][i / V] =
+            __fmul_rn(element_get(p.beta, p.par, at), p.swapped ? 1 : p.factor);
+    }
+    __syncthreads();
+}
+
+/* The same of an array of floats; the threads do not meet. */
+template <int V>
+static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
+{
+    const int first = (int)(blockIdx.x * blockDim.x) * V;
+    NORM_LOADS(V, i, c) v.at[i % V][i / V] = x[first + i];
+}
+
+/* Of this thread's channel j. */
+template <int V> static __device__ inline float norm_get(const norm_values<V> &v, int j)
+{
+    return v.at[j][threadIdx.x];
+}
+
+/* eval: by the running mean, with 1/std of the running variance. */
+static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_norm *f, bool eval)
+{
+    const norm_arrays p = {
+        eval ? f->run_mean : f->mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped,
+        eval ? nn_par(d) : VEC_FLOAT, nn_par(d)};
+    return p;
+}
+
+/* (x - mean) * scale + shift, rounded as the CPU does; d = x - mean. */
+static __device__ inline float norm_value(float d, float scale, float shift)
+{
+    return __fadd_rn(__fmul_rn(d, scale), shift);
+}
+
+/* The same where gamma stands behind the addition. */
+static __device__ inline float norm_swapped(float d, float scale, float addend, float outer,
+                                            float shift)
+{
+    return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
+}
+
+/* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b +
+ * rows * a^2. For all threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD); the threads of line 0
+ * return the sums. */
+static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
+                                           int channel, bool weighted, size_t n, unsigned ty)
+{
+    __shared__ double sa[CU_THREADS], sb[CU_THREADS];
+    const unsigned tid = threadIdx.y * NORM_FOLD + threadIdx.x;
+    double a = 0, b = 0;
+    for (unsigned s = threadIdx.y; channel < c && s < lines; s += CU_THREADS / NORM_FOLD) {
+        const float2 p = partial[(size_t)s * (size_t)c + (size_t)channel];
+        const double rows = weighted ? norm_rows(n, lines, ty, s) : 1;
+        a += rows * (double)p.x;
+        b += weighted ? (double)p.y + rows * (double)p.x * (double)p.x : (double)p.y;
+    }
+    sa[tid] = a;
+    sb[tid] = b;
+    for (unsigned half = CU_THREADS / 2; half >= NORM_FOLD; half /= 2) {
+        __syncthreads();
+        if (tid < half) {
+            sa[tid] += sa[tid + half];
+            sb[tid] += sb[tid + half];
+        }
+    }
+    return make_double2(sa[tid], sb[tid]);
+}
+
+/* Scratch: partials of all lines, those of a swapped norm's third sum, then two floats a channel for the pass that follows. */
+static inline size_t norm_partials(int c) /* at most, for any n */
+{
+    const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;
+    return width * NORM_BLOCKS > (size_t)c ? width * NORM_BLOCKS : (size_t)c;
+}
+
+#endif

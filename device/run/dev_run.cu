@@ -1,0 +1,161 @@
+/* dev_run.cu : which GPU a process uses, and the words when there is none. State of the process:
+ * the open device. */
+#include "device/run/run.cuh"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST_MAJOR = 8 }; /* compute capability: the oldest the build makes code for */
+
+static int say_on_stderr(int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return code;
+}
+
+dev_say *cu_say = say_on_stderr;
+int cu_ordinal = -1;
+static int n_sms = 1;
+
+int cu_n_sms(void)
+{
+    return n_sms;
+}
+
+int cu_failed(cudaError_t e, const char *what)
+{
+    (void)cudaGetLastError(); /* said here: not once more after the next launch */
+    return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
+                  cudaGetErrorString(e));
+}
+
+/* Devices that the driver shows; 0 and why. */
+static int n_shown(cudaError_t *why)
+{
+    int n = 0;
+    *why = cudaGetDeviceCount(&n);
+    (void)cudaGetLastError();
+    return *why == cudaSuccess ? n : 0;
+}
+
+int run_count(void)
+{
+    cudaError_t why;
+    int n_usable = 0;
+    const int n = n_shown(&why);
+    for (int i = 0; i < n; i++) {
+        int major = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i) == cudaSuccess)
+            n_usable += major >= LEAST_MAJOR;
+    }
+    (void)cudaGetLastError();
+    return n_usable;
+}
+
+static int no_device(cudaError_t why)
+{
+    int driver = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaGetLastError();
+    if (why == cudaErrorInsufficientDriver && driver > 0)
+        return cu_say(
+            -ENODEV, "gpu: the driver is too old: it serves CUDA %d.%d, this build needs %d.%d",
+            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (why == cudaErrorInsufficientDriver)
+        return cu_say(-ENODEV, "gpu: no NVIDIA driver on this machine");
+    if (why == cudaSuccess || why == cudaErrorNoDevice)
+        return cu_say(-ENODEV, "gpu: no GPU on this machine");
+    return cu_say(-ENODEV, "gpu: no GPU can be used: %s", cudaGetErrorString(why));
+}
+
+/* What the device is; its context is made, and has code of ours. */
+static int inspect(int ordinal, struct dev_info *info)
+{
+    cudaDeviceProp p;
+    cudaError_t e = cudaSetDevice(ordinal);
+    if (e == cudaSuccess)
+        e = cudaGetDeviceProperties(&p, ordinal);
+    if (e == cudaSuccess)
+        e = cudaFree(NULL);
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+        return cu_say(-ENODEV, "gpu: cannot open GPU %d: %s", ordinal, cudaGetErrorString(e));
+    }
+    if (run_code_here() < 0)
+        return cu_say(
+            -ENODEV,
+            "gpu: GPU %d (%s) has compute capability %d.%d: this build has code for %d.0 and newer",
+            ordinal, p.name, p.major, p.minor, LEAST_MAJOR);
+    memset(info, 0, sizeof *info);
+    snprintf(info->name, sizeof info->name, "%s", p.name);
+    info->ordinal = ordinal;
+    info->major = p.major;
+    info->minor = p.minor;
+    info->n_sms = p.multiProcessorCount;
+    info->memory_bytes = p.totalGlobalMem;
+    info->l2_bytes = (size_t)p.l2CacheSize;
+    (void)cudaDriverGetVersion(&info->driver);
+    (void)cudaRuntimeGetVersion(&info->runtime);
+    return 0;
+}
+
+int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
+{
+    cudaError_t why;
+    cu_say = say ? say : say_on_stderr;
+    const int n = n_shown(&why);
+    if (n == 0)
+        return no_device(why);
+    if (ordinal >= n || (ordinal < 0 && rank_on_node < 0))
+        return cu_say(-ENODEV, "gpu: no GPU %d: this machine has %d, counted from 0", ordinal, n);
+    struct dev_info found;
+    const int rc = inspect(ordinal < 0 ? rank_on_node % n : ordinal, &found);
+    if (rc < 0)
+        return rc;
+    cu_ordinal = found.ordinal;
+    n_sms = found.n_sms;
+    *info = found;
+    return 0;
+}
+
+void run_close(void)
+{
+    (void)cudaDeviceSynchronize();
+    (void)cudaGetLastError();
+    cu_ordinal = -1;
+    cu_say = say_on_stderr;
+}
+
+extern "C" const struct dev_run_ops dev_run = {
+    .open = run_open,
+    .close = run_close,
+    .count = run_count,
+    .alloc = run_alloc,
+    .free = run_free,
+    .alloc_pinned = run_alloc_pinned,
+    .free_pinned = run_free_pinned,
+    .memory = run_memory,
+    .stream_open = run_stream_open,
+    .stream_close = run_stream_close,
+    .copy = run_copy,
+    .zero = run_zero,
+    .wait = run_wait,
+    .event_open = run_event_open,
+    .event_close = run_event_close,
+    .event_record = run_event_record,
+    .event_wait = run_event_wait,
+    .event_sync = run_event_sync,
+    .event_ms = run_event_ms,
+    .graph_begin = run_graph_begin,
+    .graph_end = run_graph_end,
+    .graph_launch = run_graph_launch,
+    .graph_close = run_graph_close,
+    .signal = run_signal,
+    .ipc_export = run_ipc_export,
+    .ipc_import = run_ipc_import,
+    .ipc_close = run_ipc_close,
+};

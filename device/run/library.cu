@@ -1,0 +1,15 @@
+/* library.cu : the library's one symbol: its tables. */
+#include "device/run/run.cuh"
+#include "device/gemm/dev_gemm.h"
+#include "device/run/dev_nccl.h"
+#include "device/nn/dev_nn.h"
+#include "device/vec/dev_vec.h"
+
+extern "C" __attribute__((visibility("default"))) const struct dev_library narrowcast_cuda = {
+    .version = DEV_VERSION,
+    .run = &dev_run,
+    .vec = &dev_vec,
+    .nn = &dev_nn,
+    .gemm = &dev_gemm,
+    .nccl = &dev_nccl,
+};

@@ -1,0 +1,254 @@
+/* cast_item.cuh : what one thread does of a cast: four elements ("an item") to codes, packed and
+ * stored.
+ *
+ * Codes of 4, 8 and 16 bits whose items lie on whole stores are stored as they are (W = 4, 8, 16).
+ * All else (W = 0) goes through words[], four for each thread of a warp, whose 128 codes are 4 *
+ * width whole words of the bit string:
+ *
+ *     codes      | 0 | 1 | 2 | ... | 127 |        a word each, left by the lanes in items of four
+ *     words      |   0   |   1   | ... |          lane q takes words q, q + 32, ... and gathers the codes that lie in it */
+#ifndef CAST_ITEM_CUH
+#define CAST_ITEM_CUH
+#include "device/vec/cast_way.cuh"
+#include "device/vec/element.cuh"
+#include "hls/arith/philox.h"
+
+/* Where the codes of a span go. */
+struct cast_out {
+    uint8_t *codes;
+    size_t padded; /* codes to write */
+    size_t at;     /* random bits: index of the span's first element */
+    uint64_t key;
+    uint32_t width; /* bits of a code */
+    bool fast;      /* codes lie so that an item can be stored at once */
+};
+
+/* Bytes of codes to, at most 8 of them from the lowest of v up. */
+CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* ---- items stored at once ---- */
+
+/* Bytes `of` (0 or 3) of four words. */
+CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
+{
+#ifdef __CUDA_ARCH__
+    const uint32_t pick = of ? 0x0073u : 0x0040u;
+    return __byte_perm(__byte_perm(v[0], v[1], pick), __byte_perm(v[2], v[3], pick), 0x5410u);
+#else
+    uint32_t all = 0;
+    for (int i = 0; i < 4; i++)
+        all |= (v[i] >> 8 * of & 255u) << 8 * i;
+    return all;
+#endif
+}
+
+/* Halves `of` (0: lower, 1: upper) of two words. */
+CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, of ? 0x7632u : 0x5410u);
+#else
+    return (a >> 16 * of & 0xffffu) | (b >> 16 * of) << 16;
+#endif
+}
+
+/* code [4]: without signs, u [4]: bits of x. */
+template <int W>
+CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
+{
+    if (W == 8)
+        return (cast_gather_4(code, 0) & 0x7f7f7f7fu) | (cast_gather_4(u, 3) & 0x80808080u);
+    if (W == 16) {
+        uint32_t half[2];
+        for (int i = 0; i < 2; i++)
+            half[i] = (cast_gather_2(code[2 * i], code[2 * i + 1], 0) & 0x7fff7fffu) |
+                      (cast_gather_2(u[2 * i], u[2 * i + 1], 1) & 0x80008000u);
+        return half[0] | (uint64_t)half[1] << 32;
+    }
+    uint32_t all = 0;
+    for (int i = 0; i < 4; i++)
+        all |= ((code[i] & w->nan) | ((u[i] >> w->sign_right) & 8u)) << 4 * i;
+    return all;
+}
+
+/* element: the item's first; the codes after padded are not there. */
+template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t element, uint64_t packed)
+{
+    uint8_t *to = o->codes + element * W / 8;
+    if (element + 4 > o->padded) {
+        if (element < o->padded)
+            cast_store_bytes(to, packed, ((o->padded - element) * W + 7) / 8);
+    } else if (W == 4) {
+        *(uint16_t *)to = (uint16_t)packed;
+    } else if (W == 8) {
+        *(uint32_t *)to = (uint32_t)packed;
+    } else {
+        *(uint2 *)to = make_uint2((uint32_t)packed, (uint32_t)(packed >> 32));
+    }
+}
+
+/* ---- any width ---- */
+
+/* words [128]: the warp's, filled. element: of words[0]. All lanes. */
+CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
+{
+    const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
+    /* exact for 4095 / width */
+    const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
+    for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
+        const size_t at = begin + 4 * q;
+        if (at >= end)
+            break;
+        uint32_t k = 32 * q * reciprocal >> 20, have = (k + 1) * width - 32 * q;
+        uint32_t v = words[k] >> (width - have);
+        for (; have < 32; have += width)
+            v |= words[++k] << have;
+        if (at + 4 <= end && (uintptr_t)(o->codes + at) % 4 == 0)
+            *(uint32_t *)(o->codes + at) = v;
+        else
+            cast_store_bytes(o->codes + at, v, end - at < 4 ? end - at : 4);
+    }
+}
+
+/* ---- an item ---- */
+
+CAST_FN uint32_t cast_largest(float4 x)
+{
+    const uint32_t a = max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
+    const uint32_t b = max(__float_as_uint(x.z) & 0x7fffffffu, __float_as_uint(x.w) & 0x7fffffffu);
+    return max(a, b);
+}
+
+/* One half of philox_round_u32() of elements at ... at + 3, at a multiple of 4: two words of a
+ * block. */
+CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
+{
+    const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
+    const struct philox_block b = philox_rounds(key, counter);
+    const bool second = (at & 4) != 0;
+    const uint32_t low = second ? b.w[2] : b.w[0], high = second ? b.w[3] : b.w[1];
+    out[0] = low & 0xffffu, out[1] = low >> 16, out[2] = high & 0xffffu, out[3] = high >> 16;
+}
+
+CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[4],
+                      uint32_t *nearest)
+{
+    uint32_t apart[4];
+    const uint4 code = make_uint4(
+        cast_code_any(w, x.x, random[0], &apart[0]), cast_code_any(w, x.y, random[1], &apart[1]),
+        cast_code_any(w, x.z, random[2], &apart[2]), cast_code_any(w, x.w, random[3], &apart[3]));
+    *nearest = min(min(apart[0], apart[1]), min(apart[2], apart[3]));
+    return code;
+}
+
+/* Stochastic rounding, elements at ... at + 3. The lower halves are made where they decide: for one
+ * item in 16,384. */
+CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
+{
+    uint32_t random[4], lower[4], nearest;
+    cast_halves(key, at, 0, random);
+    for (int i = 0; i < 4; i++)
+        random[i] <<= 16;
+    const uint4 code = cast_by(w, x, random, &nearest);
+    if (nearest >> 16 != 0)
+        return code;
+    cast_halves(key, at, 1, lower);
+    for (int i = 0; i < 4; i++)
+        random[i] |= lower[i];
+    return cast_by(w, x, random, &nearest);
+}
+
+CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_way *shared,
+                        const struct cast_out *o, size_t element, const float v[4],
+                        uint32_t code[4])
+{
+    if (w->round == MF_STOCHASTIC) {
+        const uint4 drawn =
+            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = drawn.x, code[1] = drawn.y, code[2] = drawn.z, code[3] = drawn.w;
+        return;
+    }
+    uint32_t apart;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        code[i] = cast_code_any(w, v[i], 0, &apart);
+}
+
+/* The same where it is rare: out of the way of what is not. */
+CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
+{
+    uint32_t apart;
+    return make_uint4(cast_code_any(w, x.x, 0, &apart), cast_code_any(w, x.y, 0, &apart),
+                      cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
+}
+
+/* shared: *w where it lies, so that the copy that is worked with can stay in registers. */
+template <enum way WAY>
+CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
+                          const struct cast_out *o, size_t element, const float v[4],
+                          uint32_t code[4])
+{
+    if (WAY == WAY_ANY) {
+        cast_any_4(w, shared, o, element, v, code);
+        return;
+    }
+    float odd = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        code[i] = WAY == WAY_ADD ? cast_code_add(w, v[i], &odd) : cast_code_cut(w, v[i], &odd);
+    if (!(odd == 0)) {
+        const uint4 any = cast_rare_4(shared, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = any.x, code[1] = any.y, code[2] = any.z, code[3] = any.w;
+    }
+}
+
+/* WAY_HARD, for codes of 8 bits that are stored at once. */
+CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared,
+                            const struct cast_out *o, size_t element, float4 x)
+{
+    float odd = 0;
+    uint32_t packed = cast_codes_hard(w, x.x, x.y, &odd);
+    packed |= cast_codes_hard(w, x.z, x.w, &odd) << 16;
+    if (!(odd == 0)) {
+        const uint4 any = cast_rare_4(shared, x);
+        packed = cast_signed(w, any.x, x.x) | cast_signed(w, any.y, x.y) << 8 |
+                 cast_signed(w, any.z, x.z) << 16 | cast_signed(w, any.w, x.w) << 24;
+    }
+    cast_store<8>(o, element, packed);
+}
+
+/* x: elements element..element+3 of the span, zeros beyond its end; element is 4 * lane after a
+ * multiple of 128. All lanes of a warp call; words [128] shared by them. */
+template <int W, enum way WAY>
+CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
+                       const struct cast_out *o, size_t element, float4 x, uint32_t *words)
+{
+    if (W == 8 && WAY == WAY_HARD) {
+        cast_item_hard(w, shared, o, element, x);
+        return;
+    }
+    const float v[4] = {x.x, x.y, x.z, x.w};
+    uint32_t code[4], u[4];
+    cast_codes_4<WAY>(w, shared, o, element, v, code);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        u[i] = __float_as_uint(v[i]);
+    if (W != 0) {
+        cast_store<W>(o, element, cast_pack<W>(w, code, u));
+        return;
+    }
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        code[i] = cast_signed(w, code[i], v[i]);
+    __syncwarp(); /* the words of the round before have been read */
+    *(uint4 *)(words + 4 * lane) = make_uint4(code[0], code[1], code[2], code[3]);
+    __syncwarp();
+    cast_store_words(o, element - 4 * lane, words);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* cast_list.cuh : the spans of a list as one row of tiles, which blocks take turns to work on.
+ *
+ *     spans   |--- 0 ---|- 1 -|------- 2 -------|        of any lengths, in groups of LIST_SPANS
+ *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||        a tile is part of one span; the last one of a span may be short
+ *     block   0  1  2  0  1  2  0  1  ...
+ *     so that neighbours are read at the same time
+ *
+ * Each block reads the list once, into shared memory. */
+#ifndef CAST_LIST_CUH
+#define CAST_LIST_CUH
+#include "device/run/cu.cuh"
+#include "hls/arith/rules.h"
+
+enum { LIST_SPANS = 256 };
+
+/* SPAN: struct vec_span or struct vec_out. */
+template <class SPAN> struct span_list {
+    SPAN span[LIST_SPANS];
+    uint64_t end[LIST_SPANS]; /* tiles of the spans up to and with this one */
+    uint64_t warp[32];        /* while they are added up */
+};
+
+/* Elements that a span's tiles cover. padded: it is as long as its codes, else as its floats. */
+static __device__ inline size_t span_length(const struct vec_span *span, bool padded)
+{
+    return padded ? span->padded : span->n;
+}
+static __device__ inline size_t span_length(const struct vec_out *span, bool)
+{
+    return span->n;
+}
+
+/* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads
+ * or more, who met before if the list was in use. Returns the number of tiles. */
+template <class SPAN>
+static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans,
+                                                 int n_spans, bool padded, uint32_t tile)
+{
+    const int i = (int)threadIdx.x, lane = i % 32;
+    uint64_t tiles = 0;
+    if (i < n_spans) {
+        list->span[i] = spans[i];
+        tiles = (span_length(&list->span[i], padded) + tile - 1) / tile;
+    }
+    for (int by = 1; by < 32; by *= 2) {
+        const uint64_t before = __shfl_up_sync(0xffffffffu, tiles, by);
+        tiles += lane >= by ? before : 0;
+    }
+    if (lane == 31)
+        list->warp[i / 32] = tiles;
+    __syncthreads();
+    for (int k = 0; k < i / 32; k++)
+        tiles += list->warp[k];
+    if (i < n_spans)
+        list->end[i] = tiles;
+    __syncthreads();
+    return list->end[n_spans - 1];
+}
+
+/* The span that a tile is part of. */
+template <class SPAN>
+static __device__ inline int span_list_find(const struct span_list<SPAN> *list, int n_spans,
+                                            uint64_t tile)
+{
+    int low = 0, high = n_spans - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (tile < list->end[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Its number within the span. */
+template <class SPAN>
+static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i,
+                                                   uint64_t tile)
+{
+    return tile - (i > 0 ? list->end[i - 1] : 0);
+}
+
+/* *to = max(*to, all threads' value); whole block. shared [32]. */
+static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_t *shared)
+{
+    value = __reduce_max_sync(0xffffffffu, value);
+    if (threadIdx.x % 32 == 0)
+        shared[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 1; i < blockDim.x / 32; i++)
+            value = max(value, shared[i]);
+        if (value > 0)
+            atomicMax(to, value);
+    }
+    __syncthreads();
+}
+
+/* The largest magnitude of one span after the other, as a block comes to their tiles. */
+struct span_max {
+    int now; /* the span that `largest` is of; -1: none yet */
+    uint32_t largest;
+};
+
+/* The block is at span i of the list now; -1: at its end. What it found in the span before goes to that.
+ * Whole block; shared [32]. */
+template <class SPAN>
+static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans, uint32_t *shared)
+{
+    if (i != m->now && m->now >= 0)
+        block_max_to(&spans[m->now].absmax, m->largest, shared), m->largest = 0;
+    m->now = i;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* cast_tile.cuh : fp32 to packed codes, all spans of a list in one launch: a block's tiles, for what
+ * is cast as it is (cast.cu) and what is made of it first (ratio.cu).
+ *
+ * FROM: what is cast of a list's spans, a launch's argument, with which FROM::PER_SM blocks find
+ * registers on a multiprocessor. FROM::span: of one of them, made by one thread; its made(element, x)
+ * gives what is cast of four elements x, element and those behind. */
+#ifndef CAST_TILE_CUH
+#define CAST_TILE_CUH
+#include "device/vec/cast_item.cuh"
+#include "device/vec/cast_list.cuh"
+
+enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
+
+/* A span that a block works on: its constants, worked out by one thread. */
+template <class FROM> struct cast_job {
+    struct cast_way way;
+    struct cast_out out;
+    const void *x;
+    enum vec_type type;
+    size_t n;
+    bool whole; /* elements_whole() of x */
+    typename FROM::span from;
+};
+
+/* i: its number in the list. */
+template <class FROM>
+static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cast *cast,
+                                const struct vec_span *span, const FROM *from, int i)
+{
+    const uint32_t width = mf_width(cast->fmt);
+    job->out.codes = span->codes;
+    job->out.padded = span->padded;
+    job->out.at = span->at;
+    job->out.key = span->key;
+    job->out.width = width;
+    job->out.fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
+                    (uintptr_t)span->codes % (width / 2) == 0;
+    job->x = span->x;
+    job->type = span->type;
+    job->n = span->n;
+    job->whole = elements_whole(span->x, span->type);
+    job->way = cast_way_make(cast, span->shift, job->out.fast);
+    job->from = from->of(span, i);
+}
+
+/* This thread's items of a tile; returns the largest magnitude among them if `scan`. LOADS_ of them
+ * at a time. */
+template <int W, enum way WAY, int LOADS_, class FROM>
+CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
+                            uint32_t *words)
+{
+    const struct cast_way w = job->way;
+    const struct cast_out o = job->out;
+    const typename FROM::span &from = job->from; /* a copy would take registers */
+    const bool all = job->type == VEC_FLOAT && job->whole && (tile + 1) * CAST_TILE <= job->n;
+    uint32_t largest = 0;
+#pragma unroll 1
+    for (int k = 0; k < CAST_LOADS; k += LOADS_) {
+        const size_t first = tile * CAST_TILE + 4 * threadIdx.x + (size_t)k * 4 * CAST_THREADS;
+        float4 x[LOADS_];
+        if (all) {
+#pragma unroll
+            for (int i = 0; i < LOADS_; i++)
+                x[i] = __ldcs((const float4 *)((const float *)job->x + first) + i * CAST_THREADS);
+        } else {
+#pragma unroll
+            for (int i = 0; i < LOADS_; i++)
+                x[i] = elements_get(job->x, job->type, first + (size_t)i * 4 * CAST_THREADS, job->n,
+                                    job->whole);
+        }
+        if (scan) {
+#pragma unroll
+            for (int i = 0; i < LOADS_; i++)
+                largest = max(largest, cast_largest(x[i]));
+        }
+#pragma unroll
+        for (int i = 0; i < LOADS_; i++)
+            x[i] = from.made(first + (size_t)i * 4 * CAST_THREADS, x[i]);
+#pragma unroll
+        for (int i = 0; i < LOADS_; i++)
+            cast_item<W, WAY>(&w, &job->way, &o, first + (size_t)i * 4 * CAST_THREADS, x[i], words);
+    }
+    return largest;
+}
+
+template <int W, class FROM>
+CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
+                           uint32_t *words)
+{
+    if (job->way.way == WAY_ADD)
+        return cast_items<W, WAY_ADD, CAST_LOADS>(job, tile, scan, words);
+    if (job->way.way == WAY_HARD && W == 8)
+        return cast_items<W, WAY_HARD, CAST_LOADS>(job, tile, scan, words);
+    if (job->way.way == WAY_CUT && (W == 0 || W == 16)) /* e = 8: codes of more than 8 bits */
+        return cast_items<W, WAY_CUT, CAST_LOADS>(job, tile, scan, words);
+    return cast_items<W, WAY_ANY, 1>(job, tile, scan, words);
+}
+
+/* The slower one, out of the way of the faster ones. */
+template <class FROM>
+CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
+                                  uint32_t *words)
+{
+    return cast_tile<0>(job, tile, scan, words);
+}
+
+/* W: 4, 8, 16: that many bits, for spans whose codes lie well; 0: any. */
+template <int W, class FROM>
+static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
+    k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
+{
+    __shared__ struct span_list<struct vec_span> list;
+    __shared__ struct cast_job<FROM> job;
+    __shared__ uint32_t warps[32];
+    __shared__ __align__(16) uint32_t words[CAST_THREADS * 4];
+    uint32_t *mine = words + threadIdx.x / 32 * 128;
+    for (int from = 0; from < n_spans; from += LIST_SPANS) {
+        const int n = min(n_spans - from, (int)LIST_SPANS);
+        const uint64_t tiles = span_list_load(&list, spans + from, n, true, CAST_TILE);
+        int now = -1; /* the span that the job and `largest` are of */
+        uint32_t largest = 0;
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            if (i != now) {
+                if (scan && now >= 0)
+                    block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
+                __syncthreads();
+                if (threadIdx.x == 0)
+                    job_open(&job, &cast, &list.span[i], &what, from + i);
+                __syncthreads();
+                now = i;
+            }
+            const uint64_t within = span_list_within(&list, i, tile);
+            const uint32_t l = W == 0         ? cast_tile<0>(&job, within, scan, mine)
+                               : job.out.fast ? cast_tile<W>(&job, within, scan, mine)
+                                              : cast_tile_any(&job, within, scan, mine);
+            largest = max(largest, l);
+        }
+        if (scan && now >= 0)
+            block_max_to(&spans[from + now].absmax, largest, warps);
+        __syncthreads();
+    }
+}
+
+/* n_elems: sum of their padded. scan: absmax of x, 0 before, on the way. */
+template <class FROM>
+static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                       size_t n_elems, bool scan, FROM what, struct dev_stream *s)
+{
+    if (n_spans <= 0)
+        return 0;
+    const size_t most = (size_t)cu_n_sms() * FROM::PER_SM,
+                 want = n_elems / CAST_TILE + (size_t)n_spans;
+    const unsigned grid = (unsigned)(want < most ? want : most);
+    const cudaStream_t on = cu_stream(s);
+    switch (cast->trunc ? 0 : mf_width(cast->fmt)) {
+    case 4:
+        k_encode<4, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        break;
+    case 8:
+        k_encode<8, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        break;
+    case 16:
+        k_encode<16, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        break;
+    default:
+        k_encode<0, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+    }
+    return cu_check("cast");
+}
+
+#endif

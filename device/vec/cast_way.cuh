@@ -1,0 +1,203 @@
+/* cast_way.cuh : the constants of one cast, and fp32 to a code in a few operations of 32 bits:
+ * mf_enc()'s bits.
+ *
+ * |x| * 2^shift becomes a code without its sign in one of these ways:
+ *
+ *   WAY_ADD    nearest; fp32 -> a format inside fp32's range. A float that is large enough rounds what is added to it:
+ *
+ *                  unit = 2^max(exponent of x, lowest)                  of x's binade; all subnormals share the lowest one
+ *                  unit * 2^(23-m) + x = | exponent | 0000 1xx.x |      rounded to nearest even by the adder
+ *                  code = 1xx.x + ((unit's bits >> (23-m)) - base)      the significand, and the field above it
+ *
+ *              The format is moved to x, not x to the format: lowest and top are the format's limits / 2^shift.
+ *   WAY_CUT    nearest; e = 8: the exponents are fp32's, the fraction is cut after m bits:
+ *                  code = (x * 2^shift + half - 1 + last kept bit) >> (23-m)
+ *              Where that product is not exact (an fp32 subnormal), WAY_ANY takes over.
+ *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, on a chip that has the instruction: it rounds x * 2^shift. Where that
+ *              product is an fp32 subnormal, so rounded before, the code is zero in any case.
+ *   WAY_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
+ *
+ * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
+ * rounded. Only WAY_ANY knows inf and nan: items with one among them take it. Bits above the code
+ * are not cleared by WAY_ADD. */
+#ifndef CAST_WAY_CUH
+#define CAST_WAY_CUH
+#include "device/run/cu.cuh"
+#include "hls/arith/rules.h"
+
+#define CAST_FN static __device__ __forceinline__
+#ifdef __CUDACC__
+/* what is rare or slow: its registers are not those of what is fast */
+#define CAST_APART static __device__ __noinline__
+#else
+#define CAST_APART static __device__
+#endif
+
+enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
+
+struct cast_way {
+    enum way way;
+    enum mf_round round; /* WAY_ANY; the others are nearest */
+    bool trunc;          /* the code is half's, and mf_e5m2_drop() follows */
+    float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
+    float lowest, lift;  /* WAY_ADD: 2^(1-bias) / 2^shift; 2^(23-m) */
+    float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
+    bool e5m2;           /* WAY_HARD: else e4m3fn */
+    uint32_t base;       /* WAY_ADD: lowest's bits >> drop */
+    uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 where nothing is cut */
+    uint32_t nan;        /* code of nan; the mask of all codes too */
+    uint32_t beyond;     /* code of inf and of what is too large */
+    /* WAY_ANY: largest code of a finite x: beyond, or the largest finite when rounding toward
+     * zero */
+    uint32_t most;
+    uint32_t sign_right; /* an fp32's bits >> this have the sign above the code */
+    uint32_t drop, m;    /* 23 - m, fraction bits that go */
+    int32_t rebias;      /* WAY_ANY: fp32's exponent field + this = the code's */
+    int32_t binades;     /* WAY_ANY: 2^e, beyond any format's */
+};
+
+CAST_FN float cast_power(int exponent) /* -126..127 */
+{
+    return __uint_as_float((uint32_t)(127 + exponent) << 23);
+}
+
+/* Has the chip an instruction for that cast? */
+CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    const bool e5m2 = f.e == 5 && f.m == 2 && !f.fn, e4m3fn = f.e == 4 && f.m == 3 && f.fn;
+    return !cast->trunc && cast->round == MF_NEAREST && cast->overflow == MF_SATURATE &&
+           (e5m2 || e4m3fn);
+#else
+    return (void)f, (void)cast, false;
+#endif
+}
+
+/* Is all that WAY_ADD handles in fp32's normals? The smallest value, and the largest with room for
+ * what is added. */
+CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
+{
+    const int highest = (1 << f.e) - 1 - rebias;
+    return f.e + f.m <= 23 && 1 - rebias - f.m >= 1 && highest + 23 - f.m <= 254;
+}
+
+/* fast: codes are stored four at a time, as they are. */
+CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bool fast)
+{
+    shift = min(max(shift, -1000), 1000); /* everything is zero or beyond long before */
+    const bool trunc = cast->trunc;
+    const struct mf_fmt f = trunc ? mf_half() : cast->fmt;
+    const uint32_t beyond = !trunc && cast->overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
+    struct cast_way w;
+    w.way = WAY_ANY;
+    w.round = trunc ? MF_NEAREST : cast->round;
+    w.trunc = trunc;
+    w.nan = mf_nan(f);
+    w.beyond = beyond;
+    w.most = w.round == MF_ZERO ? mf_max(f) : beyond;
+    w.sign_right = 31u - f.e - f.m;
+    w.m = f.m;
+    w.drop = 23u - f.m;
+    w.rebias = shift + mf_bias(f) - 127;
+    w.binades = 1 << f.e;
+    w.top = w.lowest = w.lift = w.scale = w.back = 0;
+    w.base = w.half = w.odd = 0;
+    w.e5m2 = f.e == 5;
+    if (w.round != MF_NEAREST)
+        return w;
+    if (fast && cast_hard(f, cast) && shift >= -126 && shift <= 126) {
+        w.way = WAY_HARD;
+        w.scale = cast_power(shift);
+    } else if (f.e == 8 && f.m > 0 && shift >= -126 && shift <= 126) {
+        w.way = WAY_CUT;
+        w.top = __uint_as_float(beyond << w.drop);
+        w.odd = w.drop > 0;
+        w.half = w.drop > 0 ? (1u << (w.drop - 1)) - 1 : 0;
+        w.scale = cast_power(shift);
+        w.back = cast_power(-shift);
+    } else if (cast_adds(f, w.rebias)) {
+        const uint32_t field = beyond >> f.m;
+        w.way = WAY_ADD;
+        w.top = field > 0 ? __uint_as_float((beyond << w.drop) - ((uint32_t)w.rebias << 23))
+                          : (float)beyond * cast_power(1 - w.rebias - f.m - 127); /* e = 1 */
+        w.lowest = cast_power(1 - w.rebias - 127);
+        w.lift = cast_power((int)w.drop);
+        w.base = (uint32_t)(1 - w.rebias) << f.m;
+    }
+    return w;
+}
+
+/* *odd: stays 0 until an x is inf or nan. */
+CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
+{
+    *odd = fmaf(x, 0.0f, *odd);
+    const float cut = fminf(fabsf(x), w->top);
+    const uint32_t unit = __float_as_uint(fmaxf(cut, w->lowest)) & 0x7f800000u;
+    const float sum = fmaf(__uint_as_float(unit), w->lift, cut);
+    return __float_as_uint(sum) + (unit >> w->drop) - w->base;
+}
+
+/* Or until a product is not exact. */
+CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
+{
+    const float y = __fmul_rn(x, w->scale);
+    *odd = __fadd_rn(*odd, fabsf(fmaf(y, w->back, -x)));
+    const uint32_t cut = __float_as_uint(fminf(fabsf(y), w->top));
+    return (cut + w->half + ((cut >> w->drop) & w->odd)) >> w->drop;
+}
+
+/* Two codes with their signs, x's the lower one. */
+CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, float *odd)
+{
+    *odd = fmaf(y, 0.0f, fmaf(x, 0.0f, *odd));
+    uint16_t codes = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    const float low = __fmul_rn(x, w->scale), high = __fmul_rn(y, w->scale);
+    if (w->e5m2)
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
+#else
+    (void)w;
+#endif
+    return codes;
+}
+
+/* apart: the bits in which what goes and `random` differ; below 2^16 where the upper 16 do not
+ * decide. */
+CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
+{
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
+     * exact. */
+    const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
+    int32_t wide = (int32_t)a;
+    if (a < 0x00800000u)
+        wide = (int32_t)(__float_as_uint(__uint2float_rn(a)) - (149u << 23));
+    const int32_t field = (wide >> 23) + w->rebias;
+    const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
+
+    /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than half a
+     * unit alone */
+    const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
+                   split = sig >> go;
+    const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
+    /* ties to even: from an odd number one up sooner */
+    const uint32_t half = 0x80000000u - (kept & 1u);
+    const uint32_t limit = w->round == MF_NEAREST ? half
+                           : w->round == MF_ZERO  ? 0xffffffffu
+                                                  : random;
+    *apart = rest ^ random;
+    const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
+    uint32_t code = min((binade << w->m) + kept + (rest > limit ? 1u : 0u), w->most);
+    code = a == 0 ? 0 : code;
+    return a < 0x7f800000u ? code : a == 0x7f800000u ? w->beyond : w->nan;
+}
+
+/* The code's bits from `code`, the sign above them from x. What code has above is dropped. */
+CAST_FN uint32_t cast_signed(const struct cast_way *w, uint32_t code, float x)
+{
+    const uint32_t whole = (code & w->nan) | ((__float_as_uint(x) >> w->sign_right) & ~w->nan);
+    return w->trunc ? mf_e5m2_drop(whole) : whole;
+}
+
+#endif

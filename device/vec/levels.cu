@@ -1,0 +1,331 @@
+/* levels.cu : buckets of levels, all vectors of a list in one launch: fp32 to scales and codes, sums
+ * of such codes to codes, and back. The bits of hls/arith/level.h.
+ *
+ *     bucket of up to 512      a warp's; longer ones a block's: its elements are read once, wait in
+ *                              shared memory until the scale is known, and are drawn there
+ *     2-norm                   16 lanes, as level.h has them, along shared memory: slow, and seldom
+ *
+ * What it takes, by counting (no GPU has run it): encode 4 bytes an element in and B / 8 + 4 / D out,
+ * one launch for a whole list; sums P * B / 8 in and B / 8 out, one;
+ * decode B / 8 in and 4 out, one. 25 operations an element are philox's, some 20 the draw's: at 4
+ * bytes an element that is as long as an H100's memory takes. */
+#include "device/vec/cast_list.cuh"
+#include "device/vec/levels_item.cuh"
+#include "device/vec/vec.cuh"
+
+enum { THREADS = 256, PER_SM = 4, WARP_MOST = 512 /* elements of a bucket that a warp takes */ };
+
+/* What is added up instead of x: parts, each from the byte on that a span's codes begin at behind
+ * `base`. */
+struct levels_parts {
+    const uint8_t *const *parts;
+    int n;
+    const uint8_t *base;
+};
+
+/* Buckets that each team takes of a tile. */
+static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
+{
+    return bucket < WARP_MOST ? WARP_MOST / bucket : 1;
+}
+static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
+{
+    return THREADS / (uint32_t)team * buckets_each(bucket) * bucket;
+}
+
+/* ---- values ---- */
+
+/* Values of codes of one bucket. Those of up to 4 bits stand in a table, one in each lane. */
+struct levels_reader {
+    struct level_scheme scheme;
+    struct level_grid grid;
+    float divisor, in_lane;
+};
+
+CAST_FN float value_of(const struct levels_reader *r, uint32_t code)
+{
+    const float value = r->scheme.even ? level_value_even(r->grid, code)
+                                       : level_value_sign(r->scheme.bits, r->grid, code);
+    return r->divisor == 1 ? value : __fdiv_rn(value, r->divisor);
+}
+
+CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t *bucket,
+                                       float divisor)
+{
+    struct levels_reader r;
+    r.scheme = scheme;
+    r.grid = level_grid_of(scheme, __uint_as_float(word_get(bucket)));
+    r.divisor = divisor;
+    r.in_lane =
+        scheme.bits <= 4 ? value_of(&r, threadIdx.x % 32 & ((1u << scheme.bits) - 1)) : 0.0f;
+    return r;
+}
+
+/* Whole warps. */
+CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
+                        float value[4])
+{
+    uint32_t code[4];
+    codes_get(bucket + sizeof(float), e, r->scheme.bits, in, code);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        value[j] = r->scheme.bits <= 4 ? __shfl_sync(LEVELS_ALL, r->in_lane, (int)code[j])
+                                       : value_of(r, code[j]);
+}
+
+/* ---- a bucket: its elements are in keep [bucket], zeroes where it has none ---- */
+
+struct levels_bucket {
+    const struct vec_span *span;
+    size_t first;   /* of its elements in the span */
+    uint32_t n_all; /* its codes: r->bucket, but in a span's last one */
+    uint8_t *codes;
+    float *keep;
+    uint32_t *shared; /* [THREADS / 32 + 1] of the team */
+};
+
+/* Returns the largest magnitude of this lane's elements. */
+template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
+{
+    const struct vec_span *s = b->span;
+    const bool whole = elements_whole(s->x, s->type) && b->first % 4 == 0;
+    uint32_t largest = 0;
+#pragma unroll 4
+    for (uint32_t e = 4 * (threadIdx.x % TEAM); e < b->n_all; e += 4 * TEAM) {
+        const float4 x = elements_get(s->x, s->type, b->first + e, s->n, whole);
+        *(float4 *)(b->keep + e) = x;
+        largest = max(largest, cast_largest(x));
+    }
+    return largest;
+}
+
+/* The same of a sum; as far as the span has elements. */
+template <int TEAM>
+CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_bucket *b,
+                            const struct levels_parts *p)
+{
+    const struct vec_span *s = b->span;
+    const uint32_t lane = threadIdx.x % TEAM;
+    uint32_t largest = 0;
+    for (int k = 0; k < p->n; k++) {
+        const uint8_t *from = p->parts[k] + (b->codes - p->base);
+        const struct levels_reader reader = reader_of(r->scheme, from, 1);
+        for (uint32_t round = 0; round < b->n_all; round += 4 * TEAM) {
+            const uint32_t e = round + 4 * lane;
+            const bool in = e < b->n_all;
+            float value[4], sum[4] = {0, 0, 0, 0};
+            values_get(&reader, from, e, in, value);
+            if (!in)
+                continue;
+            const float4 was = k > 0 ? *(float4 *)(b->keep + e) : make_float4(0, 0, 0, 0);
+            const float sums[4] = {was.x, was.y, was.z, was.w};
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (b->first + e + j < s->n)
+                    sum[j] = level_add(sums[j], value[j]);
+            const float4 x = make_float4(sum[0], sum[1], sum[2], sum[3]);
+            *(float4 *)(b->keep + e) = x;
+            largest = k + 1 < p->n ? 0 : max(largest, cast_largest(x));
+        }
+    }
+    return largest;
+}
+
+/* The 2-norm, by a warp of the team. */
+template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
+{
+    const struct level_power p = level_power_of(max);
+    float norm = 0;
+    team_sync<TEAM>();
+    if (threadIdx.x % TEAM < 32) {
+        float sum = 0;
+#pragma unroll 8
+        for (uint32_t e = threadIdx.x % LEVEL_LANES; e < b->n_all; e += LEVEL_LANES) {
+            const float y = level_times(b->keep[e], p.up);
+            sum += level_times(y, y);
+        }
+        norm = level_norm(half_join(sum), max, p);
+        if (TEAM > 32 && threadIdx.x == 0)
+            b->shared[TEAM / 32] = __float_as_uint(norm);
+    }
+    if (TEAM == 32)
+        return norm;
+    __syncthreads();
+    return __uint_as_float(b->shared[TEAM / 32]);
+}
+
+template <int TEAM>
+CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket *b, uint32_t absmax)
+{
+    const struct vec_span *s = b->span;
+    const float max = __uint_as_float(absmax), scale = r->norm2 ? bucket_norm2<TEAM>(b, max) : max;
+    const struct level_grid grid = level_grid_of(r->scheme, scale);
+    const uint32_t lane = threadIdx.x % TEAM;
+    if (lane == 0)
+        word_put(b->codes, __float_as_uint(scale));
+    for (uint32_t round = 0; round < b->n_all; round += 4 * TEAM) {
+        const uint32_t e = round + 4 * lane;
+        const bool in = e < b->n_all;
+        uint32_t code[4] = {0, 0, 0, 0};
+        if (in && b->first + e < s->n) {
+            const float4 x = *(const float4 *)(b->keep + e);
+            const float v[4] = {x.x, x.y, x.z, x.w};
+            const struct philox_block random = words_at(s->key, s->at + b->first + e);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const uint32_t bits = __float_as_uint(v[j]);
+                const float size = __uint_as_float(bits & 0x7fffffffu),
+                            less = size < LEVEL_FLT_MAX ? size : LEVEL_FLT_MAX;
+                const uint32_t c = r->scheme.even ? level_code_even(grid, v[j], random.w[j])
+                                                  : level_code_sign(r->scheme.bits, grid, less,
+                                                                    bits >> 31, random.w[j]);
+                code[j] = b->first + e + j < s->n ? c : 0;
+            }
+        }
+        codes_put(b->codes + sizeof(float), e, r->scheme.bits, code, in);
+    }
+    team_sync<TEAM>(); /* keep has been read */
+}
+
+/* ---- kernels ---- */
+
+/* Codes of x, or of sums (p.n > 0): then spans have no x and no absmax. */
+template <int TEAM, bool SUMS>
+static __global__ void __launch_bounds__(THREADS, 4)
+    k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,
+                    struct levels_parts p)
+{
+    __shared__ struct span_list<struct vec_span> list;
+    __shared__ uint32_t warps[32], team_shared[THREADS / 32 + 1];
+    CU_SHARED(float, keep);
+    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
+    const size_t bytes = levels_bytes(&r, r.bucket);
+    for (int from = 0; from < n_spans; from += LIST_SPANS) {
+        const int n = min(n_spans - from, (int)LIST_SPANS);
+        const uint64_t tiles =
+            span_list_load(&list, spans + from, n, false, tile_of(TEAM, r.bucket));
+        struct span_max found = {-1, 0};
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            if (!SUMS)
+                span_max_at(&found, i, spans + from, warps);
+            const struct vec_span *span = &list.span[i];
+            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
+            for (uint32_t k = 0; k < each; k++) {
+                const uint64_t number = begin + k * teams + team;
+                const size_t first = (size_t)number * r.bucket;
+                if (first >= span->n)
+                    break;
+                const struct levels_bucket b = {span,
+                                                first,
+                                                (uint32_t)levels_codes_of(&r, span->n - first),
+                                                span->codes + number * bytes,
+                                                keep + (size_t)team * r.bucket,
+                                                team_shared};
+                const uint32_t own = SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
+                const uint32_t max_all = team_max<TEAM>(own, team_shared);
+                found.largest = max(found.largest, own);
+                bucket_put<TEAM>(&r, &b, max_all);
+            }
+        }
+        if (!SUMS)
+            span_max_at(&found, -1, spans + from, warps);
+        __syncthreads();
+    }
+}
+
+template <int TEAM>
+static __global__ void __launch_bounds__(THREADS, 4)
+    k_levels_decode(struct levels_rule r, const struct vec_out *outs, int n_outs, float divisor)
+{
+    __shared__ struct span_list<struct vec_out> list;
+    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
+    const size_t bytes = levels_bytes(&r, r.bucket);
+    for (int from = 0; from < n_outs; from += LIST_SPANS) {
+        const int n = min(n_outs - from, (int)LIST_SPANS);
+        const uint64_t tiles =
+            span_list_load(&list, outs + from, n, false, tile_of(TEAM, r.bucket));
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            const struct vec_out *out = &list.span[i];
+            const bool whole = elements_whole(out->x, out->type);
+            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
+            for (uint32_t k = 0; k < each; k++) {
+                const uint64_t number = begin + k * teams + team;
+                const size_t first = (size_t)number * r.bucket;
+                if (first >= out->n)
+                    break;
+                const uint8_t *codes = out->codes + number * bytes;
+                const struct levels_reader reader = reader_of(r.scheme, codes, divisor);
+                for (uint32_t round = 0; round < r.bucket; round += 4 * TEAM) {
+                    const uint32_t e = round + 4 * (threadIdx.x % TEAM);
+                    const bool in = e < r.bucket && first + e < out->n;
+                    float v[4];
+                    values_get(&reader, codes, e, in, v);
+                    if (in)
+                        elements_put(out->x, out->type, first + e, out->n, whole,
+                                     make_float4(v[0], v[1], v[2], v[3]));
+                }
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- launches ---- */
+
+static unsigned grid_for(size_t tiles)
+{
+    const size_t most = (size_t)cu_n_sms() * PER_SM;
+    return (unsigned)(tiles < most ? tiles : most);
+}
+
+template <int TEAM, bool SUMS>
+static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spans, size_t n_elems,
+                  struct levels_parts p, struct dev_stream *s)
+{
+    const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
+    const size_t keep = (size_t)(THREADS / TEAM) * r->bucket * sizeof(float);
+    const size_t longest = TEAM == 32 ? (size_t)WARP_MOST : (size_t)LEVEL_BUCKET_MAX;
+    const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS>>(
+        (size_t)(THREADS / TEAM) * longest * sizeof(float), "levels");
+    if (rc < 0)
+        return rc;
+    k_levels_encode<TEAM, SUMS><<<grid, THREADS, keep, cu_stream(s)>>>(*r, spans, n_spans, p);
+    return cu_check("levels");
+}
+
+int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, int n_spans,
+                          size_t n_elems, struct dev_stream *s)
+{
+    const struct levels_parts none = {NULL, 0, NULL};
+    if (n_spans <= 0)
+        return 0;
+    return r->bucket <= WARP_MOST ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
+                                  : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
+}
+
+int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
+                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
+                       struct dev_stream *s)
+{
+    const struct levels_parts p = {parts, n_parts, base};
+    if (n_spans <= 0)
+        return 0;
+    return r->bucket <= WARP_MOST ? launch<32, true>(r, spans, n_spans, n_elems, p, s)
+                                  : launch<THREADS, true>(r, spans, n_spans, n_elems, p, s);
+}
+
+int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
+                          int n_outs, size_t n_elems, struct dev_stream *s)
+{
+    if (n_outs <= 0)
+        return 0;
+    const int team = r->bucket <= WARP_MOST ? 32 : THREADS;
+    const unsigned grid = grid_for(n_elems / tile_of(team, r->bucket) + (size_t)n_outs);
+    if (team == 32)
+        k_levels_decode<32><<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
+    else
+        k_levels_decode<THREADS><<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
+    return cu_check("levels to floats");
+}

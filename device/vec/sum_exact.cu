@@ -1,0 +1,235 @@
+/* sum_exact.cu : exact sums of several packed vectors, rounded once: accumulators of floating point in
+ * registers (sum_exact_acc.cuh), one for each code of a chunk of 16.
+ *
+ * A code of e4m3 costs three instructions that make a value of it and one addition, one of e5m2 one and
+ * a half and four; with all else 6.0 and 6.5 on sm_90 (381 and 417 for the 64 codes of four parts).
+ * Four parts' chunks are on their way at once: their pointers lie in shared memory, and whether all
+ * are aligned is known before the loop, so that nothing stands between their loads
+ * (tests/test_gpu_sass.sh).
+ *
+ * Codes of inf and nan are looked for many at a time; a chunk that has one, and whatever does not fit,
+ * has an odd width, or more than PARTS_NEAR parts, is added up in the words of hls/arith/mf.h instead. */
+#include "device/vec/sum_exact_end.cuh"
+#include "device/vec/sum_parts.cuh"
+#include "device/vec/vec.cuh"
+
+enum { EXACT_SHIFT_MAX = 40 };
+
+/* ---- one chunk in the words of hls/arith/mf.h, code by code ---- */
+
+static __device__ __attribute__((noinline)) void
+exact_slowly(const struct sum_job &job, const uint8_t *const *parts, size_t chunk)
+{
+    const unsigned w = mf_width(job.in);
+    const size_t left = parts_left(chunk, job.n);
+    const unsigned bytes = pack_bytes(w, left);
+    struct pack_writer to = pack_writer_at(job.codes, chunk, mf_width(job.out));
+#pragma unroll 1
+    for (size_t k = 0; k < PACK_CODES && k < left; k++) {
+        uint64_t acc = 0;
+#pragma unroll 1
+        for (int p = 0; p < job.n_parts; p++)
+            acc = mf_acc_add(job.in, acc, pack_at(parts[p] + parts_byte(chunk, w), bytes, w, k));
+        pack_write_code(&to, sum_final_acc(job.in, acc, job.shift, job.out, job.overflow));
+    }
+    pack_write_rest(&to);
+}
+
+static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
+{
+    __shared__ const uint8_t *near[PARTS_NEAR];
+    const uint8_t *const *parts = parts_fetch(job, near);
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x)
+        exact_slowly(job, parts, c);
+}
+
+/* ---- floating point ---- */
+
+/* The accumulators += a chunk of one part. Returns bits that are not 0 if one of its codes is no
+ * number. */
+template <int W, class ACC>
+static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
+                                             const pack_words<W> &part, ACC *acc)
+{
+    uint32_t special = 0;
+#pragma unroll
+    for (int i = 0; i < pack_words<W>::N; i++) {
+        special |= pack_special<W>(part.w[i], plan.inf);
+        exact_add<W>(plan, part, i, acc + i * pack_words<W>::PER);
+    }
+    return special;
+}
+
+/* N parts: all their loads, then all their additions. */
+template <int W, int N, class ACC>
+static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
+                                              const uint8_t *const *near, size_t at, ACC *acc)
+{
+    uint32_t special = 0;
+    pack_words<W> part[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        pack_fetch(near[i] + at, &part[i]);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        special |= exact_part(plan, part[i], acc);
+    return special;
+}
+
+/* A whole chunk of aligned parts. */
+template <int W, class ACC>
+static __device__ inline uint32_t exact_whole(const struct sum_job &job,
+                                              const struct exact_plan &plan,
+                                              const uint8_t *const *near, size_t at, ACC *acc)
+{
+    uint32_t special = 0;
+    int p = 0;
+    for (; p + 4 <= job.n_parts; p += 4)
+        special |= exact_parts<W, 4>(plan, near + p, at, acc);
+    if ((job.n_parts & 2) != 0)
+        special |= exact_parts<W, 2>(plan, near + p, at, acc);
+    if ((job.n_parts & 1) != 0)
+        special |= exact_parts<W, 1>(plan, near + job.n_parts - 1, at, acc);
+    return special;
+}
+
+/* Any chunk of any parts. */
+template <int W, class ACC>
+static __device__ inline uint32_t
+exact_any(const struct sum_job &job, const struct exact_plan &plan, const uint8_t *const *near,
+          size_t at, size_t left, ACC *acc)
+{
+    uint32_t special = 0;
+#pragma unroll 1
+    for (int p = 0; p < job.n_parts; p++) {
+        pack_words<W> part;
+        pack_load(near[p] + at, W, left, &part);
+        special |= exact_part(plan, part, acc);
+    }
+    return special;
+}
+
+template <int W, class ACC>
+static __global__ void __launch_bounds__(CU_THREADS, ACC::PER_SM)
+    k_sum_exact(struct sum_job job, struct exact_plan plan, size_t n_chunks)
+{
+    static_assert((int)PARTS_NEAR <= (int)CU_THREADS, "");
+    __shared__ const uint8_t *near[PARTS_NEAR];
+    const unsigned w_out = mf_width(job.out);
+    parts_fetch(job, near);
+    const bool aligned = parts_aligned(job, near, pack_words<W>::ALIGN);
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x) {
+        const size_t left = parts_left(c, job.n), at = parts_byte(c, W);
+        ACC acc[PACK_CODES];
+#pragma unroll
+        for (int k = 0; k < PACK_CODES; k++)
+            exact_open(plan, &acc[k]);
+        const uint32_t special = aligned && left >= PACK_CODES
+                                     ? exact_whole<W>(job, plan, near, at, acc)
+                                     : exact_any<W>(job, plan, near, at, left, acc);
+        if (special != 0) {
+            exact_slowly(job, near, c);
+            continue;
+        }
+        decltype(exact_close(plan, acc[0])) sum[PACK_CODES];
+#pragma unroll
+        for (int k = 0; k < PACK_CODES; k++)
+            sum[k] = exact_close(plan, acc[k]);
+        exact_store(plan, sum, job.codes + parts_byte(c, w_out), w_out, left);
+    }
+}
+
+/* ---- which of them ---- */
+
+static double power_of_two(int exp)
+{
+    const double two = exp < 0 ? 0.5 : 2.0;
+    double x = 1;
+    for (int i = exp < 0 ? -exp : exp; i > 0; i--)
+        x *= two;
+    return x;
+}
+
+/* A floating-point type: what its exponents, and fields of exponents, say. */
+struct real {
+    int bits, bias, least; /* bits of a number; 2^least: the smallest one */
+};
+
+/* Fills what depends on the type of sums, whose numbers are the codes' values times 2^raised. Returns
+ * false where a power of two would be none of it, or cost bits. */
+static bool plan_end(const struct sum_job &job, struct real type, int raised,
+                     struct exact_plan *plan)
+{
+    const struct mf_fmt in = job.in, out = job.out;
+    const int field =
+                  mf_bias(out) - type.bias - job.shift, /* real values to the out format's fields */
+        quantum = 1 - mf_bias(in) - (int)in.m, value = -raised - job.shift;
+    if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX ||
+        (int)out.m + 2 > type.bits - 1 || quantum + field < type.least ||
+        field - raised <= -type.bias || field - raised > type.bias)
+        return false;
+    plan->drop = (unsigned)(type.bits - 1) - out.m;
+    plan->scale = power_of_two(field - raised);
+    plan->end = END_BITS;
+    if (job.overflow != MF_SATURATE || value > type.bias)
+        return true;
+    plan->value = power_of_two(value);
+    if (out.e == 5 && out.m == 2 && out.fn == 0)
+        plan->end = END_E5M2;
+    if (out.e == 4 && out.m == 3 && out.fn == 1)
+        plan->end = END_E4M3FN;
+    return true;
+}
+
+enum exact_way { WAY_WORDS, WAY_SINGLE, WAY_PAIR, WAY_DOUBLE };
+
+static enum exact_way exact_choose(const struct sum_job &job, struct exact_plan *plan)
+{
+    static const struct real single = {24, 127, -149}, twice = {53, 1023, -1074};
+    const struct mf_fmt in = job.in, out = job.out;
+    const int bits = mf_acc_bits(in, (unsigned)job.n_parts) - 1, one = mf_acc_bits(in, 1) - 1;
+    if (job.n_parts > PARTS_NEAR || in.e > 5 || in.m > 10)
+        return WAY_WORDS;
+    plan->inf = mf_inf(in);
+    plan->beyond = job.overflow == MF_SATURATE ? mf_max(out) : mf_inf(out);
+    plan->sign = 1u << (out.e + out.m);
+    plan->no_mantissa = out.m == 0;
+    if (bits <= SINGLE_BITS && plan_end(job, single, mf_bias(in) - single.bias, plan)) {
+        plan->unit = 1u << (23 - in.m);
+        plan->mask = 1u << 31 | mf_nan(in) << (23 - in.m);
+        return WAY_SINGLE;
+    }
+    if (in.e == 5 && in.m == 2 && in.fn == 0 && 2 * bits - one <= PAIR_BITS &&
+        plan_end(job, single, 0, plan)) {
+        plan->high = (float)(3 * power_of_two(bits + 1 - mf_bias(in) - (int)in.m));
+        return WAY_PAIR;
+    }
+    if (bits > DOUBLE_BITS || !plan_end(job, twice, mf_bias(in) - twice.bias, plan))
+        return WAY_WORDS;
+    plan->unit = 1u << (20 - in.m);
+    plan->mask = 1u << 31 | mf_nan(in) << (20 - in.m);
+    return WAY_DOUBLE;
+}
+
+int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s)
+{
+    const size_t n_chunks = parts_chunks(job.n);
+    const unsigned grid = cu_blocks_most(n_chunks, PARTS_PER_SM), w = mf_width(job.in);
+    struct exact_plan plan = {};
+    const enum exact_way way = exact_choose(job, &plan);
+    if (way == WAY_SINGLE && w == 4)
+        k_sum_exact<4, exact_single><<<grid, CU_THREADS, 0, s>>>(job, plan, n_chunks);
+    else if (way == WAY_SINGLE && w == 8)
+        k_sum_exact<8, exact_single><<<grid, CU_THREADS, 0, s>>>(job, plan, n_chunks);
+    else if (way == WAY_PAIR)
+        k_sum_exact<8, exact_pair><<<grid, CU_THREADS, 0, s>>>(job, plan, n_chunks);
+    else if (way == WAY_DOUBLE && w == 8)
+        k_sum_exact<8, exact_double><<<grid, CU_THREADS, 0, s>>>(job, plan, n_chunks);
+    else if (way == WAY_DOUBLE && w == 16)
+        k_sum_exact<16, exact_double><<<grid, CU_THREADS, 0, s>>>(job, plan, n_chunks);
+    else
+        k_sum_words<<<grid, CU_THREADS, 0, s>>>(job, n_chunks);
+    return cu_check("sum");
+}

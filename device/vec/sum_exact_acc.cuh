@@ -1,0 +1,147 @@
+/* sum_exact_acc.cuh : exact sums of codes in floating point. All codes are numbers, not inf or nan. Three
+ * accumulators, chosen by format and number of addends; to each belong
+ *
+ *     exact_open(plan, &acc)              the empty sum
+ *     exact_add<W>(plan, word, 16/N accs) one word of W-bit codes, a code to each
+ *     exact_close(plan, acc)              the sum, in units of plan.unit_is; what its type cannot hold is
+ *                                         rounded to odd
+ *
+ * exact_double, exact_single: a code's fields become a double's or a float's, which makes its value times
+ * a power of two; additions are exact while a sum has no more bits than these, 53 and 24.
+ *
+ *     code   | s | eeeee | mm |      ->      | s | 000eeeee | mm 000...0 |
+ *
+ * exact_pair: e5m2, whose sums have 32 bits and more, in two floats. The upper one begins at C = 3 * 2^M,
+ * where |sum| < 2^M, so its unit u is 2^(M - 22) all the time. An addition rounds x to a multiple of u,
+ * and what it left out goes to the lower one:
+ *
+ *     next = high + x        in 2^(M+1) .. 2^(M+2): rounded to a multiple of u
+ *     took = next - high     exact: a multiple of u, below 2^24 of them
+ *     low += x - took        exact: |x - took| <= u / 2 and a multiple of 2^-16, as e5m2 is
+ *
+ * Of 2^L addends (M = L + 16) |low| <= 2^L * u / 2, which has 24 bits of 2^-16 while 2 L + 32 <= 47.
+ * The end is high - C, exact, + low, rounded once, to odd. For that L is one bit less, so that a sum
+ * whose lower part is the larger is exact, too. Source of rounding to odd: S. Boldo and G. Melquiond,
+ * Emulation of FMA and correctly rounded sums, 2008. */
+#ifndef SUM_EXACT_ACC_CUH
+#define SUM_EXACT_ACC_CUH
+#include "device/vec/sum_pack.cuh"
+
+enum { DOUBLE_BITS = 53, SINGLE_BITS = 24, PAIR_BITS = 46 };
+
+struct exact_plan {
+    uint32_t unit, mask; /* 2^(20 - m), of floats 2^(23 - m); sign and magnitude of such a value */
+    uint32_t inf;        /* the first magnitude that is no number */
+    float high;          /* of a pair: C */
+    double scale, value; /* make the sum one on the out format's fields, or what it is */
+    uint32_t beyond, sign; /* of the out format */
+    unsigned drop;         /* mantissa bits of the sum's type less those of the out format */
+    bool no_mantissa;
+    int end; /* enum exact_end */
+};
+
+/* PER_SM: blocks of a multiprocessor; fewer, and the compiler keeps four parts in registers. */
+struct exact_double {
+    enum { PER_SM = 2 };
+    double sum;
+};
+struct exact_single {
+    enum { PER_SM = 3 };
+    float sum;
+};
+struct exact_pair {
+    enum { PER_SM = 2 };
+    float high, low;
+};
+
+/* A half's bits as a float, both finite. */
+static __device__ inline float exact_half(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((uint16_t)bits));
+    return x;
+#else
+    const float up = __uint_as_float(0x77800000u); /* 2^112 */
+    return __uint_as_float((bits & 0x8000u) << 16 | (bits & 0x7fffu) << 13) * up;
+#endif
+}
+
+static __device__ inline void exact_open(const struct exact_plan &plan, struct exact_double *acc)
+{
+    (void)plan;
+    acc->sum = 0;
+}
+static __device__ inline void exact_open(const struct exact_plan &plan, struct exact_single *acc)
+{
+    (void)plan;
+    acc->sum = 0;
+}
+static __device__ inline void exact_open(const struct exact_plan &plan, struct exact_pair *acc)
+{
+    acc->high = plan.high;
+    acc->low = 0;
+}
+
+template <int W>
+static __device__ inline void exact_add(const struct exact_plan &plan, const pack_words<W> &part,
+                                        int i, struct exact_double *acc)
+{
+#pragma unroll
+    for (int k = 0; k < pack_words<W>::PER; k++) {
+        const uint32_t code = pack_code(part, i * pack_words<W>::PER + k);
+        acc[k].sum = __dadd_rn(
+            acc[k].sum,
+            __longlong_as_double((long long)((uint64_t)(code * plan.unit & plan.mask) << 32)));
+    }
+}
+
+template <int W>
+static __device__ inline void exact_add(const struct exact_plan &plan, const pack_words<W> &part,
+                                        int i, struct exact_single *acc)
+{
+#pragma unroll
+    for (int k = 0; k < pack_words<W>::PER; k++) {
+        const uint32_t code = pack_code(part, i * pack_words<W>::PER + k);
+        acc[k].sum = __fadd_rn(acc[k].sum, __uint_as_float(code * plan.unit & plan.mask));
+    }
+}
+
+/* A code of e5m2 is the upper byte of a half. */
+template <int W>
+static __device__ inline void exact_add(const struct exact_plan &plan, const pack_words<W> &part,
+                                        int i, struct exact_pair *acc)
+{
+    (void)plan;
+    const uint32_t two[2] = {__byte_perm(part.w[i], 0, 0x1404), __byte_perm(part.w[i], 0, 0x3424)};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const float x = exact_half(two[k / 2] >> (16 * (k % 2)) & 0xffffu);
+        const float next = __fadd_rn(acc[k].high, x), took = __fsub_rn(next, acc[k].high);
+        acc[k].low = __fadd_rn(acc[k].low, __fsub_rn(x, took));
+        acc[k].high = next;
+    }
+}
+
+static __device__ inline double exact_close(const struct exact_plan &plan,
+                                            const struct exact_double &acc)
+{
+    (void)plan;
+    return acc.sum;
+}
+static __device__ inline float exact_close(const struct exact_plan &plan,
+                                           const struct exact_single &acc)
+{
+    (void)plan;
+    return acc.sum;
+}
+/* s = high + low toward zero; it is all of the sum if what it took of low is all of low. */
+static __device__ inline float exact_close(const struct exact_plan &plan,
+                                           const struct exact_pair &acc)
+{
+    const float high = __fsub_rn(acc.high, plan.high);
+    const float s = __fadd_rz(high, acc.low), took = __fsub_rn(s, high);
+    return __uint_as_float(__float_as_uint(s) | (took != acc.low ? 1u : 0u));
+}
+
+#endif

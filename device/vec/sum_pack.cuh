@@ -1,0 +1,224 @@
+/* sum_pack.cuh : sixteen packed codes at a time between memory of any alignment and registers.
+ *
+ * A chunk of 16 codes of w bits is 2w bytes, so each begins on a byte. The common widths are held
+ * as they were loaded, in words, and codes are taken out one by one, with their sign spread over
+ * the upper bits:
+ *
+ *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
+ *
+ * Codes of any other width are read from memory one at a time (pack_at), and written so
+ * (pack_writer). */
+#ifndef SUM_PACK_CUH
+#define SUM_PACK_CUH
+#include "device/run/cu.cuh"
+#include "hls/arith/mf.h"
+
+enum { PACK_CODES = 16 };
+
+template <int W> struct pack_words {
+    enum { N = PACK_CODES * W / 32, PER = PACK_CODES / N, ALIGN = W == 4 ? 8 : 16 };
+    uint32_t w[N];
+};
+
+/* Code k, sign-extended from its highest bit. */
+template <int W> static __device__ inline uint32_t pack_code(const pack_words<W> &p, int k)
+{
+    const uint32_t word = p.w[k / pack_words<W>::PER];
+    const int at = k % pack_words<W>::PER;
+    if (W == 8)
+        return (uint32_t)(int32_t)(int8_t)(word >> (8 * at));
+    if (W == 16)
+        return (uint32_t)(int32_t)(int16_t)(word >> (16 * at));
+    if (W == 4)
+        return (uint32_t)((int32_t)(word << (28 - 4 * at)) >> 28);
+    return word;
+}
+
+/* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
+static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
+{
+    return code & (0xffffffffu >> (32 - mf_width(f)));
+}
+static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
+{
+    return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
+}
+
+/* Bits that are not 0 when a code's magnitude is `inf` or above, for one word.
+ *     | s mmmmmmm | s mmmmmmm | ...   ->   | 0 mmmmmmm | ... + (128 - inf) each: bit 7 shows it, nothing is carried on */
+template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)
+{
+    const uint32_t ones = W == 4 ? 0x11111111u : W == 8 ? 0x01010101u : 0x00010001u;
+    const uint32_t half = 1u << (W - 1);
+    return ((word & (ones * (half - 1u))) + ones * (half - inf)) & (ones * half);
+}
+
+/* How many of a chunk's 2w bytes hold codes when `left` codes are left. */
+static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
+{
+    return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
+}
+
+/* Code i of a bit string of n_bytes bytes, sign-extended. */
+static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
+                                          size_t i)
+{
+    const size_t bit = i * w, first = bit / 8;
+    uint64_t word = 0;
+    for (unsigned b = 0; b < 5; b++)
+        if (first + b < n_bytes && 8 * b < (bit & 7) + w)
+            word |= (uint64_t)bytes[first + b] << (8 * b);
+    return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
+}
+
+/* The whole chunk at p, aligned to ALIGN, of a GPU's memory: one load, or two. */
+template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
+{
+#ifdef __CUDA_ARCH__
+    __builtin_assume(__isGlobal(p));
+#endif
+    if (W == 4) {
+        const uint2 v = *(const uint2 *)p;
+        to->w[0] = v.x, to->w[1] = v.y;
+    } else {
+#pragma unroll
+        for (int q = 0; q < W / 8; q++) {
+            const uint4 v = ((const uint4 *)p)[q];
+            to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z,
+                      to->w[4 * q + 3] = v.w;
+        }
+    }
+}
+
+/* The chunk at p. left: codes from there to the end; what lies behind it reads as 0. */
+template <int W>
+static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
+                                        pack_words<W> *to)
+{
+    const unsigned n_bytes = pack_bytes(w, left), align = (unsigned)(uintptr_t)p & 15u;
+    if (left >= PACK_CODES && (align & (W == 4 ? 7u : 15u)) == 0u) {
+        pack_fetch(p, to);
+    } else if (left >= PACK_CODES && (align & 3u) == 0u) {
+#pragma unroll
+        for (int i = 0; i < pack_words<W>::N; i++)
+            to->w[i] = ((const uint32_t *)p)[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < pack_words<W>::N; i++) {
+            uint32_t word = 0;
+#pragma unroll
+            for (unsigned b = 0; b < 4; b++)
+                if (4u * i + b < n_bytes)
+                    word |= (uint32_t)p[4 * i + b] << (8 * b);
+            to->w[i] = word;
+        }
+    }
+}
+
+/* The chunks at p and q, whose loads travel together where both are whole and aligned. */
+template <int W>
+static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
+                                             size_t left, pack_words<W> *a, pack_words<W> *b)
+{
+    const unsigned align = (unsigned)((uintptr_t)p | (uintptr_t)q);
+    if (left >= PACK_CODES && (align & (pack_words<W>::ALIGN - 1u)) == 0u) {
+        pack_fetch(p, a);
+        pack_fetch(q, b);
+    } else {
+        pack_load(p, w, left, a);
+        pack_load(q, w, left, b);
+    }
+}
+
+/* Writes words as bytes of which n_bytes are wanted. */
+template <int N>
+static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsigned n_bytes)
+{
+    const unsigned align = (unsigned)(uintptr_t)p & 15u;
+    if (N % 4 == 0 && n_bytes == 4 * N && align == 0u) {
+#pragma unroll
+        for (int q = 0; q < N / 4; q++)
+            ((uint4 *)p)[q] =
+                make_uint4(words[4 * q], words[4 * q + 1], words[4 * q + 2], words[4 * q + 3]);
+    } else if (n_bytes == 4 * N && (align & 3u) == 0u) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            ((uint32_t *)p)[i] = words[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (unsigned b = 0; b < 4; b++)
+                if (4u * i + b < n_bytes)
+                    p[4 * i + b] = (uint8_t)(words[i] >> (8 * b));
+    }
+}
+
+/* 16 codes of w bits to the chunk at p; codes from `left` on become zero bits, and bytes behind
+ * them stay. */
+static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
+{
+    const unsigned n_bytes = pack_bytes(w, left);
+    if (left < PACK_CODES)
+#pragma unroll
+        for (int k = 0; k < PACK_CODES; k++)
+            codes[k] = (size_t)k < left ? codes[k] : 0u;
+    if (w == 8) {
+        uint32_t words[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            words[i] = codes[4 * i] | codes[4 * i + 1] << 8 | codes[4 * i + 2] << 16 |
+                       codes[4 * i + 3] << 24;
+        pack_put<4>(p, words, n_bytes);
+    } else if (w == 16) {
+        uint32_t words[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            words[i] = codes[2 * i] | codes[2 * i + 1] << 16;
+        pack_put<8>(p, words, n_bytes);
+    } else if (w == 4) {
+        uint32_t words[2] = {0, 0};
+#pragma unroll
+        for (int k = 0; k < PACK_CODES; k++)
+            words[k / 8] |= codes[k] << (4 * (k % 8));
+        pack_put<2>(p, words, n_bytes);
+    } else if (w == 32) {
+        pack_put<PACK_CODES>(p, codes, n_bytes);
+    } else {
+        uint64_t word = 0;
+        unsigned held = 0, at = 0;
+#pragma unroll
+        for (int k = 0; k < PACK_CODES; k++) {
+            word |= (uint64_t)codes[k] << held;
+            for (held += w; held >= 8; held -= 8, word >>= 8)
+                if (at < n_bytes)
+                    p[at++] = (uint8_t)word;
+        }
+    }
+}
+
+/* Codes to the chunk at `to`, one after the other: bytes are written as soon as they are full. */
+struct pack_writer {
+    uint8_t *to;
+    uint64_t word;
+    unsigned w, held;
+};
+
+static __device__ inline struct pack_writer pack_writer_at(uint8_t *codes, size_t chunk, unsigned w)
+{
+    struct pack_writer p = {codes + chunk * (2u * w), 0, w, 0};
+    return p;
+}
+static __device__ inline void pack_write_code(struct pack_writer *p, uint32_t code)
+{
+    p->word |= (uint64_t)code << p->held;
+    for (p->held += p->w; p->held >= 8; p->held -= 8, p->word >>= 8)
+        *p->to++ = (uint8_t)p->word;
+}
+static __device__ inline void pack_write_rest(struct pack_writer *p)
+{
+    if (p->held != 0)
+        *p->to = (uint8_t)p->word;
+}
+
+#endif

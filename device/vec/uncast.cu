@@ -1,0 +1,63 @@
+/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones, one vector or a
+ * list of them. */
+#include "device/vec/uncast_tile.cuh"
+#include "device/vec/vec.cuh"
+
+struct as_it_is {
+    enum { LOOKS = 0, PER_SM = UNCAST_PER_SM, PER_SM_ANY = 4 };
+    struct span {
+        __device__ float4 made(size_t, float4 x) const { return x; }
+    };
+    __device__ span of(const struct vec_out *, int) const { return span(); }
+};
+
+template <int W, bool ADD>
+static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
+    k_uncast(struct uncast u, struct uncast_shift by, const uint8_t *codes, size_t n, float *x)
+{
+    __shared__ float table[256];
+    __shared__ uint32_t words[UNCAST_THREADS / 32][129];
+    if (u.width <= 8)
+        uncast_table(&u, &by, table);
+    for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
+        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
+                            as_it_is::span());
+}
+
+template <bool ADD>
+static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes,
+                  size_t n, float *x, struct dev_stream *s)
+{
+    const unsigned grid = uncast_grid((n + UNCAST_TILE - 1) / UNCAST_TILE);
+    const cudaStream_t on = cu_stream(s);
+    switch (u->width) {
+    case 4:
+        k_uncast<4, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
+        break;
+    case 8:
+        k_uncast<8, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
+        break;
+    case 16:
+        k_uncast<16, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
+        break;
+    default:
+        k_uncast<0, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
+    }
+    return cu_check("uncast");
+}
+
+int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                   bool add, float *x, struct dev_stream *s)
+{
+    if (n == 0)
+        return 0;
+    const struct uncast u = uncast_make(fmt, divisor);
+    const struct uncast_shift by = uncast_shift_make(&u, shift);
+    return add ? launch<true>(&u, &by, codes, n, x, s) : launch<false>(&u, &by, codes, n, x, s);
+}
+
+int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                       size_t n_elems, struct dev_stream *s)
+{
+    return uncast_all(fmt, divisor, spans, n_spans, n_elems, as_it_is(), s);
+}

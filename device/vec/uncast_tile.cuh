@@ -1,0 +1,297 @@
+/* uncast_tile.cuh : packed codes to fp32, scaled: a block's tile of a vector, and all spans of a list
+ * in one launch, for values as they are (uncast.cu) and what is made of them (ratio.cu). The bits of
+ * mf_dec(), then a division.
+ *
+ *     widths 4, 8     a table of all codes' values in shared memory, made by mf_dec()
+ *     wider ones      | s | field | frac |, moved up by 23-m, is an fp32 that is 2^(127-bias) too small, subnormals and all;
+ *                     one multiplication mends that, and the shift with it
+ *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
+ *                     out of them
+ *
+ * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM blocks
+ * find registers on a multiprocessor, TO::PER_SM_ANY where codes are of any width. TO::span: of one of them, made
+ * by one thread where TO::LOOKS; its made(element, x) gives it of four values x, element and those
+ * behind. */
+#ifndef UNCAST_TILE_CUH
+#define UNCAST_TILE_CUH
+#include "device/vec/cast_list.cuh"
+#include "device/vec/element.cuh"
+#include <string.h>
+
+enum {
+    UNCAST_THREADS = 256,
+    UNCAST_PER_SM = 6,
+    UNCAST_LOADS = 4,
+    UNCAST_TILE = UNCAST_THREADS * 4 * UNCAST_LOADS
+};
+enum { SHIFT_MOST = 1000, NO_TABLE = SHIFT_MOST + 1 };
+
+#define UNCAST_FN static __device__ __forceinline__
+
+struct uncast {
+    struct mf_fmt fmt;
+    uint32_t width, nan, inf; /* of a code; mask of all without the sign; from here on no number */
+    uint32_t inf_bits;        /* what `inf` itself is in fp32 */
+    uint32_t up, sign_left;   /* 23 - m; code << this has the sign on top */
+    float divisor;
+};
+
+/* 2^shift / divisor, on top of the exponent's mending, as vec_quotient_of() splits it. */
+struct uncast_shift {
+    float factor[3]; /* their product is 2^shift; only the last one rounds, or the result is 0 */
+    bool far;        /* factor[0] and [1] are not 1 */
+    int shift;
+    float divisor, times; /* times: 1 / divisor where that is exact, else 0 */
+};
+
+/* 1 / x where x is a power of two and both are normal, else 0. */
+static __host__ __device__ inline float exact_inverse(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t field = bits >> 23, inverse = (254 - field) << 23;
+    float y;
+    memcpy(&y, &inverse, sizeof y);
+    return (bits & 0x807fffff) == 0 && field > 0 && field < 254 ? y : 0;
+}
+
+static struct uncast uncast_make(struct mf_fmt f, float divisor)
+{
+    struct uncast u;
+    u.fmt = f;
+    u.width = mf_width(f);
+    u.nan = mf_nan(f);
+    u.inf = mf_inf(f);
+    u.inf_bits = f.fn ? 0x7fffffff : 0x7f800000;
+    u.up = 23u - f.m;
+    u.sign_left = 31u - f.e - f.m;
+    u.divisor = divisor;
+    return u;
+}
+
+static __host__ __device__ inline int clamp(int x, int limit)
+{
+    return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+static __host__ __device__ inline struct uncast_shift uncast_shift_make(const struct uncast *u,
+                                                                        int shift)
+{
+    const struct mf_fmt f = u->fmt;
+    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, SHIFT_MOST), u->divisor);
+    struct uncast_shift s;
+    s.shift = q.shift;
+    s.divisor = q.divisor;
+    s.times = exact_inverse(q.divisor);
+    int left = clamp(127 - mf_bias(f) + s.shift, 378);
+    for (int i = 2; i >= 0; i--) {
+        const int part = clamp(left, 126);
+        const uint32_t bits = (uint32_t)(127 + part) << 23;
+        memcpy(&s.factor[i], &bits, sizeof bits);
+        left -= part;
+    }
+    s.far = s.factor[1] != 1;
+    return s;
+}
+
+UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
+{
+    if (by->times != 0)
+        return __fmul_rn(x, by->times);
+    return __fdiv_rn(x, by->divisor);
+}
+
+/* A nan's sign stays, which the arithmetic would not promise. */
+UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
+{
+    const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
+    float x = __uint_as_float(mag << u->up);
+    if (by->far)
+        x = __fmul_rn(__fmul_rn(x, by->factor[0]), by->factor[1]);
+    x = __fmul_rn(x, by->factor[2]);
+    uint32_t bits = __float_as_uint(x);
+    bits = mag < u->inf ? bits : u->inf_bits;
+    x = uncast_divide(by, __uint_as_float(bits | sign));
+    return mag > u->inf || (mag == u->inf && u->fmt.fn) ? __uint_as_float(0x7fffffffu | sign) : x;
+}
+
+/* Of all codes of at most 8 bits, by threads of their own. */
+UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *by, float *table)
+{
+    for (uint32_t code = threadIdx.x; code < 1u << u->width; code += UNCAST_THREADS) {
+        const uint32_t bits = mf_dec(u->fmt, code, by->shift);
+        const float x = uncast_divide(by, __uint_as_float(bits));
+        table[code] = (bits & 0x7fffffffu) > 0x7f800000u ? __uint_as_float(bits) : x;
+    }
+    __syncthreads();
+}
+
+/* ---- four codes of a thread: an item ---- */
+
+/* Codes of 4, 8, 16 bits, as they lie. */
+template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t element, size_t n)
+{
+    const uint8_t *from = codes + element * W / 8;
+    if (element + 4 <= n && (uintptr_t)codes % (W / 2) == 0) {
+        if (W == 4)
+            return *(const uint16_t *)from;
+        if (W == 8)
+            return *(const uint32_t *)from;
+        const uint2 v = *(const uint2 *)from;
+        return v.x | (uint64_t)v.y << 32;
+    }
+    uint64_t v = 0;
+    const size_t here = element < n ? n - element : 0,
+                 bytes = here < 4 ? (here * W + 7) / 8 : W / 2;
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)from[i] << 8 * i;
+    return v;
+}
+
+/* Codes of any width: words [129] of the warp, which reads those of its 128 elements, first a
+ * multiple of 128. */
+UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
+                               uint32_t *words)
+{
+    const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
+    __syncwarp(); /* the words of the round before have been read */
+    for (uint32_t q = threadIdx.x % 32; q < 4 * u->width; q += 32) {
+        const size_t at = begin + 4 * q;
+        uint32_t v = 0;
+        if (at + 4 <= end && (uintptr_t)(codes + at) % 4 == 0)
+            v = *(const uint32_t *)(codes + at);
+        else
+            for (size_t i = 0; i < 4 && at + i < end; i++)
+                v |= (uint32_t)codes[at + i] << 8 * i;
+        words[q] = v;
+    }
+    __syncwarp();
+}
+UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, uint32_t k)
+{
+    const uint32_t bit = k * u->width, q = bit / 32;
+    const uint64_t two = words[q] | (uint64_t)words[q + 1] << 32;
+    return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
+}
+
+/* x: the vector; whole: elements_whole() of it. */
+template <bool ADD>
+UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
+                            float4 v)
+{
+    if (ADD) {
+        const float4 old = elements_get(x, type, element, n, whole);
+        v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z),
+                        __fadd_rn(old.w, v.w));
+    }
+    elements_put(x, type, element, n, whole, v);
+}
+
+/* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of
+ * the warp. */
+template <int W, bool ADD, class SPAN>
+UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
+                           const float *table, uint32_t *words, const uint8_t *codes, size_t n,
+                           void *x, enum vec_type type, uint64_t tile, SPAN become)
+{
+    const bool whole = elements_whole(x, type), listed = u->width <= 8;
+    const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
+    const uint32_t lane = threadIdx.x % 32;
+    uint64_t packed[UNCAST_LOADS];
+#pragma unroll
+    for (int i = 0; i < UNCAST_LOADS && W != 0; i++)
+        packed[i] =
+            uncast_load < W == 0 ? 8 : W > (codes, first + (size_t)i * 4 * UNCAST_THREADS, n);
+#pragma unroll
+    for (int i = 0; i < UNCAST_LOADS; i++) {
+        const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
+        float v[4];
+        if (W == 0)
+            uncast_load_any(u, codes, element - 4 * lane, n, words);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint32_t code = W == 0 ? uncast_pick(u, words, 4 * lane + j)
+                                         : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
+            if (W == 4 || W == 8)
+                v[j] = table[code];
+            else if (W == 0 && listed)
+                v[j] = table[code];
+            else
+                v[j] = uncast_value(u, by, code);
+        }
+        uncast_store<ADD>(x, type, element, n, whole,
+                          become.made(element, make_float4(v[0], v[1], v[2], v[3])));
+    }
+}
+
+/* All spans of a list. A block makes its table again where the shift is another than before. */
+template <int W, class TO>
+static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
+    k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
+{
+    __shared__ struct span_list<struct vec_out> list;
+    __shared__ float table[256];
+    __shared__ uint32_t words[UNCAST_THREADS / 32][129];
+    __shared__ typename TO::span become;
+    int made = NO_TABLE; /* shift of the table */
+    int now = -1;        /* the span that `become` is of */
+    for (int from = 0; from < n_spans; from += LIST_SPANS) {
+        const int n = min(n_spans - from, (int)LIST_SPANS);
+        const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            const struct vec_out *span = &list.span[i];
+            const struct uncast_shift by = uncast_shift_make(&u, span->shift);
+            const int shift = clamp(span->shift, SHIFT_MOST);
+            if (u.width <= 8 && shift != made) {
+                __syncthreads(); /* the one before has been read */
+                made = shift;
+                uncast_table(&u, &by, table);
+            }
+            if (TO::LOOKS && from + i != now) {
+                __syncthreads();
+                now = from + i;
+                if (threadIdx.x == 0)
+                    become = to.of(span, now);
+                __syncthreads();
+            }
+            uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n,
+                                  span->x, span->type, span_list_within(&list, i, tile), become);
+        }
+        __syncthreads();
+    }
+}
+
+static unsigned uncast_grid(size_t tiles)
+{
+    const size_t most = (size_t)cu_n_sms() * UNCAST_PER_SM;
+    return (unsigned)(tiles < most ? tiles : most);
+}
+
+/* n_elems: sum of their n. */
+template <class TO>
+static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                      size_t n_elems, TO to, struct dev_stream *s)
+{
+    if (n_spans <= 0)
+        return 0;
+    const struct uncast u = uncast_make(fmt, divisor);
+    const unsigned grid = uncast_grid(n_elems / UNCAST_TILE + (size_t)n_spans);
+    const cudaStream_t on = cu_stream(s);
+    switch (u.width) {
+    case 4:
+        k_uncast_all<4, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+        break;
+    case 8:
+        k_uncast_all<8, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+        break;
+    case 16:
+        k_uncast_all<16, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+        break;
+    default:
+        k_uncast_all<0, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+    }
+    return cu_check("uncast of a list");
+}
+
+#endif

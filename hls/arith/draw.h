@@ -1,0 +1,49 @@
+/* draw.h : unbiased draws from a small range, out of a counted stream of philox words. Shared
+ * dialect, as philox.h. */
+#ifndef DRAW_H
+#define DRAW_H
+#include <stdint.h>
+#include "hls/arith/philox.h"
+
+/* What a stream is for, so that two users never share one. */
+enum draw_use {
+    DRAW_ORDER = 0x6f72,
+    DRAW_AUGMENT = 0x6175,
+    DRAW_PATTERN = 0x7061,
+    DRAW_IMAGE = 0x696d,
+    DRAW_SHAPES = 0x7368,
+    DRAW_PLACES = 0x706c
+};
+
+struct draw {
+    uint64_t key, next; /* word `next` of the stream comes next */
+};
+
+/* The stream of one use, at its beginning. major: an epoch or the like; minor: an image or the
+ * like. */
+PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
+{
+    struct draw d = {
+        philox_key(seed, (uint32_t)use, (uint32_t)major, (uint32_t)(major >> 32), minor), 0};
+    return d;
+}
+
+/* 32 random bits. */
+PHILOX_FN uint32_t draw_u32(struct draw *d)
+{
+    return philox_u32(d->key, d->next++);
+}
+
+/* One of 0..n-1, each equally likely; n > 0. Multiplies and takes the high word; the low words
+ * below 2^32 mod n would favour some results, so these are drawn again. Source: Lemire, Fast Random
+ * Integer Generation in an Interval, 2019. */
+PHILOX_FN uint32_t draw_below(struct draw *d, uint32_t n)
+{
+    uint64_t product;
+    do
+        product = (uint64_t)draw_u32(d) * n;
+    while ((uint32_t)product < (0u - n) % n);
+    return (uint32_t)(product >> 32);
+}
+
+#endif

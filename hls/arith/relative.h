@@ -1,0 +1,120 @@
+/* relative.h : all arithmetic of numbers that are sent as multiples of a quantile: gradients as they
+ * are, or divided by the weights that they are gradients of. The one definition that C and CUDA
+ * share.
+ *
+ *     d = g / (|w| + eps)         q = a quantile of |d|         top = what q becomes, a format's largest
+ *     sent     d * (top / q) / share           share: how many such numbers the sums leave room for
+ *     back     v * (q / top) * (|w| + eps)     v: what the sums gave
+ *
+ * fp32, operation by operation in this order, so every machine in IEEE mode gives the same bits. A
+ * factor is any number, not a power of two: the product is rounded to fp32, and then to the format.
+ * Source: fp8 paper, Algorithm 1. */
+#ifndef RELATIVE_H
+#define RELATIVE_H
+#include "hls/arith/philox.h"
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define RELATIVE_FN static __host__ __device__ inline
+#else
+#define RELATIVE_FN static inline
+#endif
+
+/* |w| + eps */
+RELATIVE_FN float relative_to(float w, float eps)
+{
+    return (w < 0.0f ? -w : w) + eps;
+}
+
+/* Both 0 where q is 0: then zeros are sent. */
+struct relative_scale {
+    float up, down; /* top / q, q / top */
+};
+
+/* q where both factors of top, 1 .. 2^33, are finite and no subnormals; 0 and what is not a number
+ * above 0: 0. */
+RELATIVE_FN float relative_quantile(float q, float top)
+{
+    const float least = top * 0x1p-126f;
+    const float more = q < least ? least : q, most = more > 0x1p126f ? 0x1p126f : more;
+    return q > 0.0f ? most : 0.0f;
+}
+
+/* q: as relative_quantile() gives it. */
+RELATIVE_FN struct relative_scale relative_scale_of(float q, float top)
+{
+    struct relative_scale s = {0.0f, 0.0f};
+    if (q > 0.0f) {
+        s.up = top / q;
+        s.down = q / top;
+    }
+    return s;
+}
+
+RELATIVE_FN float relative_sent(float d, struct relative_scale s, float share)
+{
+    return d * s.up / share;
+}
+
+/* Of n numbers, how many are not above their `part` quantile: ceil(part * n), at least 1. part: in
+ * (0, 1], a decimal fraction that double rounds. */
+RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
+{
+    const double exact = part * (double)n - 1e-9 * (double)n;
+    const uint32_t below = (uint32_t)exact, rank = exact > (double)below ? below + 1u : below;
+    return rank < 1u ? 1u : rank > n ? n : rank;
+}
+
+/* The rank-th smallest of the bits of n magnitudes, 1 <= rank <= n: the smallest number that `rank`
+ * of them do not pass, bit by bit from the highest. A step of it, for bit b: how many do not pass
+ * relative_most() decides. */
+enum { RELATIVE_TOP_BIT = 30 };
+
+RELATIVE_FN uint32_t relative_most(uint32_t least, int b)
+{
+    return least + ((1u << b) - 1u);
+}
+
+RELATIVE_FN uint32_t relative_narrow(uint32_t least, int b, uint32_t below, uint32_t rank)
+{
+    return below < rank ? relative_most(least, b) + 1u : least;
+}
+
+RELATIVE_FN uint32_t relative_smallest(const uint32_t *bits, uint32_t n, uint32_t rank)
+{
+    uint32_t least = 0u;
+    for (int b = RELATIVE_TOP_BIT; b >= 0; b--) {
+        const uint32_t most = relative_most(least, b);
+        uint32_t below = 0u;
+        for (uint32_t i = 0; i < n; i++)
+            below += bits[i] <= most;
+        least = relative_narrow(least, b, below, rank);
+    }
+    return least;
+}
+
+/* ---- samples of a vector ---- */
+
+/* The stream of random bits that draws from a vector whose own stream is `key`. */
+RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
+{
+    return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);
+}
+
+/* The k-th of `samples` elements of n, each of the first 2^32 as likely as any other, again and
+ * again; of n <= samples the k-th. */
+RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t samples,
+                                      uint32_t k)
+{
+    const uint64_t among = n < 0xffffffffu ? n : 0xffffffffu;
+    return n <= samples ? k : (among * philox_u32(samples_key, k)) >> 32;
+}
+
+/* The bits of |d|, finite, from those of d. */
+RELATIVE_FN uint32_t relative_magnitude(uint32_t bits)
+{
+    const uint32_t size = bits & 0x7fffffffu;
+    return size < 0x7f7fffffu ? size : 0x7f7fffffu;
+}
+
+#endif

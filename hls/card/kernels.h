@@ -1,0 +1,25 @@
+/* kernels.h : the kernels of a card in C: KERNEL_REDUCE_MM (its place in the list),
+ * KERNEL_REDUCE_MM_BASE, SHELL_IP. hls/card/kernels.def and hls/card/shell.def are the lists and say what each
+ * of them is. */
+#ifndef KERNELS_H
+#define KERNELS_H
+
+enum kernel {
+#define KERNEL(NAME, name, base, control, what) KERNEL_##NAME,
+#include "kernels.def"
+    N_KERNELS
+};
+
+enum {
+#define KERNEL(NAME, name, base, control, what) KERNEL_##NAME##_BASE = base,
+#include "kernels.def"
+    KERNEL_WINDOW = 0x10000,
+    KERNEL_MOST_ARGS = 9
+};
+
+enum {
+#define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
+#include "shell.def"
+};
+
+#endif

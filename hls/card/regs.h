@@ -1,0 +1,16 @@
+/* regs.h : the card's registers and counters in C: REG_JOB_COMMIT (byte offset),
+ * REG_JOB_COMMIT_START (a mask), REG_ID_VALUE, CNT_IN_ADDED (index). hls/card/regs.def is the list and
+ * says what each of them is. */
+#ifndef REGS_H
+#define REGS_H
+
+enum {
+#define REG_CONST(NAME, value, what)       REG_##NAME = value,
+#define REG(NAME, at, access, what)        REG_##NAME = at,
+#define REG_BIT(REGISTER, NAME, bit, what) REG_##REGISTER##_##NAME = 1 << bit,
+#define COUNTER(NAME, index, what)         CNT_##NAME = index,
+#include "regs.def"
+    REG_WINDOW = 0x1000 /* bytes of the registers' address space */
+};
+
+#endif

@@ -1,0 +1,102 @@
+/* beat.h : a beat of 512 bits, what is in it: codes of 4, 8 or 16 bits, the lowest first; and the
+ * formats a card adds.
+ *
+ *     w[0] bits 31..0 = bytes 3..0 of memory, w[15] = bytes 63..60
+ *     8 bits: code 4i+j of the beat is bits 8j+7..8j of w[i]      4 bits: code 8i+j, bits 4j+3..4j
+ *     16 bits: 2i+j
+ *
+ * A format travels as one byte: fn << 7 | e << 4 | m. Legal: e 1..5, m 0..10, 1+e+m one of 4, 8,
+ * 16; fn with e4m3 alone. Shared dialect: the HLS cores and the card's C model read it. */
+#ifndef BEAT_H
+#define BEAT_H
+#include <stdint.h>
+#include "hls/card/card.h"
+#include "hls/arith/mf.h"
+#include "hls/card/packet.h"
+
+/* BEAT_CODES: of 4 bits, the most there are */
+enum { BEAT_SIZE = 64, BEAT_CODES = 128 };
+
+struct beat {
+    uint32_t w[16];
+};
+
+struct beat_fmt {
+    struct mf_fmt fmt;
+    uint32_t width; /* bits of a code: 4, 8 or 16; 0: this byte is no format */
+};
+
+MF_FN struct beat_fmt beat_format(uint32_t byte)
+{
+    struct beat_fmt f;
+    uint32_t e = (byte >> 4) & 7u, m = byte & 15u, fn = (byte >> 7) & 1u, width = 1u + e + m;
+    uint32_t legal = byte < 256u && e >= 1u && e <= 5u && m <= 10u &&
+                     (width == 4u || width == 8u || width == 16u);
+    if (fn != 0u && e != 4u)
+        legal = 0u;
+    f.fmt.e = (uint8_t)(legal != 0u ? e : 4u);
+    f.fmt.m = (uint8_t)(legal != 0u ? m : 3u);
+    f.fmt.fn = (uint8_t)(legal != 0u ? fn : 0u);
+    f.width = legal != 0u ? width : 0u;
+    return f;
+}
+
+/* The byte of a format. */
+MF_FN uint32_t beat_format_byte(struct mf_fmt f)
+{
+    return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
+}
+
+/* Does not compile if a card's sums lack room for a code of every rank. The widest codes of 4 and 8
+ * bits are e3m0, of 7 bits, and e5m2, of 33. */
+enum {
+    BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
+                          (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
+};
+
+/* Is the sum of n_ranks (> 0) codes of a legal format exact in a card's word? */
+MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
+{
+    int room = f.width == 4u ? CARD_SUM4_BITS : CARD_SUM_BITS;
+    return f.width != 0u && mf_acc_bits(f.fmt, n_ranks) <= room ? 1u : 0u;
+}
+
+MF_FN struct beat beat_zero(void)
+{
+    struct beat b;
+    for (int i = 0; i < 16; i++)
+        b.w[i] = 0u;
+    return b;
+}
+
+/* Code i, < 512 / width, of a beat; width 4, 8 or 16. */
+MF_FN uint32_t beat_get(struct beat b, uint32_t width, uint32_t i)
+{
+    uint32_t bit = (i * width) & 511u;
+    return (b.w[bit >> 5] >> (bit & 31u)) & ((1u << width) - 1u);
+}
+
+/* The beat with code i, which was 0, set. */
+MF_FN struct beat beat_put(struct beat b, uint32_t width, uint32_t i, uint32_t code)
+{
+    uint32_t bit = (i * width) & 511u;
+    b.w[bit >> 5] |= (code & ((1u << width) - 1u)) << (bit & 31u);
+    return b;
+}
+
+/* The beat in 64 bytes of memory, and back, on any machine. */
+MF_FN struct beat beat_load(const uint8_t *bytes)
+{
+    struct beat b;
+    for (int i = 0; i < 16; i++)
+        b.w[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 |
+                 (uint32_t)bytes[4 * i + 2] << 16 | (uint32_t)bytes[4 * i + 3] << 24;
+    return b;
+}
+MF_FN void beat_store(struct beat b, uint8_t *bytes)
+{
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)(b.w[i / 4] >> (i % 4 * 8));
+}
+
+#endif

@@ -1,0 +1,65 @@
+#!/bin/bash
+# vitis.sh : makes the container of a true card, an Alveo U55C: packages the kernels that are RTL, compiles those that are HLS, links all
+# with Xilinx' 100G network layer, and holds the result against hls/card/kernels.def.
+#   hls/core/vitis/vitis.sh VNX [WORK]     VNX: a clone of github.com/Xilinx/xup_vitis_network_example, with its submodules; WORK: build/vitis
+# Needs Vitis with v++ --mode hls (2023.2 or later), the platform below, a licence for the CMAC, hours. B: the build folder (build).
+#
+# NOT RUN: there was no Vitis where this was written. tests/test_vitis.sh runs it with stand-ins for the tools, which shows that each step is
+# called, on files that exist, under names that fit; not that the tools take them, nor that the design meets its clock.
+set -eu
+platform=xilinx_u55c_gen3x16_xdma_3_202210_1
+part=xcu55c-fsvh2892-2L-e
+sockets=16 # nic_kernel's parameter
+
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+B=${B:-$tree/build}
+say() {
+    echo "vitis.sh: $*" >&2
+    exit 1
+}
+[ $# -ge 1 ] || say "which clone of xup_vitis_network_example? usage: vitis.sh VNX [WORK]"
+[ -f "$1/Ethernet/post_sys_link.tcl" ] || say "'$1' is no clone of xup_vitis_network_example: it has no Ethernet/post_sys_link.tcl"
+vnx=$(cd "$1" && pwd)
+layers=$vnx/NetLayers/100G-fpga-network-stack-core
+[ -n "$(ls -A "$layers" 2>/dev/null)" ] || say "'$layers' is empty: git submodule update --init --recursive"
+for tool in v++ vivado make; do
+    command -v "$tool" >/dev/null || say "$tool is not there: source Vitis' settings64.sh first"
+done
+[ -x "$B/narrowcast" ] || say "$B/narrowcast is not there: make"
+[ -f "$B/rtl/nc_pkg.sv" ] || say "$B/rtl/nc_pkg.sv is not there: make $B/rtl/nc_pkg.sv"
+mkdir -p "${2:-$B/vitis}"
+work=$(cd "${2:-$B/vitis}" && pwd)
+
+# The network: its own makefiles.
+make -C "$vnx/Ethernet" all DEVICE=$platform INTERFACE=0
+make -C "$vnx/NetLayers" all DEVICE=$platform MAX_SOCKETS=$sockets
+xo=("$vnx/Ethernet/_x.$platform/cmac_0.xo" "$vnx/NetLayers/_x.$platform/networklayer.xo")
+
+# rtl KERNEL TOP: one of ours that is SystemVerilog, of all modules but those that are for proofs.
+rtl() {
+    mapfile -t modules < <(find "$tree/rtl" -name '*.sv' ! -name 'prove_*' | sort)
+    "$B/narrowcast" xclbin --kernel-xml "$1" >"$work/$1.xml"
+    (cd "$work" && vivado -mode batch -notrace -source "$here/package_kernel.tcl" -tclargs \
+        $part "$2" "$1" "$work/$1.xml" "$work/$1.xo" "$work" "$B/rtl/nc_pkg.sv" "${modules[@]}")
+    xo+=("$work/$1.xo")
+}
+rtl nic_core nic_kernel
+rtl reduce_mm mm_kernel
+
+# hls NAME: one that is C. v++ names the object after its top function.
+hls() {
+    (cd "$here" && v++ -c --mode hls --config "$1.cfg" --work_dir "$work/$1")
+    local made
+    made=$(find "$work/$1" -name '*.xo' | head -1)
+    [ -n "$made" ] || say "v++ has made no .xo of $1.cfg"
+    xo+=("$made")
+}
+hls expmax
+hls quant
+hls unquant
+
+for object in "${xo[@]}"; do [ -f "$object" ] || say "'$object' was not made"; done
+v++ -l -t hw --save-temps --temp_dir "$work/link" --config "$here/u55c.cfg" --user_ip_repo_paths "$layers/synthesis_results_HBM" \
+    --advanced.param "compiler.userPostSysLinkOverlayTcl=$vnx/Ethernet/post_sys_link.tcl" -o "$work/narrowcast.u55c.xclbin" "${xo[@]}"
+"$B/narrowcast" xclbin --check "$work/narrowcast.u55c.xclbin"

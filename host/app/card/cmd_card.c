@@ -1,0 +1,176 @@
+/* cmd_card.c : `narrowcast card`: owns a card of this machine, by XRT, for every job on it, of this
+ * host and of others: the same control server as a simulated card has (host/control). */
+#include "app/app.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/err_line.h"
+#include "base/inet.h"
+#include "base/opt/opt.h"
+#include "base/stop.h"
+#include "control/connections.h"
+#include "hls/card/regs.h"
+#include "offload/xrt/xrt_nic.h"
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct card_options {
+    const char *xrt, *xclbin, *listen;
+};
+
+#define AT(field) offsetof(struct card_options, field)
+static const struct opt opts[] = {
+    {"xrt", "CARD", "0",
+     "Which card: its number, or its place on the bus, as 65:00.1; @10.0.0.9 behind it gives "
+     "it that IP address. `narrowcast info` lists them.",
+     OPT_TEXT, AT(xrt), 0, 0, 0},
+    {"xclbin", "FILE", NULL,
+     "The container that makes a card of the FPGA (`narrowcast xclbin`). Default: what "
+     "NARROWCAST_XCLBIN names.",
+     OPT_TEXT, AT(xclbin), 0, 0, 0},
+    {"listen", "HOST:PORT", "127.0.0.1:4711",
+     "Where jobs ask for it, over TCP (port 0: any; it says which). Who reaches this port can take "
+     "slots: no more hosts than start jobs.",
+     OPT_TEXT, AT(listen), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "card",
+    .args = "",
+    .about = "Owns a card of this machine, which XRT gives to one process alone, and serves it to "
+             "all jobs, of any\n"
+             "host that its Ethernet port can be reached from, until it is interrupted. Their "
+             "frames go to the card\n"
+             "itself; here it is only told who takes part.",
+    .examples = "  build/narrowcast card --xrt 65:00.1@10.0.0.9 --xclbin narrowcast.xclbin "
+                "--listen 10.0.0.1:4711\n"
+                "  host/ranks.sh 4 build/narrowcast train --offload udp://10.0.0.1:4711\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+static const double look_s = 1; /* is the card still there? */
+
+struct server {
+    struct xrt_nic nic;
+    struct control *control;
+    struct connections connections;
+    int listener, signals;
+    uint32_t ip; /* frames go there */
+    uint16_t port;
+};
+
+/* The control server's own lines say what it could not do; this says why. */
+static int card_failed(const struct server *s, int rc)
+{
+    return ERR(rc, "%s", s->nic.card.why);
+}
+
+static void report(void *arg, struct text *to)
+{
+    const struct server *s = arg;
+    text_add(to, "model xrt\njobs %d\ncontrollers %d\nlines_left_out %llu\n",
+             control_jobs(s->control), control_peers(s->control),
+             (unsigned long long)err_left_out());
+}
+
+static int open_listener(uint32_t ip, uint16_t *port)
+{
+    char text[INET_TEXT];
+    const int one = 1;
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(*port)};
+    socklen_t n = sizeof at;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) &&
+        !bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 64) &&
+        !getsockname(fd, (struct sockaddr *)&at, &n)) {
+        *port = ntohs(at.sin_port);
+        return fd;
+    }
+    const int rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
+}
+
+static int open_all(struct server *s, const struct card_options *o)
+{
+    char name[80], at[INET_TEXT], frames[INET_TEXT];
+    uint32_t ip;
+    uint16_t port;
+    const bool whole = !strncmp(o->xrt, "xrt", 3); /* as info lists them */
+    snprintf(name, sizeof name, "%s%s", whole ? "" : "xrt:", o->xrt);
+    TRY(inet_parse(o->listen, &ip, &port));
+    TRY(s->listener = open_listener(ip, &port));
+    int rc = xrt_nic_open(&s->nic, name, o->xclbin, 60);
+    if (!rc)
+        rc = xrt_nic_address(&s->nic, &s->ip, &s->port);
+    if (rc)
+        return card_failed(s, rc);
+    if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
+        return card_failed(s, rc);
+    TRY(s->signals = stop_fd()); /* until here a signal ends the process at once */
+    connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
+    printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
+           inet_text(s->ip, s->port, frames));
+    fflush(stdout);
+    return 0;
+}
+
+static int serve(struct server *s)
+{
+    double look_at = clock_s() + look_s;
+    for (;;) {
+        struct pollfd polls[CONNECTIONS_POLLS + 1] = {{.fd = s->signals, .events = POLLIN}};
+        const int n = connections_polls(&s->connections, clock_s(), polls + 1);
+        const double due = fmin(look_at, connections_due(&s->connections)) - clock_s();
+        if (poll(polls, (nfds_t)n + 1, due > 0 ? (int)ceil(due * 1e3) : 0) < 0 && errno != EINTR)
+            return ERR(-errno, "cannot poll: %s", strerror(errno));
+        if (polls[0].revents)
+            return 0;
+        if (connections_serve(&s->connections, polls + 1, n, clock_s()) < 0)
+            return card_failed(s, -EIO);
+        uint32_t id;
+        if (clock_s() >= look_at && xrt_nic_control.read(&s->nic, REG_ID, &id))
+            return card_failed(s, -EIO);
+        if (clock_s() >= look_at)
+            look_at = clock_s() + look_s;
+    }
+}
+
+/* Jobs that still run are stopped with the connections that they belong to. */
+static void close_all(struct server *s)
+{
+    if (s->control) {
+        for (int i = 0; i < CONTROL_PEERS && s->nic.card.work; i++)
+            if (s->connections.fd[i] >= 0)
+                (void)control_leave(s->control, i);
+        connections_fini(&s->connections);
+    }
+    control_close(s->control);
+    xrt_nic_close(&s->nic);
+    if (s->listener >= 0)
+        close(s->listener);
+    if (s->signals >= 0)
+        close(s->signals);
+}
+
+int cmd_card(int argc, char **argv)
+{
+    struct card_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, &p, stdout), 0;
+    struct server s = {.listener = -1, .signals = -1};
+    int rc = open_all(&s, &o);
+    err_never_wait();
+    if (!rc)
+        rc = serve(&s);
+    err_strangers_end();
+    close_all(&s);
+    return rc;
+}

@@ -1,0 +1,104 @@
+/* cmd_sim.c : `narrowcast sim`: becomes a simulated card on the network. `--counters` asks one that
+ * runs: sim_counters.c. */
+#include "app/app.h"
+#include "app/card/sim_counters.h"
+#include "base/beside.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM "narrowcast-sim"
+
+struct sim_options {
+#define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) c_type field;
+#include "hls/card/sim_options.def"
+#undef SIM_OPTION
+    const char *counters;
+    bool json;
+};
+
+#define AT(field) offsetof(struct sim_options, field)
+static const struct opt opts[] = {
+    {.name = "a card on the network", .type = OPT_GROUP},
+#define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) \
+    {name, metavar, fallback, help, type, AT(field), min, max, 0},
+#include "hls/card/sim_options.def"
+#undef SIM_OPTION
+    {.name = "a card that runs already", .type = OPT_GROUP},
+    {"counters", "HOST:PORT", NULL,
+     "Asks a simulated card for its counters, clock and jobs, and prints them. Of one with "
+     "--control: "
+     "eth://HOST:PORT, and its leases.",
+     OPT_TEXT, AT(counters), 0, 0, 0},
+    {"json", NULL, NULL, "With --counters: prints one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "sim",
+    .args = "",
+    .about = "A simulated card on the network: adds the gradients that ranks send it as UDP "
+             "datagrams, for as many "
+             "jobs as a card\n"
+             "has room for, until it is interrupted. It runs as narrowcast-sim, which `make sim` "
+             "builds. What the "
+             "datagrams hold:\n"
+             "hls/card/packet.def; how a job is registered: hls/card/simlink.h, hls/card/regs.def.",
+    .examples =
+        "  build/narrowcast sim --listen 127.0.0.1:4711        # the RTL, some 60,000 clocks a "
+        "second\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder "
+        "0.1 --seed 3\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst    # "
+        "Wireshark, GTKWave\n"
+        "  build/narrowcast sim --counters 127.0.0.1:4711      # what that card has counted\n"
+        "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains "
+        "through it\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --control 4712         # for --offload "
+        "eth://127.0.0.1:4712\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+/* Does not return when it can be done. */
+static int become_card(int argc, char **argv)
+{
+    char path[PATH_MAX];
+    const char *program = beside(PROGRAM, path);
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    if (!words)
+        return ERR(-ENOMEM, "cannot start " PROGRAM ": no memory");
+    words[0] = strdup(PROGRAM);
+    memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
+    execvp(program, words);
+    const int why = errno;
+    free(words[0]);
+    free(words);
+    if (why == ENOENT)
+        return ERR(-ENOENT, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
+    return ERR(-why, "cannot start '%s': %s", program, strerror(why));
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    struct sim_options o = {0};
+    struct opt_parsed p;
+    char **words = calloc((size_t)argc + 1, sizeof *words); /* opt_parse() reorders argv */
+    if (!words)
+        return ERR(-ENOMEM, "cannot read the command line: no memory");
+    memcpy(words, argv, (size_t)argc * sizeof *argv);
+    int rc = opt_parse(&command, argc, argv, &o, &p);
+    if (!rc && p.help)
+        opt_help(&command, &p, stdout);
+    else if (!rc && o.counters)
+        rc = sim_counters(o.counters, o.json);
+    else if (!rc && o.json)
+        rc = ERR(-EINVAL, "--json needs --counters HOST:PORT");
+    else if (!rc && !o.listen && o.fd < 0)
+        rc = ERR(-EINVAL, "sim needs an address to listen on, as in --listen 127.0.0.1:4711");
+    else if (!rc)
+        rc = become_card(argc, words);
+    free(words);
+    return rc;
+}

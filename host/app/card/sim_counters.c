@@ -1,0 +1,223 @@
+/* sim_counters.c : asks a simulated card that runs for all it has counted, and prints it. */
+#include "app/card/sim_counters.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/inet.h"
+#include "base/jsonl.h"
+#include "base/text.h"
+#include "hls/card/lease.h"
+#include "hls/card/regs.h"
+#include "offload/card/fpga_link_ops.h"
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
+
+struct counts {
+    uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
+    bool timed;            /* the three behind `of` are known */
+    char wire[WIRE_BYTES]; /* "name value" lines: what is around the card has counted */
+};
+
+static const struct {
+    const char *name, *what;
+} counters[REG_COUNTERS] = {
+#define COUNTER(NAME, index, what) [index] = {#NAME, what},
+#include "hls/card/regs.def"
+};
+
+/* A socket connected to it, or a negative errno with a line. */
+static int connect_to(const char *where)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    uint32_t ip;
+    uint16_t port;
+    TRY(inet_parse(where, &ip, &port));
+    to.sin_addr.s_addr = htonl(ip);
+    to.sin_port = htons(port);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return ERR(-errno, "cannot make a socket: %s", strerror(errno));
+    int why = connect(fd, (struct sockaddr *)&to, sizeof to) ? errno : 0;
+    if (why == EINPROGRESS) {
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        socklen_t n = sizeof why;
+        if (poll(&p, 1, WAIT_MS) <= 0)
+            why = ETIMEDOUT;
+        else
+            getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n);
+    }
+    if (!why)
+        return fd;
+    close(fd);
+    return ERR(-why, "cannot reach a card at %s: %s", where, strerror(why));
+}
+
+/* What reads all counters as of one clock: [OPS]. */
+static void counter_ops(struct fpga_op ops[OPS])
+{
+    size_t n = 0;
+    ops[n++] = (struct fpga_op){.at = REG_CTRL, .value = REG_CTRL_ENABLE | REG_CTRL_LATCH};
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_INDEX, .value = i};
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_LO, .read = true};
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_HI, .read = true};
+    }
+}
+
+/* When `done` of these have been. */
+static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
+{
+    if (done < OPS)
+        return -EPROTO;
+    for (uint32_t i = 0; i < REG_COUNTERS; i++)
+        c->of[i] = ops[2 + 3 * i].value | (uint64_t)ops[3 + 3 * i].value << 32;
+    return 0;
+}
+
+static int read_counters(struct fpga_link *link, double until, struct counts *c)
+{
+    struct fpga_op ops[OPS];
+    struct fpga card = {.name = "that is asked"};
+    size_t done;
+    counter_ops(ops);
+    TRY(fpga_link_batch(&card, link, ops, OPS, &done, until - clock_s()));
+    return take_counters(ops, done, c);
+}
+
+static int ask_all(struct fpga_link *link, double until, struct counts *c)
+{
+    struct simlink answer;
+    TRY(read_counters(link, until, c));
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer, until));
+    c->clocks = answer.a;
+    c->beats_in = answer.b;
+    c->beats_out = answer.c;
+    c->timed = true;
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer, until));
+    const size_t n = answer.bytes < WIRE_BYTES ? answer.bytes : WIRE_BYTES - 1;
+    memcpy(c->wire, link->body, n);
+    c->wire[n] = 0;
+    return 0;
+}
+
+/* A card that is controlled by datagrams: nothing is around it but the responder, whose lease this is. */
+static int ask_eth(struct fpga *card, struct counts *c)
+{
+    struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
+                                      {.at = LEASE_REG_EXPIRED, .read = true},
+                                      {.at = LEASE_REG_MALFORMED, .read = true},
+                                      {.at = LEASE_REG_BUSY, .read = true}};
+    static const char *const names[] = {"leases", "leases_expired", "control_malformed",
+                                        "control_busy"};
+    size_t done, n = sizeof own / sizeof *own;
+    struct text wire = text_in(c->wire, WIRE_BYTES);
+    counter_ops(ops);
+    TRY(card->ops->batch(card, ops, OPS, &done, WAIT_MS * 1e-3));
+    TRY(take_counters(ops, done, c));
+    TRY(card->ops->batch(card, own, n, &done, WAIT_MS * 1e-3));
+    own[0].value = (own[0].value & 0xffff) - 1;
+    for (size_t i = 0; i < done; i++)
+        text_add(&wire, "%s %u\n", names[i], own[i].value);
+    return 0;
+}
+
+/* The next "name value" of the wire's lines, of which *at is what is left. */
+static bool next_wire(char **at, char **name, char **value)
+{
+    char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;
+    if (!space)
+        return false;
+    text_clean(line);
+    *space = 0;
+    *name = line;
+    *value = space + 1;
+    return true;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static int print_json(struct counts *c)
+{
+    struct jsonl j;
+    char *name, *value;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "card");
+    for (int i = 0; i < REG_COUNTERS; i++)
+        jsonl_uint(&j, counters[i].name, c->of[i]);
+    if (c->timed) {
+        jsonl_uint(&j, "clocks", c->clocks);
+        jsonl_uint(&j, "beats_in", c->beats_in);
+        jsonl_uint(&j, "beats_out", c->beats_out);
+    }
+    for (char *at = c->wire; next_wire(&at, &name, &value);)
+        if (is_number(value))
+            jsonl_number(&j, name, value);
+        else
+            jsonl_text(&j, name, value);
+    return jsonl_end(&j);
+}
+
+static int print_table(struct counts *c)
+{
+    char *name, *value;
+    for (int i = 0; i < REG_COUNTERS; i++)
+        printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i],
+               counters[i].what);
+    if (c->timed)
+        printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks",
+               (unsigned long long)c->clocks, "in which the card was busy", "beats_in",
+               (unsigned long long)c->beats_in, "beats_out", (unsigned long long)c->beats_out);
+    for (char *at = c->wire; next_wire(&at, &name, &value);)
+        printf("%-22s %12s\n", name, value);
+    return 0;
+}
+
+static int print(struct counts *c, bool json)
+{
+    return json ? print_json(c) : print_table(c);
+}
+
+static int by_datagrams(const char *where, bool json)
+{
+    struct fpga card = {0};
+    struct counts c = {0};
+    TRY(fpga_check_name(where));
+    int rc = fpga_open(&card, where, NULL, WAIT_MS * 1e-3);
+    if (!rc) {
+        rc = ask_eth(&card, &c);
+        fpga_close(&card);
+    }
+    if (rc)
+        return ERR(rc, "no counters: %s", card.why[0] ? card.why : "the card refuses");
+    return print(&c, json);
+}
+
+int sim_counters(const char *where, bool json)
+{
+    struct fpga_link link;
+    struct counts c = {0};
+    if (!strncmp(where, fpga_ops_eth.prefix, strlen(fpga_ops_eth.prefix)))
+        return by_datagrams(where, json);
+    const int fd = connect_to(where);
+    if (fd < 0)
+        return fd;
+    const double until = clock_s() + WAIT_MS * 1e-3;
+    int rc = fpga_link_open(&link, fd, until);
+    if (!rc) {
+        rc = ask_all(&link, until, &c);
+        fpga_link_close(&link);
+    }
+    if (rc == -EUSERS)
+        return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes",
+                   where);
+    if (rc)
+        return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));
+    return print(&c, json);
+}

@@ -1,0 +1,127 @@
+/* cmd_doctor.c : `narrowcast doctor`: what is wrong with a cluster's set-up, a line a finding. */
+#include "app/app.h"
+#include "app/doctor/doctor.h"
+#include "app/doctor/doctor_card.h"
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/opt/opt.h"
+#include "comm/mpi/comm_library.h"
+#include <string.h>
+
+struct doctor_options {
+    const char *offload, *fabric;
+    double deadline, card_deadline;
+    bool json;
+};
+
+#define AT(field) offsetof(struct doctor_options, field)
+static const struct opt opts[] = {
+    {"offload", "O", "auto",
+     "Asks cards, too: HOST:PORT, or what train's --offload takes. auto: what NARROWCAST_OFFLOAD "
+     "names, else none.",
+     OPT_TEXT, AT(offload), 0, 0, 0},
+    {"fabric", "NAME", "socket", "How packets reach them, as train's --fabric.", OPT_TEXT,
+     AT(fabric), 0, 0, 0},
+    {"card-deadline", "S", "3", "Seconds that a card may be silent.", OPT_REAL, AT(card_deadline),
+     0.05, 1e4, 0},
+    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.",
+     OPT_REAL, AT(deadline), 0.1, 1e6, 0},
+    {"json", NULL, NULL, "Print a JSON object a finding.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+
+static void list_checks(FILE *to)
+{
+    fprintf(to, "\nchecks\n ");
+    for (const struct doctor_check *c = doctor_checks; c->name; c++)
+        fprintf(to, " %s,", c->name);
+    fprintf(to, " cards\n");
+}
+
+static const struct opt_command command = {
+    .name = "doctor",
+    .args = "",
+    .about = "Says what is wrong with this machine, or, started as a training would be, with a "
+             "cluster: a line a check, ok, warn or "
+             "fail, and the command that mends it. Ends with 1 if a check has failed, else with 0.",
+    .examples = "  build/narrowcast doctor\n"
+                "  host/ranks.sh 4 build/narrowcast doctor --json\n"
+                "  mpirun -H node1,node2 build/narrowcast doctor --offload udp://10.0.0.9:4000\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+    .more = list_checks,
+};
+
+static void print(const char *check, const struct doctor_finding *f, bool json)
+{
+    static const char *const grades[] = {"ok", "warn", "fail"};
+    if (!json) {
+        printf("%-5s %-13s %s%s%s\n", grades[f->grade], check, f->what,
+               f->mend[0] ? "; mend: " : "", f->mend);
+        return;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "finding");
+    jsonl_text(&j, "grade", grades[f->grade]);
+    jsonl_text(&j, "check", check);
+    jsonl_text(&j, "what", f->what);
+    jsonl_text(&j, "mend", f->mend[0] ? f->mend : NULL);
+    (void)jsonl_end(&j); /* main() looks after standard output */
+}
+
+/* Returns whether one failed. */
+static bool print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
+{
+    bool failed = cards->grade == DOCTOR_FAIL;
+    for (const struct doctor_check *c = doctor_checks; c->name; c++) {
+        struct doctor_finding f = {0};
+        c->look(d, &f);
+        failed |= f.grade == DOCTOR_FAIL;
+        print(c->name, &f, json);
+    }
+    print("cards", cards, json);
+    return failed;
+}
+
+/* All ranks. Returns 0, 1: a check failed, or a negative errno. */
+static int examine(struct comm *c, int level, const struct doctor_options *o)
+{
+    struct info mine = {.n = 0};
+    struct doctor d;
+    struct doctor_finding cards = {0};
+    char where[512];
+    snprintf(where, sizeof where, "%s%s", *o->offload >= '0' && *o->offload <= '9' ? "udp://" : "",
+             o->offload);
+    doctor_facts(&mine, level);
+    int rc = doctor_gather(c, &mine, &d);
+    if (rc == 0)
+        rc = doctor_card(c, where, strcmp(o->fabric, "socket") ? o->fabric : NULL, o->card_deadline,
+                         &cards);
+    int8_t failed = 0;
+    if (rc == 0 && comm_rank(c) == 0)
+        failed = print_all(&d, &cards, o->json);
+    if (rc == 0)
+        rc = comm_max_i8(c, &failed, 1);
+    doctor_close(&d);
+    return rc ? rc : failed;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct doctor_options o = {0};
+    struct opt_parsed parsed;
+    struct comm *c;
+    TRY(opt_parse(&command, argc, argv, &o, &parsed));
+    if (parsed.help)
+        return opt_help(&command, &parsed, stdout), 0;
+    int rank;
+    comm_library_started(&rank);
+    if (rank == 0)
+        doctor_warn_early();
+    const int level = comm_begin(true);
+    TRY(level);
+    TRY(comm_open(o.deadline, &c));
+    const int rc = examine(c, level, &o);
+    comm_close(c);
+    return rc;
+}

@@ -1,0 +1,116 @@
+/* doctor_card.c : do cards answer all ranks, and add? A job of one layer goes through them, as a training's
+ * would. */
+#include "app/doctor/doctor_card.h"
+#include "base/err.h"
+#include "job/job.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { ELEMENTS = 4096 };
+
+/* One step of ones, whose mean is 1. All ranks; *by_card, *right: on this one. */
+static int add_ones(struct job *job, bool *by_card, bool *right)
+{
+    float ones[ELEMENTS];
+    float *layers[] = {ones};
+    struct reducer_step step;
+    for (int i = 0; i < ELEMENTS; i++)
+        ones[i] = 1;
+    TRY(reducer_run(job->reducer, 0, layers, &step));
+    *by_card = step.by_way;
+    *right = true;
+    for (int i = 0; i < ELEMENTS; i++)
+        *right = *right && ones[i] == 1;
+    return 0;
+}
+
+static void mend(struct doctor_finding *f)
+{
+    doctor_mend(f, "narrowcast sim --listen HOST:PORT or narrowcast card on that machine, and UDP "
+                   "and TCP to it in the firewall");
+}
+
+static void judge(struct job *job, bool by_card, bool right, struct doctor_finding *f)
+{
+    char path[2048];
+    struct text text = text_in(path, sizeof path);
+    if (offload_is_open(job->offload))
+        job_path(job, &text);
+    else
+        text_add(&text, "%s", offload_why(job->offload));
+    if (!right) {
+        doctor_say(f, DOCTOR_FAIL, "sums that came back are wrong: %.400s", path);
+        doctor_mend(f,
+                    "--offload off; then narrowcast sim --counters HOST:PORT, and the card's log");
+    } else if (by_card) {
+        doctor_say(f, DOCTOR_OK, "%.500s; a step went through", path);
+    } else {
+        doctor_say(f, DOCTOR_FAIL, "%.500s", path);
+        mend(f);
+    }
+}
+
+/* One step through an open job. */
+static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
+{
+    bool by_card = false, right = true;
+    TRY(add_ones(job, &by_card, &right));
+    int8_t failed[2] = {!by_card, !right};
+    TRY(comm_max_i8(c, failed, 2));
+    if (comm_rank(c) == 0)
+        judge(job, !failed[0], !failed[1], f);
+    return 0;
+}
+
+enum { LINE_BYTES = 512 };
+
+/* Keep the error that this rank would print; print warnings. */
+static void keep_error(void *arg, bool error, const char *line)
+{
+    if (error)
+        snprintf(arg, LINE_BYTES, "%s", line);
+    else
+        err_note("narrowcast: warning: %s", line);
+}
+
+/* Opens the job. A card that cannot exist or does not answer is a finding, not an error of doctor. */
+static int open_job(struct comm *c, struct job *job, struct doctor_finding *f, bool *is_open)
+{
+    const struct reducer_layer layers[] = {{.name = "ones", .n = ELEMENTS}};
+    char error[LINE_BYTES] = "";
+    struct err_lines lines = {.to = keep_error, .arg = error}, *before = err_turn(&lines);
+    const int rc = job_open(job, layers, 1);
+    err_turn(before);
+    *is_open = rc == 0;
+    if (rc == -ENXIO || rc == -ENOTCONN) {
+        if (comm_rank(c) == 0) {
+            doctor_say(f, DOCTOR_FAIL, "%.500s", error);
+            mend(f);
+        }
+        return 0;
+    }
+    return rc == 0 || !error[0] ? rc : ERR(rc, "%s", error);
+}
+
+int doctor_card(struct comm *c, const char *where, const char *fabric, double deadline_s,
+                struct doctor_finding *f)
+{
+    const struct job_words words = {
+        .codec = {.codec = "minifloat", .format = "e4m3", .scale = "none"},
+        .bucket_bytes = 1 << 20,
+        .cards = {.where = where, .provider = fabric, .card_deadline_s = deadline_s}};
+    struct job job;
+    bool is_open;
+    TRY(job_settle(c, &words, &job));
+    job.cards.needed = true;
+    if (!job.cards.where) {
+        doctor_say(f, DOCTOR_OK, "none named; --offload udp://HOST:PORT asks one");
+        job_close(&job);
+        return 0;
+    }
+    int rc = open_job(c, &job, f, &is_open);
+    if (rc == 0 && is_open)
+        rc = try_step(c, &job, f);
+    job_close(&job);
+    return rc;
+}

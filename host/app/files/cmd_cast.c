@@ -1,0 +1,221 @@
+/* cmd_cast.c : `narrowcast cast`: a raw fp32 file to packed codes, block by block. */
+#include "app/app.h"
+#include "app/files/card_words.h"
+#include "app/files/cast_in.h"
+#include "app/files/cast_xrt.h"
+#include "app/files/layer_file.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/opt/opt.h"
+#include "codec/codec.h"
+#include "hls/arith/philox.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct cast_options {
+    const char *codec, *weights, *state, *format, *scale, *overflow, *round, *on, *card, *xclbin;
+    uint64_t seed;
+};
+
+#define AT(field) offsetof(struct cast_options, field)
+static const struct opt opts[] = {
+    {"codec", "C", "minifloat",
+     "A kind as `train --codec` has it: IN is one layer, of rank 0 in step 0. Some print `max X`: "
+     "uncast wants it back.",
+     OPT_TEXT, AT(codec), 0, 0, 0},
+    {"weights", "FILE", NULL, "What the gradients are of, as raw: relgrad divides by it.", OPT_TEXT,
+     AT(weights), 0, 0, 0},
+    {"state", "FILE", NULL,
+     "What the codec keeps from step to step: read, if it is there, and then written.", OPT_TEXT,
+     AT(state), 0, 0, 0},
+    {"format", "F", "e4m3",
+     "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
+     AT(format), 0, 0, 0},
+    {"scale", "S", "none",
+     "Multiplies by a power of two first: const:K by K; aps by the one that makes best use of the "
+     "format (the largest "
+     "for which no rounded value overflows a sum of one rank), aps-tight by the tightest. The "
+     "exponent is printed as "
+     "`shift N` (unless none): uncast wants it back.",
+     OPT_TEXT, AT(scale), 0, 0, 0},
+    {"overflow", "saturate|inf", "saturate",
+     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
+     0},
+    {"round", "nearest|stochastic|zero", "nearest",
+     "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut "
+     "off.",
+     OPT_CHOICE, AT(round), 0, 0, 0},
+    {"seed", "N", "1", "Of stochastic rounding and draws: the same seed gives the same codes.",
+     OPT_SIZE, AT(seed), 0, 0, 0},
+    {"on", "cpu|xrt", "cpu",
+     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
+     "runtime. "
+     "The codes are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "cast",
+    .args = "IN OUT",
+    .min_args = 2,
+    .max_args = 2,
+    .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit "
+             "format lies in bits\n"
+             "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, "
+             "16-bit codes little\n"
+             "endian. OUT appears when it is whole, or not at all.",
+    .examples =
+        "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
+        "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
+        "prints, say, `shift 14`\n"
+        "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
+        "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
+        "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
+        "  build/narrowcast cast --codec relgrad --weights weights.f32 grad.f32 grad.relgrad  # "
+        "prints, say, `max 3.1`\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+enum { BLOCK = 1 << 16 }; /* elements; a multiple of 8, so that blocks of codes begin on a byte */
+
+struct cast_job {
+    struct codec codec;
+    uint64_t key;
+    struct file_in in;
+    struct file_out out;
+    float *x;       /* [BLOCK] */
+    uint8_t *codes; /* [BLOCK] of 32 bits at most */
+};
+
+/* The shift that the scale asks for; reads the whole file when it depends on the largest value. */
+static int find_shift(struct cast_job *j, int *shift)
+{
+    uint32_t largest = 0;
+    if (codec_guess(&j->codec) == CODEC_NO_GUESS) {
+        for (size_t n = 1; n;) {
+            TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
+            uint32_t m = vec_best()->absmax(j->x, n);
+            largest = m > largest ? m : largest;
+        }
+        TRY(file_in_rewind(&j->in));
+    }
+    return cast_in_shift(&j->codec, j->in.path, largest, shift);
+}
+
+static int cast_all(struct cast_job *j, int *shift)
+{
+    const struct codec_call call = {.codec = &j->codec};
+    const struct fold fold = codec_fold(&call);
+    const struct codec_layer layer = {.index = 0};
+    TRY(find_shift(j, shift));
+    size_t n = 1;
+    for (size_t at = 0; n; at += n) {
+        TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
+        struct vec_span span = {.x = j->x,
+                                .codes = j->codes,
+                                .n = n,
+                                .padded = n,
+                                .at = at,
+                                .key = j->key,
+                                .shift = *shift};
+        codec_encode_all(&j->codec, &span, &(struct codec_part){.layer = &layer, .at = at}, 1);
+        TRY(file_out_write(&j->out, j->codes, fold.ops->in_bytes(&fold, n)));
+    }
+    return 0;
+}
+
+/* By whoever was asked for. */
+static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
+{
+    if (!strcmp(o->on, "xrt"))
+        TRY(cast_xrt(&j->codec, &j->in, &j->out, card_words_name(o->card), o->xclbin, shift));
+    else
+        TRY(cast_all(j, shift));
+    return file_out_commit(&j->out);
+}
+
+/* What the words mean; before any work. */
+static int settle(const struct cast_options *o, struct codec *codec)
+{
+    const struct codec_words words = {.codec = o->codec,
+                                      .format = o->format,
+                                      .scale = o->scale,
+                                      .overflow = o->overflow,
+                                      .round = o->round};
+    TRY(codec_parse(&words, codec));
+    TRY(codec_settle(codec, 1, &(struct codec_adder){.name = "cast"}));
+    if (codec_asks_max(codec, NULL))
+        return ERR(-EINVAL,
+                   "cast has no --scale %s: need none, const:K, aps or aps-tight, or --codec "
+                   "relgrad:of=gradient",
+                   o->scale);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
+}
+
+/* --codec: words that are minifloat's say nothing, unless they were given. */
+static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
+{
+#define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL
+    const struct codec_words words = {.codec = o->codec,
+                                      .format = GIVEN("format", o->format),
+                                      .scale = GIVEN("scale", o->scale),
+                                      .overflow = GIVEN("overflow", o->overflow),
+                                      .round = GIVEN("round", o->round)};
+#undef GIVEN
+    struct codec codec;
+    float max;
+    if (strcmp(o->on, "cpu"))
+        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    TRY(codec_parse(&words, &codec));
+    TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));
+    codec.seed = o->seed;
+    TRY(layer_file_cast(&codec, p->args[0], o->weights, o->state, p->args[1], &max));
+    char number[32];
+    if (codec_asks_max(&codec, NULL) && number_print(number, sizeof number, 9, (double)max) > 0)
+        printf("max %s\n", number);
+    return 0;
+}
+
+int cmd_cast(int argc, char **argv)
+{
+    struct cast_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, &p, stdout), 0;
+    if (!layer_file_is_minifloat(o.codec))
+        return cast_layer(&o, &p);
+    if (o.state)
+        return ERR(-EINVAL, "--state '%s' has no use: --codec %s keeps nothing", o.state, o.codec);
+    if (o.weights)
+        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+                   o.codec);
+
+    struct cast_job j = {0};
+    TRY(settle(&o, &j.codec));
+    j.key = philox_key(o.seed, 0, 0, 0, 0);
+
+    int shift = 0, rc = -ENOMEM;
+    j.x = buf_alloc(BLOCK * sizeof *j.x);
+    j.codes = buf_alloc(BLOCK * sizeof(uint32_t));
+    if (j.x && j.codes)
+        rc = file_in_open(&j.in, p.args[0]);
+    if (!rc)
+        rc = file_out_open(&j.out, p.args[1]);
+    if (!rc)
+        rc = cast_on(&j, &o, &shift);
+    if (!rc && strcmp(o.scale, "none") != 0)
+        printf("shift %d\n", shift);
+    file_out_discard(&j.out);
+    file_in_close(&j.in);
+    free(j.codes);
+    free(j.x);
+    return rc;
+}

@@ -1,0 +1,177 @@
+/* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum,
+ * block by block. */
+#include "app/app.h"
+#include "app/files/card_words.h"
+#include "app/files/codes_in.h"
+#include "app/files/reduce_card.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include "codec/codec.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct reduce_options {
+    const char *format, *sum, *acc_format, *out_format, *overflow, *on, *wave, *card, *xclbin;
+    int64_t out_shift;
+    uint64_t count;
+};
+
+#define AT(field) offsetof(struct reduce_options, field)
+static const struct opt opts[] = {
+    {"format", "F", "e4m3", "The format of the addends' codes.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"sum", "RULE", "auto",
+     "exact (one rounding, at the end), fp32 (added in fp32, one rounding), nearest (every add "
+     "rounded), kahan, trunc "
+     "(e5m2 alone), auto: exact where the format allows, else fp32. Files are added in the order "
+     "given.",
+     OPT_TEXT, AT(sum), 0, 0, 0},
+    {"acc-format", "F", "auto",
+     "With --sum nearest or kahan: what partial sums are rounded to, as e6m9 or e5m10 with "
+     "--format "
+     "e5m2; it holds all numbers of --format. auto: --format.",
+     OPT_TEXT, AT(acc_format), 0, 0, 0},
+    {"out-format", "F", "auto",
+     "The format of the sum's codes. auto: as --format, but e4m3 for 4 bits and fewer.", OPT_TEXT,
+     AT(out_format), 0, 0, 0},
+    {"out-shift", "C", "0", "Divides the sum by 2^C before its one rounding (exact alone).",
+     OPT_INT, AT(out_shift), 0, 62, 0},
+    {"overflow", "saturate|inf", "saturate",
+     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
+     0},
+    {"count", "N", "0",
+     "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
+     AT(count), 0, 0, 0},
+    {"on", "ref|cpu|hls|model|rtl|xrt", "ref",
+     "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in "
+     "plain C, a card's Verilated RTL (in a build with Verilator), or a card in this machine, by "
+     "the Xilinx runtime. The sums are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+    {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).",
+     OPT_TEXT, AT(wave), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "reduce",
+    .args = "IN0 [IN1 ...] OUT",
+    .min_args = 2,
+    .max_args = 1 << 16,
+    .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and "
+             "writes the codes of\n"
+             "the sum to OUT, which appears when it is whole, or not at all.",
+    .examples = "  build/narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 "
+                "rank2.e5m2 sum.e5m2\n"
+                "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 "
+                "b.e3m0 sum.e4m3\n"
+                "  build/narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3   "
+                " # prints cycles, too\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+struct reduce_job {
+    const struct vec_ops *ops;
+    struct vec_sum sum;
+    struct codes_in *in; /* [n_in] */
+    int n_in;
+    struct file_out out;
+    uint8_t *codes; /* a block of addends, later of the sum: 32 bits a code at most */
+    void *acc;
+};
+
+static int reduce_block(struct reduce_job *j, size_t *n)
+{
+    size_t first_n = 0;
+    for (int i = 0; i < j->n_in; i++) {
+        size_t got;
+        TRY(codes_in_read(&j->in[i], j->codes, &got));
+        if (i > 0 && got != first_n)
+            return ERR(-EINVAL,
+                       "'%s' and '%s' differ in length: every file must hold as many codes",
+                       j->in[0].file.path, j->in[i].file.path);
+        first_n = got;
+        j->ops->fold(&j->sum, j->acc, j->codes, got, i == 0);
+    }
+    j->ops->finish(&j->sum, j->acc, first_n, j->sum.out, j->sum.out_shift, j->codes);
+    *n = first_n;
+    return file_out_write(&j->out, j->codes, vec_bytes(j->sum.out, first_n));
+}
+
+static int reduce_all(struct reduce_job *j)
+{
+    for (size_t n = 1; n;)
+        TRY(reduce_block(j, &n));
+    return file_out_commit(&j->out);
+}
+
+/* Everything, by whoever was asked for. */
+static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
+{
+    if (!strcmp(o->on, "hls"))
+        TRY(reduce_hls(&j->sum, j->in, j->n_in, &j->out));
+    else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "model"))
+        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl",
+                        o->wave));
+    else if (!strcmp(o->on, "xrt"))
+        TRY(reduce_xrt(&j->sum, j->in, j->n_in, &j->out, card_words_name(o->card), o->xclbin));
+    else
+        return reduce_all(j);
+    return file_out_commit(&j->out);
+}
+
+static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
+{
+    struct codec codec;
+    struct codec_words words = {.format = o->format,
+                                .sum = o->sum,
+                                .acc_format = o->acc_format,
+                                .out_format = o->out_format,
+                                .overflow = o->overflow};
+    TRY(codec_parse(&words, &codec));
+    TRY(codec_settle(&codec, n_in, &(struct codec_adder){.name = "reduce"}));
+    if (o->out_shift && codec_sum(&codec)->rule != VEC_EXACT)
+        return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);
+    if (o->wave && strcmp(o->on, "rtl"))
+        return ERR(-EINVAL, "--wave '%s' needs --on rtl", o->wave);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    *sum = *codec_sum(&codec);
+    sum->out_shift = (int)o->out_shift;
+    return 0;
+}
+
+static int open_all(struct reduce_job *j, const struct reduce_options *o, char **paths)
+{
+    j->in = buf_alloc((size_t)j->n_in * sizeof *j->in);
+    j->codes = buf_alloc(CODES_IN_BLOCK * sizeof(uint32_t));
+    j->acc = buf_alloc(vec_acc_bytes(&j->sum, CODES_IN_BLOCK));
+    if (!j->in || !j->codes || !j->acc)
+        return -ENOMEM;
+    for (int i = 0; i < j->n_in; i++)
+        TRY(codes_in_open(&j->in[i], paths[i], j->sum.in, o->count));
+    return file_out_open(&j->out, paths[j->n_in]);
+}
+
+int cmd_reduce(int argc, char **argv)
+{
+    struct reduce_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, &p, stdout), 0;
+
+    struct reduce_job j = {.ops = strcmp(o.on, "cpu") ? &vec_plain : vec_best(),
+                           .n_in = p.n_args - 1};
+    TRY(settle(&o, j.n_in, &j.sum));
+    int rc = open_all(&j, &o, p.args);
+    if (!rc)
+        rc = reduce_on(&j, &o);
+    file_out_discard(&j.out);
+    for (int i = 0; j.in && i < j.n_in; i++)
+        codes_in_close(&j.in[i]);
+    free(j.acc);
+    free(j.codes);
+    free(j.in);
+    return rc;
+}

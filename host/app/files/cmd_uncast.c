@@ -1,0 +1,135 @@
+/* cmd_uncast.c : `narrowcast uncast`: packed codes to a raw fp32 file, block by block. */
+#include "app/app.h"
+#include "app/files/card_words.h"
+#include "app/files/cast_xrt.h"
+#include "app/files/codes_in.h"
+#include "app/files/layer_file.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/opt/opt.h"
+#include "codec/codec.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct uncast_options {
+    const char *codec, *weights, *format, *on, *card, *xclbin;
+    double max;
+    int64_t shift;
+    uint64_t count;
+};
+
+#define AT(field) offsetof(struct uncast_options, field)
+static const struct opt opts[] = {
+    {"codec", "C", "minifloat", "As `cast` had it.", OPT_TEXT, AT(codec), 0, 0, 0},
+    {"weights", "FILE", NULL, "As `cast --codec` had them.", OPT_TEXT, AT(weights), 0, 0, 0},
+    {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 0x1.fffffep127, 0},
+    {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
+     0, 0},
+    {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT,
+     AT(shift), -400, 400, 0},
+    {"count", "N", "0",
+     "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot "
+     "tell. 0: as many as "
+     "fit.",
+     OPT_SIZE, AT(count), 0, 1e15, 0},
+    {"on", "cpu|xrt", "cpu",
+     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
+     "runtime. "
+     "The values are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "uncast",
+    .args = "IN OUT",
+    .min_args = 2,
+    .max_args = 2,
+    .about =
+        "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
+        "OUT appears when it is whole, or not at all.",
+    .examples =
+        "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
+        "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n"
+        "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n"
+        "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 --count 1001 "
+        "grad.relgrad back.f32\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint8_t *codes,
+                      float *x)
+{
+    for (size_t n = 1; n;) {
+        TRY(codes_in_read(in, codes, &n));
+        vec_best()->decode(in->fmt, codes, n, -shift, 1.0f, x);
+        TRY(file_out_write(out, x, n * sizeof *x));
+    }
+    return 0;
+}
+
+/* By whoever was asked for. */
+static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct file_out *out,
+                     uint8_t *codes, float *x)
+{
+    if (!strcmp(o->on, "xrt"))
+        TRY(uncast_xrt(in, -(int)o->shift, out, card_words_name(o->card), o->xclbin));
+    else
+        TRY(uncast_all(in, (int)o->shift, out, codes, x));
+    return file_out_commit(out);
+}
+
+static int uncast_layer(const struct uncast_options *o, const struct opt_parsed *p)
+{
+    struct codec codec;
+    const struct codec_words words = {
+        .codec = o->codec, .format = opt_given(&command, p, "format") ? o->format : NULL};
+    if (strcmp(o->on, "cpu"))
+        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    TRY(codec_parse(&words, &codec));
+    TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
+    if (codec_asks_max(&codec, NULL) && !opt_given(&command, p, "max"))
+        return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
+    if (opt_given(&command, p, "shift"))
+        return ERR(-EINVAL, "--shift does not go with --codec %s: it is minifloat's", o->codec);
+    return layer_file_uncast(&codec, p->args[0], o->weights, o->count, (float)o->max, p->args[1]);
+}
+
+int cmd_uncast(int argc, char **argv)
+{
+    struct uncast_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, &p, stdout), 0;
+
+    if (!layer_file_is_minifloat(o.codec))
+        return uncast_layer(&o, &p);
+    if (o.weights)
+        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+                   o.codec);
+    struct mf_fmt fmt;
+    TRY(vec_best_check());
+    TRY(codec_format_parse("--format", o.format, &fmt));
+    TRY(card_words_check(o.on, o.card, o.xclbin));
+    int rc = -ENOMEM;
+    struct codes_in in = {0};
+    struct file_out out = {0};
+    float *x = buf_alloc(CODES_IN_BLOCK * sizeof *x);
+    uint8_t *codes = buf_alloc(vec_bytes(fmt, CODES_IN_BLOCK));
+    if (x && codes)
+        rc = codes_in_open(&in, p.args[0], fmt, o.count);
+    if (!rc)
+        rc = file_out_open(&out, p.args[1]);
+    if (!rc)
+        rc = uncast_on(&o, &in, &out, codes, x);
+    file_out_discard(&out);
+    codes_in_close(&in);
+    free(codes);
+    free(x);
+    return rc;
+}

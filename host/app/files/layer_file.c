@@ -1,0 +1,288 @@
+/* layer_file.c : one layer from a file to codes and back. */
+#include "app/files/layer_file.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/word.h"
+#include "codec/codec_kind.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool layer_file_is_minifloat(const char *codec)
+{
+    const char *rest;
+    return word_has_name(codec, codec_minifloat.name, &rest);
+}
+
+/* ---- whole files ---- */
+
+struct bytes {
+    uint8_t *at;
+    size_t n;
+};
+
+/* Ends behind the first part in which there are more bytes than `most`. */
+static int read_on(struct file_in *in, size_t most, struct bytes *b)
+{
+    for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
+        uint8_t *more = realloc(b->at, b->n + room);
+        if (!more)
+            return ERR(-ENOMEM, "cannot hold '%s': no memory for %zu bytes", in->path, b->n + room);
+        b->at = more;
+        TRY(file_in_read(in, b->at + b->n, room, &got));
+        b->n += got;
+        if (got < room)
+            break;
+    }
+    return 0;
+}
+
+static int read_file(const char *path, size_t most, struct bytes *b)
+{
+    struct file_in in = {.f = NULL};
+    int rc = file_in_open(&in, path);
+    if (!rc)
+        rc = read_on(&in, most, b);
+    file_in_close(&in);
+    return rc;
+}
+
+/* Up to what makes the file appear. */
+static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
+{
+    TRY(file_out_open(out, path));
+    return file_out_write(out, from, bytes);
+}
+
+/* Both or none, but for a disk that fails in between. path2: NULL: there is one file. */
+static int write_files(const char *path, const struct bytes *b, const char *path2,
+                       const struct bytes *b2)
+{
+    struct file_out out = {.f = NULL}, out2 = {.f = NULL};
+    int rc = start_file(&out, path, b->at, b->n);
+    if (!rc && path2)
+        rc = start_file(&out2, path2, b2->at, b2->n);
+    if (!rc && path2)
+        rc = file_out_sync(&out2);
+    if (!rc)
+        rc = file_out_commit(&out);
+    if (!rc && path2)
+        rc = file_out_commit(&out2);
+    file_out_discard(&out);
+    file_out_discard(&out2);
+    return rc;
+}
+
+static bool all_finite(const struct bytes *b)
+{
+    return vec_best()->absmax((const float *)(const void *)b->at, b->n / sizeof(float)) <
+           0x7f800000;
+}
+
+/* ---- a layer ---- */
+
+/* A layer of n, its codec's fold, and what it takes with its padding. */
+struct whole {
+    struct codec_layer layer;
+    struct codec_call call;
+    struct fold fold;
+    size_t padded;
+};
+
+static void make_whole(const struct codec *codec, size_t n, struct whole *w)
+{
+    w->layer = (struct codec_layer){.n = n};
+    w->call = (struct codec_call){.codec = codec, .layers = &w->layer, .n_layers = 1};
+    w->fold = codec_fold(&w->call);
+    w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
+}
+
+/* Of every element of the layer, if the codec asks for them. */
+static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
+                        struct codec_layer *layer)
+{
+    if (!codec_asks_weights(codec))
+        return path ? ERR(-EINVAL, "--weights '%s' has no use: this codec asks for none", path) : 0;
+    if (!path)
+        return ERR(-EINVAL, "--codec %s needs --weights FILE, which the gradients are of",
+                   codec->kind->name);
+    const size_t bytes = layer->n * sizeof(float);
+    TRY(read_file(path, bytes, weights));
+    if (weights->n != bytes)
+        return ERR(-EINVAL, "cannot use --weights '%s': it has %s bytes than the %zu of %zu values",
+                   path, weights->n < bytes ? "fewer" : "more", bytes, layer->n);
+    if (!all_finite(weights))
+        return ERR(-EINVAL, "cannot use --weights '%s': it holds inf or nan", path);
+    layer->weights = (const float *)(const void *)weights->at;
+    return 0;
+}
+
+/* The state is written, so it is a file, and none of the others. others: NULL behind the last. */
+static int check_state(const char *path, const char *const *others)
+{
+    struct stat st, other;
+    const bool exists = stat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode))
+        return ERR(-EINVAL, "cannot use --state '%s': need a file, which is read and replaced",
+                   path);
+    for (; *others; others++)
+        if (strcmp(path, *others) == 0 || (exists && stat(*others, &other) == 0 &&
+                                           st.st_dev == other.st_dev && st.st_ino == other.st_ino))
+            return ERR(-EINVAL, "--state '%s' is '%s' as well: need a file of its own", path,
+                       *others);
+    return 0;
+}
+
+/* What is kept, as it was (zeros where there is no file yet) and room for what it becomes: residuals
+ * and numbers of steps, which have no bits of an inf or nan. */
+static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
+{
+    if (!bytes)
+        return ERR(-EINVAL, "--state '%s' has no use: this codec keeps nothing", path);
+    if (access(path, F_OK) == 0) {
+        TRY(read_file(path, bytes, was));
+        if (was->n != bytes)
+            return ERR(
+                -EINVAL,
+                "cannot use --state '%s': it has %s bytes than the %zu that this codec keeps", path,
+                was->n < bytes ? "fewer" : "more", bytes);
+        if (!all_finite(was))
+            return ERR(-EINVAL, "cannot use --state '%s': it holds inf or nan", path);
+    } else if (!(was->at = buf_alloc(bytes))) {
+        return -ENOMEM;
+    }
+    *next = buf_alloc(bytes);
+    if (!*next)
+        return -ENOMEM;
+    memcpy(*next, was->at, bytes);
+    return 0;
+}
+
+static int encode(const struct codec *codec, struct whole *w, const float *x, const char *path,
+                  uint8_t *codes)
+{
+    const struct codec_part part = {.layer = &w->layer};
+    struct vec_span span = {.x = x,
+                            .codes = codes,
+                            .n = w->layer.n,
+                            .padded = w->padded,
+                            .key = codec_key(codec, 0, 0, 0)};
+    codec_absmax_all(codec, &span, &part, 1);
+    if (span.absmax >= 0x7f800000)
+        return ERR(-EINVAL, "cannot encode '%s': it holds inf or nan", path);
+    memcpy(&w->layer.max, &span.absmax, sizeof w->layer.max);
+    w->layer.own_max = w->layer.max;
+    codec_encode_all(codec, &span, &part, 1);
+    return 0;
+}
+
+/* codes: to be freed, also after a failure. */
+static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
+                      struct whole *w, struct bytes *codes)
+{
+    if (!in->n || in->n % sizeof(float))
+        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are no fp32 values", path, in->n);
+    codes->n = fold_in_at(&w->fold, w->padded);
+    codes->at = buf_alloc(codes->n);
+    return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
+                     : -ENOMEM;
+}
+
+int layer_file_cast(const struct codec *codec, const char *in, const char *weights,
+                    const char *state, const char *out, float *max)
+{
+    struct bytes x = {NULL, 0}, w_of = {NULL, 0}, codes = {NULL, 0}, was = {NULL, 0};
+    struct whole w;
+    uint8_t *next = NULL;
+    size_t kept = 0;
+    const char *const others[] = {in, out, weights, NULL}; /* weights: NULL where there are none */
+    int rc = state ? check_state(state, others) : 0;
+    if (!rc)
+        rc = read_file(in, SIZE_MAX, &x);
+    make_whole(codec, x.n / sizeof(float), &w);
+    if (!rc)
+        rc = read_weights(codec, weights, &w_of, &w.layer);
+    if (!rc && state) {
+        kept = codec_state_bytes(codec, &w.layer);
+        rc = read_state(state, kept, &was, &next);
+        w.layer.state = was.at;
+        w.layer.next_state = next;
+    }
+    if (!rc)
+        rc = cast_bytes(codec, &x, in, &w, &codes);
+    if (!rc)
+        rc = write_files(out, &codes, state, &(struct bytes){next, kept});
+    *max = w.layer.max;
+    free(x.at), free(w_of.at), free(codes.at), free(was.at), free(next);
+    return rc;
+}
+
+/* ---- and back ---- */
+
+/* How many values: as many units as there are codes of, or `count` of them. */
+static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
+                        uint64_t count, struct whole *w)
+{
+    make_whole(codec, count ? (size_t)count : 1, w);
+    if (!count && w->fold.unit == 1)
+        return ERR(-EINVAL, "cannot decode '%s': a column has any length, need --count", path);
+    const size_t unit_bytes = w->fold.ops->in_bytes(&w->fold, w->fold.unit),
+                 n_units = (codes->n + unit_bytes - 1) / unit_bytes;
+    const bool in_part = w->fold.ops->spared; /* the last unit may be shorter */
+    if (!codes->n || (codes->n % unit_bytes && !(count && in_part)))
+        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are no whole number of %zu%s", path,
+                   codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
+    if (!count)
+        make_whole(codec, n_units * w->fold.unit, w);
+    if (w->padded / w->fold.unit != n_units)
+        return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
+                   (n_units - 1) * w->fold.unit + 1, n_units * w->fold.unit,
+                   (unsigned long long)count);
+    const size_t wanted = fold_in_at(&w->fold, w->padded);
+    if (count && codes->n != wanted)
+        return ERR(-EINVAL, "cannot decode '%s': %llu values take %zu bytes, and it has %zu", path,
+                   (unsigned long long)count, wanted, codes->n);
+    return 0;
+}
+
+/* Codes of a sum are what is decoded: where sums are exact, of this one addend; else its own, which
+ * are no others. */
+static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
+{
+    const struct codec_part part = {.layer = &w->layer};
+    uint8_t *sum = NULL;
+    if (codec->kind->sums & FOLD_WIDE) {
+        sum = buf_alloc(w->fold.ops->out_bytes(&w->fold, w->padded));
+        if (!sum)
+            return -ENOMEM;
+        w->fold.ops->sum(&w->fold, 0, &codes, 1, w->padded, true, sum);
+    }
+    const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, 0, x);
+    codec_decode_all(codec, &out, &part, 1);
+    free(sum);
+    return 0;
+}
+
+int layer_file_uncast(const struct codec *codec, const char *in, const char *weights,
+                      uint64_t count, float max, const char *out)
+{
+    struct bytes codes = {NULL, 0}, w_of = {NULL, 0};
+    struct whole w;
+    float *x = NULL;
+    int rc = read_file(in, SIZE_MAX, &codes);
+    if (!rc)
+        rc = count_values(codec, &codes, in, count, &w);
+    if (!rc)
+        rc = read_weights(codec, weights, &w_of, &w.layer);
+    if (!rc) {
+        w.layer.max = max;
+        x = buf_alloc(w.layer.n * sizeof *x);
+        rc = x ? decode(codec, &w, codes.at, x) : -ENOMEM;
+    }
+    if (!rc)
+        rc = write_files(out, &(struct bytes){(uint8_t *)x, w.layer.n * sizeof *x}, NULL, NULL);
+    free(codes.at), free(w_of.at), free(x);
+    return rc;
+}

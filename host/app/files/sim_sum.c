@@ -1,0 +1,232 @@
+/* sim_sum.c : vectors of codes added by a simulated card, as packets of a job of as many ranks as
+ * there are vectors: a window for each (offload/window/window.h), all turned by this program, and the card
+ * run when they have nothing left to send.
+ *
+ * A batch of at most as many packets as the card has slots goes in at once, a frame of each rank by
+ * turns, and the next one follows when all have come back. */
+#include "app/files/sim_sum.h"
+#include "app/files/codes_in.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "hls/card/card.h"
+#include "hls/card/packet.h"
+#include "hls/card/regs.h"
+#include "offload/card/fpga_sim.h"
+#include "offload/window/window.h"
+#include "offload/wire/wire_process.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double tick_s = 0.01, deadline_s = 5; /* of the windows' clock */
+
+struct sim_sum {
+    struct vec_sum sum;
+    const char *model;
+    struct card_fit fit;
+    struct fpga card;
+    struct fpga_job job;
+    uint32_t beats; /* of a whole packet */
+    struct wire_process *wires;
+    struct wire_process_time time;
+    int n_ranks;
+    struct window *windows[PKT_MAX_RANKS];
+    double now;               /* of the windows: goes on when nothing else does */
+    uint32_t n_batches;       /* before this one */
+    size_t n_blocks, n_codes; /* blocks of a batch; codes of this one */
+    /* of codes of the batch, packed; the sums that a rank was sent */
+    uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
+};
+
+/* ---- the job on the card ---- */
+
+/* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks
+ * together. */
+static uint32_t gap_of(const struct sim_sum *j)
+{
+    const uint32_t n_ranks = (uint32_t)j->n_ranks;
+    uint32_t in = j->beats * j->fit.in_width / j->fit.wider,
+             out = j->beats * j->fit.out_width / j->fit.wider;
+    uint32_t passes =
+        j->fit.in_width == 4 && j->fit.out_width == 16                                         ? 4
+        : j->fit.in_width < 16 && (j->fit.out_width > j->fit.in_width || j->fit.in_width == 4) ? 2
+                                                                                               : 1;
+    uint32_t comes = n_ranks * (in + 1), adds = (n_ranks - 1 + passes) * in,
+             leaves = n_ranks * (out + 1);
+    uint32_t most = adds > leaves ? adds : leaves;
+    return most > comes ? (most - comes + n_ranks - 1) / n_ranks : 0;
+}
+
+static int said(const struct sim_sum *j, int rc)
+{
+    return rc == -ECHILD ? rc : ERR(rc, "%s", j->card.why);
+}
+
+static int start_job(struct sim_sum *j, const struct fpga_caps *caps)
+{
+    struct fpga_rank ranks[PKT_MAX_RANKS];
+    struct fpga_op enable = {.at = REG_CTRL, .value = REG_CTRL_ENABLE};
+    size_t done;
+    for (int r = 0; r < j->n_ranks; r++) {
+        const struct wire wire = wire_process_of(j->wires, r);
+        wire.ops->address(wire.own, &ranks[r].ip, &ranks[r].port);
+    }
+    TRY(fpga_job_start(&j->card, caps, &j->fit, ranks, j->n_ranks, caps->slots, INFINITY, &j->job));
+    return j->card.ops->batch(&j->card, &enable, 1, &done, INFINITY);
+}
+
+static int open_card(struct sim_sum *j, const char *model, const char *wave)
+{
+    struct fpga_caps caps;
+    int rc = fpga_sim_start(&j->card, model, wave);
+    if (!rc)
+        rc = fpga_job_caps(&j->card, &j->fit, j->n_ranks, &caps, INFINITY);
+    if (rc)
+        return said(j, rc);
+    j->beats = card_fit_most(&j->fit, caps.beats < PKT_USUAL_BEATS ? caps.beats : PKT_USUAL_BEATS);
+    TRY(wire_process_open(fpga_sim_process(&j->card), j->n_ranks, gap_of(j), &j->wires));
+    rc = start_job(j, &caps);
+    return rc ? said(j, rc) : 0;
+}
+
+static int open_windows(struct sim_sum *j)
+{
+    struct window_config config = {.n_ranks = j->n_ranks,
+                                   .fit = j->fit,
+                                   .saturate = j->sum.overflow == MF_SATURATE,
+                                   .out_shift = j->sum.out_shift,
+                                   .beats = j->beats,
+                                   .packets = (int)j->job.slots,
+                                   .card_deadline_s = deadline_s,
+                                   .deadline_s = deadline_s};
+    const size_t per_packet = card_fit_codes(&j->fit, j->beats),
+                 blocks = j->job.slots * per_packet / CODES_IN_BLOCK;
+    j->n_blocks = blocks ? blocks : 1;
+    j->now = tick_s;
+    for (int r = 0; r < j->n_ranks; r++) {
+        const struct window_card card = {wire_process_of(j->wires, r), {0}, j->job, j->card.name};
+        const size_t n = j->n_blocks * CODES_IN_BLOCK;
+        config.rank = r;
+        TRY(window_open(&config, &card, 1, j->now, &j->windows[r]));
+        j->parts[r] = buf_alloc(vec_bytes(j->sum.in, n));
+        j->sums[r] = buf_alloc(vec_bytes(j->sum.out, n));
+        if (!j->parts[r] || !j->sums[r])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void sim_sum_close(struct sim_sum *j)
+{
+    for (int r = 0; j && r < j->n_ranks; r++) {
+        window_close(j->windows[r]);
+        free(j->parts[r]);
+        free(j->sums[r]);
+    }
+    if (!j)
+        return;
+    wire_process_close(j->wires);
+    fpga_close(&j->card);
+    free(j);
+}
+
+/* ---- batches ---- */
+
+/* Until no window has anything more to send or to take. 1: some wait for the card; 0: all are done;
+ * or a negative errno with a line. */
+static int turn_all(struct sim_sum *j)
+{
+    int busy = 0;
+    for (int r = 0; r < j->n_ranks; r++) {
+        enum window_state state = WINDOW_BUSY;
+        for (bool moved = true; moved && state == WINDOW_BUSY;)
+            state = window_turn(j->windows[r], j->now, &moved);
+        if (state == WINDOW_LOST)
+            return ERR(-EIO, "%s", window_why(j->windows[r]));
+        if (state == WINDOW_STRAGGLER)
+            return ERR(-EIO, "card %s waits for packets that it has", j->card.name);
+        busy = busy || state == WINDOW_BUSY;
+    }
+    return busy;
+}
+
+static int add_batch(struct sim_sum *j)
+{
+    for (int r = 0; r < j->n_ranks; r++) {
+        const struct way_sum sum = {
+            .n = j->n_codes, .codes = j->parts[r], .result = j->sums[r], .tag = j->n_batches};
+        window_start_sum(j->windows[r], &sum, j->now);
+    }
+    for (int rc; (rc = turn_all(j));) {
+        TRY(rc);
+        TRY(rc = wire_process_run(j->wires, &j->time));
+        if (!rc)
+            j->now += tick_s;
+    }
+    for (int r = 1; r < j->n_ranks; r++)
+        if (memcmp(j->sums[0], j->sums[r], vec_bytes(j->sum.out, j->n_codes)))
+            return ERR(-EIO, "card %s has sent two ranks two results", j->card.name);
+    j->n_batches++;
+    return 0;
+}
+
+int sim_sum_add(struct sim_sum *j, const uint8_t *const *parts, size_t n, uint8_t *sums)
+{
+    const size_t most = j->n_blocks * CODES_IN_BLOCK;
+    for (size_t at = 0; at < n; at += j->n_codes) {
+        j->n_codes = n - at < most ? n - at : most;
+        for (int r = 0; r < j->n_ranks; r++)
+            memcpy(j->parts[r], parts[r] + vec_bytes(j->sum.in, at),
+                   vec_bytes(j->sum.in, j->n_codes));
+        TRY(add_batch(j));
+        memcpy(sums + vec_bytes(j->sum.out, at), j->sums[0], vec_bytes(j->sum.out, j->n_codes));
+    }
+    return 0;
+}
+
+size_t sim_sum_most(const struct sim_sum *j)
+{
+    return j->n_blocks * CODES_IN_BLOCK;
+}
+
+void sim_sum_describe(const struct sim_sum *j, struct text *to)
+{
+    const struct wire_process_time t = j->time;
+    const char *name = strcmp(j->model, "c") ? j->model : "model";
+    double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
+    text_add(to, "%s: ", name);
+    if (t.clocks)
+        text_add(to, "%llu cycles, ", (unsigned long long)t.clocks);
+    text_add(to, "%llu beats in, %llu beats out", (unsigned long long)t.beats_in,
+             (unsigned long long)t.beats_out);
+    if (t.clocks)
+        text_add(to,
+                 ": %.3f beats a cycle; %.1f us at %d MHz, the estimate; simulated at %.0f kHz, "
+                 "%.1f MB/s",
+                 (double)t.beats_in / (double)t.clocks, (double)t.clocks / CARD_MHZ, CARD_MHZ,
+                 (double)t.clocks * 1e-3 / seconds, mb / seconds);
+    else
+        text_add(to, "; no clock; %.1f MB/s", mb / seconds);
+}
+
+int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *what, const char *model,
+                 const char *wave, struct sim_sum **out)
+{
+    struct card_fit fit;
+    TRY(card_fits(sum, n_ranks, what, &fit));
+    struct sim_sum *j = buf_alloc(sizeof *j);
+    if (!j)
+        return -ENOMEM;
+    j->sum = *sum;
+    j->model = model;
+    j->n_ranks = n_ranks;
+    j->fit = fit;
+    int rc = open_card(j, model, wave);
+    if (!rc)
+        rc = open_windows(j);
+    if (rc)
+        sim_sum_close(j);
+    else
+        *out = j;
+    return rc;
+}

@@ -1,0 +1,77 @@
+/* cmd_plot.c : `narrowcast plot`: charts and tables of what trainings and benches have written. */
+#include "app/app.h"
+#include "app/plot/plot.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include <stdlib.h>
+
+struct plot_options {
+    const char *out, *title, *layers;
+};
+
+#define AT(field) offsetof(struct plot_options, field)
+static const struct opt opts[] = {
+    {"out", "FILE", NULL,
+     "The chart: FILE.svg or FILE.png, by gnuplot, or FILE.gp, the program for it. Default: "
+     "a table on standard output.",
+     OPT_TEXT, AT(out), 0, 0, 0},
+    {"title", "TEXT", "", "Above the chart.", OPT_TEXT, AT(title), 0, 0, 0},
+    {"layers", "NAME,...", NULL,
+     "Of --stats' files only the layers of these names (s1b0: all that begin with s1b0.).",
+     OPT_TEXT, AT(layers), 0, 0, 0},
+};
+
+static void list_kinds(FILE *to)
+{
+    fprintf(to, "\nkinds\n");
+    for (const struct plot_kind *k = plot_kinds; k->name; k++)
+        opt_help_row(to, k->name, k->about);
+}
+
+static const struct opt_command command = {
+    .name = "plot",
+    .args = "KIND FILE [FILE ...]",
+    .min_args = 2,
+    .max_args = 1 << 16,
+    .about = "Draws what trainings and benches have written as JSON lines, or says it in a table.",
+    .examples =
+        "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale none --log none.jsonl\n"
+        "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale aps --log aps.jsonl\n"
+        "  build/narrowcast plot accuracy none.jsonl aps.jsonl --out accuracy.svg\n"
+        "  build/narrowcast train --stats stats.jsonl\n"
+        "  build/narrowcast plot exponents stats.jsonl --layers s0b0,classifier\n"
+        "  build/narrowcast model --json --size 64k --link 10G >model.json\n"
+        "  build/narrowcast plot model model.json --out model.png\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+    .more = list_kinds,
+};
+
+static int show(const struct plot *p, const struct plot_options *o)
+{
+    if (o->out)
+        return plot_chart(p, o->title, o->out);
+    plot_table(p, stdout);
+    return 0;
+}
+
+int cmd_plot(int argc, char **argv)
+{
+    struct plot_options o = {0};
+    struct opt_parsed parsed;
+    TRY(opt_parse(&command, argc, argv, &o, &parsed));
+    if (parsed.help)
+        return opt_help(&command, &parsed, stdout), 0;
+    const struct plot_kind *kind = plot_kind_of(parsed.args[0]);
+    if (!kind)
+        return -EINVAL;
+    struct plot *p = calloc(1, sizeof *p);
+    if (!p)
+        return ERR(-ENOMEM, "cannot plot: no memory");
+    int rc = plot_read(p, kind, o.layers, parsed.args + 1, parsed.n_args - 1);
+    if (rc == 0)
+        rc = show(p, &o);
+    plot_close(p);
+    free(p);
+    return rc;
+}

@@ -1,0 +1,107 @@
+/* cmd_report.c : `narrowcast report`: a page of HTML about trainings, from what they have written. */
+#include "app/app.h"
+#include "app/plot/page.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/opt/opt.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct report_options {
+    const char *out, *title;
+};
+
+#define AT(field) offsetof(struct report_options, field)
+static const struct opt opts[] = {
+    {"out", "FILE.html", NULL,
+     "The page, written whole or not at all; - is standard output; -o is short for it. What it "
+     "shows is in it: it needs no "
+     "network and runs no program.",
+     OPT_TEXT, AT(out), 0, 0, 0},
+    {"title", "TEXT", "narrowcast report", "Its headline.", OPT_TEXT, AT(title), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "report",
+    .args = "RUN.jsonl [RUN.jsonl ...]",
+    .min_args = 1,
+    .max_args = PLOT_SERIES,
+    .about =
+        "Makes a page of what trainings have written by --log and --stats: what they were and how "
+        "they ended, side by side, and charts in which each is a line: accuracy, loss, bytes, "
+        "time, "
+        "exponents. Charts are gnuplot's; without it they are tables.",
+    .examples =
+        "  host/ranks.sh 4 build/narrowcast train --log e4m3.jsonl --stats e4m3.stats.jsonl\n"
+        "  host/ranks.sh 4 build/narrowcast train --format fp32 --log fp32.jsonl\n"
+        "  build/narrowcast report e4m3.jsonl e4m3.stats.jsonl fp32.jsonl --out report.html\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+    .letter = "o=out",
+};
+
+static bool is_stdout(const char *path)
+{
+    return !strcmp(path, "-");
+}
+
+static int check(const struct report_options *o, const struct opt_parsed *parsed)
+{
+    if (!o->out)
+        return ERR(-EINVAL, "report needs a name for the page: --out FILE.html");
+    if (is_stdout(o->out))
+        return 0;
+    for (int i = 0; i < parsed->n_args; i++)
+        if (file_same(o->out, parsed->args[i]))
+            return ERR(-EINVAL, "--out '%s': the page would take the place of what it is made of",
+                       o->out);
+    return file_out_check(o->out);
+}
+
+/* Write the page whole or not at all. Return 0 or a negative errno with a line. */
+static int store(const char *html, size_t bytes, const char *path)
+{
+    struct file_out out;
+    if (is_stdout(path))
+        return fwrite(html, 1, bytes, stdout) == bytes && !fflush(stdout)
+                   ? 0
+                   : ERR(-errno, "cannot write to standard output: %s", strerror(errno));
+    TRY(file_out_open(&out, path));
+    (void)file_out_write(&out, html, bytes); /* the commit returns what failed */
+    return file_out_commit(&out);
+}
+
+static int write_page(const struct page *page, const char *path)
+{
+    char *html = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&html, &bytes);
+    int rc = f ? page_write(page, f) : ERR(-ENOMEM, "cannot report: no memory");
+    if (f && fclose(f) && rc == 0)
+        rc = ERR(-ENOMEM, "cannot report: no memory");
+    if (rc == 0)
+        rc = store(html, bytes, path);
+    free(html);
+    return rc;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct report_options o = {0};
+    struct opt_parsed parsed;
+    TRY(opt_parse(&command, argc, argv, &o, &parsed));
+    if (parsed.help)
+        return opt_help(&command, &parsed, stdout), 0;
+    TRY(check(&o, &parsed));
+    struct page page = {.title = o.title, .paths = parsed.args, .n = parsed.n_args};
+    page.runs = calloc((size_t)page.n, sizeof *page.runs);
+    int rc = page.runs ? 0 : ERR(-ENOMEM, "cannot report: no memory");
+    for (int i = 0; i < page.n && rc == 0; i++)
+        rc = page_run_read(&page.runs[i], page.paths[i]);
+    if (rc == 0)
+        rc = write_page(&page, o.out);
+    for (int i = 0; i < page.n && page.runs; i++)
+        page_run_close(&page.runs[i]);
+    free(page.runs);
+    return rc;
+}

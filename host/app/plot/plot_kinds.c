@@ -1,0 +1,231 @@
+/* plot_kinds.c : the kinds of charts: which rows of which files, and what is drawn of them. A new kind is
+ * a function and a row of the table. */
+#include "app/plot/plot.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- parts of an all-reduce: bench_allreduce --layers --json ---- */
+
+static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const char *const parts[][2] = {
+        {"exponents_us", "exponents"}, {"codes_us", "codes"}, {"casts_us", "casts"}};
+    char layer[PLOT_NAME], algo[PLOT_NAME], type[PLOT_NAME], name[PLOT_NAME];
+    (void)f;
+    if (!jsonl_in_is(in, "phase") || !isfinite(plot_real(in, "time_us")))
+        return 0;
+    snprintf(name, sizeof name, "%.20s %.30s %.30s", plot_word(in, "layer", layer),
+             plot_word(in, "type", type), plot_word(in, "algo", algo));
+    int bars = p->n_ticks, tick = plot_tick_of(p, name);
+    TRY(tick);
+    for (int again = 2; p->n_ticks == bars;
+         again++) { /* layers of one length have bars of their own */
+        snprintf(name, sizeof name, "%.20s (%d) %.30s %.25s", layer, again, type, algo);
+        tick = plot_tick_of(p, name);
+        TRY(tick);
+    }
+    for (int i = 0; i < 3; i++) {
+        const int s = plot_series_of(p, parts[i][1]);
+        TRY(s);
+        TRY(plot_add(p, s, tick, 1e-3 * fmax(plot_real(in, parts[i][0]), 0)));
+    }
+    return 1;
+}
+
+/* ---- round-off: bench_error --json ---- */
+
+/* By the size of groups, where a row has one, else by the number of ranks. */
+static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const char *const errors[] = {"l2", "median", "mean"};
+    char format[PLOT_NAME], scale[PLOT_NAME], sum[PLOT_NAME], out[PLOT_NAME], name[PLOT_NAME];
+    const double group = plot_real(in, "group"),
+                 x = isfinite(group) ? group : plot_real(in, "ranks");
+    (void)f;
+    if (!jsonl_in_is(in, "error") || !isfinite(x))
+        return 0;
+    plot_word(in, "format", format), plot_word(in, "scale", scale), plot_word(in, "sum", sum);
+    plot_word(in, "out_format", out);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%.16s %.16s %.16s%s%.16s, %s", format, scale, sum,
+                 strcmp(format, out) ? " in " : "", strcmp(format, out) ? out : "",
+                 i == 2 ? "eq. 5" : errors[i]);
+        const int s = plot_series_of(p, name);
+        TRY(s);
+        TRY(plot_add(p, s, x, 100 * plot_real(in, errors[i])));
+    }
+    return 1;
+}
+
+/* ---- clusters that are not there: narrowcast model --json ---- */
+
+static int model_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layers[PLOT_NAME], algo[PLOT_NAME], type[PLOT_NAME], name[PLOT_NAME];
+    (void)f;
+    if (!jsonl_in_is(in, "model"))
+        return 0;
+    snprintf(name, sizeof name, "%.20s %.20s %.24s, %.3g Gbit/s", plot_word(in, "layers", layers),
+             plot_word(in, "type", type), plot_word(in, "algo", algo),
+             1e-9 * plot_real(in, "link_bps"));
+    const int s = plot_series_of(p, name);
+    TRY(s);
+    TRY(plot_add(p, s, plot_real(in, "ranks"), 1e3 * plot_real(in, "step_s")));
+    return 1;
+}
+
+#define LOGS  "logs of narrowcast train --log"
+#define STATS "files of narrowcast train --stats"
+const struct plot_kind plot_kinds[] = {
+    {.name = "accuracy",
+     .about = "test accuracy by epoch, of " LOGS,
+     .wants = LOGS " with an epoch in them",
+     .x = "epoch",
+     .y = "test accuracy, %",
+     .report = "Accuracy on the test data",
+     .row = plot_accuracy_row},
+    {.name = "loss",
+     .about = "training loss by epoch, of " LOGS,
+     .wants = LOGS " with an epoch in them",
+     .x = "epoch",
+     .y = "loss",
+     .log_y = true,
+     .report = "Loss of an epoch",
+     .row = plot_loss_row},
+    {.name = "step-loss",
+     .about = "loss of each step's batch, of " LOGS,
+     .wants = LOGS " with a step in them",
+     .x = "step",
+     .y = "loss",
+     .log_y = true,
+     .report = "Loss of a step",
+     .row = plot_step_loss_row},
+    {.name = "bytes",
+     .about = "what rank 0 sent in each step, against fp32 by the same algorithm, of " LOGS,
+     .wants = LOGS " of several ranks with a step in them",
+     .x = "step",
+     .y = "of fp32's bytes, %",
+     .from_zero = true,
+     .report = "Bytes of a step against fp32",
+     .row = plot_bytes_row},
+    {.name = "time",
+     .about = "what a step's time goes into, means over steps, a bar a file, of " LOGS,
+     .wants = LOGS " with a step in them",
+     .x = "",
+     .y = "ms a step",
+     .bars = true,
+     .report = "Time of a step by phase",
+     .row = plot_time_row},
+    {.name = "phases",
+     .about = "parts of an all-reduce, of bench_allreduce --layers --json",
+     .wants = "rows of bench_allreduce --layers --json on several ranks",
+     .x = "",
+     .y = "ms",
+     .bars = true,
+     .row = phases_row},
+    {.name = "roundoff",
+     .about = "error of the mean by size of groups or number of ranks, of bench_error --json",
+     .wants = "rows of bench_error --json",
+     .x = "ranks of a group",
+     .y = "error, %",
+     .log_x = true,
+     .log_y = true,
+     .row = roundoff_row},
+    {.name = "model",
+     .about = "time of a step by number of ranks, of narrowcast model --json",
+     .wants = "rows of narrowcast model --json",
+     .x = "ranks",
+     .y = "ms",
+     .log_x = true,
+     .log_y = true,
+     .row = model_row},
+    {.name = "exponents",
+     .about = "how a layer's gradients are distributed, a line a layer, of " STATS,
+     .wants = STATS,
+     .x = "exponent",
+     .y = "of what is not 0, %",
+     .shares = true,
+     .layers = true,
+     .row = plot_exponents_row},
+    {.name = "model-exponents",
+     .about = "the same of all layers, a line a file",
+     .wants = STATS,
+     .x = "exponent",
+     .y = "of what is not 0, %",
+     .shares = true,
+     .layers = true,
+     .report = "Exponents of all gradients",
+     .row = plot_model_exponents_row},
+    {.name = "exponent-range",
+     .about =
+         "of each layer's exponents those below which 1 %, half and 99 % of its gradients are, "
+         "of " STATS,
+     .wants = STATS,
+     .x = "layer",
+     .y = "exponent",
+     .layers = true,
+     .report = "Exponents by layer",
+     .row = plot_exponent_range_row},
+    {.name = "shift",
+     .about = "binades that each layer is scaled by, a line a file, of " STATS,
+     .wants = STATS " by codes that are casts",
+     .x = "layer",
+     .y = "shift",
+     .layers = true,
+     .report = "Shift by layer, in binades",
+     .row = plot_shift_row},
+    {.name = "underflow",
+     .about = "what each layer loses to 0, a line a file, of " STATS,
+     .wants = STATS " by codes that are casts",
+     .x = "layer",
+     .y = "underflow, %",
+     .layers = true,
+     .report = "What each layer loses to 0",
+     .row = plot_underflow_row},
+    {.name = "underflow-back",
+     .about = "of the gradients that each layer hands back, what is below fp16's (or --quant "
+              "error=F's) smallest number, in backward order, a line a step, of " STATS,
+     .wants = STATS,
+     .x = "layer",
+     .y = "underflow, %",
+     .row = plot_underflow_back_row},
+    {.name = "scale-back",
+     .about =
+         "the scale that all but 1 % of these want, to bring them to 1, and the one they carry",
+     .wants = STATS,
+     .x = "layer",
+     .y = "scale",
+     .log_y = true,
+     .row = plot_scale_back_row},
+    {.name = "error",
+     .about = "how far each layer's mean over ranks is from the true one, a line a file, of " STATS,
+     .wants = STATS,
+     .x = "layer",
+     .y = "L2 error, %",
+     .layers = true,
+     .report = "Error of each layer's mean over ranks",
+     .row = plot_error_row},
+    {.name = NULL},
+};
+
+const struct plot_kind *plot_kind_of(const char *name)
+{
+    const char *names[PLOT_SERIES];
+    char list[512];
+    struct text all = text_in(list, sizeof list);
+    int n = 0;
+    for (const struct plot_kind *k = plot_kinds; k->name && n < PLOT_SERIES; k++) {
+        if (!strcmp(k->name, name))
+            return k;
+        text_add(&all, "%s%s", n ? ", " : "", k->name);
+        names[n++] = k->name;
+    }
+    const char *nearest = opt_nearest(name, names, n);
+    if (nearest)
+        (void)ERR(-EINVAL, "unknown kind '%s': did you mean '%s'?", name, nearest);
+    else
+        (void)ERR(-EINVAL, "unknown kind '%s': one of %s", name, list);
+    return NULL;
+}

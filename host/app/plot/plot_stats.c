@@ -1,0 +1,138 @@
+/* plot_stats.c : what train --stats says of layers: distributions of exponents, shifts, what is lost to 0.
+ * All ranks' values, of the last step that a file has. */
+#include "app/plot/plot.h"
+#include "base/err.h"
+#include "base/word.h"
+#include <math.h>
+#include <string.h>
+
+enum { BINS = 1024 };
+
+/* Is the layer to be drawn? */
+static bool chosen(struct plot *p, const char *layer)
+{
+    bool found = !p->layers;
+    const char *at = p->layers;
+    for (int i = 0; at; i++) {
+        const size_t n = strcspn(at, ",");
+        if (word_is_part(layer, at, n))
+            p->layers_met |= UINT64_C(1) << i, found = true;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return found;
+}
+
+/* Is it a layer's row, and one that is drawn? A later step takes the place of all that was drawn of the
+ * file. */
+enum { NO_LAYER, LEFT_OUT, DRAWN };
+static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layer[PLOT_NAME];
+    plot_run_name(f, in);
+    if (!jsonl_in_is(in, "stats"))
+        return NO_LAYER;
+    if (!chosen(p, plot_word(in, "layer", layer)))
+        return LEFT_OUT;
+    const double step = plot_real(in, "step");
+    for (int s = f->first_series; s < p->n_series && step > f->step; s++) {
+        p->n_points -= p->series[s].n;
+        p->series[s].n = 0;
+    }
+    f->step = step > f->step ? step : f->step;
+    return DRAWN;
+}
+
+/* Counts of exponents: those of one exponent are added up in the end. */
+static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
+{
+    double bins[BINS];
+    const double first = plot_real(in, "first");
+    size_t n = 0;
+    if (!jsonl_in_list(in, "bins_all", bins, BINS, &n) || n > BINS)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        TRY(plot_add(p, s, first + (double)i, bins[i]));
+    return 1;
+}
+
+int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layer[PLOT_NAME], name[PLOT_NAME];
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    snprintf(name, sizeof name, "%.40s: %.40s", f->name, plot_word(in, "layer", layer));
+    const int s = plot_series_here(p, f, name);
+    return s < 0 ? s : add_bins(p, s, in);
+}
+
+int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    const int s = plot_series_here(p, f, plot_file_name(f));
+    return s < 0 ? s : add_bins(p, s, in);
+}
+
+/* The exponent below which so many of a layer's values are. */
+static double exponent_at(const double *bins, size_t n, double first, double share)
+{
+    double all = 0, below = 0;
+    size_t i = 0;
+    for (size_t k = 0; k < n; k++)
+        all += bins[k];
+    while (i < n && below + bins[i] < share * all)
+        below += bins[i++];
+    return all > 0 ? first + (double)i : (double)NAN;
+}
+
+int plot_exponent_range_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const struct {
+        const char *name;
+        double share;
+    } lines[] = {{"1 %", 0.01}, {"half", 0.5}, {"99 %", 0.99}};
+    double bins[BINS];
+    char name[PLOT_NAME];
+    size_t n = 0;
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    if (!jsonl_in_list(in, "bins_all", bins, BINS, &n) || n > BINS)
+        return NO_LAYER;
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%.70s, %s", plot_file_name(f), lines[i].name);
+        TRY(plot_add_layer(p, plot_series_here(p, f, name), in,
+                           exponent_at(bins, n, plot_real(in, "first"), lines[i].share)));
+    }
+    return 1;
+}
+
+static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *key,
+                    double times)
+{
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    if (!isfinite(plot_real(in, key)))
+        return NO_LAYER;
+    TRY(plot_add_layer(p, plot_series_here(p, f, plot_file_name(f)), in,
+                       times * plot_real(in, key)));
+    return 1;
+}
+
+int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "shift", 1);
+}
+
+int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "underflow_all", 100);
+}
+
+int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "l2", 100);
+}

@@ -1,0 +1,81 @@
+/* predict_settle.c : words become an all-reduce of so many ranks that are not there; what a job would
+ * refuse is refused. */
+#include "app/predict/predict.h"
+#include "base/err.h"
+#include "offload/offload.h"
+#include <string.h>
+
+/* Refuse codes that are casts of x itself in a format whose range is too short for gradients.
+ * Trainings failed with these (bench/papers, bench/codec_accuracy): e4m3 and e3m0, e5m2 not. */
+static int check_scale(const struct predict_options *o, const struct codec *codec)
+{
+    enum { LEAST_EXPONENT_BITS = 5 };
+    const struct mf_fmt in = codec_sum(codec)->in;
+    struct vec_cast cast;
+    char name[CODEC_NAME_BYTES];
+    if (in.e >= LEAST_EXPONENT_BITS || !codec_cast(codec, &cast) || codec_guess(codec) != 0)
+        return 0;
+    return ERR(-EINVAL,
+               "cannot recommend format %s with --scale %s: trainings fail with it, as gradients "
+               "leave its range; take aps or aps-tight",
+               codec_format_name(in, name), o->scale);
+}
+
+int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
+                   struct predict_way *out)
+{
+    char format[PREDICT_WORD], why[160];
+    struct predict_way way = {.by_card = !strcmp(algo, "offload"),
+                              .chooses = !strcmp(algo, "auto")};
+    const char *to = strchr(type, '/');
+    snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
+    /* fp32 is what others are held against: without their scale and sums */
+    const struct codec_words plain = {.format = format},
+                             narrow = {.format = format,
+                                       .scale = o->scale,
+                                       .sum = o->sum,
+                                       .acc_format = o->acc_format,
+                                       .out_format = to ? to + 1 : o->out_format};
+    TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
+    TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
+    if (!way.algo->legs)
+        return ERR(-EINVAL, "cannot model \"%s\": what it sends is MPI's own", way.algo->name);
+    TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
+    TRY(check_scale(o, &way.codecs[0]));
+    if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)
+        return ERR(-EINVAL, "%s", why);
+    const struct codec_adder by = algo_adder(way.algo, way.group);
+    way.codecs[1] = codec_fp32(&way.codecs[0], &by);
+    codec_describe(&way.codecs[0], way.rounding);
+    *out = way;
+    return 0;
+}
+
+static struct predict_group *group_of(struct predict_group *groups, int *n, const char *rounding)
+{
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(groups[i].rounding, rounding))
+            return &groups[i];
+    if (*n == PREDICT_LIST)
+        return NULL;
+    groups[*n] = (struct predict_group){.has = {false}};
+    memcpy(groups[*n].rounding, rounding, CODEC_TEXT_BYTES);
+    return &groups[(*n)++];
+}
+
+int predict_groups(const struct predict *p, const char *type,
+                   struct predict_group out[PREDICT_LIST])
+{
+    struct predict_way way;
+    int n = 0;
+    for (int i = 0; i < p->algos.n; i++)
+        for (int r = 0; r < p->n_ranks; r++) {
+            err_hold();
+            const int rc = predict_settle(p->o, p->algos.word[i], type, p->ranks[r], &way);
+            err_release(false);
+            struct predict_group *group = rc < 0 ? NULL : group_of(out, &n, way.rounding);
+            if (group)
+                group->has[i] = true;
+        }
+    return n;
+}

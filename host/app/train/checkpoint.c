@@ -1,0 +1,153 @@
+/* checkpoint.c : --save and --resume: sections of a run go to the file, and back to every rank.
+ * Rank 0 reads and writes; it holds one rank's part of one section at a time. */
+#include "app/train/checkpoint.h"
+#include "app/train/checkpoint_file.h"
+#include "app/train/checkpoint_section.h"
+#include "app/train/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kit {
+    struct checkpoint_plan plan;
+    char text[TRAIN_LINES_MAX + 64];
+    uint8_t *part; /* as large as the largest */
+};
+
+/* Emulated ranks do not hold a copy each of what they have in common. */
+static bool is_leads(const struct train *t, const struct checkpoint_section *s)
+{
+    return t->lead && s->in_common;
+}
+
+static int kit_init(struct kit *k, const struct train *t)
+{
+    size_t most = 0;
+    assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
+    memset(k, 0, sizeof *k);
+    struct text text = text_in(k->text, sizeof k->text);
+    opt_lines(&train_command, t->o, TRAIN_BITS, &text);
+    text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
+    text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
+    if (schedule_by_length(&t->schedule))
+        text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
+    k->plan.text = k->text;
+    memcpy(k->plan.run, t->run_id, sizeof k->plan.run);
+    k->plan.n_ranks = (uint32_t)t->n_ranks;
+    for (int i = 0; i < checkpoint_n_sections; i++) {
+        const struct checkpoint_section *s = &checkpoint_sections[i];
+        const size_t bytes = s->bytes(t);
+        struct checkpoint_entry *to = &k->plan.entries[k->plan.n_entries];
+        if (!bytes)
+            continue;
+        k->plan.n_entries++;
+        snprintf(to->name, sizeof to->name, "%s", s->name);
+        to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
+        to->bytes = bytes;
+        most = bytes > most && !is_leads(t, s) ? bytes : most;
+    }
+    k->part = buf_alloc(most);
+    return k->part ? 0 : -ENOMEM;
+}
+
+static void kit_fini(struct kit *k)
+{
+    free(k->part);
+}
+
+int checkpoint_check(struct train *t)
+{
+    return t->rank > 0 ? 0 : file_out_check(t->o->save);
+}
+
+/* ---- to the file ---- */
+
+struct saving {
+    struct checkpoint_out out;
+    int rc; /* of the file, on rank 0; the ranks go on */
+};
+
+static void write_part(struct saving *f, const uint8_t *part, size_t bytes)
+{
+    if (f->rc == 0)
+        f->rc = checkpoint_out_put(&f->out, part, bytes);
+}
+
+static int save_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
+                        struct saving *f)
+{
+    const size_t bytes = s->bytes(t);
+    if (!bytes)
+        return 0;
+    if (t->rank == 0 || s->per_rank)
+        TRY(s->get(t, part));
+    if (t->rank == 0)
+        write_part(f, part, bytes);
+    else if (s->per_rank)
+        TRY(comm_pass(t->comm, t->rank, 0, part, bytes));
+    for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
+        TRY(comm_pass(t->comm, r, 0, part, bytes));
+        write_part(f, part, bytes);
+    }
+    return 0;
+}
+
+int checkpoint_save(struct train *t, int *file_rc)
+{
+    struct kit k;
+    struct saving f = {.rc = 0};
+    int rc = kit_init(&k, t);
+    if (rc == 0 && t->rank == 0)
+        f.rc = checkpoint_out_open(&f.out, t->o->save, &k.plan);
+    for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
+        rc = save_section(t, &checkpoint_sections[i], k.part, &f);
+    if (t->rank == 0 && rc == 0 && f.rc == 0)
+        f.rc = checkpoint_out_commit(&f.out);
+    else
+        checkpoint_out_discard(&f.out);
+    kit_fini(&k);
+    *file_rc = f.rc;
+    return rc;
+}
+
+/* ---- and back ---- */
+
+/* Rank 0's own part comes first. Where it cannot read on, the others are handed something all the
+ * same: all ranks hear of it behind this section. */
+static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
+                        struct file_in *in)
+{
+    const size_t bytes = s->bytes(t);
+    if (!bytes || is_leads(t, s))
+        return 0;
+    int rc = t->rank > 0 ? 0 : checkpoint_in_get(in, part, bytes);
+    if (!s->per_rank && !(s->in_common && train_is_emulated(t)))
+        TRY(comm_bcast(t->comm, part, bytes, 0));
+    else if (t->rank > 0)
+        TRY(comm_pass(t->comm, 0, t->rank, part, bytes));
+    if (rc == 0)
+        rc = s->put(t, part);
+    for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
+        if (rc == 0)
+            rc = checkpoint_in_get(in, part, bytes);
+        TRY(comm_pass(t->comm, 0, r, part, bytes));
+    }
+    return rc;
+}
+
+int checkpoint_load(struct train *t)
+{
+    struct kit k;
+    struct file_in in = {.f = NULL};
+    int rc = train_agree(t, kit_init(&k, t));
+    if (rc == 0)
+        rc = train_agree(
+            t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan, t->run_id));
+    for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
+        rc = train_agree(t, load_section(t, &checkpoint_sections[i], k.part, &in));
+    file_in_close(&in);
+    kit_fini(&k);
+    return rc;
+}

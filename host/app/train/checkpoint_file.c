@@ -1,0 +1,244 @@
+/* checkpoint_file.c : a checkpoint on the disk. */
+#include "app/train/checkpoint_file.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+static const char magic[8] = "nc-ckpt\n";
+enum { VERSION = 4, VERSION_WITHOUT_RUN = 3, CRC_BLOCK = 1 << 16 };
+
+struct checkpoint_head {
+    char magic[8];
+    uint32_t version, text_bytes, n_ranks, n_entries;
+};
+
+/* ---- writing ---- */
+
+static int put_head(struct checkpoint_out *out, const struct checkpoint_plan *plan)
+{
+    struct checkpoint_head head = {
+        .version = VERSION,
+        .text_bytes = (uint32_t)strlen(plan->text),
+        .n_ranks = plan->n_ranks,
+        .n_entries = plan->n_entries,
+    };
+    memcpy(head.magic, magic, sizeof magic);
+    TRY(checkpoint_out_put(out, &head, sizeof head));
+    TRY(checkpoint_out_put(out, plan->run, sizeof plan->run));
+    TRY(checkpoint_out_put(out, plan->text, head.text_bytes));
+    return checkpoint_out_put(out, plan->entries, plan->n_entries * sizeof *plan->entries);
+}
+
+int checkpoint_out_open(struct checkpoint_out *out, const char *path,
+                        const struct checkpoint_plan *plan)
+{
+    memset(out, 0, sizeof *out);
+    TRY(file_out_open(&out->file, path));
+    int rc = put_head(out, plan);
+    if (rc < 0)
+        checkpoint_out_discard(out);
+    return rc;
+}
+
+int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes)
+{
+    out->crc = (uint32_t)crc32_z(out->crc, from, bytes);
+    return file_out_write(&out->file, from, bytes);
+}
+
+int checkpoint_out_commit(struct checkpoint_out *out)
+{
+    const uint32_t crc = out->crc;
+    int rc = file_out_write(&out->file, &crc, sizeof crc);
+    if (rc < 0)
+        checkpoint_out_discard(out);
+    return rc < 0 ? rc : file_out_commit(&out->file);
+}
+
+void checkpoint_out_discard(struct checkpoint_out *out)
+{
+    file_out_discard(&out->file);
+}
+
+/* ---- reading ---- */
+
+static int damaged(const struct file_in *in, const char *why)
+{
+    return ERR(-EINVAL, "cannot resume '%s': %s", in->path, why);
+}
+
+int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
+{
+    size_t got;
+    TRY(file_in_read(in, to, bytes, &got));
+    return got == bytes ? 0 : damaged(in, "it is truncated");
+}
+
+/* Reads it all once: nothing in it is looked at before its checksum has been seen to be right. */
+static int check_crc(struct file_in *in, uint64_t *bytes)
+{
+    struct stat st;
+    uint8_t block[CRC_BLOCK];
+    uint32_t crc = 0, want;
+    if (fstat(fileno(in->f), &st) || !S_ISREG(st.st_mode))
+        return damaged(in, "it is no plain file");
+    char head[sizeof magic] = "";
+    size_t got;
+    TRY(file_in_read(in, head, sizeof head, &got));
+    if (got < sizeof head || memcmp(head, magic, sizeof head))
+        return damaged(in, "it is no checkpoint of narrowcast");
+    TRY(file_in_rewind(in));
+    if ((size_t)st.st_size < sizeof(struct checkpoint_head) + sizeof want)
+        return damaged(in, "it is truncated");
+    for (size_t left = (size_t)st.st_size - sizeof want, n; left; left -= n) {
+        n = left < sizeof block ? left : sizeof block;
+        TRY(checkpoint_in_get(in, block, n));
+        crc = (uint32_t)crc32_z(crc, block, n);
+    }
+    TRY(checkpoint_in_get(in, &want, sizeof want));
+    if (crc != want)
+        return damaged(in, "it is damaged or truncated: its checksum is wrong");
+    *bytes = (uint64_t)st.st_size;
+    return file_in_rewind(in);
+}
+
+/* A right checksum says that these are the bytes somebody wrote, not that it was narrowcast:
+ * whatever is used below as a size, a count or an index is held against this run first. */
+static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
+{
+    struct opt_difference differ;
+    if (text_bytes > strlen(mine) + (1 << 16))
+        return damaged(in, "its options are longer than this program's");
+    char *theirs = buf_alloc(text_bytes + 1);
+    if (!theirs)
+        return -ENOMEM;
+    int rc = checkpoint_in_get(in, theirs, text_bytes);
+    const bool differs = rc == 0 && opt_lines_differ(mine, theirs, &differ);
+    if (differs && *differ.mine && *differ.theirs && !strcmp(differ.name, CHECKPOINT_STEPS))
+        rc = ERR(-EINVAL,
+                 "cannot resume '%s': its schedule is for %s steps in all, this run has %s: pass "
+                 "--steps %s; only a run begun with --schedule const can be made longer",
+                 in->path, differ.theirs, differ.mine, differ.theirs);
+    else if (differs)
+        rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
+                 in->path, differ.name, differ.theirs, differ.mine);
+    else if (rc == 0 && (text_bytes != strlen(mine) || memcmp(theirs, mine, text_bytes)))
+        rc = damaged(in, "its options are in another order");
+    free(theirs);
+    return rc;
+}
+
+static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_entry *b)
+{
+    return !memcmp(a->name, b->name, sizeof a->name);
+}
+
+/* A section that this run would not have at this place (`mine`, NULL: at the end). */
+static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
+                         const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
+{
+    char name[sizeof theirs->name] = "";
+    bool known = false;
+    for (uint32_t i = 0; i < plan->n_entries; i++)
+        known = known || same_name(&plan->entries[i], theirs);
+    for (size_t i = 0; i < sizeof name - 1 && theirs->name[i]; i++)
+        name[i] = isgraph((unsigned char)theirs->name[i]) ? theirs->name[i] : '?';
+    if (!known)
+        return ERR(-EINVAL, "cannot resume '%s': it has a section '%s' that this run does not have",
+                   in->path, name);
+    return ERR(-EINVAL, "cannot resume '%s': its section '%s' stands where '%s' should", in->path,
+               name, mine ? mine->name : "the end");
+}
+
+/* Holds the file's next section against this run's, NULL: it has no more. */
+static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
+                         const struct checkpoint_entry *mine)
+{
+    struct checkpoint_entry theirs;
+    TRY(checkpoint_in_get(in, &theirs, sizeof theirs));
+    if (!mine || !same_name(mine, &theirs))
+        return wrong_section(in, plan, mine, &theirs);
+    if (theirs.n_parts != mine->n_parts || theirs.bytes != mine->bytes)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': its section '%s' has %" PRIu32 " x %" PRIu64
+                   " bytes, this run's %" PRIu32 " x %" PRIu64,
+                   in->path, mine->name, theirs.n_parts, theirs.bytes, mine->n_parts, mine->bytes);
+    return 0;
+}
+
+static int check_sections(struct file_in *in, const struct checkpoint_plan *plan, uint32_t n)
+{
+    for (uint32_t i = 0; i < n || i < plan->n_entries; i++) {
+        const struct checkpoint_entry *mine = i < plan->n_entries ? &plan->entries[i] : NULL;
+        if (i == n)
+            return ERR(-EINVAL, "cannot resume '%s': it has no section '%s'", in->path, mine->name);
+        TRY(check_section(in, plan, mine));
+    }
+    return 0;
+}
+
+static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->n_entries; i++)
+        bytes += plan->entries[i].n_parts * plan->entries[i].bytes;
+    return bytes;
+}
+
+/* The id of the run: hex digits, or zeros. */
+static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
+{
+    static const char none[CHECKPOINT_RUN_BYTES];
+    char id[sizeof none + 1] = "";
+    if (version == VERSION)
+        TRY(checkpoint_in_get(in, id, sizeof none));
+    if (memcmp(id, none, sizeof none) && strspn(id, "0123456789abcdef") != sizeof none)
+        return damaged(in, "the id of its run is not 16 hex digits");
+    memcpy(run, id, sizeof none);
+    return 0;
+}
+
+/* All but what stands in the sections. */
+static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
+                     char run[CHECKPOINT_RUN_BYTES])
+{
+    struct checkpoint_head head;
+    uint64_t bytes;
+    TRY(check_crc(in, &bytes));
+    TRY(checkpoint_in_get(in, &head, sizeof head));
+    if (head.version != VERSION && head.version != VERSION_WITHOUT_RUN)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': it has version %" PRIu32 ", this program reads %d and %d",
+                   in->path, head.version, VERSION_WITHOUT_RUN, VERSION);
+    TRY(get_run(in, head.version, run));
+    TRY(check_text(in, head.text_bytes, plan->text));
+    if (head.n_ranks != plan->n_ranks)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32,
+                   in->path, head.n_ranks, plan->n_ranks);
+    TRY(check_sections(in, plan, head.n_entries));
+    if (in->at + bytes_of_sections(plan) + sizeof(uint32_t) != bytes)
+        return damaged(in, "it is longer or shorter than its sections say");
+    return 0;
+}
+
+int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
+                       char run[CHECKPOINT_RUN_BYTES])
+{
+    struct stat st;
+    /* to open it would be to wait for who writes it */
+    if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+        return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
+    TRY(file_in_open(in, path));
+    int rc = check_all(in, plan, run);
+    if (rc < 0)
+        file_in_close(in);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* train_all.c : a training job of one rank from beginning to end. */
+#include "app/train/train.h"
+
+int train_all(struct train *t)
+{
+    int rc = train_open(t);
+    if (rc == 0)
+        rc = train_run(t);
+    if (rc == 0) {
+        rc = t->ends_early ? 0 : report_end(t);
+        /* what could not be saved at the end is said below the table */
+        rc = train_agree(t, rc < 0 ? rc : t->pending);
+    }
+    if (t->saved_early)
+        report_stopped(t);
+    if (rc < 0 && !t->agreed)
+        comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
+    if (rc < 0 || !t->stopped_by)
+        return rc;
+    report_stopped(t);
+    return 128 + t->stopped_by->number; /* as a shell says it */
+}

@@ -1,0 +1,87 @@
+/* train_compute.c : a rank's gradients of a step: its share of the batch, in micro-batches, forward
+ * and backward. Those of the micro-batches add up in fp32; their mean is the share's.
+ *
+ *     the batch   | rank 0: micro 0 | micro 1 | ... | rank 1: micro 0 | ... */
+#include "app/train/train.h"
+#include "app/train/grad_stats.h"
+#include "base/clock.h"
+#include "hls/arith/philox.h"
+
+#define STAGE_DROPOUT 0x64726f70u /* "drop": names this use of random bits, in micro-batch 0 */
+
+/* Micro-batch m of this rank's share of the epoch's batch `at` is the feed's next. */
+static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
+{
+    const double start_s = clock_s();
+    const size_t n = (size_t)t->micro_share, first = (size_t)t->rank * (size_t)t->share;
+    feed_next(t->feed, epoch, t->order + at * t->o->batch + first + (size_t)m * n, t->micro_share);
+    (t->lead ? t->lead : t)->input_s += clock_s() - start_s;
+    trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
+}
+
+/* That one, if it does not wait already, and the one after it: on its way while this one is computed.
+ * Emulated ranks' turns are over with their shares. */
+static void feed_ahead(struct train *t, int m)
+{
+    const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
+                   at = step % t->steps_per_epoch;
+    if (!feed_waiting(t->feed))
+        feed_micro(t, epoch, at, m);
+    if (m + 1 < (int)t->o->micro)
+        feed_micro(t, epoch, at, m + 1);
+    else if (!train_is_emulated(t) && at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
+        feed_micro(t, epoch, at + 1, 0);
+}
+
+static void grads_ready(void *ctx, int first, int n)
+{
+    struct train *t = ctx;
+    reducer_ready(t->job.reducer, first, n);
+}
+
+static struct nn_result pass(struct train *t, int m, bool early)
+{
+    const uint64_t step = t->state.step;
+    const uint64_t key = philox_key(t->o->seed, (uint32_t)step, (uint32_t)(step >> 32),
+                                    (uint32_t)t->rank, STAGE_DROPOUT + (uint32_t)m);
+    feed_ahead(t, m);
+    const double start_s = clock_s();
+    train_emulate_turn(t);
+    nn_model_scales_put(t->model, t->scales);
+    nn_model_watch(t->model, t->rank == 0 && !t->again && grad_stats_due(t));
+    const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
+    nn_model_scales_get(t->model, t->scales);
+    (t->lead ? t->lead : t)->computed_s += clock_s() - start_s;
+    trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
+    return result;
+}
+
+/* Behind pass m of n: the last one leaves the mean in the gradients. */
+static void add_up(struct train *t, int m, int n)
+{
+    void *ctx = nn_model_ctx(t->model);
+    real *sum = t->micro_sum;
+    if (m == 0)
+        t->nn->add_divide(ctx, t->n_weights, t->grads, NULL, 1, sum);
+    else if (m + 1 < n)
+        t->nn->add_divide(ctx, t->n_weights, sum, t->grads, 1, sum);
+    else
+        t->nn->add_divide(ctx, t->n_weights, sum, t->grads, (real)n, t->grads);
+}
+
+struct nn_result train_compute(struct train *t, bool early)
+{
+    const int n = (int)t->o->micro;
+    struct nn_result all = {0};
+    for (int m = 0; m < n; m++) {
+        const struct nn_result one = pass(t, m, early);
+        all.loss_sum += one.loss_sum;
+        all.n_labels += one.n_labels;
+        all.n_correct += one.n_correct;
+        if (n > 1)
+            add_up(t, m, n);
+    }
+    if (n > 1)
+        (void)t->nn->wait(nn_model_ctx(t->model)); /* nn_model_failed() tells at the next pass */
+    return all;
+}

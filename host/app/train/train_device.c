@@ -1,0 +1,141 @@
+/* train_device.c : where a run's network lives: on the CPU, or on the GPU that its job has taken, and
+ * in which numbers it computes. */
+#include "app/train/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "nn/round/scale_words.h"
+#include "vec/gpu/gpu.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What --loss-scale means for these numbers. A factor that does not move rounds errors as if the loss
+ * were so many times as large; one that moves, and those of layers, are in the errors themselves. */
+static int settle_scale(struct train *t)
+{
+    const struct train_options *o = t->o;
+    const struct round_setup *rounds = t->setup.round;
+    struct scale_choice c;
+    TRY(scale_words(o->loss_scale, &c));
+    t->setup.loss_scale = c.fixed;
+    t->setup.scaled = c.kind >= SCALE_MOVING;
+    if (c.kind == SCALE_MOVING && rounds && rounds->of[ROUND_ERROR].rule.overflow != MF_INF)
+        return ERR(-EINVAL, "--loss-scale dynamic moves when errors overflow: --quant needs "
+                            "overflow=inf");
+    if (c.fixed > 0)
+        t->round.of[ROUND_ERROR].rule.shift = ilogb(c.fixed);
+    t->scaling = c.adaptive;
+    scale_format(&t->scaling.rule, rounds && rounds->of[ROUND_ERROR].on
+                                       ? rounds->of[ROUND_ERROR].rule.fmt
+                                       : mf_half());
+    t->least_exponent = ilogb(t->scaling.rule.least);
+    t->setup.watched = t->o->stats != NULL;
+    if (c.kind != SCALE_ADAPTIVE)
+        return 0;
+    t->setup.adaptive = &t->scaling;
+    return 0;
+}
+
+/* Pure fp16 on a CPU is fp32 that is rounded, until a GPU has been taken. */
+int train_device_settle(struct train *t)
+{
+    const struct train_options *o = t->o;
+    const bool pure = train_is_pure(o);
+    t->setup = (struct nn_setup){.math = nn_math_of(pure ? "fp32" : o->precision),
+                                 .conv = nn_conv_of(o->conv),
+                                 .width = o->width};
+    TRY(nn_block_words(o->block, &t->block));
+    t->setup.block = &t->block;
+    const int narrow = gemm_low_parse(o->gemm, &t->gemm);
+    TRY(narrow);
+    t->setup.gemm = narrow ? &t->gemm : NULL;
+    const int rounds = round_words(o->quant, &t->round);
+    TRY(rounds);
+    t->setup.round = rounds || pure ? &t->round : NULL;
+    if (pure)
+        round_pure(&t->round);
+    return settle_scale(t);
+}
+
+/* Means over ranks are made in fp32; on a GPU they are rounded as they are stored, if they are to be. */
+void train_narrow_means(struct train *t, int first, int n)
+{
+    if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
+        return;
+    const struct nn_param *from = &t->params[first], *last = &t->params[first + n - 1];
+    t->nn->add_divide(nn_model_ctx(t->model), last->offset + last->n - from->offset,
+                      t->grads + from->offset, NULL, 1, t->grads + from->offset);
+}
+
+/* All tensors are halves: nothing has to be rounded in front of the backend, and what rounds errors
+ * on a CPU as if the loss were larger makes it larger here. */
+static void pure_on_gpu(struct train *t)
+{
+    t->setup.math = NN_FP16_PURE;
+    t->setup.round = NULL;
+    t->setup.scaled = t->setup.scaled || t->setup.loss_scale > 1;
+}
+
+bool train_has_means(const struct train *t)
+{
+    return t->on_gpu && train_is_pure(t->o) && !strcmp(t->o->reduce_in, "fp32");
+}
+
+int train_means_open(struct train *t)
+{
+    if (!train_has_means(t) || (t->lead && t->low_memory)) /* then the lead alone makes means */
+        return 0;
+    t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
+    t->mean_layers = buf_alloc((size_t)t->n_params * sizeof *t->mean_layers);
+    if (!t->means || !t->mean_layers)
+        return -ENOMEM;
+    for (int i = 0; i < t->n_params; i++)
+        t->mean_layers[i] = t->means + t->params[i].offset;
+    return 0;
+}
+
+void train_means_close(struct train *t)
+{
+    if (t->means)
+        t->nn->free(nn_model_ctx(t->model), t->means);
+    free(t->mean_layers);
+}
+
+real *train_means(const struct train *t)
+{
+    return t->means ? t->means : t->grads;
+}
+
+size_t train_weight_bytes(const struct train *t)
+{
+    return t->nn->weight_bytes(nn_model_ctx(t->model));
+}
+
+int train_device_open(struct train *t)
+{
+    const char *why = *t->job.device ? t->job.device : "other ranks have none";
+    if (!t->job.on_gpu && t->setup.math != NN_FP32)
+        return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
+    if (t->job.on_gpu)
+        TRY(gpu_open(0)); /* the job's, for longer than the job */
+    t->on_gpu = t->job.on_gpu;
+    if (t->on_gpu && train_is_pure(t->o))
+        pure_on_gpu(t);
+    t->round.below = t->on_gpu ? &nn_cuda : &nn_cpu;
+    t->nn = t->setup.round ? &nn_round : t->round.below;
+    return 0;
+}
+
+void train_device_say(const struct train *t)
+{
+    if (t->rank == 0 && t->on_gpu)
+        err_note("device: %s, %s; gradients by %s", gpu_info()->name, t->o->precision,
+                 t->job.device);
+}
+
+void train_device_close(struct train *t)
+{
+    if (t->on_gpu)
+        gpu_close();
+}

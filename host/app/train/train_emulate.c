@@ -1,0 +1,174 @@
+/* train_emulate.c : ranks of a training that are fibers of one process: what they have in common, and
+ * what each has for itself.
+ *
+ *     the lead (rank 0): data, network, weights, velocities     every rank: gradients, statistics of the batch norms, sums,
+ *                                                               codes, what its codec keeps
+ *
+ * Each runs the code of a real rank from train_open() to its end; a pass of the network does not hand
+ * over, so the network serves one after the other. No rank begins its next step before all have met
+ * behind this one's update. */
+#include "app/train/train.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "vec/gpu/gpu.h"
+#include <stdio.h>
+
+enum {
+    STACK_BYTES = 96 << 10,  /* of a fiber, as far as it was seen to go */
+    QUEUE_BYTES = 60,        /* of comm_virtual.h, for two ranks that ever wrote to each other */
+    LAYER_BYTES = 1 << 10,   /* of a layer in the plans of a reducer */
+    MESSAGE_BYTES = 18 * 40, /* of the list of what is under way, for each peer: direct */
+};
+
+bool train_is_emulated(const struct train *t)
+{
+    return comm_is_virtual(t->comm);
+}
+
+/* Bytes of one more rank: what a reducer takes, gradients and statistics, fiber and messages. */
+struct rank_bytes {
+    uint64_t host, gpu;
+    uint64_t common; /* of all ranks, once: low memory */
+};
+
+static int measure(const struct train *t, const struct reducer_layer *layers,
+                   struct rank_bytes *out)
+{
+    struct reducer_bytes reducer;
+    TRY(job_measure(&t->job, layers, t->n_params, &reducer));
+    const uint64_t means = train_has_means(t) ? sizeof(real) : 0, /* of a weight */
+        grads = t->low_memory ? 0 : t->n_weights * (train_weight_bytes(t) + means),
+                   kept = grads + t->n_stats * train_weight_bytes(t) + reducer.state;
+    out->common = reducer.common;
+    out->gpu = t->job.on_gpu ? kept : 0;
+    out->host = reducer.codes + (t->job.on_gpu ? 0 : kept) + 3 * t->n_stats * sizeof *t->stats +
+                sizeof *t + STACK_BYTES + LAYER_BYTES * (uint64_t)t->n_params +
+                (uint64_t)t->n_ranks * (QUEUE_BYTES + MESSAGE_BYTES);
+    return 0;
+}
+
+/* where: what the memory is of. */
+static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
+                   const char *where)
+{
+    const uint64_t all = (uint64_t)t->n_ranks * each + common,
+                   room = free_bytes > common ? free_bytes - common : 0;
+    char all_text[MEMORY_TEXT], each_text[MEMORY_TEXT], free_text[MEMORY_TEXT];
+    memory_text(all, all_text);
+    memory_text(each, each_text);
+    memory_text(free_bytes, free_text);
+    if (all > free_bytes)
+        return ERR(-ENOMEM,
+                   "cannot emulate %d ranks of model '%s' at %s each: that is %s, and %s%s are "
+                   "free: about %llu ranks would fit%s",
+                   t->n_ranks, t->o->model, each_text, all_text, free_text, where,
+                   (unsigned long long)(room / each), t->low_memory ? "" : ", or --memory low");
+    err_note("emulated: %d ranks in one process, %s each, %s in all%s", t->n_ranks, each_text,
+             all_text, where);
+    return 0;
+}
+
+/* fp32 sums of the first steps, by an algorithm that may add narrow ones in any order alone. */
+static int check_low(const struct train *t)
+{
+    if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))
+        return ERR(-EINVAL,
+                   "\"%s\" adds the first steps' fp32 in an order of its own, --memory low in rank "
+                   "order: take direct or gather",
+                   t->job.algo->name);
+    return 0;
+}
+
+int train_emulate_fits(struct train *t, const struct reducer_layer *layers)
+{
+    struct rank_bytes each;
+    size_t free_bytes, all_bytes;
+    TRY(check_low(t));
+    TRY(measure(t, layers, &each));
+    TRY(fits_in(t, each.host, each.common, memory_available(), ""));
+    if (!each.gpu)
+        return 0;
+    gpu()->run->memory(&free_bytes, &all_bytes);
+    return fits_in(t, each.gpu, 0, free_bytes, " of the GPU");
+}
+
+static void borrow(struct train *t)
+{
+    const struct train *from = t->lead;
+    t->data = from->data;
+    t->order = from->order;
+    t->feed = from->feed;
+    t->model = from->model;
+    t->params = from->params;
+    t->n_params = from->n_params;
+    t->weights = from->weights;
+    t->n_weights = from->n_weights;
+    t->n_stats = from->n_stats;
+    t->host = from->host;
+    t->micro_sum = from->micro_sum;
+    t->optim = from->optim;
+    t->schedule = from->schedule;
+    t->steps_per_epoch = from->steps_per_epoch;
+    t->n_steps = from->n_steps;
+}
+
+static int open_spare(struct train *t)
+{
+    t->spare_stats = t->nn->alloc(nn_model_ctx(t->model), t->n_stats * train_weight_bytes(t));
+    return t->spare_stats ? 0 : -ENOMEM;
+}
+
+int train_emulate_join(struct train *t)
+{
+    if (!t->lead)
+        return t->low_memory ? open_spare(t) : 0;
+    borrow(t);
+    void *ctx = nn_model_ctx(t->model);
+    t->grads =
+        t->low_memory ? t->lead->grads : t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t));
+    t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
+    if (!t->grads || !t->stats)
+        return -ENOMEM;
+    real *start = t->host + t->n_weights; /* in front of it: zeros that are wanted still */
+    TRY(nn_model_get(t->model, start, t->lead->stats, t->n_stats));
+    return nn_model_put(t->model, t->stats, start, t->n_stats);
+}
+
+void train_emulate_leave(struct train *t)
+{
+    void *ctx = t->model ? nn_model_ctx(t->model) : NULL;
+    if (ctx && t->lead && !t->low_memory)
+        t->nn->free(ctx, t->grads);
+    if (ctx && t->lead)
+        t->nn->free(ctx, t->stats);
+    if (ctx && t->spare_stats)
+        t->nn->free(ctx, t->spare_stats);
+}
+
+void train_emulate_turn(struct train *t)
+{
+    const struct train *lead = t->lead ? t->lead : t;
+    if (train_is_emulated(t))
+        nn_model_use(t->model, t->grads, t->again ? lead->spare_stats : t->stats);
+}
+
+int train_emulate_update(struct train *t, double lr, bool skipped)
+{
+    TRY(comm_barrier(t->comm)); /* a codec may read weights to make means */
+    if (!t->lead && !skipped) {
+        train_narrow_means(t, 0, t->n_params);
+        optim_step(t->optim, t->weights, train_means(t), lr);
+    }
+    return 0;
+}
+
+void train_emulate_time(struct train *t, struct report_step *step)
+{
+    struct reducer_step *reduced = &step->reduced;
+    if (t->lead || !train_is_emulated(t))
+        return;
+    const double rest_s = step->seconds - t->computed_s - t->cast_s - step->input_s;
+    reduced->codec_s = t->cast_s;
+    reduced->comm_s = rest_s > 0 ? rest_s : 0;
+    t->computed_s = t->cast_s = 0;
+}

@@ -1,0 +1,134 @@
+/* train_eval.c : the end of an epoch: averaged statistics, the test images, and a comparison of all
+ * ranks. */
+#include "app/train/train.h"
+#include "base/err.h"
+#include <math.h>
+#include <string.h>
+#include <zlib.h>
+
+/* zlib's crc32 of the weights' bytes. */
+static int checksum(struct train *t, uint32_t *out)
+{
+    TRY(nn_model_get(t->model, t->host, t->weights, t->n_weights));
+    *out = (uint32_t)crc32_z(0, (const Bytef *)t->host, t->n_weights * sizeof *t->host);
+    return 0;
+}
+
+/* The mean over ranks of own_stats becomes the network's. */
+static int average_stats(struct train *t)
+{
+    for (size_t i = 0; i < t->n_stats; i++)
+        t->wide[i] = (double)t->own_stats[i];
+    TRY(comm_sum_f64(t->comm, t->wide, t->n_stats));
+    for (size_t i = 0; i < t->n_stats; i++)
+        t->host[i] = (real)(t->wide[i] / t->n_ranks);
+    return nn_model_put(t->model, t->stats, t->host, t->n_stats);
+}
+
+/* The feed's next are as many of [first, end) as fit. Returns how many. */
+static size_t feed_test(struct train *t, size_t first, size_t end)
+{
+    const size_t left = end - first,
+                 n = left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch;
+    feed_next_test(t->feed, first, (int)n);
+    return n;
+}
+
+/* Of test images. */
+struct tested {
+    struct train_sums sums;
+    double top;   /* labels among the NN_TOP largest */
+    double edits; /* of transcripts */
+};
+
+/* What the last pass took pixels for. */
+static void count_confusions(struct train *t)
+{
+    int n;
+    const uint32_t *confusion = nn_model_confusion(t->model, &n);
+    for (int i = 0; t->confusion && i < n * n; i++)
+        t->confusion[i] += confusion[i];
+}
+
+/* This rank's part of the test images; parts differ by one image at most. */
+static struct tested test_share(struct train *t)
+{
+    const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
+    const size_t end = n * (rank + 1) / n_ranks;
+    struct tested all = {.top = 0};
+    size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
+    train_emulate_turn(t);
+    for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
+        t->confusion[i] = 0;
+    for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
+        while (next < end && feed_waiting(t->feed) < NN_SLOTS)
+            next += feed_test(t, next, end);
+        const struct nn_result r = feed_eval(t->feed);
+        all.sums.loss += r.loss_sum;
+        all.sums.correct += r.n_correct;
+        all.sums.labels += r.n_labels;
+        all.top += r.n_top;
+        all.edits += r.n_edits;
+        count_confusions(t);
+    }
+    return all;
+}
+
+/* Sums over ranks of what they trained and tested on. */
+static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
+{
+    const struct train_sums *test = &tested->sums;
+    double all[8] = {trained->loss, trained->correct, trained->labels, test->loss,
+                     test->correct, test->labels,     tested->top,     tested->edits};
+    TRY(comm_sum_f64(t->comm, all, 8));
+    *trained = (struct train_sums){all[0], all[1], all[2]};
+    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6], .edits = all[7]};
+    const size_t n = (size_t)t->data->n_classes;
+    return t->confusion ? comm_sum_f64(t->comm, t->confusion, n * n) : 0;
+}
+
+static int compare_ranks(struct train *t, uint32_t checksum)
+{
+    TRY(comm_check_equal(t->comm, &checksum, sizeof checksum, "the checksum of the weights"));
+    return comm_check_equal(t->comm, t->lines, strlen(t->lines), "the set of options");
+}
+
+/* nan where there is nothing to average; never -nan. */
+static double mean(double sum, double n)
+{
+    return n > 0 && !isnan(sum) ? sum / n : (double)NAN;
+}
+
+int train_epoch_end(struct train *t, bool keep)
+{
+    struct train_sums trained = t->state.sums;
+    TRY(nn_model_get(t->model, t->own_stats, t->stats, t->n_stats));
+    TRY(average_stats(t));
+    struct tested tested = test_share(t);
+    if (!keep)
+        TRY(nn_model_put(t->model, t->stats, t->own_stats, t->n_stats));
+    TRY(add_up(t, &trained, &tested));
+    uint32_t weights_crc;
+    TRY(checksum(t, &weights_crc));
+
+    struct report_epoch epoch = {
+        .epoch = (t->state.step - 1) / t->steps_per_epoch,
+        .train_loss = mean(trained.loss, trained.labels),
+        .train_labels = trained.labels,
+        .test_labels = tested.sums.labels,
+        .train_accuracy = mean(trained.correct, trained.labels),
+        .test_loss = mean(tested.sums.loss, tested.sums.labels),
+        .test_accuracy = mean(tested.sums.correct, tested.sums.labels),
+        .test_top = mean(tested.top, tested.sums.labels),
+        .test_cer = mean(tested.edits, tested.sums.labels),
+        .test_bits = mean(tested.sums.loss, tested.sums.labels) / log(2),
+        .checksum = weights_crc,
+    };
+    if (t->confusion)
+        epoch.map = segmentation_of(t->confusion, t->data->n_classes);
+    TRY(train_agree(t, compare_ranks(t, epoch.checksum)));
+    const int rc = report_epoch(t, &epoch);
+    if (!t->pending)
+        t->pending = rc;
+    return 0;
+}

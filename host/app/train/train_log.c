@@ -1,0 +1,111 @@
+/* train_log.c : opens the files that a run appends to (--log, --stats) and gives the run the id that
+ * these files and its checkpoints share. On --resume a file of another run is refused; this run's is
+ * cut at the checkpoint: steps that will be repeated go, and a partial last line. */
+#include "app/train/train.h"
+#include "base/err.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+void train_run_id_set(struct train *t)
+{
+    uint64_t id = 0;
+    if (*t->run_id)
+        return;
+    while (!id && getrandom(&id, sizeof id, 0) != sizeof id)
+        id = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
+    snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
+}
+
+/* Is the line of a step that the run will do, or of a test that it will repeat? */
+static bool is_ahead(const struct train *t, const char *line)
+{
+    uint64_t step;
+    if (sscanf(line, "{\"kind\":\"step\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step;
+    if (sscanf(line, "{\"kind\":\"stats%*[a-z_]\",\"step\":%" SCNu64, &step) == 1 ||
+        sscanf(line, "{\"kind\":\"stats\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step;
+    if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
+        /* a run that is resumed at its end tests again */
+        return step > t->state.step || step == t->n_steps;
+    if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step || step == t->n_steps;
+    return false;
+}
+
+/* Refuses a file whose first line is not that of this run, or names the option of another file. */
+static int check_run(const struct train *t, const char *option, const char *path, const char *line)
+{
+    static const char begin[] = "{\"kind\":\"run\",";
+    char id[TRAIN_RUN_ID] = ""; /* 16 digits, see the %16 */
+    char of[8] = "";            /* empty in files of older versions */
+    if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
+        return ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
+    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%7[a-z]\"", id, of) < 1)
+        return ERR(-EINVAL,
+                   "cannot append to '%s': its first line has no run_id, so it may be another "
+                   "run's; name another file",
+                   path);
+    if (strcmp(id, t->run_id))
+        return ERR(-EINVAL,
+                   "cannot append to '%s': it is of run %s, and checkpoint '%s' is not known to be "
+                   "of that run; name another file",
+                   path, id, t->o->resume);
+    if (*of && strcmp(of, option) != 0)
+        return ERR(-EINVAL, "--%s '%s': it is the run's file of --%s; name another file", option,
+                   path, of);
+    return 0;
+}
+
+/* Counts the bytes of the whole lines before the first that is ahead. Returns 0 or -EINVAL with a
+ * line. */
+static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
+                    off_t *end)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    int rc = 0;
+    *end = 0;
+    while (!rc && (n = getline(&line, &room, f)) > 0) {
+        if (*end == 0)
+            rc = check_run(t, option, path, line);
+        else if (*line != '{')
+            rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
+        if (line[n - 1] != '\n' || is_ahead(t, line))
+            break;
+        *end += n;
+    }
+    free(line);
+    return rc;
+}
+
+static int cut(const struct train *t, const char *option, const char *path, int fd)
+{
+    struct stat st;
+    off_t end = 0;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return 0;
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return ERR(-errno, "cannot read '%s': %s", path, strerror(errno));
+    int rc = find_end(t, option, path, f, &end);
+    if (rc == 0 && ftruncate(fd, end))
+        rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
+    fclose(f);
+    return rc;
+}
+
+int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log)
+{
+    TRY(jsonl_open(log, path, t->o->resume != NULL));
+    const int rc = t->o->resume ? cut(t, option, path, fileno(log->f)) : 0;
+    if (rc < 0)
+        (void)jsonl_close(log);
+    return rc;
+}

@@ -1,0 +1,62 @@
+/* train_offload.c : what a run says about cards, in the network and in this machine: in one line at
+ * its start, in its final table. */
+#include "hls/card/card.h"
+#include "app/train/train.h"
+#include "base/err.h"
+
+void train_offload_say(struct train *t)
+{
+    char line[2048];
+    struct text path = text_in(line, sizeof line);
+    if (t->rank == 0)
+        job_path(&t->job, &path);
+    if (path.n)
+        err_note("all-reduce: %s", line);
+}
+
+void train_offload_added(const struct train *t, struct text *to)
+{
+    const struct report *r = &t->report;
+    if (r->steps_by_way > 0)
+        text_add(to, "offload");
+    if (r->steps_by_way > 0 && (double)r->steps_by_way >= r->all.steps)
+        return;
+    if (r->steps_by_way > 0)
+        text_add(to, " in %llu of %.0f steps, else ", (unsigned long long)r->steps_by_way,
+                 r->all.steps);
+    text_add(to, "%s", t->job.algo->name);
+    if (t->job.group)
+        text_add(to, ":%d", t->job.group);
+}
+
+static void print_cards(struct offload *offload)
+{
+    for (int i = 0; i < offload_n_cards(offload); i++) {
+        struct fpga_time time;
+        if (offload_card_time(offload, i, &time) && time.clocks > 0)
+            printf("card %d         %llu clocks busy, %.1f ms at %d MHz, the estimate; %.2f beats "
+                   "a clock\n",
+                   i, (unsigned long long)time.clocks, 1e-3 * (double)time.clocks / CARD_MHZ,
+                   CARD_MHZ, (double)time.beats_in / (double)time.clocks);
+    }
+}
+
+void train_offload_print(const struct train *t)
+{
+    const struct report *r = &t->report;
+    if (t->job.node) {
+        char line[320];
+        struct text count = text_in(line, sizeof line);
+        node_sum_count(t->job.node, &count);
+        printf("node sums      %s\n", line);
+    }
+    if (!t->job.offload)
+        return;
+    const struct way_count c = offload_way.counted(t->job.offload);
+    printf("offload        %llu of %.0f steps; %llu buckets repeated by %s\n",
+           (unsigned long long)r->steps_by_way, r->all.steps, (unsigned long long)r->redone,
+           t->job.algo->name);
+    printf("packets        %llu of rank 0, %llu sent again; a card answers in %.0f us\n",
+           (unsigned long long)c.packets, (unsigned long long)c.resent, 1e6 * c.rtt_s);
+    print_cards(t->job.offload);
+}

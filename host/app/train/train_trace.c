@@ -1,0 +1,88 @@
+/* train_trace.c : --trace: the timelines of all ranks in one file, written by rank 0 at the end. */
+#include "app/train/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include <stdlib.h>
+
+enum { SPANS = 1 << 16, BLOCK = 1024 }; /* the last ones of a run; as many travel at a time */
+
+int train_trace_open(struct train *t)
+{
+    if (!t->o->trace)
+        return 0;
+    if (t->rank == 0)
+        TRY(file_out_check(t->o->trace));
+    TRY(trace_open(SPANS, &t->trace));
+    t->trace_block =
+        buf_alloc((t->rank ? 1 : (size_t)t->n_ranks + 1) * BLOCK * sizeof *t->trace_block);
+    if (!t->trace_block)
+        return -ENOMEM;
+    reducer_set_trace(t->job.reducer, t->trace);
+    return 0;
+}
+
+int train_trace_start(struct train *t)
+{
+    if (t->trace)
+        TRY(comm_barrier(t->comm)); /* so that time 0 is the same */
+    trace_start(t->trace);
+    return 0;
+}
+
+/* Block after block, the oldest spans first; out NULL: other ranks' spans are taken and dropped. */
+static int gather(struct train *t, struct file_out *out, uint64_t *lost)
+{
+    struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
+    double lost_sum = (double)trace_lost(t->trace), left = 1;
+    for (size_t from = 0; left > 0; from += BLOCK) {
+        const size_t n = trace_copy(t->trace, from, BLOCK, mine);
+        for (size_t i = n; i < BLOCK; i++)
+            mine[i] = (struct trace_span){.row = -1};
+        TRY(comm_gather(t->comm, mine, BLOCK * sizeof *mine, t->rank ? NULL : all));
+        for (int r = 0; r < t->n_ranks && out; r++) {
+            size_t n_there = 0;
+            while (n_there < BLOCK && all[(size_t)r * BLOCK + n_there].row >= 0)
+                n_there++;
+            trace_json_spans(out, r, all + (size_t)r * BLOCK, n_there);
+        }
+        left = n == BLOCK;
+        TRY(comm_sum_f64(t->comm, &left, 1));
+    }
+    TRY(comm_sum_f64(t->comm, &lost_sum, 1));
+    *lost = (uint64_t)lost_sum;
+    return 0;
+}
+
+int train_trace_write(struct train *t, int *file_rc)
+{
+    struct file_out out = {0};
+    uint64_t lost = 0;
+    *file_rc = 0;
+    if (!t->trace)
+        return 0;
+    if (t->rank == 0)
+        *file_rc = file_out_open(&out, t->o->trace);
+    struct file_out *to = out.f ? &out : NULL;
+    if (to) {
+        trace_json_begin(to);
+        for (int r = 0; r < t->n_ranks; r++)
+            trace_json_rank(to, r);
+    }
+    int rc = gather(t, to, &lost);
+    if (rc < 0) {
+        file_out_discard(&out);
+        return rc;
+    }
+    if (to) {
+        trace_json_end(to, t->n_ranks, lost);
+        *file_rc = file_out_commit(to);
+    }
+    return 0;
+}
+
+void train_trace_close(struct train *t)
+{
+    free(t->trace_block);
+    trace_close(t->trace);
+}

@@ -1,0 +1,148 @@
+/* opt_value.c : one option's value, from text and to text; strict: the whole word must be the
+ * number, and in range. */
+#include "base/opt/opt.h"
+#include "base/err.h"
+#include "base/number.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad(const struct opt *o, const char *text, const char *want)
+{
+    return ERR(-EINVAL, "--%s '%s': must be %s", o->name, text, want);
+}
+
+static int check_range(const struct opt *o, const char *text, double x)
+{
+    if ((o->min == 0 && o->max == 0) || (x >= o->min && x <= o->max))
+        return 0;
+    if (o->max >= 9e15) /* so large that one side is all there is to say */
+        return x < o->min ? ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min)
+                          : ERR(-EINVAL, "--%s '%s': must be at most %.9g", o->name, text, o->max);
+    return ERR(-EINVAL, "--%s '%s': must be from %.15g to %.15g", o->name, text, o->min, o->max);
+}
+
+static int set_int(const struct opt *o, const char *text, int64_t *to)
+{
+    char *end;
+    errno = 0;
+    long long x = strtoll(text, &end, 10);
+    if (isspace((unsigned char)*text) || end == text || *end || errno)
+        return bad(o, text, "a whole number");
+    TRY(check_range(o, text, (double)x));
+    *to = x;
+    return 0;
+}
+
+static int set_size(const struct opt *o, const char *text, uint64_t *to)
+{
+    static const char suffixes[] = "KMG";
+    char *end;
+    errno = 0;
+    unsigned long long x = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || errno) /* strtoull would take "-1" */
+        return bad(o, text, "a whole number, not negative (64k, 4M and 1G work, too)");
+    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
+    if ((*end && (!suffix || end[1])) || x > UINT64_MAX >> shift)
+        return bad(o, text, "a whole number, not negative (64k, 4M and 1G work, too)");
+    TRY(check_range(o, text, (double)(x << shift)));
+    *to = x << shift;
+    return 0;
+}
+
+static int set_real(const struct opt *o, const char *text, double *to)
+{
+    char *end;
+    double x = number_read(text, &end);
+    if (isspace((unsigned char)*text) || end == text || *end || !isfinite(x))
+        return bad(o, text, "a finite number");
+    TRY(check_range(o, text, x));
+    *to = x;
+    return 0;
+}
+
+static int set_choice(const struct opt *o, const char *text, const char **to)
+{
+    size_t n = strlen(text);
+    for (const char *word = o->metavar; word; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (n && !strncmp(word, text, n) && (word[n] == '|' || !word[n])) {
+            *to = text;
+            return 0;
+        }
+    }
+    char guess[OPT_GUESS];
+    return ERR(-EINVAL, "--%s '%s': must be one of %s%s", o->name, text, o->metavar,
+               opt_guess(text, o->metavar, guess));
+}
+
+static int set_flag(const struct opt *o, const char *text, bool *to)
+{
+    if (strcmp(text, "yes") && strcmp(text, "no"))
+        return bad(o, text, "yes or no (or leave the value out)");
+    *to = *text == 'y';
+    return 0;
+}
+
+int opt_set(const struct opt *o, const char *text, void *values)
+{
+    void *to = (char *)values + o->at;
+    switch (o->type) {
+    case OPT_FLAG:
+        return set_flag(o, text, to);
+    case OPT_INT:
+        return set_int(o, text, to);
+    case OPT_SIZE:
+        return set_size(o, text, to);
+    case OPT_REAL:
+        return set_real(o, text, to);
+    case OPT_CHOICE:
+        return set_choice(o, text, to);
+    case OPT_TEXT:
+        *(const char **)to = text;
+        return 0;
+    case OPT_GROUP:
+        break;
+    }
+    return 0;
+}
+
+/* The fewest digits that read back as the same number. */
+static void print_real(double x, char text[OPT_NUMBER])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        number_print(text, OPT_NUMBER, digits, x);
+        if (number_read(text, NULL) == x)
+            break;
+    }
+}
+
+const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER])
+{
+    const void *from = (const char *)values + o->at;
+    const char *text = number;
+    switch (o->type) {
+    case OPT_INT:
+        snprintf(number, OPT_NUMBER, "%lld", (long long)*(const int64_t *)from);
+        break;
+    case OPT_SIZE:
+        snprintf(number, OPT_NUMBER, "%llu", (unsigned long long)*(const uint64_t *)from);
+        break;
+    case OPT_REAL:
+        print_real(*(const double *)from, number);
+        break;
+    case OPT_FLAG:
+        text = *(const bool *)from ? "yes" : "no";
+        break;
+    case OPT_TEXT:
+    case OPT_CHOICE:
+        text = *(const char *const *)from;
+        break;
+    case OPT_GROUP:
+        text = NULL;
+        break;
+    }
+    return text ? text : "";
+}

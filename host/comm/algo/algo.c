@@ -1,0 +1,122 @@
+/* algo.c : the list of all-reduce algorithms, found by name. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include "base/text.h"
+#include "base/word.h"
+#include "codec/codec_kind.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct algo *const table[] = {
+#define ALGO(name) &algo_##name,
+#include "comm/algo/algos.def"
+#undef ALGO
+};
+enum { N_ALGOS = sizeof table / sizeof table[0] };
+
+const struct algo *algo_at(int i)
+{
+    return i >= 0 && i < N_ALGOS ? table[i] : NULL;
+}
+
+static int refuse_unknown(const char *word)
+{
+    char list[256], guess[OPT_GUESS];
+    struct text names = text_in(list, sizeof list);
+    for (int i = 0; i < N_ALGOS; i++)
+        text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
+    return ERR(-EINVAL, "no algorithm \"%s\": need one of auto%s%s", word, list,
+               opt_guess(word, list, guess));
+}
+
+/* K behind the colon: digits alone. */
+static int parse_group(const char *word, const char *digits, int *group)
+{
+    char *end;
+    errno = 0;
+    long k = strtol(digits, &end, 10);
+    if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > 1 << 20)
+        return ERR(-EINVAL,
+                   "cannot use algorithm \"%s\": the group size must be a whole number from 1 on",
+                   word);
+    *group = (int)k;
+    return 0;
+}
+
+int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group)
+{
+    const char *name = strcmp(word, "auto") != 0 ? word : n_ranks == 1 ? "self" : "direct";
+    const char *digits = NULL;
+    const struct algo *found = NULL;
+    for (int i = 0; i < N_ALGOS && !found; i++)
+        if (word_has_name(name, table[i]->name, &digits))
+            found = table[i];
+    if (!found)
+        return refuse_unknown(word);
+    if (found->grouped && !digits)
+        return ERR(-EINVAL, "cannot use algorithm \"%s\" without a group size: need \"%s:K\"", word,
+                   word);
+    if (!found->grouped && digits)
+        return ERR(-EINVAL, "cannot use algorithm \"%s\": \"%s\" takes no group size", word,
+                   found->name);
+    int k = 0;
+    if (digits)
+        TRY(parse_group(word, digits, &k));
+    *algo = found;
+    *group = k;
+    return 0;
+}
+
+int algo_here(const struct comm *c, const struct algo **algo)
+{
+    if ((*algo)->mpis_order && !comm_is_mpi(c))
+        return ERR(-EINVAL, "cannot run \"%s\" %s: its order of additions is MPI's own",
+                   (*algo)->name,
+                   comm_is_virtual(c) ? "with virtual ranks" : "over a transport of the caller's");
+    if ((*algo)->by_memory && comm_is_virtual(c))
+        *algo = (*algo)->by_memory;
+    return 0;
+}
+
+struct codec_adder algo_adder(const struct algo *algo, int group)
+{
+    return (struct codec_adder){.name = algo->name,
+                                .needs = algo->needs,
+                                .adds = algo->adds,
+                                .node = algo->needs & FOLD_NODES ? group : 0,
+                                .group = group};
+}
+
+void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
+{
+    if (algo->close && home->state)
+        algo->close(c, home);
+    home->state = NULL;
+}
+
+static bool adds_kind(const struct algo *algo, const struct codec *codec)
+{
+    return (!algo->needs || algo->needs & codec->kind->sums) && (!algo->adds || codec_sum(codec));
+}
+
+static int refuse_kind(const struct algo *algo, const struct codec *codec)
+{
+    char list[256];
+    struct text names = text_in(list, sizeof list);
+    for (int i = 0; i < N_ALGOS; i++)
+        if (adds_kind(table[i], codec))
+            text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
+    return ERR(-EINVAL, "algorithm \"%s\" cannot add codec \"%s\": need one of%s", algo->name,
+               codec->kind->name, list);
+}
+
+int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec)
+{
+    const struct codec_adder by = algo_adder(algo, group);
+    if (!adds_kind(algo, codec))
+        return refuse_kind(algo, codec);
+    TRY(codec_settle(codec, n_ranks, &by));
+    return algo->check ? algo->check(codec, n_ranks, group) : 0;
+}

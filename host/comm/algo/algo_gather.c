@@ -1,0 +1,83 @@
+/* algo_gather.c : everybody gets all codes and adds all of them alone, in rank order. 1 round of P
+ * - 1 whole vectors.
+ *
+ * The rounding of any sum is then the rule's alone, not the network's: how CPD emulates low
+ * precision. Source: APS paper, section 5, all-reduce of CPD. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "comm/algo/algo_legs.h"
+#include "comm/comm_inside.h"
+
+struct layout {
+    void *acc;
+    uint8_t *store; /* [(P - 1) * in_bytes(n)] */
+};
+
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+{
+    struct algo_arena a = {.base = scratch};
+    l->acc = algo_take(&a, algo_acc_bytes(f));
+    l->store = algo_take(&a, (size_t)(n_ranks - 1) * algo_bytes(f, ALGO_IN, n));
+    return a.used;
+}
+
+static size_t gather_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)group;
+    struct layout l;
+    return lay_out(f, n, n_ranks, NULL, &l);
+}
+
+static int exchange_all(struct comm *c, const struct algo_call *call, const struct layout *l,
+                        const uint8_t **parts)
+{
+    const int n_ranks = comm_n_ranks(c), me = comm_rank(c);
+    const size_t bytes = algo_place(&call->fold, ALGO_IN, call->n);
+    parts[me] = call->codes;
+    for (int by = 1; by < n_ranks; by++) {
+        const int from = (me + n_ranks - by) % n_ranks;
+        uint8_t *place = l->store + (size_t)(by - 1) * bytes;
+        TRY(comm_recv(c, from, place, bytes));
+        parts[from] = place;
+    }
+    for (int by = 1; by < n_ranks; by++)
+        TRY(comm_send(c, (me + by) % n_ranks, call->codes, bytes));
+    return n_ranks > 1 ? comm_round(c) : 0;
+}
+
+static int gather_run(struct comm *c, const struct algo_call *call)
+{
+    struct layout l;
+    const uint8_t **parts = c->book;
+    lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
+    TRY(exchange_all(c, call, &l, parts));
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c),
+              l.acc, ALGO_OUT, call->result);
+    return 0;
+}
+
+static int gather_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                       struct algo_leg *legs)
+{
+    const uint64_t bytes = algo_bytes(f, ALGO_IN, n), others = (uint64_t)(n_ranks - 1);
+    (void)group;
+    return algo_leg_add(legs, 0,
+                        (struct algo_leg){.steps = n_ranks > 1,
+                                          .sent = others * bytes,
+                                          .got = others * bytes,
+                                          .n_sent = n_ranks - 1,
+                                          .n_got = n_ranks - 1,
+                                          .added_bytes = (uint64_t)n_ranks * bytes},
+                        false);
+}
+
+const struct algo algo_gather = {
+    .name = "gather",
+    .help =
+        "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
+    .scratch_bytes = gather_scratch_bytes,
+    .run = gather_run,
+    .legs = gather_legs,
+    .device_codes = true,
+    .by_memory = &algo_gather_memory,
+};

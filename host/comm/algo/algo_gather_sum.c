@@ -1,0 +1,87 @@
+/* algo_gather_sum.c : short vectors: everybody gets all codes in few messages and adds all of them alone,
+ * in rank order. ceil(log2 P) rounds of one message each, P - 1 whole vectors.
+ *
+ * A message costs more than a short vector's bytes, so doubling what every rank has beats sending to all
+ * (`gather`) and sending twice (`direct`). The bits are those of both. A reducer that knows the shifts of
+ * the last step sends exponents and codes of all layers in these same messages (reduce/reducer_short.c).
+ * Source: Bruck et al., Efficient Algorithms for All-to-All Communications, 1997, section 4. */
+#include "base/err.h"
+#include "comm/algo/algo.h"
+#include "comm/algo/algo_legs.h"
+#include "comm/comm_inside.h"
+
+struct layout {
+    void *acc;
+    uint8_t *all; /* [P * in_bytes(n)] */
+    const uint8_t **parts;
+};
+
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+{
+    struct algo_arena a = {.base = scratch};
+    l->acc = algo_take(&a, algo_acc_bytes(f));
+    l->all = algo_take(&a, (size_t)n_ranks * algo_bytes(f, ALGO_IN, n));
+    l->parts = algo_take(&a, (size_t)n_ranks * sizeof *l->parts);
+    return a.used;
+}
+
+static size_t gather_sum_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)group;
+    struct layout l;
+    return lay_out(f, n, n_ranks, NULL, &l);
+}
+
+static int gather_sum_run(struct comm *c, const struct algo_call *call)
+{
+    struct layout l;
+    lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
+    const size_t bytes = algo_place(&call->fold, ALGO_IN, call->n);
+    TRY(comm_all_gather(c, call->codes, bytes, l.all, l.parts));
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, comm_n_ranks(c),
+              l.acc, ALGO_OUT, call->result);
+    return 0;
+}
+
+static int gather_sum_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                           struct algo_leg *legs)
+{
+    const uint64_t bytes = algo_bytes(f, ALGO_IN, n);
+    int n_legs = 0;
+    (void)group;
+    for (int have = 1; have < n_ranks && n_legs < ALGO_LEGS; have *= 2) {
+        const bool is_last = 2 * have >= n_ranks;
+        const uint64_t more = (uint64_t)(is_last ? n_ranks - have : have) * bytes;
+        n_legs =
+            algo_leg_add(legs, n_legs,
+                         (struct algo_leg){.steps = 1,
+                                           .sent = more,
+                                           .got = more,
+                                           .n_sent = 1,
+                                           .n_got = 1,
+                                           .added_bytes = is_last ? (uint64_t)n_ranks * bytes : 0},
+                         false);
+    }
+    return n_legs;
+}
+
+static int gather_sum_check(const struct codec *codec, int n_ranks, int group)
+{
+    (void)codec, (void)group;
+    if (n_ranks > 1 << ALGO_LEGS)
+        return ERR(-EINVAL, "cannot run \"gather-sum\" on %d ranks: %d at most, direct takes more",
+                   n_ranks, 1 << ALGO_LEGS);
+    return 0;
+}
+
+const struct algo algo_gather_sum = {
+    .name = "gather-sum",
+    .help =
+        "for short steps: exponents and all codes to all ranks in log2 P messages, each adds them "
+        "alone in rank order",
+    .together = true,
+    .check = gather_sum_check,
+    .scratch_bytes = gather_sum_scratch_bytes,
+    .run = gather_sum_run,
+    .legs = gather_sum_legs,
+};

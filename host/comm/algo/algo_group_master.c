@@ -1,0 +1,130 @@
+/* algo_group_master.c : groups of K ranks reduce to a master, masters form a ring, and each hands
+ * the sum back.
+ *
+ * 4(K-1) + 2(P/K-1) rounds, the master's: it is on the longest path. Groups are K consecutive
+ * ranks, the first is the master. In a group the order is the ring's (algo_ring.c) with group
+ * members for ranks, among masters again; all partial sums are rounded, to the input format or to one
+ * of their own, the masters' last addition makes the result. Source: APS paper, section 4.2. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "comm/algo/algo_legs.h"
+#include "comm/comm_inside.h"
+
+struct layout {
+    void *acc;
+    uint8_t *hop;   /* [2 ranges], of the group's or of the masters' ring */
+    uint8_t *group; /* [part_bytes(n)] the group's sum */
+};
+
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
+                      struct layout *l)
+{
+    /* the ring of the longer ranges */
+    const int fewest = group < n_ranks / group ? group : n_ranks / group;
+    const struct algo_cut longest = {
+        .fold = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
+    struct algo_arena a = {.base = scratch};
+    l->acc = algo_take(&a, algo_acc_bytes(f));
+    l->hop = algo_take(&a, 2 * algo_hop_bytes(&longest));
+    l->group = algo_take(&a, algo_bytes(f, ALGO_PART, n));
+    return a.used;
+}
+
+static size_t master_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    struct layout l;
+    return lay_out(f, n, n_ranks, group, NULL, &l);
+}
+
+/* Each member's part to the master, or each member's part from it: a round for each, K - 1 for the
+ * master, 1 for a member. */
+enum direction { TO_MASTER, FROM_MASTER };
+static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut,
+                       enum direction way, uint8_t *vector)
+{
+    const int first = node->me == 0 ? 1 : node->me, last = node->me == 0 ? node->n - 1 : node->me;
+    for (int i = first; i <= last; i++) {
+        uint8_t *part = vector + algo_cut_at(cut, i);
+        const int other = algo_rank(node, node->me == 0 ? i : 0);
+        const bool receives = (node->me == 0) == (way == TO_MASTER);
+        TRY(receives ? comm_recv(c, other, part, algo_cut_bytes(cut, i))
+                     : comm_send(c, other, part, algo_cut_bytes(cut, i)));
+        TRY(comm_round(c));
+    }
+    return 0;
+}
+
+/* The masters' all-reduce of their groups' sums. */
+static int among_masters(struct comm *c, const struct algo_call *call, const struct layout *l)
+{
+    const struct algo_set masters = algo_across(c, call->group);
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+    TRY(algo_ring_reduce(c, &masters, &in, l->group, l->acc, l->hop, ALGO_OUT, call->result));
+    return algo_ring_allgather(c, &masters, &out, call->result);
+}
+
+static int master_run(struct comm *c, const struct algo_call *call)
+{
+    const struct algo_set node = algo_node(c, call->group);
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut sums = {
+        .fold = &call->fold, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
+    struct layout l;
+    lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
+    TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_PART, l.group));
+    TRY(with_master(c, &node, &sums, TO_MASTER, l.group));
+    TRY(algo_rescale(c, &call->fold, (struct algo_range){.n = node.me == 0 ? call->n : 0},
+                     l.group));
+    if (node.me == 0)
+        TRY(among_masters(c, call, &l));
+    TRY(with_master(c, &node, &out, FROM_MASTER, call->result));
+    return algo_ring_allgather(c, &node, &out, call->result);
+}
+
+/* The master's: it is on the longest path. */
+static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                       struct algo_leg *legs)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
+    const struct algo_cut sums = {
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = group};
+    const struct algo_cut masters_in = {
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = n_ranks / group};
+    const struct algo_cut masters_out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
+    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_most(&sums), .n_got = 1};
+    const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_most(&out), .n_sent = 1};
+    int n_legs = algo_leg_ring_reduce(legs, 0, &in, true);
+    n_legs = algo_leg_add(legs, n_legs, to, true);
+    n_legs = algo_leg_ring_reduce(legs, n_legs, &masters_in, false);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_out), false);
+    n_legs = algo_leg_add(legs, n_legs, from, true);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), true);
+}
+
+static int master_check(const struct codec *codec, int n_ranks, int group)
+{
+    (void)codec;
+    return algo_check_group(algo_group_master.name, n_ranks, group);
+}
+
+const struct algo algo_group_master = {
+    .name = "group-master",
+    .help = "groups of K reduce to a master, masters form a ring: 4(K-1)+2(P/K-1) rounds",
+    .needs = FOLD_PARTS,
+    .grouped = true,
+    .check = master_check,
+    .scratch_bytes = master_scratch_bytes,
+    .run = master_run,
+    .legs = master_legs,
+    .by_nccl = &algo_group_master_nccl,
+    .by_ipc = &algo_group_master_ipc,
+    .device_codes = true,
+};

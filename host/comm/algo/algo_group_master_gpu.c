@@ -1,0 +1,162 @@
+/* algo_group_master_gpu.c : group-master with GPUs: each member's GPU adds its part of the group's
+ * codes in the ring's order and hands it to the master's; masters form a ring over MPI, from pinned
+ * memory; the sum goes back to the members' GPUs. The bits of algo_group_master.c: a partial sum is
+ * rounded at each addition, whoever makes it. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "comm/comm_inside.h"
+#include "comm/gpu/mates.h"
+#include "vec/gpu/gpu.h"
+#include <stdlib.h>
+
+struct master {
+    struct mates *mates;
+    uint8_t *staging; /* pinned, [room], of a master */
+    size_t room;
+};
+
+/* A call's scratch, on the device. */
+struct layout {
+    uint8_t *group; /* [part_bytes(n)] the group's sum; the master's is whole */
+    uint8_t *store; /* of the link */
+};
+static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
+                      struct layout *l)
+{
+    struct algo_arena a = {.base = scratch};
+    l->group = algo_take(&a, algo_bytes(in->fold, ALGO_PART, in->whole.n));
+    l->store = algo_take(&a, mates_store_bytes(link, in));
+    return a.used;
+}
+
+/* The master's pinned buffers: its group's sum, two ranges in the ring, the result. */
+struct stage {
+    uint8_t *group, *hop, *result;
+};
+static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stage *s)
+{
+    struct algo_arena a = {.base = base};
+    s->group = algo_take(&a, algo_bytes(ring->fold, ALGO_PART, ring->whole.n));
+    s->hop = algo_take(&a, 2 * algo_hop_bytes(ring));
+    s->result = algo_take(&a, algo_bytes(ring->fold, ALGO_OUT, ring->whole.n));
+    return a.used;
+}
+
+/* Longest buckets come in the first step, so this allocates there alone. */
+static int stage_room(struct master *g, size_t bytes)
+{
+    if (bytes <= g->room)
+        return 0;
+    gpu()->run->free_pinned(g->staging);
+    g->staging = gpu()->run->alloc_pinned(bytes);
+    g->room = g->staging ? bytes : 0;
+    return g->staging ? 0 : -ENOMEM;
+}
+
+static int among_masters(struct comm *c, const struct algo_call *call, struct master *g,
+                         const uint8_t *group)
+{
+    const struct algo_set masters = algo_across(c, call->group);
+    const struct fold *f = &call->fold;
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
+    const struct algo_cut out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+    struct stage s;
+    TRY(stage_room(g, lay_out_stage(&in, NULL, &s)));
+    lay_out_stage(&in, g->staging, &s);
+    TRY(mates_copy(s.group, group, algo_bytes(f, ALGO_PART, call->n)));
+    TRY(algo_ring_reduce(c, &masters, &in, s.group, NULL, s.hop, ALGO_OUT, s.result));
+    TRY(algo_ring_allgather(c, &masters, &out, s.result));
+    return mates_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
+}
+
+static void master_close(struct comm *c, struct algo_home *home)
+{
+    struct master *g = home->state;
+    (void)c;
+    mates_close(g->mates);
+    gpu()->run->free_pinned(g->staging);
+    free(g);
+}
+
+/* All ranks. */
+static int master_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+{
+    const struct algo_set node = algo_node(c, call->group);
+    struct master *g = buf_alloc(sizeof *g);
+    int rc = comm_agree(c, g ? 0 : -ENOMEM);
+    if (rc == 0)
+        rc = mates_open(c, &node, link, call->home, &g->mates);
+    if (rc == 0)
+        call->home->state = g;
+    else
+        free(g);
+    return rc;
+}
+
+static int master_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+{
+    const struct algo_set node = algo_node(c, call->group);
+    const struct fold *f = &call->fold;
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut sums = {
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
+    struct layout l;
+    lay_out(link, &in, call->scratch, &l);
+    if (!call->home->state)
+        TRY(master_open(c, call, link));
+    struct master *g = call->home->state;
+    TRY(mates_gather(g->mates, &in, call->codes, l.store));
+    for (int i = 0; i < node.n; i++) /* the ring's order: this member's codes come last */
+        g->mates->order[i] = g->mates->parts[(node.me + 1 + i) % node.n];
+    algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_PART,
+              l.group + algo_cut_at(&sums, node.me));
+    TRY(mates_noted(g->mates, gpu_failed()));
+    TRY(mates_to_first(g->mates, &sums, l.group));
+    if (node.me == 0)
+        TRY(mates_noted(g->mates, among_masters(c, call, g, l.group)));
+    return mates_from_first(g->mates, call->result, algo_bytes(f, ALGO_OUT, call->n));
+}
+
+static int master_ipc(struct comm *c, const struct algo_call *call)
+{
+    return master_on(c, call, &mates_ipc);
+}
+static int master_nccl(struct comm *c, const struct algo_call *call)
+{
+    return master_on(c, call, &mates_nccl);
+}
+
+static size_t scratch_on(const struct mates_link *link, const struct fold *f, size_t n, int group)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    struct layout l;
+    return lay_out(link, &in, NULL, &l);
+}
+static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)n_ranks;
+    return scratch_on(&mates_ipc, f, n, group);
+}
+static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)n_ranks;
+    return scratch_on(&mates_nccl, f, n, group);
+}
+
+static int master_check(const struct codec *codec, int n_ranks, int group)
+{
+    (void)codec;
+    return algo_check_group(algo_group_master_ipc.name, n_ranks, group);
+}
+
+#define MASTER                                                                           \
+    .name = "group-master", .needs = FOLD_PARTS, .grouped = true, .check = master_check, \
+    .close = master_close
+
+const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes,
+                                           .run = master_ipc};
+const struct algo algo_group_master_nccl = {MASTER, .scratch_bytes = nccl_scratch_bytes,
+                                            .run = master_nccl};

@@ -1,0 +1,104 @@
+/* algo_group_scatter_card.c : group-scatter in one node whose sums a card makes: rank 0 has it.
+ *
+ *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds for each segment
+ *
+ * One rank alone finds out that the card is lost. It adds what is left of the call itself and says
+ * so behind each sum: from the next call on all ranks do what they would have done without a card.
+ * The bits of algo_group_scatter.c. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "comm/algo/algo_step.h"
+#include "comm/comm_inside.h"
+
+enum { SEGMENT = 1 << 20 }; /* elements: enough for a run of the card; rank 0 holds P of them */
+
+struct layout {
+    void *acc;
+    uint8_t *store; /* [(P - 1) segments] the other ranks' codes, on rank 0 */
+};
+
+static size_t segment_of(const struct fold *f, size_t left)
+{
+    const size_t most = f->unit < SEGMENT ? SEGMENT / f->unit * f->unit : f->unit;
+    return left < most ? left : most;
+}
+
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+{
+    struct algo_arena a = {.base = scratch};
+    l->acc = algo_take(&a, algo_acc_bytes(f));
+    l->store = algo_take(&a, (size_t)(n_ranks - 1) * algo_bytes(f, ALGO_IN, segment_of(f, n)));
+    return a.used;
+}
+
+static size_t card_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    struct layout l;
+    const size_t with = lay_out(f, n, n_ranks, NULL, &l),
+                 without = algo_group_scatter.scratch_bytes(f, n, n_ranks, group);
+    return with > without ? with : without;
+}
+
+/* Rank 0: the others' codes of a segment, their sum, and whether there is a card next time. */
+static int add_segment(struct comm *c, const struct algo_call *call, struct algo_range r)
+{
+    const int n_ranks = comm_n_ranks(c);
+    const struct fold *f = &call->fold;
+    const size_t bytes = algo_bytes(f, ALGO_IN, r.n);
+    uint8_t *sums = call->result + algo_bytes(f, ALGO_OUT, r.at);
+    const uint8_t **parts = c->book;
+    struct algo_node_sum *node = call->node;
+    struct layout l;
+    lay_out(f, call->n, n_ranks, call->scratch, &l);
+    parts[0] = call->codes + algo_bytes(f, ALGO_IN, r.at);
+    for (int from = 1; from < n_ranks; from++) {
+        uint8_t *place = l.store + (size_t)(from - 1) * bytes;
+        TRY(comm_recv(c, from, place, bytes));
+        parts[from] = place;
+    }
+    TRY(comm_round(c));
+    node->gone = node->gone || !node->add(node->arg, parts, n_ranks, r.n, sums);
+    if (node->gone)
+        algo_fold(f, r, ALGO_IN, parts, n_ranks, l.acc, ALGO_OUT, sums);
+    for (int to = 1; to < n_ranks; to++) {
+        TRY(comm_send(c, to, sums, algo_bytes(f, ALGO_OUT, r.n)));
+        TRY(comm_send(c, to, &node->gone, sizeof node->gone));
+    }
+    return comm_round(c);
+}
+
+static int hand_in(struct comm *c, const struct algo_call *call, struct algo_range r)
+{
+    const struct fold *f = &call->fold;
+    TRY(comm_send(c, 0, call->codes + algo_bytes(f, ALGO_IN, r.at), algo_bytes(f, ALGO_IN, r.n)));
+    TRY(comm_recv(c, 0, call->result + algo_bytes(f, ALGO_OUT, r.at),
+                  algo_bytes(f, ALGO_OUT, r.n)));
+    TRY(comm_recv(c, 0, &call->node->gone, sizeof call->node->gone));
+    return comm_round(c);
+}
+
+static int card_run(struct comm *c, const struct algo_call *call)
+{
+    if (!call->node || call->node->gone)
+        return algo_group_scatter.run(c, call);
+    struct algo_range r = {.at = 0};
+    for (; r.at < call->n; r.at += r.n) {
+        r.n = segment_of(&call->fold, call->n - r.at);
+        TRY(comm_rank(c) > 0 ? hand_in(c, call, r) : add_segment(c, call, r));
+    }
+    return 0;
+}
+
+static int card_check(const struct codec *codec, int n_ranks, int group)
+{
+    return algo_group_scatter.check(codec, n_ranks, group);
+}
+
+const struct algo algo_group_scatter_card = {
+    .name = "group-scatter",
+    .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
+    .grouped = true,
+    .check = card_check,
+    .scratch_bytes = card_scratch_bytes,
+    .run = card_run,
+};

@@ -1,0 +1,249 @@
+/* algo_group_scatter_gpu.c : group-scatter with GPUs: inside a node member i's GPU adds part i of
+ * all members' codes, from their memory (CUDA IPC) or from what NCCL brought; the nodes' sums of
+ * equal parts travel by MPI from pinned memory, in chunks:
+ *
+ *     chunk s   node's sum -> wide[s % 2] => nodes        while chunk s is added on the GPU, s - 1 and s - 2 travel
+ *         s-1                 store[..] -> sum -> out[..] => nodes
+ *         s-2                                    out[..] -> result
+ *
+ * and the result goes to all members at the end. The bits of algo_group_scatter.c. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "comm/comm_inside.h"
+#include "comm/comm_node.h"
+#include "comm/gpu/mates.h"
+#include "vec/gpu/gpu.h"
+#include <stdlib.h>
+
+enum {
+    CHUNK = 256 * 1024,
+    WIDEST = 8,
+    CODE = 4
+}; /* elements; bytes an element of a partial sum and of a code at most */
+
+struct scatter {
+    struct mates *mates;
+    void *acc; /* device: accumulators of a chunk */
+    /* Of two chunks: the node's sum, the other nodes' sums of this rank's range, the result. Where
+     * MPI reaches them. */
+    uint8_t *wide[2], *store[2], *out[2];
+    bool on_device; /* where they are: MPI takes that */
+};
+
+static void scatter_close(struct comm *c, struct algo_home *home)
+{
+    struct scatter *s = home->state;
+    const struct dev_run_ops *run = gpu()->run;
+    (void)c;
+    mates_close(s->mates);
+    run->free(s->acc);
+    for (int i = 0; i < 2; i++) {
+        (s->on_device ? run->free : run->free_pinned)(s->wide[i]);
+        (s->on_device ? run->free : run->free_pinned)(s->store[i]);
+        (s->on_device ? run->free : run->free_pinned)(s->out[i]);
+    }
+    free(s);
+}
+
+/* Buffers for messages of any format; none where there is one node. */
+static int make_buffers(struct scatter *s, int n_nodes)
+{
+    const struct dev_run_ops *run = gpu()->run;
+    s->on_device = comm_cuda_aware();
+    if (n_nodes == 1)
+        return 0;
+    s->acc = run->alloc((size_t)CHUNK * WIDEST);
+    for (int i = 0; i < 2; i++) {
+        s->wide[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * WIDEST);
+        s->store[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * WIDEST);
+        s->out[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * CODE);
+        if (!s->wide[i] || !s->store[i] || !s->out[i])
+            return -ENOMEM;
+    }
+    return s->acc ? 0 : -ENOMEM;
+}
+
+/* All ranks. */
+static int scatter_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+{
+    const struct algo_set node = algo_node(c, call->group);
+    struct scatter *s = buf_alloc(sizeof *s);
+    int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group) : -ENOMEM);
+    if (rc == 0)
+        rc = mates_open(c, &node, link, call->home, &s->mates);
+    if (s)
+        call->home->state = s;
+    if (rc < 0 && s) {
+        scatter_close(c, call->home);
+        call->home->state = NULL;
+    }
+    return rc;
+}
+
+/* One call: this rank's part among the nodes. */
+struct across {
+    struct comm *comm;
+    const struct algo_call *call;
+    struct scatter *s;
+    struct algo_set nodes;
+    struct algo_range part;
+    enum algo_form form; /* in which the nodes' sums travel */
+    uint8_t *result;     /* of this rank's part */
+};
+
+static struct algo_cut chunk(const struct across *a, size_t i, enum algo_form form)
+{
+    const size_t skip = i * CHUNK, left = a->part.n - skip;
+    return (struct algo_cut){.fold = &a->call->fold,
+                             .form = form,
+                             .whole = {.at = a->part.at + skip, .n = left < CHUNK ? left : CHUNK},
+                             .n_parts = a->nodes.n};
+}
+
+static int around(const struct across *a, int by)
+{
+    return (a->nodes.me + by + a->nodes.n) % a->nodes.n;
+}
+
+/* The node's sum of a chunk. */
+static void add_node(const struct across *a, size_t i)
+{
+    const struct algo_cut cut = chunk(a, i, a->form);
+    struct mates *m = a->s->mates;
+    for (int k = 0; k < m->set.n; k++)
+        m->order[k] = m->parts[k] + algo_bytes(cut.fold, ALGO_IN, i * CHUNK);
+    algo_fold_blocks(cut.fold, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
+                     a->s->wide[i % 2]);
+}
+
+static int post_node(const struct across *a, size_t i)
+{
+    const struct algo_cut cut = chunk(a, i, a->form);
+    const size_t mine = algo_cut_bytes(&cut, a->nodes.me);
+    for (int by = 1; by < a->nodes.n; by++)
+        TRY(comm_recv(a->comm, algo_rank(&a->nodes, around(a, -by)),
+                      a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut), mine));
+    for (int by = 1; by < a->nodes.n; by++) {
+        const int to = around(a, by);
+        TRY(comm_send(a->comm, algo_rank(&a->nodes, to), a->s->wide[i % 2] + algo_cut_at(&cut, to),
+                      algo_cut_bytes(&cut, to)));
+    }
+    return 0;
+}
+
+/* The sum over all nodes of this rank's range of a chunk, in node order. */
+static void add_nodes(const struct across *a, size_t i)
+{
+    const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);
+    const uint8_t **parts = a->comm->book;
+    parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
+    for (int by = 1; by < a->nodes.n; by++)
+        parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
+    algo_fold_blocks(cut.fold, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
+                     a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
+}
+
+static int post_sum(const struct across *a, size_t i)
+{
+    const struct algo_cut out = chunk(a, i, ALGO_OUT);
+    for (int by = 1; by < a->nodes.n; by++) {
+        const int from = around(a, -by);
+        TRY(comm_recv(a->comm, algo_rank(&a->nodes, from),
+                      a->s->out[i % 2] + algo_cut_at(&out, from), algo_cut_bytes(&out, from)));
+    }
+    for (int by = 1; by < a->nodes.n; by++)
+        TRY(comm_send(a->comm, algo_rank(&a->nodes, around(a, by)),
+                      a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me),
+                      algo_cut_bytes(&out, a->nodes.me)));
+    return 0;
+}
+
+static int copy_out(const struct across *a, size_t i)
+{
+    const struct algo_cut out = chunk(a, i, ALGO_OUT);
+    return mates_copy(a->result + algo_bytes(out.fold, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
+                      algo_bytes(out.fold, ALGO_OUT, out.whole.n));
+}
+
+static int across_nodes(const struct across *a)
+{
+    const size_t n = (a->part.n + CHUNK - 1) / CHUNK;
+    a->comm->count.rounds += 2;
+    for (size_t i = 0; i < n + 2; i++) {
+        if (i < n)
+            add_node(a, i);
+        TRY(comm_wait(a->comm)); /* sums of the nodes of i - 1, results of i - 2 */
+        TRY(gpu_failed());
+        if (i < n)
+            TRY(post_node(a, i));
+        if (i >= 1 && i - 1 < n) {
+            add_nodes(a, i - 1);
+            TRY(post_sum(a, i - 1));
+        }
+        if (i >= 2)
+            TRY(copy_out(a, i - 2));
+    }
+    return 0;
+}
+
+static int scatter_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+{
+    const struct fold *f = &call->fold;
+    const struct algo_set node = algo_node(c, call->group);
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
+    if (!call->home->state)
+        TRY(scatter_open(c, call, link));
+    struct scatter *s = call->home->state;
+    const struct across a = {.comm = c,
+                             .call = call,
+                             .s = s,
+                             .nodes = algo_across(c, call->group),
+                             .part = algo_cut_range(&in, node.me),
+                             .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_PART,
+                             .result = call->result + algo_cut_at(&out, node.me)};
+    TRY(mates_gather(s->mates, &in, call->codes, call->scratch));
+    if (a.nodes.n > 1)
+        TRY(mates_noted(s->mates, across_nodes(&a)));
+    else
+        algo_fold(f, a.part, ALGO_IN, s->mates->parts, node.n, NULL, ALGO_OUT, a.result);
+    TRY(mates_noted(s->mates, gpu_failed()));
+    return mates_spread(s->mates, &out, call->result);
+}
+
+static int scatter_ipc(struct comm *c, const struct algo_call *call)
+{
+    return scatter_on(c, call, &mates_ipc);
+}
+static int scatter_nccl(struct comm *c, const struct algo_call *call)
+{
+    return scatter_on(c, call, &mates_nccl);
+}
+
+static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)f, (void)n, (void)n_ranks, (void)group;
+    return 0;
+}
+static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)n_ranks;
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    return mates_store_bytes(&mates_nccl, &in);
+}
+
+static int scatter_check(const struct codec *codec, int n_ranks, int group)
+{
+    (void)codec;
+    return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
+}
+
+#define SCATTER                                                                             \
+    .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES, .grouped = true, \
+    .check = scatter_check, .close = scatter_close
+
+const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,
+                                            .run = scatter_ipc};
+const struct algo algo_group_scatter_nccl = {SCATTER, .scratch_bytes = nccl_scratch_bytes,
+                                             .run = scatter_nccl};

@@ -1,0 +1,78 @@
+/* algo_native_nccl.c : ncclAllReduce: the peer to compare with on GPUs, in fp32, fp16, bf16, e4m3fn
+ * and e5m2.
+ *
+ * The order of additions, and what an overflow gives, are NCCL's; its sum then passes through the
+ * fold once, like a sum of one. No rounds are counted, and bytes are those handed to it, once. */
+#include "base/err.h"
+#include "comm/comm_inside.h"
+#include "comm/gpu/mates_nccl.h"
+#include "device/run/dev_nccl.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
+
+static const struct choice {
+    struct mf_fmt fmt;
+    enum vec_rule rule;
+    enum dev_nccl_type type;
+} choices[] = {
+    {{8, 23, 0}, VEC_FP32, DEV_NCCL_FP32},   {{5, 10, 0}, VEC_NEAREST, DEV_NCCL_FP16},
+    {{8, 7, 0}, VEC_NEAREST, DEV_NCCL_BF16}, {{4, 3, 1}, VEC_NEAREST, DEV_NCCL_E4M3},
+    {{5, 2, 0}, VEC_NEAREST, DEV_NCCL_E5M2},
+};
+enum { N_CHOICES = sizeof choices / sizeof choices[0] };
+
+static const struct choice *find_choice(struct mf_fmt fmt)
+{
+    for (int i = 0; i < N_CHOICES; i++)
+        if (mf_same(choices[i].fmt, fmt))
+            return &choices[i];
+    return NULL;
+}
+
+static bool native_adds(const struct vec_sum *sum)
+{
+    const struct choice *choice = find_choice(sum->in);
+    return choice && choice->rule == sum->rule;
+}
+
+static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)n_ranks, (void)group;
+    return algo_bytes(f, ALGO_IN, n);
+}
+
+static int native_run(struct comm *c, const struct algo_call *call)
+{
+    const struct algo_set all = algo_all(c);
+    struct mates *m = call->home->state;
+    if (!m) {
+        TRY(mates_open(c, &all, &mates_nccl, call->home, &m));
+        call->home->state = m;
+    }
+    struct gpu_lane *lane = gpu_lane();
+    if (!lane)
+        return gpu_failed();
+    const int rc =
+        gpu()->nccl->all_reduce(m->state, call->codes, call->scratch, call->n,
+                                find_choice(codec_sum(call->codec)->in)->type, lane->stream);
+    TRY(mates_noted(m, rc < 0 ? rc : mates_nccl_wait(m)));
+    const uint8_t *const one[] = {call->scratch};
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT,
+              call->result);
+    c->count.sent_bytes += all.n > 1 ? algo_bytes(&call->fold, ALGO_IN, call->n) : 0;
+    return mates_noted(m, gpu_failed());
+}
+
+static void native_close(struct comm *c, struct algo_home *home)
+{
+    (void)c;
+    mates_close(home->state);
+}
+
+const struct algo algo_native_nccl = {
+    .name = "native",
+    .adds = native_adds,
+    .scratch_bytes = native_scratch_bytes,
+    .run = native_run,
+    .close = native_close,
+};

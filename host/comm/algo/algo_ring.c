@@ -1,0 +1,61 @@
+/* algo_ring.c : partial sums go around a ring, rounded at every hop; then the sums do.
+ *
+ * 2(P-1) rounds. Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] +
+ * ... + c[j]. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "comm/algo/algo_legs.h"
+
+struct layout {
+    void *acc;
+    uint8_t *hop; /* [2 ranges] */
+};
+
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    struct algo_arena a = {.base = scratch};
+    l->acc = algo_take(&a, algo_acc_bytes(f));
+    l->hop = algo_take(&a, 2 * algo_hop_bytes(&in));
+    return a.used;
+}
+
+static size_t ring_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)group;
+    struct layout l;
+    return lay_out(f, n, n_ranks, NULL, &l);
+}
+
+static int ring_run(struct comm *c, const struct algo_call *call)
+{
+    const struct algo_set all = algo_all(c);
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
+    struct layout l;
+    lay_out(&call->fold, call->n, all.n, call->scratch, &l);
+    TRY(algo_ring_reduce(c, &all, &in, call->codes, l.acc, l.hop, ALGO_OUT, call->result));
+    return algo_ring_allgather(c, &all, &out, call->result);
+}
+
+static int ring_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    (void)group;
+    const int n_legs = algo_leg_ring_reduce(legs, 0, &in, false);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), false);
+}
+
+const struct algo algo_ring = {
+    .name = "ring",
+    .help = "partial sums travel around a ring, rounded at every hop: 2(P-1) rounds",
+    .needs = FOLD_PARTS,
+    .scratch_bytes = ring_scratch_bytes,
+    .run = ring_run,
+    .legs = ring_legs,
+    .device_codes = true,
+};

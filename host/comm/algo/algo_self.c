@@ -1,0 +1,42 @@
+/* algo_self.c : one rank: its codes, rounded as a sum of one. What every other algorithm gives for
+ * one rank. */
+#include "comm/algo/algo.h"
+#include "base/err.h"
+#include "comm/algo/algo_step.h"
+
+static int self_check(const struct codec *codec, int n_ranks, int group)
+{
+    (void)codec, (void)group;
+    if (n_ranks != 1)
+        return ERR(-EINVAL, "cannot use \"self\" with %d ranks: it adds nothing", n_ranks);
+    return 0;
+}
+
+static size_t self_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+{
+    (void)n, (void)n_ranks, (void)group;
+    return algo_acc_bytes(f);
+}
+
+static int self_run(struct comm *c, const struct algo_call *call)
+{
+    (void)c;
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, &call->codes, 1,
+              call->scratch, ALGO_OUT, call->result);
+    return 0;
+}
+
+static int self_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+{
+    (void)f, (void)n, (void)n_ranks, (void)group, (void)legs;
+    return 0;
+}
+
+const struct algo algo_self = {
+    .name = "self",
+    .help = "one rank alone",
+    .check = self_check,
+    .scratch_bytes = self_scratch_bytes,
+    .run = self_run,
+    .legs = self_legs,
+};

@@ -1,0 +1,168 @@
+/* mates_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are
+ * opened in every other once (CUDA IPC), and from then on kernels read their codes where they lie
+ * and copies write where they are wanted.
+ *
+ *     gather:  all meet (their codes stand), then sum kernels read
+ *     spread:  copies into all, then all meet
+ *
+ * Between a gather and the spread behind it nobody writes what others read. Ranks may share a
+ * GPU. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "comm/comm_inside.h"
+#include "comm/gpu/mates.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
+#include <assert.h>
+#include <stdlib.h>
+
+enum { CODES, RESULT, SCRATCH, N_REGIONS };
+
+struct card { /* what a member tells the others */
+    struct dev_ipc handles[N_REGIONS];
+    uint64_t bytes[N_REGIONS];
+};
+
+struct ipc {
+    struct card *cards; /* [set.n] */
+    uint8_t **bases;    /* [set.n * N_REGIONS] the others' regions as this process sees them */
+};
+
+static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
+{
+    *bytes = r == CODES    ? home->codes_bytes
+             : r == RESULT ? home->result_bytes
+                           : home->scratch_bytes;
+    return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
+}
+
+/* Where member i has what lies at p here. */
+static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
+{
+    const struct ipc *ipc = m->state;
+    for (int r = 0; r < N_REGIONS; r++) {
+        size_t bytes;
+        uint8_t *own = region(m->home, r, &bytes);
+        if (p >= own && p < own + bytes)
+            return (i == m->set.me ? own : ipc->bases[i * N_REGIONS + r]) + (p - own);
+    }
+    assert(false); /* a vector lies outside the home */
+    return NULL;
+}
+
+static int export_own(struct mates *m, struct card *card)
+{
+    for (int r = 0; r < N_REGIONS; r++) {
+        size_t bytes;
+        uint8_t *p = region(m->home, r, &bytes);
+        card->bytes[r] = bytes;
+        if (bytes > 0)
+            TRY(gpu()->run->ipc_export(p, &card->handles[r]));
+    }
+    return 0;
+}
+
+static int import_others(struct mates *m, const struct card *own)
+{
+    struct ipc *ipc = m->state;
+    for (int i = 0; i < m->set.n; i++)
+        for (int r = 0; r < N_REGIONS && i != m->set.me; r++) {
+            const struct card *card = &ipc->cards[i];
+            void *base = NULL;
+            if (card->bytes[r] != own->bytes[r])
+                return ERR(
+                    -EPROTO,
+                    "cannot share GPU memory: ranks %d and %d have buffers of different lengths",
+                    comm_rank(m->comm), algo_rank(&m->set, i));
+            if (card->bytes[r] > 0)
+                TRY(gpu()->run->ipc_import(&card->handles[r], &base));
+            ipc->bases[i * N_REGIONS + r] = base;
+        }
+    return 0;
+}
+
+static int ipc_open(struct mates *m)
+{
+    struct card own = {.bytes = {0}};
+    struct ipc *ipc = m->state = buf_alloc(sizeof *ipc);
+    if (ipc) {
+        ipc->cards = buf_alloc((size_t)m->set.n * sizeof *ipc->cards);
+        ipc->bases = buf_alloc((size_t)m->set.n * N_REGIONS * sizeof *ipc->bases);
+    }
+    int rc = ipc && ipc->cards && ipc->bases ? export_own(m, &own) : -ENOMEM;
+    TRY(comm_agree(m->comm, rc)); /* before anybody waits for a card */
+    TRY(mates_tell(m, &own, sizeof own, ipc->cards));
+    return import_others(m, &own);
+}
+
+static void ipc_close(struct mates *m)
+{
+    struct ipc *ipc = m->state;
+    if (!ipc)
+        return;
+    for (int i = 0; ipc->bases && i < m->set.n * N_REGIONS; i++)
+        if (ipc->bases[i])
+            gpu()->run->ipc_close(ipc->bases[i]);
+    if (!m->failed)
+        (void)mates_meet(m); /* memory is freed only after all have let it go */
+    free(ipc->cards);
+    free(ipc->bases);
+    free(ipc);
+}
+
+static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+                      uint8_t *store, const uint8_t **parts)
+{
+    (void)store;
+    TRY(mates_meet(m));
+    for (int i = 0; i < m->set.n; i++)
+        parts[i] = cut->whole.n > 0 ? at(m, i, codes) + algo_cut_at(cut, m->set.me) : codes;
+    return 0;
+}
+
+/* These bytes, at the same place, to members first..last but this rank's own. */
+static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t bytes)
+{
+    const struct dev_run_ops *run = gpu()->run;
+    struct gpu_lane *lane = gpu_lane();
+    if (!lane)
+        return gpu_failed();
+    for (int k = 0; k <= last - first && bytes > 0; k++) {
+        /* each begins with another one */
+        const int i = first + (m->set.me + k) % (last - first + 1);
+        if (i != m->set.me)
+            TRY(run->copy(at(m, i, p), p, bytes, lane->stream));
+    }
+    return run->wait(lane->stream);
+}
+
+static int ipc_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+{
+    TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me),
+                algo_cut_bytes(cut, m->set.me)));
+    return mates_meet(m);
+}
+
+static int ipc_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+{
+    TRY(copy_to(m, 0, 0, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
+    return mates_meet(m);
+}
+
+static int ipc_from_first(struct mates *m, uint8_t *vector, size_t bytes)
+{
+    if (m->set.me == 0)
+        TRY(copy_to(m, 0, m->set.n - 1, vector, bytes));
+    return mates_meet(m);
+}
+
+const struct mates_link mates_ipc = {
+    .name = "CUDA IPC",
+    .stores = false,
+    .open = ipc_open,
+    .close = ipc_close,
+    .gather = ipc_gather,
+    .spread = ipc_spread,
+    .to_first = ipc_to_first,
+    .from_first = ipc_from_first,
+};

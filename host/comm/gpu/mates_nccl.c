@@ -1,0 +1,143 @@
+/* mates_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling
+ * thread's stream.
+ *
+ * NCCL itself waits for ever: here the stream sets a flag behind the messages, and the wait for it
+ * asks NCCL whether all is well, answers a roll call, and ends with the deadline. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "comm/comm_inside.h"
+#include "comm/gpu/mates.h"
+#include "comm/gpu/mates_nccl.h"
+#include "device/run/dev_nccl.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
+#include <sched.h>
+
+int mates_nccl_wait(struct mates *m)
+{
+    struct gpu_lane *lane = gpu_lane();
+    struct comm_watch watch = comm_watch(m->comm);
+    const uint32_t passed = __atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) + 1;
+    TRY(gpu()->run->signal(lane->flag, passed, lane->stream));
+    while (__atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) != passed) {
+        TRY(gpu()->nccl->check(m->state));
+        TRY(comm_look(m->comm, &watch));
+        sched_yield();
+    }
+    m->comm->count.wait_s += clock_s() - watch.start_s;
+    return gpu()->run->wait(lane->stream);
+}
+
+static int nccl_open(struct mates *m)
+{
+    uint8_t id[DEV_NCCL_ID_BYTES] = {0};
+    const int first = algo_rank(&m->set, 0);
+    const uint64_t sent = m->comm->count.sent_bytes;
+    struct dev_nccl *nccl = NULL;
+    TRY(comm_agree(m->comm, m->set.me == 0 ? gpu()->nccl->id(id) : 0));
+    for (int i = 1; i < m->set.n; i++) {
+        if (m->set.me == 0)
+            TRY(comm_send(m->comm, algo_rank(&m->set, i), id, sizeof id));
+        else if (m->set.me == i)
+            TRY(comm_recv(m->comm, first, id, sizeof id));
+    }
+    TRY(comm_wait(m->comm));
+    m->comm->count.sent_bytes = sent;
+    TRY(gpu()->nccl->open(id, m->set.me, m->set.n, m->comm->deadline_s, &nccl));
+    m->state = nccl;
+    return 0;
+}
+
+static void nccl_close(struct mates *m)
+{
+    if (!m->failed)
+        (void)mates_meet(m);
+    gpu()->nccl->close(m->state);
+}
+
+static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+                       uint8_t *store, const uint8_t **parts)
+{
+    const struct dev_nccl_ops *nccl = gpu()->nccl;
+    struct gpu_lane *lane = gpu_lane();
+    const size_t mine = algo_cut_bytes(cut, m->set.me);
+    if (!lane)
+        return gpu_failed();
+    TRY(nccl->group_begin());
+    for (int by = 1; by < m->set.n; by++) {
+        const int to = (m->set.me + by) % m->set.n, from = (m->set.me - by + m->set.n) % m->set.n;
+        uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
+        parts[from] = place;
+        if (algo_cut_bytes(cut, to) > 0)
+            TRY(nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to,
+                           lane->stream));
+        if (mine > 0)
+            TRY(nccl->recv(m->state, place, mine, from, lane->stream));
+    }
+    parts[m->set.me] = codes + algo_cut_at(cut, m->set.me);
+    TRY(nccl->group_end(m->state));
+    return mates_nccl_wait(m);
+}
+
+static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+{
+    const struct dev_nccl_ops *nccl = gpu()->nccl;
+    struct gpu_lane *lane = gpu_lane();
+    const size_t mine = algo_cut_bytes(cut, m->set.me);
+    if (!lane)
+        return gpu_failed();
+    TRY(nccl->group_begin());
+    for (int by = 1; by < m->set.n; by++) {
+        const int to = (m->set.me + by) % m->set.n, from = (m->set.me - by + m->set.n) % m->set.n;
+        if (mine > 0)
+            TRY(nccl->send(m->state, vector + algo_cut_at(cut, m->set.me), mine, to, lane->stream));
+        if (algo_cut_bytes(cut, from) > 0)
+            TRY(nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from),
+                           from, lane->stream));
+    }
+    TRY(nccl->group_end(m->state));
+    return mates_nccl_wait(m);
+}
+
+/* Between member 0 and all others: the bytes of member i's part, or all of them (cut NULL). */
+static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector,
+                      size_t bytes)
+{
+    const struct dev_nccl_ops *nccl = gpu()->nccl;
+    struct gpu_lane *lane = gpu_lane();
+    if (!lane)
+        return gpu_failed();
+    TRY(nccl->group_begin());
+    for (int i = 1; i < m->set.n; i++) {
+        uint8_t *p = vector + (cut ? algo_cut_at(cut, i) : 0);
+        const size_t n = cut ? algo_cut_bytes(cut, i) : bytes;
+        if (n == 0 || (m->set.me != 0 && m->set.me != i))
+            continue;
+        if ((m->set.me == 0) == to_first)
+            TRY(nccl->recv(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
+        else
+            TRY(nccl->send(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
+    }
+    TRY(nccl->group_end(m->state));
+    return mates_nccl_wait(m);
+}
+
+static int nccl_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+{
+    return with_first(m, true, cut, vector, 0);
+}
+static int nccl_from_first(struct mates *m, uint8_t *vector, size_t bytes)
+{
+    return with_first(m, false, NULL, vector, bytes);
+}
+
+const struct mates_link mates_nccl = {
+    .name = "NCCL",
+    .stores = true,
+    .open = nccl_open,
+    .close = nccl_close,
+    .gather = nccl_gather,
+    .spread = nccl_spread,
+    .to_first = nccl_to_first,
+    .from_first = nccl_from_first,
+};

@@ -1,0 +1,87 @@
+/* comm_mpi_wait.c : messages by MPI, and the wait for all of them. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "comm/mpi/comm_mpi.h"
+#include <stdlib.h>
+
+bool comm_mpi_make_room(struct comm *c, size_t places)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    MPI_Request *req = realloc(m->req, places * sizeof *req);
+    if (req)
+        m->req = req;
+    MPI_Status *status = realloc(m->status, places * sizeof *status);
+    if (status)
+        m->status = status;
+    return req && status;
+}
+
+void comm_mpi_clear(struct comm *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        comm_mpi(c)->req[i] = MPI_REQUEST_NULL;
+}
+
+MPI_Request *comm_mpi_request(struct comm *c)
+{
+    return comm_place(c) < 0 ? NULL : comm_mpi(c)->req + c->n_req;
+}
+
+int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    return comm_mpi_check(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, m->mpi, &m->req[place]),
+                          "send");
+}
+
+int comm_mpi_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    return comm_mpi_check(MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, m->mpi, &m->req[place]),
+                          "receive");
+}
+
+bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
+{
+    const MPI_Request *req = ((const struct comm_mpi *)c)->req + at;
+    for (size_t i = 0; i < n; i++)
+        if (req[i] != MPI_REQUEST_NULL)
+            return false;
+    return true;
+}
+
+/* Why MPI_Testall failed: the first message that did. */
+static int failed_request(const struct comm_mpi *m, int mpi_rc)
+{
+    for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < m->comm.n_req; i++) {
+        int why = m->status[i].MPI_ERROR;
+        if (why != MPI_SUCCESS && why != MPI_ERR_PENDING)
+            mpi_rc = why;
+    }
+    return comm_mpi_check(mpi_rc, "exchange messages");
+}
+
+/* Has MPI let go of all buffers, of messages that failed as of others? The first failure in *rc. */
+static bool all_done(struct comm_mpi *m, int *rc)
+{
+    int done = 0;
+    const int mpi_rc = MPI_Testall((int)m->comm.n_req, m->req, &done, m->status);
+    if (mpi_rc == MPI_SUCCESS)
+        return done;
+    if (*rc == 0)
+        *rc = failed_request(m, mpi_rc);
+    return comm_mpi_done(&m->comm, 0, m->comm.n_req);
+}
+
+int comm_mpi_wait(struct comm *c)
+{
+    struct comm_watch watch = comm_watch(c);
+    int rc = 0;
+    for (unsigned n_polls = 0; !all_done(comm_mpi(c), &rc); n_polls++) {
+        (void)comm_look(c, &watch); /* MPI's does not return when it fails */
+        comm_rest(n_polls, watch.waited_s);
+    }
+    c->n_req = 0;
+    c->count.wait_s += clock_s() - watch.start_s;
+    return rc;
+}

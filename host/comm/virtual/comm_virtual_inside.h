@@ -1,0 +1,109 @@
+/* comm_virtual_inside.h : the inside of struct comm_virtual. For comm_virtual*.c alone. */
+#ifndef COMM_VIRTUAL_INSIDE_H
+#define COMM_VIRTUAL_INSIDE_H
+#include "base/err.h"
+#include "base/fiber.h"
+#include "comm/comm_inside.h"
+#include "comm/virtual/comm_virtual.h"
+
+/* What a rank waits for. */
+enum virtual_wait {
+    VIRTUAL_NOTHING, /* it runs, or has its turn to come */
+    VIRTUAL_ALL,     /* its messages */
+    VIRTUAL_SOME,    /* one of its messages */
+    VIRTUAL_OTHERS,  /* the other ranks, in a collective */
+    VIRTUAL_RUN,     /* the next run: it has ended */
+};
+
+struct virtual_message {
+    void *buf;
+    size_t bytes;
+    int peer, tag;
+    uint32_t next; /* in its queue: place + 1; 0: none */
+    bool sends, under_way;
+};
+
+/* Messages from one rank to another, of a tag, that the other side has not posted yet: first and
+ * last place + 1 in the list of who posted them; 0: none. */
+struct virtual_queue {
+    uint32_t first, last;
+    bool sends; /* else they are the receiver's */
+};
+
+/* A rank's call of a collective. All of these must be alike but for x and what. */
+enum virtual_kind { VIRTUAL_BARRIER, VIRTUAL_BCAST, VIRTUAL_REDUCE, VIRTUAL_ONCE };
+struct virtual_call {
+    const char *what;
+    enum virtual_kind kind;
+    int how; /* root; enum comm_reduce */
+    size_t n;
+    void *x;
+    void (*work)(void *const *all, int n_ranks);
+};
+
+struct virtual_rank {
+    struct comm comm; /* first: virtual_rank() */
+    struct comm_virtual *job;
+    struct fiber fiber;
+    struct err_lines lines;
+    enum virtual_wait waits;
+    struct virtual_message *messages; /* [comm.room] */
+    size_t n_under_way, n_news;       /* n_news: done since comm_some() told */
+    struct virtual_call call;
+    uint64_t n_votes, gave_up_in; /* gave_up_in: the vote to come when it gave up; 0: never */
+    int rc;                       /* the body's */
+};
+
+struct comm_virtual {
+    int n_ranks;
+    struct virtual_rank *ranks;
+    struct virtual_queue *queues; /* [COMM_TAGS][n_ranks to][n_ranks from] */
+    int *turns;                   /* [n_ranks] whose turn comes, a ring */
+    int first, n_turns;
+    int n_live;   /* ranks that have not ended */
+    int n_called; /* ranks in the collective */
+    int broken;   /* a negative errno: the run ends with it */
+    struct fiber outside;
+    struct err_lines *outside_lines;
+    int (*body)(struct comm *c, void *ctx);
+    void *ctx;
+};
+
+static inline struct virtual_rank *virtual_rank(struct comm *c)
+{
+    return (struct virtual_rank *)c;
+}
+
+/* ---- turns (comm_virtual_turn.c) ---- */
+
+/* What a rank's fiber does, for ever: bodies. arg: struct virtual_rank. */
+void virtual_live(void *arg);
+
+/* The rank waits, and others go on, until virtual_wake(). Returns 0, or what the run is broken
+ * with. */
+int virtual_block(struct virtual_rank *r, enum virtual_wait until);
+void virtual_wake(struct virtual_rank *r);
+
+/* Others go on before the rank does. */
+void virtual_yield(struct virtual_rank *r);
+
+/* The run ends with this: says so at once, wakes all. Returns code. */
+int virtual_break(struct comm_virtual *v, int code, const char *text);
+
+/* Who waits for whom, in a line (comm_virtual_why.c). */
+enum { VIRTUAL_WHY_BYTES = 400 };
+void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
+
+/* ---- slots of struct comm_ops (comm_virtual_message.c, comm_virtual_collect.c) ---- */
+
+bool virtual_make_room(struct comm *c, size_t places);
+int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
+int virtual_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
+bool virtual_done(const struct comm *c, size_t at, size_t n);
+int virtual_wait_all(struct comm *c);
+int virtual_some(struct comm *c, bool wait);
+int virtual_barrier(struct comm *c);
+int virtual_bcast(struct comm *c, void *buf, size_t bytes, int root);
+int virtual_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
+
+#endif

@@ -1,0 +1,140 @@
+/* comm_virtual_message.c : messages between fibers: whoever posts second copies. */
+#include "base/err.h"
+#include "comm/virtual/comm_virtual_inside.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Zero pages: what is not used is not there. */
+bool virtual_make_room(struct comm *c, size_t places)
+{
+    struct virtual_rank *r = virtual_rank(c);
+    struct virtual_message *more = calloc(places, sizeof *more);
+    if (!more)
+        return false;
+    if (r->messages)
+        memcpy(more, r->messages, c->room * sizeof *more);
+    free(r->messages);
+    r->messages = more;
+    return true;
+}
+
+static struct virtual_queue *queue(const struct comm_virtual *v, int tag, int to, int from)
+{
+    const size_t n = (size_t)v->n_ranks;
+    return &v->queues[((size_t)tag * n + (size_t)to) * n + (size_t)from];
+}
+
+static void append(struct virtual_rank *r, struct virtual_queue *q, size_t place, bool sends)
+{
+    const uint32_t link = (uint32_t)place + 1;
+    if (q->first)
+        r->messages[q->last - 1].next = link;
+    else
+        q->first = link;
+    q->last = link;
+    q->sends = sends;
+}
+
+static struct virtual_message *take_first(const struct virtual_rank *r, struct virtual_queue *q)
+{
+    struct virtual_message *m = &r->messages[q->first - 1];
+    q->first = m->next;
+    return m;
+}
+
+static void end_message(struct virtual_rank *r, struct virtual_message *m)
+{
+    m->under_way = false;
+    r->n_under_way--;
+    r->n_news++;
+    if (r->waits == VIRTUAL_SOME || (r->waits == VIRTUAL_ALL && r->n_under_way == 0))
+        virtual_wake(r);
+}
+
+/* out, of rank `from`, has found in, of rank `to`. */
+static int carry(struct virtual_rank *from, struct virtual_message *out, struct virtual_rank *to,
+                 struct virtual_message *in)
+{
+    char text[128];
+    if (out->bytes != in->bytes) {
+        snprintf(text, sizeof text, "rank %d waits for %zu bytes from rank %d, which sends it %zu",
+                 to->comm.rank, in->bytes, from->comm.rank, out->bytes);
+        return virtual_break(from->job, -EIO, text);
+    }
+    memcpy(in->buf, out->buf, in->bytes);
+    end_message(from, out);
+    end_message(to, in);
+    return 0;
+}
+
+static int post(struct virtual_rank *r, size_t place, struct virtual_message m)
+{
+    struct comm_virtual *v = r->job;
+    const int me = r->comm.rank;
+    if (v->broken)
+        return v->broken;
+    if (m.peer < 0 || m.peer >= v->n_ranks)
+        return ERR(-EIO, "cannot %s: there is no rank %d of %d", m.sends ? "send" : "receive",
+                   m.peer, v->n_ranks);
+    assert(m.tag > 0 && m.tag < COMM_TAGS && !r->messages[place].under_way);
+    struct virtual_rank *peer = &v->ranks[m.peer];
+    struct virtual_queue *q = m.sends ? queue(v, m.tag, m.peer, me) : queue(v, m.tag, me, m.peer);
+    m.under_way = true;
+    r->messages[place] = m;
+    r->n_under_way++;
+    if (!q->first || q->sends == m.sends)
+        append(r, q, place, m.sends);
+    else if (m.sends)
+        return carry(r, &r->messages[place], peer, take_first(peer, q));
+    else
+        return carry(peer, take_first(peer, q), r, &r->messages[place]);
+    return 0;
+}
+
+int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
+{
+    return post(virtual_rank(c), place,
+                (struct virtual_message){.buf = (void *)(uintptr_t)buf, /* only read */
+                                         .bytes = bytes,
+                                         .peer = to,
+                                         .tag = tag,
+                                         .sends = true});
+}
+
+int virtual_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes)
+{
+    return post(virtual_rank(c), place,
+                (struct virtual_message){.buf = buf, .bytes = bytes, .peer = from, .tag = tag});
+}
+
+bool virtual_done(const struct comm *c, size_t at, size_t n)
+{
+    const struct virtual_rank *r = (const struct virtual_rank *)c;
+    for (size_t i = at; i < at + n; i++)
+        if (r->messages[i].under_way)
+            return r->job->broken; /* then nothing moves any more */
+    return true;
+}
+
+int virtual_wait_all(struct comm *c)
+{
+    struct virtual_rank *r = virtual_rank(c);
+    if (r->n_under_way > 0 && !r->job->broken)
+        virtual_block(r, VIRTUAL_ALL);
+    c->n_req = r->n_news = 0;
+    return r->job->broken;
+}
+
+int virtual_some(struct comm *c, bool wait)
+{
+    struct virtual_rank *r = virtual_rank(c);
+    if (wait && r->n_news == 0 && !r->job->broken)
+        virtual_block(r, VIRTUAL_SOME);
+    const int n = (int)r->n_news;
+    r->n_news = 0;
+    if (r->job->broken)
+        c->n_req = 0;
+    return r->job->broken ? r->job->broken : n;
+}

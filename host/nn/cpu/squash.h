@@ -1,0 +1,61 @@
+/* squash.h : exp, sigmoid and tanh in a fixed order of additions, products and divisions, so that no
+ * libm decides about bits, and loops over them become vector code.
+ *
+ *     exp(x) = 2^k * e^r,   k = x / ln 2 rounded, |r| <= ln 2 / 2,   e^r by its Taylor series
+ *     sigmoid(x) = 1 / (1 + exp(-x))        tanh(x) = 2 sigmoid(2x) - 1 (near 0 to an absolute ulp of 1)
+ * Good to two units in the last place of exp. Arguments beyond +-SQUASH_END count as that; nan stays. */
+#ifndef SQUASH_H
+#define SQUASH_H
+#include <string.h>
+#include "hls/nn/layer.h"
+
+#ifdef NN_REAL_DOUBLE
+typedef uint64_t squash_bits;
+enum { SQUASH_MANTISSA = 52, SQUASH_BIAS = 1023, SQUASH_TERMS = 13, SQUASH_END = 40 };
+#define SQUASH_ROUND    0x1.8p52
+#define SQUASH_LN2_HIGH 0x1.62e42feep-1
+#define SQUASH_LN2_LOW  0x1.a39ef35793c76p-33
+#else
+typedef uint32_t squash_bits;
+enum { SQUASH_MANTISSA = 23, SQUASH_BIAS = 127, SQUASH_TERMS = 7, SQUASH_END = 40 };
+#define SQUASH_ROUND    0x1.8p23f
+#define SQUASH_LN2_HIGH 0x1.62e4p-1f
+#define SQUASH_LN2_LOW  0x1.7f7d1cp-20f
+#endif
+
+static inline real squash_exp(real x)
+{
+#define OVER(n) (real)(1.0 / (n))
+    static const real one_over[] = {
+        OVER(6227020800), OVER(479001600), OVER(39916800), OVER(3628800), OVER(362880), OVER(40320),
+        OVER(5040),       OVER(720),       OVER(120),      OVER(24),      OVER(6),      OVER(2)};
+#undef OVER
+    const int least = (int)(sizeof one_over / sizeof *one_over) + 1 - SQUASH_TERMS;
+    const real end = SQUASH_END, limited = x > end ? end : x < -end ? -end : x;
+    /* k stands in the low bits of a number this large, which has no fraction */
+    const real shifted = limited * (real)1.44269504088896340736 + SQUASH_ROUND;
+    const real k = shifted - SQUASH_ROUND;
+    const real r = (limited - k * SQUASH_LN2_HIGH) - k * SQUASH_LN2_LOW;
+    real sum = one_over[least];
+    for (int i = least + 1; i < (int)(sizeof one_over / sizeof *one_over); i++)
+        sum = sum * r + one_over[i];
+    sum = (sum * r + 1) * r + 1;
+    squash_bits bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + SQUASH_BIAS) << SQUASH_MANTISSA;
+    real power;
+    memcpy(&power, &bits, sizeof power);
+    return sum * power;
+}
+
+static inline real squash_sigmoid(real x)
+{
+    return 1 / (1 + squash_exp(-x));
+}
+
+static inline real squash_tanh(real x)
+{
+    return 2 / (1 + squash_exp(-2 * x)) - 1;
+}
+
+#endif

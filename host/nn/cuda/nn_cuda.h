@@ -1,0 +1,52 @@
+/* nn_cuda.h : what the files of the GPU backend share: the context, how failures are kept. */
+#ifndef NN_CUDA_H
+#define NN_CUDA_H
+#include "device/nn/dev_nn.h"
+#include "nn/nn_ops.h"
+
+/* Batches of bytes on their way: gathered in pinned memory, copied beside the work, turned into
+ * activations. */
+struct cuda_slot {
+    /* keys [2] uint64_t, which [max_batch] uint32_t, images [max_batch, image]: nn_cuda_feed.c */
+    uint8_t *host, *bytes; /* pinned; device */
+    struct dev_event *copied, *taken;
+    int n;
+    bool augment;
+};
+
+struct cuda {
+    const struct dev_run_ops *run;
+    const struct dev_nn_ops *ops;
+    struct dev_stream *stream;
+    struct dev_nn *nn;
+    enum nn_math math;
+    bool scaled;               /* gradients of activations carry a scale */
+    int failed;                /* the first failure since open */
+    int failed_before;         /* while recording: what `failed` was */
+    float *input;              /* device; NULL: activations are floats, or `halves` is there */
+    uint16_t *halves;          /* host; images in pure fp16; NULL: none */
+    struct dev_stream *copies; /* NULL: no feed */
+    struct nn_feed feed;
+    struct cuda_slot slots[NN_SLOTS];
+};
+
+static inline void cuda_keep(struct cuda *c, int rc)
+{
+    if (rc < 0 && !c->failed)
+        c->failed = rc;
+}
+
+/* ---- nn_cuda_feed.c ---- */
+int cuda_input_plan(void *ctx, size_t max_n);
+void cuda_input(void *ctx, size_t n, const real *x, real *y);
+int cuda_feed_open(void *ctx, const struct nn_feed *f);
+void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b);
+void cuda_feed_take(void *ctx, int slot, real *x);
+void cuda_feed_close(struct cuda *c); /* of what there is */
+
+/* ---- nn_cuda_sgd.c ---- */
+int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
+void cuda_sgd_close(void *ctx, void *plan);
+void cuda_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);
+
+#endif

@@ -1,0 +1,182 @@
+/* dataset.c : opens a data set by its spec: finds its source, and lets its kind of samples make
+ * itself ready. */
+#include "nn/data/dataset.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/crc.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+#include "base/text.h"
+#include "base/word.h"
+#include "nn/data/sources.h"
+
+static const struct {
+    const char *name, *more, *means;
+    enum nn_form form;
+    enum nn_target_kind target;
+    int (*load)(const char *arg, struct dataset *d);
+} sources[] = {
+#define SOURCE(name, more, form, target, means) {#name, more, means, form, target, name##_load},
+#include "nn/data/sources.def"
+#undef SOURCE
+};
+
+#define SOURCE(name, more, form, target, means) ", " #name more
+static const char specs[] =
+#include "nn/data/sources.def"
+    ;
+#undef SOURCE
+
+#define SOURCE(name, more, form, target, means) " " #name more " (" means "),"
+const char dataset_help[] = "One of"
+#include "nn/data/sources.def"
+                            " each read or made as a whole.";
+#undef SOURCE
+
+enum { SOURCE_GUESS = 384 };
+
+/* The source that is named like that, or the one of the data set of that name: mnist is one of idx's.
+ * The name may be the last part of a path. */
+static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
+{
+    enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
+    const char *known[N], *nearest;
+    char word[OPT_GUESS];
+    const bool is_path = strchr(spec, '/') && !strchr(spec, ':');
+    size_t end = strcspn(spec, ":"), begin;
+    while (is_path && end > 1 && spec[end - 1] == '/')
+        end--;
+    for (begin = end; is_path && begin > 0 && spec[begin - 1] != '/';)
+        begin--;
+    begin = is_path ? begin : 0;
+    snprintf(word, sizeof word, "%.*s", (int)(end - begin), spec + begin);
+    for (int i = 0; i < N; i++)
+        known[i] = sources[i].name;
+    nearest = *word ? opt_nearest(word, known, N) : NULL;
+    *guess = 0;
+    for (int i = 0; i < N; i++)
+        if (nearest == known[i] ||
+            (!nearest && strlen(word) >= SHORTEST && strcasestr(sources[i].means, word) && !*guess))
+            snprintf(guess, SOURCE_GUESS, ": did you mean '%s%s%s'?", known[i],
+                     is_path && *sources[i].more == ':' ? ":" : sources[i].more,
+                     is_path && *sources[i].more == ':' ? spec : "");
+    return guess;
+}
+
+static int load(const char *spec, struct dataset *d)
+{
+    const char *arg;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        const char *name = sources[i].name, *more = sources[i].more;
+        if (!word_has_name(spec, name, &arg))
+            continue;
+        if (*more == ':' && (!arg || !*arg))
+            return ERR(-EINVAL, "data set '%s' says no %s, expected %s%s", spec, more + 1, name,
+                       more);
+        return sources[i].load(arg, d);
+    }
+    return ERR(-EINVAL, "unknown data set '%s', expected one of %s%s", spec, specs + 2,
+               guess_source(spec, (char[SOURCE_GUESS]){0}));
+}
+
+static uint32_t crc_list(uint32_t crc, const void *list, size_t n, size_t item)
+{
+    return list ? crc_more(crc, list, n * item) : crc;
+}
+
+uint32_t dataset_crc(const struct dataset *d)
+{
+    const size_t pixels = (size_t)d->h * (size_t)d->w, bytes = pixels * (size_t)d->c;
+    const uint64_t sizes[] = {(uint64_t)d->h, (uint64_t)d->w, (uint64_t)d->c,
+                              d->n_train,     d->n_test,      (uint64_t)d->n_classes};
+    uint32_t crc = crc_of(sizes, sizeof sizes);
+    crc = crc_list(crc, d->train_x, d->n_train, bytes);
+    crc = crc_list(crc, d->test_x, d->n_test, bytes);
+    crc = crc_list(crc, d->train_y, d->n_train, sizeof *d->train_y);
+    crc = crc_list(crc, d->test_y, d->n_test, sizeof *d->test_y);
+    crc = crc_list(crc, d->train_map, d->n_train, pixels);
+    crc = crc_list(crc, d->test_map, d->n_test, pixels);
+    return d->samples->crc ? d->samples->crc(d, crc) : crc;
+}
+
+int dataset_open(const char *spec, size_t subset, struct dataset **out)
+{
+    struct dataset *d = calloc(1, sizeof *d);
+    if (!d)
+        return ERR(-ENOMEM, "cannot allocate the data set");
+    snprintf(d->name, sizeof d->name, "%s", spec);
+    int rc = load(spec, d);
+    if (rc == 0)
+        rc = d->samples->settle(d, subset);
+    if (rc < 0) {
+        dataset_close(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+struct nn_target dataset_target(const struct dataset *d)
+{
+    const int n[NN_TARGET_KINDS] = {
+        [NN_CLASS] = 1, [NN_DENSE] = d->h * d->w, [NN_TRANSCRIPT] = d->n_transcript};
+    return (struct nn_target){d->samples->target, n[d->samples->target]};
+}
+
+bool dataset_is_map(const struct dataset *d)
+{
+    return d->samples->target == NN_DENSE && d->w > 1;
+}
+
+static const char *const target_words[NN_TARGET_KINDS] = {
+    [NN_CLASS] = "one label a sample",
+    [NN_DENSE] = "a label for each pixel or time step",
+    [NN_TRANSCRIPT] = "transcripts",
+};
+
+void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (sources[i].form == form && sources[i].target == target)
+            text_add(out, ", %s%s", sources[i].name, sources[i].more);
+}
+
+int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
+{
+    const struct nn_target has = dataset_target(d);
+    char list[256];
+    struct text others = text_in(list, sizeof list);
+    dataset_specs(d->w == 1 ? NN_SEQUENCES : NN_IMAGES, wants.kind, &others);
+    if (has.kind != wants.kind)
+        return ERR(-EINVAL, "data set '%s' has %s, network '%s' wants %s: choose one of%s", d->name,
+                   target_words[has.kind], model, target_words[wants.kind], list + (others.n > 0));
+    if (has.kind == NN_TRANSCRIPT ? has.n > wants.n : has.n != wants.n)
+        return ERR(-EINVAL, "data set '%s' has %d labels a sample, network '%s' takes %d", d->name,
+                   has.n, model, wants.n);
+    d->n_transcript = has.kind == NN_TRANSCRIPT ? wants.n : 0;
+    return 0;
+}
+
+void dataset_close(struct dataset *d)
+{
+    if (!d)
+        return;
+    free(d->train_x);
+    free(d->train_y);
+    free(d->test_x);
+    free(d->test_y);
+    free(d->train_map);
+    free(d->test_map);
+    if (d->samples && d->samples->close)
+        d->samples->close(d);
+    free(d);
+}
+
+void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, int n,
+                   const struct dataset_augment *augment, real *x, int32_t *labels,
+                   int32_t *lengths)
+{
+    d->samples->to_real(d, test, index, n, augment, x);
+    d->samples->labels(d, test, index, n, augment, labels, lengths);
+}

@@ -1,0 +1,27 @@
+/* dataset_scale.c : the size of images as a network sees them: their own, or one that they are scaled
+ * up to. */
+#include "base/err.h"
+#include "nn/data/dataset.h"
+
+int dataset_scale(struct dataset *d, int side)
+{
+    if (side == 0)
+        return 0;
+    if (!d->samples->scales)
+        return ERR(-EINVAL, "cannot scale %s of '%s' (--image %d): they keep their size",
+                   d->samples->name, d->name, side);
+    if (side < d->h || side < d->w || side > DATASET_SCALED_MAX)
+        return ERR(
+            -EINVAL,
+            "cannot scale images of '%s' from %dx%d to %dx%d pixels: need at least what they "
+            "have, and %d at most",
+            d->name, d->h, d->w, side, side, DATASET_SCALED_MAX);
+    d->side = side;
+    return 0;
+}
+
+struct nn_shape dataset_shape(const struct dataset *d)
+{
+    return d->side ? (struct nn_shape){d->side, d->side, d->c}
+                   : (struct nn_shape){d->h, d->w, d->c};
+}

@@ -1,0 +1,202 @@
+/* feed.c : a queue of batches; each is sent to the backend, or made on the host, no later than when
+ * its turn comes. */
+#include "nn/data/feed.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/buf.h"
+#include "base/err.h"
+
+struct batch {
+    bool test, sent;
+    int n;
+    uint64_t epoch;
+    uint32_t *index;  /* [max_batch] */
+    int32_t *labels;  /* [max_batch, nn_model_target] */
+    int32_t *lengths; /* [max_batch] */
+};
+
+struct feed {
+    struct nn_model *m;
+    const struct dataset *d;
+    struct dataset_augment augment;
+    int max_batch;
+    bool by_host;
+    real *x; /* [max_batch, image] by host only */
+    struct batch slots[NN_SLOTS];
+    int head, n_waiting;
+};
+
+static int take_memory(struct feed *f)
+{
+    const struct nn_shape s = dataset_shape(f->d);
+    const size_t n = (size_t)f->max_batch, image = (size_t)s.h * (size_t)s.w * (size_t)s.c,
+                 targets = (size_t)nn_model_target(f->m).n;
+    for (int i = 0; i < NN_SLOTS; i++) {
+        struct batch *b = &f->slots[i];
+        b->index = buf_alloc(n * sizeof *b->index);
+        b->labels = buf_alloc(n * targets * sizeof *b->labels);
+        b->lengths = buf_alloc(n * sizeof *b->lengths);
+        if (!b->index || !b->labels || !b->lengths)
+            return -ENOMEM;
+    }
+    f->x = f->by_host ? buf_alloc(n * image * sizeof *f->x) : NULL;
+    return f->by_host && !f->x ? -ENOMEM : 0;
+}
+
+/* Returns 0, -ENOSYS (it takes no bytes, or there are none), or the backend's failure. */
+static int open_backend(struct feed *f)
+{
+    struct nn_feed setup = {
+        .max_batch = f->max_batch, .augment = f->augment.how, .seed = f->augment.seed};
+    if (!f->d->samples->bytes_for_gpu)
+        return -ENOSYS;
+    f->d->samples->bytes_for_gpu(f->d, &setup);
+    return nn_model_ops(f->m)->feed_open(nn_model_ctx(f->m), &setup);
+}
+
+int feed_open(struct nn_model *m, const struct dataset *d, const struct dataset_augment *augment,
+              int max_batch, struct feed **out)
+{
+    struct feed *f = calloc(1, sizeof *f);
+    if (!f)
+        return ERR(-ENOMEM, "cannot open the feed of images: no memory");
+    *f = (struct feed){.m = m, .d = d, .augment = *augment, .max_batch = max_batch};
+    int rc = open_backend(f);
+    f->by_host = rc == -ENOSYS;
+    rc = f->by_host ? 0 : rc;
+    if (rc == 0)
+        rc = take_memory(f);
+    if (rc < 0) {
+        feed_close(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+void feed_close(struct feed *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < NN_SLOTS; i++) {
+        free(f->slots[i].index);
+        free(f->slots[i].labels);
+        free(f->slots[i].lengths);
+    }
+    free(f->x);
+    free(f);
+}
+
+/* The slot behind those that wait. */
+static struct batch *append(struct feed *f, int n)
+{
+    assert(f->n_waiting < NN_SLOTS && n > 0 && n <= f->max_batch);
+    struct batch *b = &f->slots[(f->head + f->n_waiting++) % NN_SLOTS];
+    b->n = n;
+    b->sent = false;
+    return b;
+}
+
+void feed_next(struct feed *f, uint64_t epoch, const uint32_t *index, int n)
+{
+    struct batch *b = append(f, n);
+    b->test = false;
+    b->epoch = epoch;
+    memcpy(b->index, index, (size_t)n * sizeof *index);
+}
+
+void feed_next_test(struct feed *f, size_t first, int n)
+{
+    struct batch *b = append(f, n);
+    b->test = true;
+    for (int i = 0; i < n; i++)
+        b->index[i] = (uint32_t)first + (uint32_t)i;
+}
+
+int feed_waiting(const struct feed *f)
+{
+    return f->n_waiting;
+}
+
+static struct dataset_augment augment_of(const struct feed *f, const struct batch *b)
+{
+    struct dataset_augment augment = f->augment;
+    augment.epoch = b->epoch;
+    return augment;
+}
+
+static void send(struct feed *f, int slot)
+{
+    struct batch *b = &f->slots[slot];
+    const struct dataset *d = f->d;
+    const struct nn_bytes bytes = {.images = b->test ? d->test_x : d->train_x,
+                                   .index = b->index,
+                                   .n = b->n,
+                                   .augment = !b->test,
+                                   .epoch = b->epoch};
+    const struct dataset_augment augment = augment_of(f, b);
+    d->samples->labels(d, b->test, b->index, b->n, b->test ? NULL : &augment, b->labels,
+                       b->lengths);
+    nn_model_ops(f->m)->feed_send(nn_model_ctx(f->m), slot, &bytes);
+    b->sent = true;
+}
+
+/* Runs while the backend computes. */
+static void send_waiting(void *ctx)
+{
+    struct feed *f = ctx;
+    for (int i = 0; i < f->n_waiting; i++) {
+        const int slot = (f->head + i) % NN_SLOTS;
+        if (!f->slots[slot].sent)
+            send(f, slot);
+    }
+}
+
+/* The batch whose turn it is leaves the queue. */
+static int pop(struct feed *f)
+{
+    const int slot = f->head;
+    assert(f->n_waiting > 0);
+    if (!f->by_host && !f->slots[slot].sent)
+        send(f, slot);
+    f->head = (f->head + 1) % NN_SLOTS;
+    f->n_waiting--;
+    return slot;
+}
+
+static void make(struct feed *f, struct batch *b)
+{
+    const struct dataset_augment augment = augment_of(f, b);
+    dataset_batch(f->d, b->test, b->index, b->n, b->test ? NULL : &augment, f->x, b->labels,
+                  b->lengths);
+}
+
+/* The batch whose turn it is, as a pass takes it; sent: what says where it waits. */
+static struct nn_batch take(struct feed *f, struct nn_sent *sent)
+{
+    const int slot = pop(f);
+    struct batch *b = &f->slots[slot];
+    *sent = (struct nn_sent){slot, send_waiting, f};
+    if (f->by_host)
+        make(f, b);
+    return (struct nn_batch){.n = b->n,
+                             .x = f->by_host ? f->x : NULL,
+                             .sent = f->by_host ? NULL : sent,
+                             .labels = b->labels,
+                             .lengths = b->lengths};
+}
+
+struct nn_result feed_train(struct feed *f, uint64_t key, nn_grad_ready *ready, void *ctx)
+{
+    struct nn_sent sent;
+    const struct nn_batch batch = take(f, &sent);
+    return nn_model_train(f->m, &batch, key, ready, ctx);
+}
+
+struct nn_result feed_eval(struct feed *f)
+{
+    struct nn_sent sent;
+    const struct nn_batch batch = take(f, &sent);
+    return nn_model_eval(f->m, &batch);
+}

@@ -1,0 +1,34 @@
+/* source_words.c : "n,seed" behind the name of a source that generates its samples. */
+#include "nn/data/source_words.h"
+#include "base/err.h"
+#include <stdlib.h>
+
+/* Reads a decimal number of digits alone. Returns where it ended, NULL when there is none. */
+static const char *parse_u64(const char *s, uint64_t *out)
+{
+    if (*s < '0' || *s > '9')
+        return NULL;
+    char *end;
+    errno = 0;
+    *out = strtoull(s, &end, 10);
+    return errno ? NULL : end;
+}
+
+int source_words(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed)
+{
+    if (!arg)
+        return 0;
+    const char *s = parse_u64(arg, n);
+    if (s && *s++ == ',')
+        s = parse_u64(s, seed);
+    else
+        s = NULL;
+    if (!s || *s)
+        return ERR(-EINVAL, "data set '%s:%s' is malformed, expected %s:n,seed (two whole numbers)",
+                   name, arg, name);
+    if (*n < SOURCE_N_MIN || *n > SOURCE_N_MAX || *n % multiple)
+        return ERR(-EINVAL,
+                   "data set '%s:%s' has %llu images, expected a multiple of %u from %d to %d",
+                   name, arg, (unsigned long long)*n, multiple, SOURCE_N_MIN, SOURCE_N_MAX);
+    return 0;
+}

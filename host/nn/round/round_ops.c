@@ -1,0 +1,274 @@
+/* round_ops.c : the rounding table: all that is no pass goes to the backend as it is, but for the
+ * weights, of which layers are given a copy. */
+#include "nn/round/round_inside.h"
+#include "base/err.h"
+#include <assert.h>
+#include <stdlib.h>
+
+static int round_open(const struct nn_setup *setup, void **ctx)
+{
+    assert(setup && setup->round && setup->math == NN_FP32);
+    struct rounder *r = calloc(1, sizeof *r);
+    if (!r)
+        return ERR(-ENOMEM, "cannot open the rounding backend: no memory");
+    r->setup = *setup->round;
+    r->below = r->setup.below;
+    const int rc = r->below->open(setup, &r->ctx);
+    if (rc < 0) {
+        free(r);
+        return rc;
+    }
+    *ctx = r;
+    return 0;
+}
+
+static void round_close(void *ctx)
+{
+    struct rounder *r = ctx;
+    r->below->free(r->ctx, r->narrow);
+    r->below->close(r->ctx);
+    free(r);
+}
+
+/* ---- weights ---- */
+
+static int round_weights_plan(void *ctx, const real *w, size_t n)
+{
+    struct rounder *r = ctx;
+    if (r->setup.of[ROUND_WEIGHT].on) {
+        r->narrow = r->below->alloc(r->ctx, n * sizeof *r->narrow);
+        if (!r->narrow)
+            return -ENOMEM;
+    }
+    r->weights = w;
+    r->n_weights = n;
+    return r->below->weights_plan(r->ctx, r->narrow ? r->narrow : w, n);
+}
+
+static void round_weights(void *ctx)
+{
+    struct rounder *r = ctx;
+    r->back = false;
+    if (r->narrow)
+        r->below->round_to(r->ctx, r->n_weights, &r->setup.of[ROUND_WEIGHT].rule, r->weights,
+                           r->narrow);
+    r->below->weights(r->ctx);
+}
+
+/* ---- all else ---- */
+
+static size_t round_act_bytes(const void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->act_bytes(r->ctx);
+}
+
+static size_t round_weight_bytes(const void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->weight_bytes(r->ctx);
+}
+
+static void *round_alloc(void *ctx, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->alloc(r->ctx, bytes);
+}
+
+static void round_free(void *ctx, void *p)
+{
+    const struct rounder *r = ctx;
+    r->below->free(r->ctx, p);
+}
+
+static void *round_alloc_shared(void *ctx, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->alloc_shared(r->ctx, bytes);
+}
+
+static void round_free_shared(void *ctx, void *p)
+{
+    const struct rounder *r = ctx;
+    r->below->free_shared(r->ctx, p);
+}
+
+static void round_tell(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->tell(r->ctx, dst, src, bytes);
+}
+
+static void round_ask(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->ask(r->ctx, dst, src, bytes);
+}
+
+/* Weights, velocities, statistics: start values, means over ranks, what a checkpoint has. */
+static void round_put(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->put(r->ctx, dst, src, bytes);
+    round_values(r, ROUND_STATE, bytes / sizeof(real), dst);
+}
+
+static void round_get(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->get(r->ctx, dst, src, bytes);
+}
+
+static int round_wait(void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->wait(r->ctx);
+}
+
+static void round_mark(void *ctx, uint32_t *flag)
+{
+    const struct rounder *r = ctx;
+    r->below->mark(r->ctx, flag);
+}
+
+static double round_gemm_s(const void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->gemm_s(r->ctx);
+}
+
+static int round_record_begin(void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->record_begin(r->ctx);
+}
+
+static int round_record_end(void *ctx, void **record)
+{
+    const struct rounder *r = ctx;
+    return r->below->record_end(r->ctx, record);
+}
+
+static int round_record_play(void *ctx, void *record)
+{
+    const struct rounder *r = ctx;
+    return r->below->record_play(r->ctx, record);
+}
+
+static void round_record_close(void *ctx, void *record)
+{
+    const struct rounder *r = ctx;
+    r->below->record_close(r->ctx, record);
+}
+
+static void round_loss_scale(void *ctx, const float *scale)
+{
+    const struct rounder *r = ctx;
+    r->below->loss_scale(r->ctx, scale);
+}
+
+static void round_watch(void *ctx, struct scale_tally *to)
+{
+    struct rounder *r = ctx;
+    r->watched = to;
+}
+
+static int round_input_plan(void *ctx, size_t max_n)
+{
+    const struct rounder *r = ctx;
+    return r->below->input_plan(r->ctx, max_n);
+}
+
+static void round_input(void *ctx, size_t n, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->input(r->ctx, n, x, y);
+    round_values(r, ROUND_INPUT, n, y);
+}
+
+/* Images that are rounded come by input. */
+static int round_feed_open(void *ctx, const struct nn_feed *f)
+{
+    const struct rounder *r = ctx;
+    return r->setup.of[ROUND_INPUT].on ? -ENOSYS : r->below->feed_open(r->ctx, f);
+}
+
+static void round_feed_send(void *ctx, int slot, const struct nn_bytes *b)
+{
+    const struct rounder *r = ctx;
+    r->below->feed_send(r->ctx, slot, b);
+}
+
+static void round_feed_take(void *ctx, int slot, real *x)
+{
+    const struct rounder *r = ctx;
+    r->below->feed_take(r->ctx, slot, x);
+}
+
+/* gradients of weights */
+static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
+                             real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->add_divide(r->ctx, n, a, b, divisor, y);
+    round_values(r, ROUND_GRAD, n, y);
+}
+
+static int round_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan)
+{
+    const struct rounder *r = ctx;
+    struct nn_sgd rounded = *o;
+    rounded.round = r->setup.of[ROUND_STATE].on ? &r->setup.of[ROUND_STATE].rule : NULL;
+    return r->below->sgd_plan(r->ctx, &rounded, plan);
+}
+
+static void round_sgd_close(void *ctx, void *plan)
+{
+    const struct rounder *r = ctx;
+    r->below->sgd_close(r->ctx, plan);
+}
+
+static void round_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g,
+                      real *v)
+{
+    const struct rounder *r = ctx;
+    r->below->sgd(r->ctx, plan, first, n, lr, w, g, v);
+}
+
+const struct nn_ops nn_round = {
+    .name = "round",
+    .open = round_open,
+    .close = round_close,
+    .act_bytes = round_act_bytes,
+    .weight_bytes = round_weight_bytes,
+    .alloc = round_alloc,
+    .free = round_free,
+    .alloc_shared = round_alloc_shared,
+    .free_shared = round_free_shared,
+    .tell = round_tell,
+    .ask = round_ask,
+    .put = round_put,
+    .get = round_get,
+    .wait = round_wait,
+    .mark = round_mark,
+    .gemm_s = round_gemm_s,
+    .record_begin = round_record_begin,
+    .record_end = round_record_end,
+    .record_play = round_record_play,
+    .record_close = round_record_close,
+    .weights_plan = round_weights_plan,
+    .weights = round_weights,
+    .loss_scale = round_loss_scale,
+    .watch = round_watch,
+    .input_plan = round_input_plan,
+    .input = round_input,
+    .feed_open = round_feed_open,
+    .feed_send = round_feed_send,
+    .feed_take = round_feed_take,
+#define PASS(name, params, args) .name = round_##name,
+#include "hls/nn/layers.def"
+    .add_divide = round_add_divide,
+    .sgd_plan = round_sgd_plan,
+    .sgd_close = round_sgd_close,
+    .sgd = round_sgd,
+};

@@ -1,0 +1,190 @@
+/* fpga_job.c : a job on a card: a free index, a free range of slots, a key, the ranks' addresses.
+ *
+ *     for 64 (or so), 32, 16, 8 slots: for each place: for each index: one batch: the job, and
+ *         JOB_COMMIT; then its ranks
+ *
+ * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would
+ * touch another job, and its owner what would touch another connection's. The registers are shared
+ * by all connections, so a try is one batch. */
+#include "offload/card/fpga_job.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "hls/card/packet.h"
+#include "hls/card/regs.h"
+#include <string.h>
+#include <sys/random.h>
+
+enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
+
+int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
+                  struct fpga_caps *caps, double timeout_s)
+{
+    struct fpga_op ops[] = {
+        {.at = REG_ID, .read = true},        {.at = REG_VERSION, .read = true},
+        {.at = REG_CAP_SLOTS, .read = true}, {.at = REG_CAP_JOBS, .read = true},
+        {.at = REG_CAP_BEATS, .read = true}, {.at = REG_CAP_FORMATS, .read = true}};
+    const size_t n = sizeof ops / sizeof *ops;
+    size_t done;
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    if (done < n || ops[0].value != REG_ID_VALUE || ops[1].value != REG_VERSION_VALUE)
+        return fpga_failed(card, -EPROTO, "card %s is none of this version: id %08x, version %u",
+                           card->name, ops[0].value, ops[1].value);
+    const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
+    *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
+                               jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16,
+                               ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
+    /* 4, 8, 16 bits: bits 0, 1, 2 */
+    const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
+    if (widths & ~ops[5].value)
+        return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name,
+                           fit->in_width, fit->out_width);
+    if ((uint32_t)n_ranks > caps->ranks)
+        return fpga_failed(card, -ENOTSUP, "card %s takes %u ranks, not %d", card->name,
+                           caps->ranks, n_ranks);
+    if (card_fit_most(fit, caps->beats) == 0 || caps->slots < LEAST_SLOTS)
+        return fpga_failed(card, -ENOTSUP, "card %s is too small: %u slots of %u beats", card->name,
+                           caps->slots, caps->beats);
+    return 0;
+}
+
+enum try_result { STARTED, TAKEN, STILL_STOPPING };
+
+static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
+{
+    ops[n] = (struct fpga_op){.at = at, .value = value};
+    return n + 1;
+}
+
+/* What all tries have in common. */
+struct wanted {
+    const struct fpga_caps *caps;
+    const struct card_fit *fit;
+    struct fpga_rank group; /* ip 0: none */
+    uint32_t n_ranks, most_slots;
+};
+
+/* One try, as *job says; start: what JOB_COMMIT gets. A card that knows groups is told of none, too: another's words may
+ * still be staged. Returns an enum try_result or a negative errno. */
+static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
+                   uint32_t start, double timeout_s)
+{
+    struct fpga_op ops[WORDS + 2];
+    size_t n = 0, done;
+    n = put_op(ops, n, REG_JOB_INDEX, job->index);
+    n = put_op(ops, n, REG_JOB_RANKS, want->n_ranks);
+    n = put_op(ops, n, REG_JOB_KEY_LO, (uint32_t)job->key);
+    n = put_op(ops, n, REG_JOB_KEY_HI, (uint32_t)(job->key >> 32));
+    n = put_op(ops, n, REG_JOB_SLOT_BASE, job->slot_base);
+    n = put_op(ops, n, REG_JOB_SLOTS, job->slots);
+    n = put_op(ops, n, REG_JOB_FORMATS, want->fit->in_fmt | want->fit->out_fmt << 8);
+    if (want->caps->groups) {
+        n = put_op(ops, n, REG_JOB_GROUP_IP, want->group.ip);
+        n = put_op(ops, n, REG_JOB_GROUP_PORT, want->group.port);
+    }
+    n = put_op(ops, n, REG_JOB_COMMIT, start);
+    ops[n++] = (struct fpga_op){.at = REG_STATUS, .read = true};
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    if (done < n)
+        return TAKEN;
+    if (ops[n - 1].value & REG_STATUS_REFUSED)
+        return ops[n - 1].value & REG_STATUS_STOPPING ? STILL_STOPPING : TAKEN;
+    return STARTED;
+}
+
+/* The addresses of a job that has started: nobody knows its key yet, so nothing can have come for
+ * it. */
+static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
+                     uint32_t n_ranks, double timeout_s)
+{
+    struct fpga_op ops[1 + 4 * PKT_MAX_RANKS];
+    size_t n = put_op(ops, 0, REG_JOB_INDEX, job->index), done;
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        n = put_op(ops, n, REG_RANK_INDEX, r);
+        n = put_op(ops, n, REG_RANK_IP, ranks[r].ip);
+        n = put_op(ops, n, REG_RANK_PORT, ranks[r].port);
+        n = put_op(ops, n, REG_RANK_COMMIT, 1);
+    }
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    return done == n ? 0
+                     : fpga_failed(card, -EPROTO, "card %s does not take the ranks' addresses",
+                                   card->name);
+}
+
+/* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative
+ * errno. */
+static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
+{
+    const uint32_t most = want->most_slots,
+                   start = REG_JOB_COMMIT_START | (most ? REG_JOB_COMMIT_TAKE_MOST : 0);
+    bool stopping = false;
+    for (job->slots = most ? most : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
+        for (job->slot_base = 0; job->slot_base + job->slots <= want->caps->slots;
+             job->slot_base += job->slots)
+            for (job->index = 0; job->index < want->caps->jobs; job->index++) {
+                const double left = until - clock_s();
+                int rc = try_job(card, job, want, start, left > 0 ? left : 0);
+                if (rc == STARTED || rc < 0)
+                    return rc;
+                stopping = stopping || rc == STILL_STOPPING;
+            }
+    return stopping ? STILL_STOPPING : TAKEN;
+}
+
+int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
+                         const struct card_fit *fit, const struct fpga_rank *ranks, int n_ranks,
+                         uint32_t most_slots, const struct fpga_rank *group, double timeout_s,
+                         struct fpga_job *out)
+{
+    const double until = clock_s() + timeout_s;
+    const struct wanted want = {caps, fit, group ? *group : (struct fpga_rank){0},
+                                (uint32_t)n_ranks, most_slots};
+    struct fpga_job job = {0};
+    if (getrandom(&job.key, sizeof job.key, 0) != sizeof job.key)
+        return fpga_failed(card, -EIO, "cannot make a key: the system has no random numbers");
+    for (;;) {
+        int rc = try_all(card, &want, until, &job);
+        if (rc < 0)
+            return rc;
+        if (rc == STARTED) {
+            TRY(put_ranks(card, &job, ranks, (uint32_t)n_ranks, timeout_s));
+            *out = job;
+            return 0;
+        }
+        if (rc == TAKEN || clock_s() > until)
+            return fpga_failed(card, -EBUSY,
+                               "card %s is taken: no job or fewer than %d slots are free",
+                               card->name, LEAST_SLOTS);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
+int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
+                   double timeout_s, struct fpga_job *out)
+{
+    return fpga_job_start_group(card, caps, fit, ranks, n_ranks, most_slots, NULL, timeout_s, out);
+}
+
+int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)
+{
+    struct fpga_op ops[] = {{.at = REG_JOB_INDEX, .value = job->index},
+                            {.at = REG_JOB_COMMIT, .value = 0}};
+    size_t done;
+    return card->ops->batch(card, ops, 2, &done, timeout_s);
+}
+
+int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
+                  struct fpga_rank *from)
+{
+    struct fpga_op ops[] = {{.at = REG_SEEN_RANK, .read = true},
+                            {.at = REG_SEEN_IP, .read = true},
+                            {.at = REG_SEEN_PORT, .read = true}};
+    const size_t n = sizeof ops / sizeof *ops;
+    size_t done;
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    if (done < n || !(ops[0].value >> 31) || (ops[0].value >> 16 & 0x7fff) != job->index)
+        return 0;
+    *rank = ops[0].value & 0xffff;
+    *from = (struct fpga_rank){ops[1].value, (uint16_t)ops[2].value};
+    return 1;
+}

@@ -1,0 +1,129 @@
+/* fpga_link.c : messages of hls/card/simlink.h over a stream socket, with a time by which they must have
+ * passed. */
+#include "offload/card/fpga_link.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Waits until fd is ready for these events of poll(). */
+static int ready(int fd, short events, double until)
+{
+    for (;;) {
+        const double left = until - clock_s();
+        struct pollfd p = {.fd = fd, .events = events};
+        int n = poll(&p, 1, left <= 0 ? 0 : left > 1 ? 1000 : (int)ceil(left * 1e3));
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (left <= 0)
+            return -ETIMEDOUT;
+    }
+}
+
+static int after_failure(int fd, short events, double until)
+{
+    if (errno == EINTR)
+        return 0;
+    if (errno == EAGAIN)
+        return ready(fd, events, until);
+    return errno == ECONNRESET ? -EPIPE : -errno;
+}
+
+static int send_all(int fd, const void *buf, size_t bytes, double until)
+{
+    for (const char *at = buf; bytes;) {
+        ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
+        if (n < 0)
+            TRY(after_failure(fd, POLLOUT, until));
+        if (n > 0) {
+            at += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+static int recv_all(int fd, void *buf, size_t bytes, double until)
+{
+    for (char *at = buf; bytes;) {
+        ssize_t n = recv(fd, at, bytes, 0);
+        if (n == 0)
+            return -EPIPE;
+        if (n < 0)
+            TRY(after_failure(fd, POLLIN, until));
+        if (n > 0) {
+            at += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until)
+{
+    uint8_t header[SIMLINK_BYTES];
+    simlink_put(m, header);
+    TRY(send_all(l->fd, header, sizeof header, until));
+    return m.bytes ? send_all(l->fd, body, m.bytes, until) : 0;
+}
+
+int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until)
+{
+    uint8_t header[SIMLINK_BYTES];
+    TRY(recv_all(l->fd, header, sizeof header, until));
+    *m = simlink_get(header);
+    return m->bytes > SIMLINK_MOST ? -EPROTO : recv_all(l->fd, l->body, m->bytes, until);
+}
+
+int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
+                  double until)
+{
+    TRY(fpga_link_say(l, ask, body, until));
+    TRY(fpga_link_hear(l, answer, until));
+    return answer->kind == SIMLINK_DONE ? 0 : -EPROTO;
+}
+
+bool fpga_link_alive(const struct fpga_link *l)
+{
+    char byte;
+    return recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EINTR);
+}
+
+int fpga_link_open(struct fpga_link *l, int fd, double until)
+{
+    struct simlink hello = {0};
+    *l = (struct fpga_link){.fd = fd, .body = buf_alloc(SIMLINK_MOST)};
+    int rc = l->body ? 0 : -ENOMEM;
+    if (!rc && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+        rc = -errno;
+    if (!rc)
+        rc = fpga_link_hear(l, &hello, until);
+    if (!rc && (hello.kind != SIMLINK_HELLO || hello.a != SIMLINK_VERSION))
+        rc = -EPROTO;
+    if (!rc && hello.status == SIMLINK_FULL)
+        rc = -EUSERS;
+    if (rc) {
+        close(fd);
+        free(l->body);
+        *l = (struct fpga_link){0};
+    }
+    return rc;
+}
+
+void fpga_link_close(struct fpga_link *l)
+{
+    if (!l->body)
+        return;
+    (void)fpga_link_say(l, (struct simlink){.kind = SIMLINK_QUIT}, NULL, clock_s() + 0.1);
+    close(l->fd);
+    free(l->body);
+    *l = (struct fpga_link){0};
+}

@@ -1,0 +1,132 @@
+/* fpga_udp.c : a card that another process owns, somewhere on the network: control by TCP at
+ * host:port. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "offload/card/fpga_host.h"
+#include "offload/card/fpga_link_ops.h"
+#include <fcntl.h>
+#include <math.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct udp_card {
+    struct fpga_link link;
+    uint32_t peer; /* its address, as connected */
+};
+
+static int wait_connected(int fd, double until)
+{
+    int why = 0;
+    socklen_t size = sizeof why;
+    for (;;) {
+        const double left = until - clock_s();
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        int n = poll(&p, 1, left > 0 ? (int)ceil(left * 1e3) : 0);
+        if (n > 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (left <= 0)
+            return -ETIMEDOUT;
+    }
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size) ? -errno : -why;
+}
+
+/* A connected socket, or a negative errno. */
+static int connect_to(const struct sockaddr_in *to, double until)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    int rc = connect(fd, (const struct sockaddr *)to, sizeof *to) ? -errno : 0;
+    if (rc == -EINPROGRESS)
+        rc = wait_connected(fd, until);
+    if (!rc)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+static int udp_open(struct fpga *card, const char *name, double timeout_s)
+{
+    const double until = clock_s() + timeout_s;
+    struct sockaddr_in peer;
+    TRY(fpga_host_find(card, name, &peer));
+    int fd = connect_to(&peer, until);
+    if (fd < 0)
+        return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));
+
+    struct udp_card *u = calloc(1, sizeof *u);
+    if (!u) {
+        close(fd);
+        return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
+    }
+    u->peer = ntohl(peer.sin_addr.s_addr);
+    int rc = fpga_link_open(&u->link, fd, until);
+    if (rc) {
+        free(u);
+        if (rc == -EUSERS)
+            return fpga_failed(card, rc,
+                               "card %s is full: it is controlled by as many programs as it takes",
+                               card->name);
+        if (rc == -ETIMEDOUT)
+            return fpga_failed(card, rc, "card %s takes the connection and says nothing",
+                               card->name);
+        return fpga_failed(card, rc, "what answers at %s is no card of this version: %s",
+                           card->name, strerror(-rc));
+    }
+    card->own = u;
+    return 0;
+}
+
+static void udp_close(struct fpga *card)
+{
+    struct udp_card *u = card->own;
+    fpga_link_close(&u->link);
+    free(u);
+}
+
+static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done,
+                     double timeout_s)
+{
+    struct udp_card *u = card->own;
+    return fpga_link_batch(card, &u->link, ops, n, done, timeout_s);
+}
+
+/* A card that listens everywhere is where its control is. */
+static int udp_address(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s)
+{
+    struct udp_card *u = card->own;
+    TRY(fpga_link_address(card, &u->link, ip, port, timeout_s));
+    if (!*ip)
+        *ip = u->peer;
+    return 0;
+}
+
+static int udp_time(struct fpga *card, struct fpga_time *out, double timeout_s)
+{
+    struct udp_card *u = card->own;
+    return fpga_link_time(card, &u->link, out, timeout_s);
+}
+
+static bool udp_alive(struct fpga *card)
+{
+    const struct udp_card *u = card->own;
+    return fpga_link_whole(card, &u->link);
+}
+
+const struct fpga_ops fpga_ops_udp = {
+    .prefix = "udp://",
+    .name_fits = fpga_host_fits,
+    .open = udp_open,
+    .batch = udp_batch,
+    .address = udp_address,
+    .time = udp_time,
+    .alive = udp_alive,
+    .close = udp_close,
+};

@@ -1,0 +1,26 @@
+/* lease_link.h : requests of hls/card/lease.def to a card, and their answers, over a UDP socket that
+ * loses some: each is said until it is answered. */
+#ifndef LEASE_LINK_H
+#define LEASE_LINK_H
+#include "hls/card/lease.h"
+#include <netinet/in.h>
+
+struct lease_link {
+    int fd;            /* connected, not blocking; owned */
+    uint64_t secret;   /* of the lease */
+    uint32_t sequence; /* of the last request that was sequenced */
+};
+
+/* A socket to that card, with a secret at random; nothing is said. Returns 0 or a negative errno, silent
+ * like all of these. */
+int lease_link_open(struct lease_link *l, const struct sockaddr_in *to);
+void lease_link_close(struct lease_link *l); /* says nothing; legal when zeroed with fd -1 */
+
+/* Says *m, whose version, secret and (OPEN, DO) sequence are filled in, until it is answered:
+ * *answer. until: a time of clock_s(). Returns 0, whatever the answer's status; -EPROTO if the card
+ * speaks the version answer->version. Without an answer until then: -ETIMEDOUT, or an errno of the
+ * socket such as -ECONNREFUSED (nothing listens there), which ends nothing earlier: it can be forged. */
+int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_message *answer,
+                   double until);
+
+#endif

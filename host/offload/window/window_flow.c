@@ -1,0 +1,143 @@
+/* window_flow.c : which packets are sent as slots become free, and what of the work stands. */
+#include "offload/window/window_inside.h"
+
+enum { AHEAD = 32, TOGETHER = 8 }; /* packets cast at once, decoded at once */
+
+void window_start(struct window *w, struct window_work work, double now)
+{
+    w->base += w->work.kind == WINDOW_PING ? 0 : w->work.n_packets;
+    work.n_packets = work.per_packet ? (work.n + work.per_packet - 1) / work.per_packet : 0;
+    w->work = work;
+    w->state = WINDOW_BUSY;
+    window_time_start(w, now);
+    for (int i = 0; i < w->n_ends; i++) {
+        struct window_end *end = &w->ends[i];
+        const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
+        /* of this card in this work */
+        const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0;
+        end->ready = NULL;
+        for (uint64_t m = first; m < first + n_slots; m++)
+            window_make_ready(w, &end->slots[m % n_slots], m);
+    }
+}
+
+void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now)
+{
+    const uint32_t per_packet = w->config.beats * PKT_BEAT_BYTES;
+    window_start(w,
+                 (struct window_work){
+                     .kind = WINDOW_MAX, .tag = tag, .per_packet = per_packet, .n = n, .x = x},
+                 now);
+}
+
+void window_start_sum(struct window *w, const struct way_sum *sum, double now)
+{
+    const uint32_t per_packet = card_fit_codes(&w->config.fit, w->config.beats);
+    window_start(w,
+                 (struct window_work){.kind = WINDOW_SUM,
+                                      .tag = sum->tag,
+                                      .per_packet = per_packet,
+                                      .n = sum->n,
+                                      .sum = *sum},
+                 now);
+}
+
+/* The slot of packet i of the work, and which packet of its card that is. */
+static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
+{
+    const uint64_t n = w->base + i;
+    const struct window_end *end = &w->ends[n % (uint64_t)w->n_ends];
+    *m = n / (uint64_t)w->n_ends;
+    return &end->slots[*m % end->card.job.slots];
+}
+
+/* Codes of packets 0..i, and of some behind them, are there. */
+static void need(struct window_work *work, uint64_t i)
+{
+    const size_t want = ((size_t)i + 1) * work->per_packet;
+    if (work->kind != WINDOW_SUM || work->needed >= work->n || work->needed >= want)
+        return;
+    size_t n = (size_t)AHEAD * work->per_packet;
+    if (n > work->n - work->needed)
+        n = work->n - work->needed;
+    if (work->sum.flow.need)
+        algo_need(&work->sum.flow, work->needed, n);
+    work->needed += n;
+}
+
+void window_need_rest(struct window *w)
+{
+    struct window_work *work = &w->work;
+    if (work->kind == WINDOW_SUM && work->sum.flow.need)
+        algo_need(&work->sum.flow, work->needed, work->n - work->needed);
+    work->needed = work->n;
+}
+
+void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
+{
+    struct window_end *end = s->end;
+    const uint64_t n = m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends);
+    if (n - w->base >= w->work.n_packets)
+        return;
+    s->next_m = m;
+    s->next_ready = NULL;
+    if (end->ready)
+        end->last_ready->next_ready = s;
+    else
+        end->ready = s;
+    end->last_ready = s;
+}
+
+/* The next packet to one card, if a slot is free and the card has not too many. False: none. */
+static bool send_next(struct window *w, struct window_end *end, double now)
+{
+    struct window_work *work = &w->work;
+    struct window_slot *s = end->ready;
+    if (!s || end->n_out >= (uint32_t)w->config.packets || w->state != WINDOW_BUSY)
+        return false;
+    const uint64_t before = s->m,
+                   i = s->next_m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends) - w->base;
+    need(work, i);
+    s->m = s->next_m;
+    window_build(w, s, i);
+    if (!window_send(w, s)) {
+        s->m = before;
+        return false;
+    }
+    end->ready = s->next_ready;
+    s->out = s->used = true;
+    end->n_out++;
+    w->count.packets++;
+    window_time_sent(w, s, now);
+    return true;
+}
+
+bool window_send_new(struct window *w, double now)
+{
+    bool moved = false;
+    for (bool any = true; any; moved = moved || any) {
+        any = false;
+        for (int i = 0; i < w->n_ends; i++)
+            any = send_next(w, &w->ends[i], now) || any;
+    }
+    return moved;
+}
+
+void window_have(struct window *w)
+{
+    struct window_work *work = &w->work;
+    for (uint64_t m; work->done < work->n_packets; work->done++) {
+        const struct window_slot *s = slot_of(w, work->done, &m);
+        if (!s->used || s->m < m || (s->m == m && s->out))
+            break;
+    }
+    size_t to = (size_t)work->done * work->per_packet;
+    if (work->done == work->n_packets)
+        to = work->n;
+    if (work->kind != WINDOW_SUM ||
+        (to < work->n && to - work->had < (size_t)TOGETHER * work->per_packet))
+        return;
+    if (work->sum.flow.have)
+        algo_have(&work->sum.flow, work->had, to - work->had);
+    work->had = to;
+}

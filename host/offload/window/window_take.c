@@ -1,0 +1,217 @@
+/* window_take.c : what comes from a card, or from anybody else: only answers to what this rank has
+ * under way are taken.
+ *
+ *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing that
+ *                                is open: stale
+ *
+ * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag
+ * and count, and once. To the group go results of sums, without a key: who sees one knows the tag of what all have, and none
+ * of those to come; and what ranks have taken is compared, by its digest, before it counts. */
+#include "offload/window/frame.h"
+#include "offload/window/siphash.h"
+#include "offload/window/window_inside.h"
+#include <string.h>
+
+enum {
+    MOST_TAKEN = 256, /* datagrams of a card in a turn */
+    MOST_APART = 16,  /* sums in a row that come on this rank's own wire, being asked for again */
+    MOST_FORGED = 64  /* wrong answers to the group: a tag has 32 bits to be guessed */
+};
+
+static uint64_t field(const uint8_t *bytes, int at, int n)
+{
+    return pkt_get_uint(bytes + at, n);
+}
+
+/* Is it about what s has under way? */
+static bool is_open(const struct window_slot *s, const uint8_t *bytes)
+{
+    return s->out && s->n_frame &&
+           !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
+}
+
+/* From the first to the last byte of the header that a result must repeat, op apart. */
+static bool repeats(const struct window_slot *s, const uint8_t *bytes)
+{
+    const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
+    return !memcmp(bytes + PKT_FLAGS_AT, s->frame + PKT_FLAGS_AT, PKT_STATUS_AT - PKT_FLAGS_AT) &&
+           !memcmp(bytes + PKT_COUNT_AT, s->frame + PKT_COUNT_AT,
+                   PKT_PAYLOAD_CRC_AT - PKT_COUNT_AT) &&
+           !(field(bytes, PKT_STATUS_AT, 4) & ~(uint64_t)known) && !field(bytes, PKT_ECHO_AT, 8);
+}
+
+/* The packet of the work that s has under way. */
+static uint64_t packet_of(const struct window *w, const struct window_slot *s)
+{
+    return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
+}
+
+/* Adds a result to what ranks compare: its place among the packets, and its bytes. */
+static void digest(struct window *w, const struct window_slot *s, const uint8_t *payload)
+{
+    uint8_t both[16];
+    pkt_put_uint(both, w->base + packet_of(w, s), 8);
+    pkt_put_uint(both + 8, siphash(w->config.secret + 2, payload, s->n_result), 8);
+    w->digest += siphash(w->config.secret + 2, both, sizeof both);
+}
+
+/* A group that brings nothing, while the card answers, is not heard. */
+static void hear(struct window *w, const struct window_slot *s, bool from_group)
+{
+    w->apart = from_group ? 0 : w->apart + 1;
+    if (w->apart < MOST_APART)
+        return;
+    w->deaf = true;
+    window_lose(w, s->end, "is not heard in the group");
+}
+
+static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
+                        bool from_group, double now)
+{
+    const uint8_t *payload = bytes + PKT_HEADER_BYTES;
+    if (!is_open(s, bytes)) {
+        w->count.stale++;
+        return;
+    }
+    if (n != PKT_HEADER_BYTES + s->n_result || !repeats(s, bytes)) {
+        w->foreign++;
+        if (from_group && ++w->forged >= MOST_FORGED) {
+            w->deaf = true;
+            window_lose(w, s->end, "is not alone in the group: somebody answers in its place");
+        }
+        return;
+    }
+    size_t at, elements = window_range(&w->work, packet_of(w, s), &at);
+    if (w->work.kind == WINDOW_MAX) {
+        memcpy(w->work.x + at, payload, elements);
+    } else {
+        const uint32_t width = w->config.fit.out_width;
+        memcpy(w->work.sum.result + at * width / 8, payload, (elements * width + 7) / 8);
+    }
+    if (w->grouped)
+        digest(w, s, payload);
+    s->out = false;
+    s->end->n_out--;
+    window_time_answered(w, s, now);
+    window_make_ready(w, s, s->m + s->end->card.job.slots);
+    if (w->grouped && w->work.kind == WINDOW_SUM)
+        hear(w, s, from_group);
+}
+
+static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
+{
+    if (is_open(s, bytes) && !memcmp(bytes + PKT_TAG_AT, s->frame + PKT_TAG_AT, PKT_TAG_BYTES))
+        window_lose(w, s->end, "refused a packet: %s",
+                    frame_nak_reason((uint32_t)field(bytes, PKT_STATUS_AT, 4)));
+    else
+        w->count.stale++;
+}
+
+static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
+                      double now)
+{
+    const struct pkt_header h = pkt_get(bytes);
+    const struct window_slot *starting = &s->end->slots[s->end->card.job.slots];
+    if (w->work.kind == WINDOW_PING)
+        s = &s->end->slots[s->end->card.job.slots];
+    if (!s->out || !s->echo || h.echo < s->first_echo || h.echo > s->echo) {
+        w->count.stale++;
+        return;
+    }
+    if (s == starting)
+        window_take_first_pong(w, s, &h, n, now);
+    else
+        window_time_pong(w, s, &h, now);
+}
+
+/* The slot of a whole frame that is this job's, under this key and to this rank; NULL, and counted: it is not. */
+static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
+                                   size_t n, uint64_t key, uint64_t rank)
+{
+    const struct fpga_job *job = &end->card.job;
+    w->count.received_bytes += n;
+    if (!frame_whole(bytes, n)) {
+        w->damaged++;
+        return NULL;
+    }
+    const uint64_t slot = field(bytes, PKT_SLOT_AT, PKT_SLOT_BYTES) - job->slot_base;
+    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) == key &&
+        field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) == job->index &&
+        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) == rank && slot < job->slots)
+        return &end->slots[slot];
+    w->foreign++;
+    return NULL;
+}
+
+void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                       double now)
+{
+    struct window_slot *s = slot_of(w, end, bytes, n, 0, PKT_TO_GROUP);
+    if (!s)
+        return;
+    if (bytes[PKT_OP_AT] != PKT_OP_RESULT || w->work.kind != WINDOW_SUM) {
+        w->foreign++;
+        return;
+    }
+    const bool was_out = s->out;
+    take_result(w, s, bytes, n, true, now);
+    if (was_out && !s->out) /* nobody but the card knows the tag */
+        window_time_heard(end);
+}
+
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                 double now)
+{
+    struct window_slot *s = slot_of(w, end, bytes, n, end->card.job.key, (uint64_t)w->config.rank);
+    if (!s)
+        return;
+    window_time_heard(end);
+    switch (bytes[PKT_OP_AT]) {
+    case PKT_OP_RESULT:
+        take_result(w, s, bytes, n, false, now);
+        break;
+    case PKT_OP_NAK:
+        take_nak(w, s, bytes);
+        break;
+    case PKT_OP_PONG:
+        take_pong(w, s, bytes, n, now);
+        break;
+    default:
+        w->foreign++;
+    }
+}
+
+/* What has come on one wire of a card. Returns whether there was anything; *drained becomes false when there is more. */
+static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
+                    void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
+                                 double),
+                    double now, bool *drained)
+{
+    bool moved = false;
+    int rc = 1;
+    for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
+        const uint8_t *bytes;
+        size_t n;
+        rc = wire->ops->receive(wire->own, &bytes, &n);
+        if (rc > 0)
+            take(w, end, bytes, n, now);
+        moved = moved || rc > 0;
+    }
+    if (rc < 0)
+        window_lose(w, end, "cannot be heard: %s", strerror(-rc));
+    *drained = *drained && !rc;
+    return moved;
+}
+
+bool window_receive(struct window *w, double now, bool *drained)
+{
+    bool moved = false;
+    *drained = true;
+    for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
+        struct window_end *end = &w->ends[i];
+        if (end->card.group.ops)
+            moved = receive(w, end, &end->card.group, window_take_group, now, drained);
+        moved = receive(w, end, &end->card.wire, window_take, now, drained) || moved;
+    }
+    return moved;
+}

@@ -1,0 +1,311 @@
+/* wire_socket.c : a wire by a UDP socket of the system, many datagrams a call.
+ *
+ *     sends of one length   a a a a b  -->  message aaaa, message b       --> the kernel, or the NIC, cuts them (UDP_SEGMENT)
+ *     receives                              message cccc                  <-- the kernel joins what comes together (UDP_GRO)
+ *
+ * A route, a checksum and a queue a message instead of a datagram: libfabric's udp provider makes a
+ * call for each. What leaves and arrives on the wire is the same. Nothing is sent in fragments:
+ * what is too long for the path is refused or lost. */
+#include "offload/wire/wire_socket.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "offload/wire/wire_local.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 65000, MOST_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 4 << 20 };
+
+struct wire_socket {
+    int fd;
+    struct sockaddr_in name;
+    bool one_each;      /* this system does not cut messages */
+    size_t n_out, each; /* bytes that wait to be sent; of a frame, but for a shorter last one */
+    /* bytes that have come, are taken; of a datagram, but for a shorter last one */
+    size_t n_in, at, part;
+    uint8_t out[MOST_BYTES], in[IN_BYTES];
+};
+
+static int send_bytes(const struct wire_socket *w, const uint8_t *bytes, size_t n, size_t each)
+{
+    union {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(uint16_t))];
+    } control = {.bytes = {0}};
+    const uint16_t segment = (uint16_t)each;
+    struct iovec at = {(void *)(uintptr_t)bytes, n}; /* only read */
+    struct msghdr m = {.msg_iov = &at, .msg_iovlen = 1};
+    if (n > each) {
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_UDP;
+        c->cmsg_type = UDP_SEGMENT;
+        c->cmsg_len = CMSG_LEN(sizeof segment);
+        memcpy(CMSG_DATA(c), &segment, sizeof segment);
+    }
+    return sendmsg(w->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static bool is_full(int rc)
+{
+    return rc == -EAGAIN || rc == -EWOULDBLOCK || rc == -ENOBUFS || rc == -EINTR;
+}
+
+static size_t socket_most(const void *wire)
+{
+    const struct wire_socket *w = wire;
+    return wire_most(w->fd);
+}
+
+/* Is it longer than the path takes? The same error tells, once, of an earlier datagram that was. */
+static bool is_too_long(const struct wire_socket *w, int rc)
+{
+    return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
+}
+
+/* What cannot leave for another reason is a lost datagram: the window finds out. */
+static int socket_flush(void *wire)
+{
+    struct wire_socket *w = wire;
+    size_t sent = 0;
+    int rc = 0;
+    if (w->n_out && !w->one_each) {
+        rc = send_bytes(w, w->out, w->n_out, w->each);
+        if (is_full(rc))
+            return -EAGAIN;
+        if (is_too_long(w, rc))
+            goto lost;
+        w->one_each = w->n_out > w->each && (rc == -EIO || rc == -EINVAL || rc == -ENOPROTOOPT);
+        sent = w->one_each ? 0 : w->n_out;
+    }
+    for (size_t n; sent < w->n_out; sent += n) {
+        n = w->n_out - sent < w->each ? w->n_out - sent : w->each;
+        rc = send_bytes(w, w->out + sent, n, n);
+        if (is_full(rc))
+            break;
+        if (is_too_long(w, rc))
+            goto lost;
+    }
+    memmove(w->out, w->out + sent, w->n_out - sent);
+    w->n_out -= sent;
+    return w->n_out ? -EAGAIN : 0;
+lost:
+    w->n_out = 0;
+    return -EMSGSIZE;
+}
+
+static int socket_send(void *wire, const uint8_t *bytes, size_t n)
+{
+    struct wire_socket *w = wire;
+    const bool joins =
+        !w->n_out || (n <= w->each && w->n_out % w->each == 0 && w->n_out < MOST_FRAMES * w->each &&
+                      w->n_out + n <= MOST_BYTES);
+    const int rc = n > MOST_BYTES ? -EMSGSIZE : joins ? 0 : socket_flush(w);
+    if (rc)
+        return rc;
+    if (!w->n_out)
+        w->each = n;
+    memcpy(w->out + w->n_out, bytes, n);
+    w->n_out += n;
+    return 0;
+}
+
+/* The next message, and how it was joined. 1, 0 or a negative errno. */
+static int read_more(struct wire_socket *w)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec at = {w->in, sizeof w->in};
+    struct msghdr m = {.msg_iov = &at,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
+    const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
+    w->at = w->n_in = 0;
+    if (n < 0) { /* of what was sent before: nobody is there, for now; it was too long */
+        const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
+                            errno == ENETUNREACH;
+        return passes || errno == EMSGSIZE ? 0 : -errno;
+    }
+    w->n_in = w->part = (size_t)n;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+        if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+            int part;
+            memcpy(&part, CMSG_DATA(c), sizeof part);
+            w->part = part > 0 ? (size_t)part : w->n_in;
+        }
+    return n > 0;
+}
+
+static int socket_receive(void *wire, const uint8_t **bytes, size_t *n)
+{
+    struct wire_socket *w = wire;
+    if (w->at == w->n_in) {
+        const int rc = read_more(w);
+        if (rc <= 0)
+            return rc;
+    }
+    *bytes = w->in + w->at;
+    *n = w->n_in - w->at < w->part ? w->n_in - w->at : w->part;
+    w->at += *n;
+    return 1;
+}
+
+static void socket_address(const void *wire, uint32_t *ip, uint16_t *port)
+{
+    const struct wire_socket *w = wire;
+    *ip = ntohl(w->name.sin_addr.s_addr);
+    *port = ntohs(w->name.sin_port);
+}
+
+static void socket_close(void *wire)
+{
+    struct wire_socket *w = wire;
+    if (w->fd >= 0)
+        close(w->fd);
+    free(w);
+}
+
+static const struct wire_ops ops = {
+    .send = socket_send,
+    .flush = socket_flush,
+    .receive = socket_receive,
+    .most = socket_most,
+    .address = socket_address,
+    .close = socket_close,
+};
+
+/* Room for what comes, of which the system gives less without the right to force it. false: without UDP_GRO
+ * datagrams come one by one. */
+static bool make_room(int fd)
+{
+    const int bytes = SOCKET_BYTES, one = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    return setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one) == 0;
+}
+
+int wire_socket_room(struct wire_socket_room *out)
+{
+    int twice = 0;
+    socklen_t size = sizeof twice;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    const bool many = make_room(fd);
+    const int rc = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &twice, &size) ? -errno : 0;
+    close(fd);
+    if (rc == 0)
+        *out = (struct wire_socket_room){twice / 2, SOCKET_BYTES, many};
+    return rc;
+}
+
+static struct sockaddr_in card_of(const struct wire_options *o)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons(o->card_port),
+                                .sin_addr.s_addr = htonl(o->card_ip)};
+}
+
+/* Bound to one address of this host, and to one card: what others send does not arrive. */
+static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
+{
+    const struct sockaddr_in card = card_of(o);
+    const int whole = IP_PMTUDISC_DO;
+    socklen_t size = sizeof w->name;
+    w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
+    w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (w->fd < 0 || setsockopt(w->fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole) ||
+        bind(w->fd, (struct sockaddr *)&w->name, sizeof w->name) ||
+        connect(w->fd, (const struct sockaddr *)&card, sizeof card) ||
+        getsockname(w->fd, (struct sockaddr *)&w->name, &size))
+        return -errno;
+    (void)make_room(w->fd);
+    return 0;
+}
+
+/* A wire named so (0: as open() names it), opened by open() at the address of this host that leads to the card. */
+static int open_wire(const struct wire_options *o, struct sockaddr_in name,
+                     int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
+                     const struct wire_ops *by, struct wire *out)
+{
+    uint32_t local;
+    TRY(wire_local(o->local, o->card_ip, o->card_port, &local));
+    struct wire_socket *w = buf_alloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->fd = -1;
+    w->name = name;
+    const int rc = open(w, o, local);
+    if (rc)
+        socket_close(w);
+    else
+        *out = (struct wire){by, w};
+    return rc;
+}
+
+int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+{
+    const int rc = open_wire(o, (struct sockaddr_in){0}, open_socket, &ops, out);
+    if (!rc)
+        return 0;
+    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
+             o->local ? o->local : "the way to the card", strerror(-rc));
+    return o->local ? -EINVAL : rc;
+}
+
+/* ---- a group ---- */
+
+static int join_send(void *wire, const uint8_t *bytes, size_t n)
+{
+    (void)wire, (void)bytes, (void)n;
+    return -ENOSYS;
+}
+
+static const struct wire_ops ear = {
+    .send = join_send,
+    .flush = socket_flush,
+    .receive = socket_receive,
+    .most = socket_most,
+    .address = socket_address,
+    .close = socket_close,
+};
+
+/* Bound to the group's address, which the ranks of a host share, and connected to the card: what others send there does not
+ * arrive. */
+static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
+{
+    const struct sockaddr_in card = card_of(o);
+    const struct ip_mreqn group = {.imr_multiaddr = w->name.sin_addr,
+                                   .imr_address.s_addr = htonl(local)};
+    const int one = 1, joined_alone = 0;
+    w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (w->fd < 0 || setsockopt(w->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+        setsockopt(w->fd, IPPROTO_IP, IP_MULTICAST_ALL, &joined_alone, sizeof joined_alone) ||
+        bind(w->fd, (const struct sockaddr *)&w->name, sizeof w->name) ||
+        setsockopt(w->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) ||
+        connect(w->fd, (const struct sockaddr *)&card, sizeof card))
+        return -errno;
+    (void)make_room(w->fd);
+    return 0;
+}
+
+int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
+                     char why[WIRE_WHY_BYTES])
+{
+    const struct sockaddr_in name = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
+    const int rc = open_wire(o, name, join_group, &ear, out);
+    if (rc)
+        snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
+    return rc;
+}

@@ -1,0 +1,167 @@
+/* cast_avx2.c : largest magnitude and fp32 to codes with AVX2: cast_plan.h's three ways, 8 floats a
+ * register. */
+#include "vec/cast/cast_x86.h"
+#ifdef VEC_X86
+#include "vec/cast/cast_avx2.h"
+
+#define VEC __m256i
+enum { STEP = 32 }; /* elements at a time: a register of bytes */
+
+/* ---- the three ways: a = |x|'s bits, u = x's bits; signed comparisons will do for a ---- */
+
+CAST_INLINE __m256i code_add(const struct enc_plan *p, __m256i a, __m256i u)
+{
+    const __m256i x = _mm256_min_epu32(a, all(p->top));
+    __m256i binade = _mm256_max_epi32(_mm256_sub_epi32(x, all(p->lowest)), _mm256_setzero_si256());
+    binade = _mm256_and_si256(binade, all(0x7f800000));
+    const __m256i lift = _mm256_add_epi32(binade, all(p->lift));
+    const __m256 sum = _mm256_add_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(lift));
+    return with_sign(p, _mm256_add_epi32(_mm256_castps_si256(sum), right(binade, p->drop)), u);
+}
+
+CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
+{
+    const __m256i x = _mm256_min_epu32(a, all(p->top));
+    const __m256i last = _mm256_and_si256(right(x, p->drop), all(p->odd));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(x, all(p->half)), last);
+    return with_sign(p, right(sum, p->drop), u);
+}
+
+/* kept + 1 where what is dropped asks for it. sig: 24 bits; k: bits that go, >= 0. */
+CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
+                              const uint32_t *random)
+{
+    const __m256i one = all(1);
+    if (p->round == MF_ZERO)
+        return _mm256_srlv_epi32(sig, k);
+    /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    if (p->round == MF_STOCHASTIC) {
+        const __m256i kept = _mm256_srlv_epi32(sig, k),
+                      rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));
+        const __m256i rest =
+            _mm256_or_si256(rest_left, _mm256_srlv_epi32(sig, _mm256_sub_epi32(k, all(32))));
+        const __m256i words = _mm256_loadu_si256((const void *)random);
+        /* rest <= random: -1 */
+        const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
+        return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
+    }
+    sig = _mm256_slli_epi32(sig, 7); /* so that half a unit is a bit even where nothing goes */
+    k = _mm256_add_epi32(k, all(7));
+    const __m256i half = _mm256_sllv_epi32(one, _mm256_sub_epi32(k, one));
+    const __m256i last = _mm256_and_si256(_mm256_srlv_epi32(sig, k), one);
+    const __m256i less = _mm256_sub_epi32(_mm256_add_epi32(half, last), one);
+    return _mm256_srlv_epi32(_mm256_add_epi32(sig, less), k);
+}
+
+CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, const uint32_t *random)
+{
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
+     * exact. */
+    const __m256i zero = _mm256_setzero_si256(), one = all(1);
+    const __m256i as_float = _mm256_castps_si256(_mm256_cvtepi32_ps(a));
+    const __m256i small = _mm256_cmpgt_epi32(all(0x00800000), a);
+    const __m256i wide = choose(small, _mm256_sub_epi32(as_float, all(149u << 23)), a);
+
+    const __m256i sig = _mm256_or_si256(_mm256_and_si256(wide, all(0x007fffff)), all(0x00800000));
+    const __m256i field = _mm256_add_epi32(_mm256_srai_epi32(wide, 23), all((uint32_t)p->rebias));
+    const __m256i below = _mm256_max_epi32(_mm256_sub_epi32(one, field), zero);
+    __m256i binade = _mm256_max_epi32(_mm256_sub_epi32(field, one), zero);
+    binade = _mm256_min_epi32(binade, all((uint32_t)p->binades));
+    const __m256i kept = round_any(p, sig, _mm256_add_epi32(below, all(p->drop)), random);
+    __m256i code = _mm256_add_epi32(_mm256_sll_epi32(binade, _mm_cvtsi32_si128((int)p->m)), kept);
+    code = _mm256_andnot_si256(_mm256_cmpeq_epi32(a, zero), _mm256_min_epu32(code, all(p->most)));
+
+    code = choose(_mm256_cmpeq_epi32(a, all(0x7f800000)), all(p->beyond), code);
+    code = choose(_mm256_cmpgt_epi32(a, all(0x7f800000)), all(p->nan), code);
+    return with_sign(p, code, u);
+}
+
+/* ---- loops ---- */
+
+/* STEP elements; returns the lanes' largest |x|. */
+CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
+{
+    __m256i u[4], a[4], c[4];
+    for (int i = 0; i < 4; i++) {
+        u[i] = _mm256_loadu_si256((const void *)(x + 8 * i));
+        a[i] = _mm256_and_si256(u[i], all(0x7fffffff));
+    }
+    const __m256i max = larger(larger(a[0], a[1]), larger(a[2], a[3]));
+    const __m256i nan = _mm256_cmpgt_epi32(max, all(0x7f800000));
+    if (way == ENC_ANY || __builtin_expect(!_mm256_testz_si256(nan, nan), 0))
+        for (int i = 0; i < 4; i++)
+            c[i] = code_any(p, a[i], u[i], random ? random + 8 * i : random);
+    else
+        for (int i = 0; i < 4; i++)
+            c[i] = way == ENC_ADD ? code_add(p, a[i], u[i]) : code_cut(p, a[i], u[i]);
+    put_codes(shape, c, codes, stream);
+    return max;
+}
+
+#include "vec/cast/cast_body.h"
+
+/* ---- largest magnitude ---- */
+
+static uint32_t avx2_absmax(const float *x, size_t n)
+{
+    const __m256i mask = all(0x7fffffff);
+    __m256i max[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
+                      _mm256_setzero_si256()};
+    size_t i = 0;
+    for (; i + STEP <= n; i += STEP) {
+        cast_ahead(x + i);
+        cast_ahead(x + i + 16);
+        for (size_t j = 0; j < 4; j++) {
+            const __m256i u = _mm256_loadu_si256((const void *)(x + i + 8 * j));
+            max[j] = larger(max[j], _mm256_and_si256(u, mask));
+        }
+    }
+    uint32_t rest = 0;
+    for (; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7fffffff;
+        rest = bits > rest ? bits : rest;
+    }
+    max[0] = larger(larger(max[0], max[1]), larger(max[2], max[3]));
+    return largest(larger(max[0], all(rest)));
+}
+
+/* ---- the slots ---- */
+
+static const struct cast_loops loops = {
+    .encode = encode_loop,
+    .decode = uncast_avx2,
+    .random = philox_avx2,
+    .draw = draw_avx2,
+    .pack = pack_bmi2_write,
+    .unpack = pack_bmi2_read,
+};
+
+static uint32_t avx2_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
+{
+    return cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static void avx2_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                        uint8_t *codes)
+{
+    cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static void avx2_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                        float *x)
+{
+    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
+}
+
+void cast_avx2_fill(struct vec_ops *ops)
+{
+    ops->absmax = avx2_absmax;
+    ops->encode = avx2_encode;
+    ops->scan_encode = avx2_scan_encode;
+    ops->decode = avx2_decode;
+}
+#endif

@@ -1,0 +1,80 @@
+/* cast_avx512.h : what the casts with AVX-512 share: 64 codes on their way to memory. */
+#ifndef CAST_AVX512_H
+#define CAST_AVX512_H
+#include "vec/cast/cast_x86.h"
+#ifdef VEC_X86
+
+CAST_INLINE __m512i all(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+
+CAST_INLINE __m512i right(__m512i x, unsigned n)
+{
+    return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
+}
+
+/* The code's bits from `code`, the sign above them from u. What code has above is dropped. */
+CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
+{
+    const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));
+    return _mm512_ternarylogic_epi32(all(p->nan), code, sign, 0xca); /* nan ? code : sign */
+}
+
+CAST_INLINE __m512i larger(__m512i v, __m512i w)
+{
+    return _mm512_max_epu32(v, w);
+}
+
+CAST_INLINE uint32_t largest(__m512i v)
+{
+    return _mm512_reduce_max_epu32(v);
+}
+
+/* ---- 64 codes of 32 bits each into their shape ---- */
+
+CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
+{
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    return _mm512_permutexvar_epi64(order, _mm512_packus_epi32(a, b));
+}
+
+CAST_INLINE __m512i narrow_8(const __m512i c[4])
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i bytes =
+        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
+    return _mm512_permutexvar_epi32(order, bytes);
+}
+
+CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)
+{
+    if (stream)
+        _mm512_stream_si512((void *)to, v);
+    else
+        _mm512_storeu_si512(to, v);
+}
+
+CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *to, bool stream)
+{
+    if (shape == CAST_4) {
+        /* even + 16 * odd */
+        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001));
+        const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
+        if (stream)
+            _mm256_stream_si256((void *)to, bytes);
+        else
+            _mm256_storeu_si256((void *)to, bytes);
+    } else if (shape == CAST_8) {
+        put(to, narrow_8(c), stream);
+    } else if (shape == CAST_16) {
+        put(to, narrow_16(c[0], c[1]), stream);
+        put(to + 64, narrow_16(c[2], c[3]), stream);
+    } else {
+        for (int i = 0; i < 4; i++)
+            put(to + 64 * i, c[i], stream);
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,77 @@
+/* cast_body.h : a vector of floats through an instruction set's step: the head that lets codes
+ * stream, whole steps, the rest. cast_avx2.c and cast_avx512.c include it once, after they have
+ * defined, for the compiler's target of the moment:
+ *     VEC, STEP      a register of STEP bytes; elements of a step, which are four registers of
+ *                    floats
+ *     step()         STEP elements to codes; returns their lanes' largest |x|
+ *     larger(), largest()      of two registers' lanes; of a register's lanes */
+#ifndef CAST_BODY_H
+#define CAST_BODY_H
+#include "vec/cast/cast_x86.h"
+
+/* Fewer than STEP elements, by way of buffers. */
+CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                          const float *x, size_t n, const uint32_t *random, uint8_t *codes)
+{
+    float in[STEP] = {0};
+    uint8_t out[STEP * 4];
+    memcpy(in, x, n * sizeof *x);
+    const VEC max = step(p, way, shape, in, random, out, false);
+    memcpy(codes, out, cast_shape_bytes(shape, n));
+    return max;
+}
+
+CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                          const float *x, size_t n, const uint32_t *random, uint8_t *codes,
+                          bool stream, bool ahead)
+{
+    size_t i = 0;
+    VEC max = {0};
+    if (stream) { /* codes to a whole store first; a stream has no random bits */
+        const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? STEP / 2 : STEP);
+        i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
+        max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
+    }
+    uint8_t *to = codes + cast_shape_bytes(shape, i);
+    for (; i + STEP <= n; i += STEP, to += cast_shape_bytes(shape, STEP)) {
+        for (size_t line = 0; line < STEP && ahead; line += 16)
+            cast_ahead(x + i + line);
+        max = larger(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
+    }
+    if (i < n)
+        max = larger(max, step_part(p, way, shape, x + i, n - i, random ? random + i : random, to));
+    if (stream)
+        _mm_sfence();
+    return largest(max);
+}
+
+/* One loop for each way and shape. */
+#define WAYS(shape)                                                                    \
+    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
+     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \
+                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream, ahead))
+CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                                size_t n, const uint32_t *random, void *codes, bool stream,
+                                bool ahead)
+{
+    switch (shape) {
+    case CAST_4:
+        return WAYS(CAST_4);
+    case CAST_8:
+        return WAYS(CAST_8);
+    case CAST_16:
+        return WAYS(CAST_16);
+    default:
+        return WAYS(CAST_32);
+    }
+}
+#undef WAYS
+
+/* What comes is asked for by software. */
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                            size_t n, const uint32_t *random, void *codes, bool stream)
+{
+    return encode_any(p, shape, x, n, random, codes, stream, true);
+}
+
+#endif

@@ -1,0 +1,291 @@
+/* cast_c.c : casts in plain C, written so that gcc and clang vectorise the loops with whatever the
+ * target has.
+ *
+ * One arithmetic a loop, on words of 32 bits, in blocks: floats -> codes, a word each -> their
+ * shape. Choices are masks: compilers do not vectorise a choice between an integer and what a float
+ * addition gave. */
+#include "hls/arith/philox.h"
+#include "vec/cast/cast_drive.h"
+#include "vec/pack.h"
+#include "vec/vec_isa.h"
+#include <string.h>
+
+enum { BLOCK = 256 };
+
+static size_t block_at(size_t i, size_t n)
+{
+    return n - i < BLOCK ? n - i : BLOCK;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* mask: all ones or none. */
+static uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)
+{
+    return no ^ ((no ^ yes) & mask);
+}
+
+/* All ones where a < b; both below 2^31, as CPUs compare signed numbers best. */
+static uint32_t below(uint32_t a, uint32_t b)
+{
+    return -(uint32_t)((int32_t)a < (int32_t)b);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return choose(below(a, b), a, b);
+}
+
+/* ---- the three ways of cast_plan.h; x: fp32 bits; codes [n], a word each ---- */
+
+static uint32_t with_sign(const struct enc_plan *p, uint32_t code, uint32_t x)
+{
+    return choose(p->nan, code, x >> p->sign_right);
+}
+
+static void codes_add(const struct enc_plan *plan, const uint32_t *x, size_t n, uint32_t *codes)
+{
+    const struct enc_plan p = *plan;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t a = smaller(x[i] & 0x7fffffff, p.top), over = a - p.lowest;
+        const uint32_t binade = over & ~below(a, p.lowest) & 0x7f800000;
+        const float sum = float_of(a) + float_of(binade + p.lift);
+        codes[i] = with_sign(&p, bits_of(sum) + (binade >> p.drop), x[i]);
+    }
+}
+
+static void codes_cut(const struct enc_plan *plan, const uint32_t *x, size_t n, uint32_t *codes)
+{
+    const struct enc_plan p = *plan;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t a = smaller(x[i] & 0x7fffffff, p.top);
+        codes[i] = with_sign(&p, (a + p.half + ((a >> p.drop) & p.odd)) >> p.drop, x[i]);
+    }
+}
+
+/* random [n], or NULL. */
+static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint32_t *random,
+                      size_t n, uint32_t *codes)
+{
+    const struct enc_plan p = *plan;
+    for (size_t i = 0; i < n; i++) {
+        /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float
+         * is exact. */
+        const uint32_t a = x[i] & 0x7fffffff, as_float = bits_of((float)(int32_t)a) - (149u << 23);
+        const uint32_t wide = choose(below(a, 0x00800000), as_float, a);
+        const int32_t field = ((int32_t)wide >> 23) + p.rebias;
+        const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
+        const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
+
+        /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than
+         * half a unit alone */
+        const uint32_t go = p.drop + (uint32_t)lower;
+        const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
+                       split = sig >> (go < 63 ? go : 63);
+        const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
+        /* ties to even: from an odd number one up sooner */
+        const uint32_t half = 0x80000000 - (kept & 1);
+        const uint32_t up =
+            p.round == MF_ZERO ? 0 : rest > (p.round == MF_NEAREST ? half : random[i]);
+        uint32_t code = (binade << p.m) + kept + up;
+        code = code < p.most ? code : p.most;
+        code = a == 0 ? 0 : a == 0x7f800000 ? p.beyond : a > 0x7f800000 ? p.nan : code;
+        codes[i] = with_sign(&p, code, x[i]);
+    }
+}
+
+/* ---- words to shapes and back ---- */
+
+static void narrow(enum cast_shape shape, const uint32_t *words, size_t n, uint8_t *to)
+{
+    if (shape == CAST_4) {
+        for (size_t i = 0; i < n / 2; i++)
+            to[i] = (uint8_t)(words[2 * i] | words[2 * i + 1] << 4);
+        if (n % 2)
+            to[n / 2] = (uint8_t)words[n - 1];
+    } else if (shape == CAST_8) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = (uint8_t)words[i];
+    } else if (shape == CAST_16) {
+        uint16_t halves[BLOCK];
+        for (size_t i = 0; i < n; i++)
+            halves[i] = (uint16_t)words[i];
+        // cppcheck-suppress uninitvar  // n of them are set
+        memcpy(to, halves, n * sizeof *halves);
+    } else {
+        memcpy(to, words, n * sizeof *words);
+    }
+}
+
+static void widen(enum cast_shape shape, const uint8_t *from, size_t n, uint32_t *words)
+{
+    if (shape == CAST_4) {
+        for (size_t i = 0; i < n / 2; i++) {
+            words[2 * i] = from[i] & 15;
+            words[2 * i + 1] = from[i] >> 4;
+        }
+        if (n % 2)
+            words[n - 1] = from[n / 2] & 15;
+    } else if (shape == CAST_8) {
+        for (size_t i = 0; i < n; i++)
+            words[i] = from[i];
+    } else if (shape == CAST_16) {
+        uint16_t halves[BLOCK];
+        memcpy(halves, from, n * sizeof *halves);
+        for (size_t i = 0; i < n; i++)
+            words[i] = halves[i];
+    } else {
+        memcpy(words, from, n * sizeof *words);
+    }
+}
+
+/* Bytes of n codes, n a multiple of BLOCK. */
+static size_t shape_bytes(enum cast_shape shape, size_t n)
+{
+    return shape == CAST_4 ? n / 2 : n << (shape - CAST_8);
+}
+
+static enum cast_shape roomy_shape(unsigned width)
+{
+    return width <= 8 ? CAST_8 : width <= 16 ? CAST_16 : CAST_32;
+}
+
+static void pack(unsigned width, const void *codes, size_t n, uint8_t *bytes)
+{
+    const enum cast_shape shape = roomy_shape(width);
+    uint32_t words[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        widen(shape, (const uint8_t *)codes + shape_bytes(shape, i), block_at(i, n), words);
+        pack_write(width, words, block_at(i, n), bytes + i / 8 * width);
+    }
+}
+
+static void unpack(unsigned width, const uint8_t *bytes, size_t n, void *codes)
+{
+    const enum cast_shape shape = roomy_shape(width);
+    uint32_t words[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        pack_read(width, bytes + i / 8 * width, block_at(i, n), words);
+        narrow(shape, words, block_at(i, n), (uint8_t *)codes + shape_bytes(shape, i));
+    }
+}
+
+/* ---- the loops ---- */
+
+static uint32_t absmax_c(const float *x, size_t n)
+{
+    int32_t max = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t a = (int32_t)(bits_of(x[i]) & 0x7fffffff);
+        max = a > max ? a : max;
+    }
+    return (uint32_t)max;
+}
+
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                            size_t n, const uint32_t *random, void *codes, bool stream)
+{
+    (void)stream;
+    uint32_t absmax = 0, bits[BLOCK], words[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = block_at(i, n);
+        const uint32_t max = absmax_c(x + i, k);
+        memcpy(bits, x + i, k * sizeof *x);
+        if (p->way == ENC_ANY || max > 0x7f800000)
+            codes_any(p, bits, random ? random + i : random, k, words);
+        else if (p->way == ENC_ADD)
+            codes_add(p, bits, k, words);
+        else
+            codes_cut(p, bits, k, words);
+        narrow(shape, words, k, (uint8_t *)codes + shape_bytes(shape, i));
+        absmax = max > absmax ? max : absmax;
+    }
+    return absmax;
+}
+
+static void values(const struct dec_plan *plan, const uint32_t *codes, size_t n, float *x)
+{
+    const struct dec_plan p = *plan;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t mag = codes[i] & p.nan;
+        const uint32_t units = bits_of((float)(int32_t)mag * p.unit),
+                       moved = (mag << p.up) + p.rebias;
+        uint32_t v = choose(below(mag, p.normal), units, moved);
+        v = choose(~below(mag, p.inf), p.inf_bits, v);
+        v = choose(below(p.inf, mag), 0x7fffffff, v);
+        x[i] = float_of(v | (codes[i] << p.sign_left & 0x80000000));
+    }
+    for (int f = 0; f < 4 && p.scaled; f++)
+        for (size_t i = 0; i < n; i++)
+            x[i] *= p.factor[f];
+    for (size_t i = 0; i < n && p.divided; i++)
+        x[i] /= p.divisor;
+}
+
+static void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
+                        size_t n, float *x, bool stream)
+{
+    (void)stream;
+    uint32_t words[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = block_at(i, n);
+        widen(shape, (const uint8_t *)codes + shape_bytes(shape, i), k, words);
+        values(p, words, k, x + i);
+    }
+}
+
+static void random_words(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks,
+                         uint32_t *words)
+{
+    for (size_t b = 0; b < n_blocks; b++) {
+        const struct philox_block counter = {
+            {(uint32_t)(block + b), (uint32_t)((block + b) >> 32), half, 0}};
+        memcpy(words + 4 * b, philox_rounds(key, counter).w, 16);
+    }
+}
+
+static const struct cast_loops loops = {
+    .encode = encode_loop,
+    .decode = decode_loop,
+    .random = random_words,
+    .pack = pack,
+    .unpack = unpack,
+};
+
+static void encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                     uint8_t *codes)
+{
+    cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static uint32_t scan_encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                              int shift, uint8_t *codes)
+{
+    return cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static void decode_c(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                     float *x)
+{
+    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
+}
+
+void cast_c_fill(struct vec_ops *ops)
+{
+    ops->absmax = absmax_c;
+    ops->encode = encode_c;
+    ops->scan_encode = scan_encode_c;
+    ops->decode = decode_c;
+}

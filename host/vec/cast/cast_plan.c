@@ -1,0 +1,131 @@
+/* cast_plan.c : which way a cast goes, and its constants. */
+#include "vec/cast/cast_plan.h"
+#include <math.h>
+#include <string.h>
+
+static int clamp(int x, int limit)
+{
+    return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+/* fp32 bits of the normal number that a code (field > 0) would be if no code were special, over
+ * 2^shift. */
+static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
+{
+    const int64_t up = (int64_t)code << (23 - f.m);
+    return up + (int64_t)(127 - mf_bias(f) - shift) * (1 << 23);
+}
+
+/* Both limits in fp32's normals with room for what is added (23 - m binades more), and all of
+ * fp32's subnormals below half of the smallest value: 2^-126 <= 2^(field of lowest - 127) * 2^-m /
+ * 2. */
+static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
+{
+    const int lowest_field = 127 + 1 - mf_bias(f) - shift;
+    return f.e >= 2 && f.e + f.m <= 23 && lowest_field >= f.m + 2 &&
+           (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
+}
+
+/* Of the smallest normal number / 2^shift. */
+static uint32_t lowest_bits(struct mf_fmt f, int shift)
+{
+    return (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
+}
+
+struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow,
+                              int shift)
+{
+    shift = clamp(shift, 1000); /* everything is zero or beyond long before */
+    const uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
+    struct enc_plan p = {
+        .way = ENC_ANY,
+        .round = round,
+        .nan = mf_nan(f),
+        .beyond = beyond,
+        .most = round == MF_ZERO ? mf_max(f) : beyond,
+        .sign_right = 31u - f.e - f.m,
+        .drop = 23u - f.m,
+        .rebias = shift + mf_bias(f) - 127,
+        .binades = 1 << f.e,
+        .m = f.m,
+    };
+    enum { DRAWN = 16 }; /* bits that are drawn first are among those that go */
+    if (round == MF_STOCHASTIC && p.drop >= DRAWN && adds(f, beyond, shift)) {
+        p.way = ENC_DRAW;
+        p.lowest = lowest_bits(f, shift);
+    }
+    if (round != MF_NEAREST)
+        return p;
+    if (f.e == 8 && f.m > 0 && shift == 0) {
+        p.way = ENC_CUT;
+        p.top = beyond << p.drop;
+        p.odd = p.drop > 0;
+        p.half = p.drop > 0 ? (1u << (p.drop - 1)) - 1 : 0;
+    } else if (adds(f, beyond, shift)) {
+        p.way = ENC_ADD;
+        p.top = (uint32_t)number_bits(f, beyond, shift);
+        p.lowest = lowest_bits(f, shift);
+        p.lift = p.lowest + (p.drop << 23);
+    }
+    return p;
+}
+
+/* The shift in three factors that are fp32 normals: the last takes what it can, so that what a
+ * factor before it rounds (because the product became subnormal) is zero in the end. */
+static void set_factors(struct dec_plan *p, int shift)
+{
+    shift = clamp(shift, 378);
+    for (int i = 2; i >= 0; i--) {
+        int part = clamp(shift, 126);
+        p->factor[i] = ldexpf(1, part);
+        shift -= part;
+    }
+}
+
+/* log2 of a normal fp32 power of two, or INT32_MAX. */
+static int log2_exact(float x)
+{
+    int e;
+    return x > 0 && isnormal(x) && frexpf(x, &e) == 0.5f ? e - 1 : INT32_MAX;
+}
+
+/* All values * 2^shift are fp32 normals (or zero). */
+static bool stays_normal(struct mf_fmt f, int shift)
+{
+    const int bias = mf_bias(f);
+    return 1 - bias - f.m + shift >= -126 && (1 << f.e) - 1 - bias + shift <= 127;
+}
+
+struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
+{
+    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, 1000), divisor);
+    shift = q.shift;
+    const int by = log2_exact(q.divisor); /* -126..126 where dividing is multiplying by a normal */
+    struct dec_plan p = {
+        .nan = mf_nan(f),
+        .inf = mf_inf(f),
+        .inf_bits = f.fn ? 0x7fffffff : 0x7f800000,
+        .sign_left = 31u - f.e - f.m,
+        .up = 23u - f.m,
+        .divided = by < -126 || by > 126,
+        .factor[3] = 1,
+        .divisor = q.divisor,
+    };
+    int inside = 0, outside = shift; /* the part of the shift in rebias and unit, and the rest */
+    if (f.e < 8 && stays_normal(f, shift)) {
+        inside = shift;
+        outside = 0;
+    }
+    if (!p.divided && f.e < 8 && outside == 0 && stays_normal(f, shift - by))
+        inside -= by;
+    else if (!p.divided)
+        p.factor[3] = ldexpf(1, -by);
+    if (f.e < 8) {
+        p.normal = 1u << f.m;
+        p.rebias = (uint32_t)(127 - mf_bias(f) + inside) << 23;
+        p.unit = ldexpf(1, 1 - mf_bias(f) - f.m + inside);
+    }
+    p.scaled = outside != 0 || p.factor[3] != 1;
+    set_factors(&p, outside);
+    return p;
+}

@@ -1,0 +1,59 @@
+/* uncast_body.h : a vector of codes through an instruction set's step: the head that lets floats
+ * stream, whole steps, the rest. uncast_avx2.c and uncast_avx512.c include it once, after they have
+ * defined, for the compiler's target of the moment:
+ *     STEP               bytes of a register; elements of a step, which are four registers of
+ *                        floats
+ *     decode_step()      STEP codes to floats */
+#ifndef UNCAST_BODY_H
+#define UNCAST_BODY_H
+#include "vec/cast/cast_x86.h"
+
+/* Fewer than STEP elements, by way of buffers. */
+CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             size_t n, float *x)
+{
+    uint8_t in[STEP * 4] = {0};
+    float out[STEP];
+    memcpy(in, codes, cast_shape_bytes(shape, n));
+    decode_step(p, shape, in, out, false);
+    memcpy(x, out, n * sizeof *x);
+}
+
+CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                              size_t n, float *x, bool stream)
+{
+    size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before a whole store */
+    stream = stream && !(shape == CAST_4 && i % 2);
+    i = stream ? i : 0;
+    if (i > 0)
+        decode_part(p, shape, codes, i < n ? i : n, x);
+    for (; i + STEP <= n; i += STEP) {
+        cast_ahead(codes + cast_shape_bytes(shape, i));
+        decode_step(p, shape, codes + cast_shape_bytes(shape, i), x + i, stream);
+    }
+    if (i < n)
+        decode_part(p, shape, codes + cast_shape_bytes(shape, i), n - i, x + i);
+    if (stream)
+        _mm_sfence();
+}
+
+/* One loop for each shape. */
+CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
+                             size_t n, float *x, bool stream)
+{
+    switch (shape) {
+    case CAST_4:
+        decode_shape(p, CAST_4, codes, n, x, stream);
+        break;
+    case CAST_8:
+        decode_shape(p, CAST_8, codes, n, x, stream);
+        break;
+    case CAST_16:
+        decode_shape(p, CAST_16, codes, n, x, stream);
+        break;
+    default:
+        decode_shape(p, CAST_32, codes, n, x, stream);
+    }
+}
+
+#endif

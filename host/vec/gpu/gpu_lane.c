@@ -1,0 +1,174 @@
+/* gpu_lane.c : every thread's stream and lists, in one registry so that closing the device
+ * frees them all. */
+#include "vec/gpu/gpu_lane.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "vec/gpu/gpu.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_key_t
+        /* the thread's lane; a new key for each time the device is open, so no thread keeps a stale
+         * one */
+        key;
+    const struct dev_run_ops *run; /* NULL: closed */
+    struct gpu_lane *first;
+} lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void free_list(const struct gpu_list *list)
+{
+    lanes.run->free(list->device);
+    lanes.run->free_pinned(list->pinned);
+}
+
+static void free_lane(struct gpu_lane *lane)
+{
+    lanes.run->stream_close(lane->stream);
+    free_list(&lane->spans);
+    free_list(&lane->outs);
+    free_list(&lane->parts);
+    free_list(&lane->items);
+    lanes.run->free_pinned(lane->flag);
+    free(lane);
+}
+
+/* A thread ends. */
+static void thread_ends(void *arg)
+{
+    pthread_mutex_lock(&lanes.lock);
+    for (struct gpu_lane **at = &lanes.first; *at; at = &(*at)->next)
+        if (*at == arg) { /* else the device was closed first */
+            *at = (*at)->next;
+            free_lane(arg);
+            break;
+        }
+    pthread_mutex_unlock(&lanes.lock);
+}
+
+int gpu_lanes_open(const struct dev_run_ops *run)
+{
+    if (pthread_key_create(&lanes.key, thread_ends))
+        return ERR(-EAGAIN, "cannot use a GPU: no thread-local key is left");
+    lanes.run = run;
+    return 0;
+}
+
+void gpu_lanes_close(void)
+{
+    pthread_mutex_lock(&lanes.lock);
+    pthread_key_delete(lanes.key);
+    for (struct gpu_lane *lane = lanes.first, *next; lane; lane = next) {
+        next = lane->next;
+        free_lane(lane);
+    }
+    lanes.first = NULL;
+    lanes.run = NULL;
+    pthread_mutex_unlock(&lanes.lock);
+}
+
+static int fill(struct gpu_lane *lane)
+{
+    TRY(lanes.run->stream_open(true, &lane->stream));
+    lane->flag = lanes.run->alloc_pinned(sizeof *lane->flag);
+    return lane->flag ? 0 : -ENOMEM;
+}
+
+static struct gpu_lane *new_lane(void)
+{
+    struct gpu_lane *lane = buf_alloc(sizeof *lane);
+    int rc = lane ? fill(lane) : -ENOMEM;
+    if (rc == 0 && pthread_setspecific(lanes.key, lane))
+        rc = ERR(-ENOMEM, "cannot use a GPU from one more thread: out of memory");
+    if (rc < 0) {
+        if (lane)
+            free_lane(lane);
+        gpu_note(rc);
+        return NULL;
+    }
+    pthread_mutex_lock(&lanes.lock);
+    lane->next = lanes.first;
+    lanes.first = lane;
+    pthread_mutex_unlock(&lanes.lock);
+    return lane;
+}
+
+struct gpu_lane *gpu_lane(void)
+{
+    struct gpu_lane *lane = pthread_getspecific(lanes.key);
+    return lane ? lane : new_lane();
+}
+
+/* What it held is lost. */
+static int grow(struct gpu_list *list, size_t bytes)
+{
+    if (bytes <= list->room)
+        return 0;
+    const size_t room = bytes > 2 * list->room ? bytes : 2 * list->room;
+    free_list(list);
+    *list = (struct gpu_list){lanes.run->alloc(room), lanes.run->alloc_pinned(room), 0, 0};
+    if (!list->device || !list->pinned)
+        return -ENOMEM;
+    list->room = room;
+    return 0;
+}
+
+/* The host's copy of a list, to be sent; NULL after a line. */
+static void *filled(struct gpu_list *list, const void *from, int n, size_t item_bytes)
+{
+    const size_t bytes = (size_t)n * item_bytes;
+    const int rc = grow(list, bytes);
+    if (rc < 0)
+        return gpu_note(rc), NULL;
+    list->bytes = bytes;
+    return memcpy(list->pinned, from, list->bytes);
+}
+
+static void *sent(struct gpu_lane *lane, const struct gpu_list *list)
+{
+    const int rc = lanes.run->copy(list->device, list->pinned, list->bytes, lane->stream);
+    if (rc < 0)
+        return gpu_note(rc), NULL;
+    return list->device;
+}
+
+struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n)
+{
+    struct vec_span *list = filled(&lane->spans, spans, n, sizeof *spans);
+    for (int i = 0; list && i < n; i++)
+        list[i].absmax = 0;
+    return list ? sent(lane, &lane->spans) : NULL;
+}
+
+struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n)
+{
+    return filled(&lane->outs, outs, n, sizeof *outs) ? sent(lane, &lane->outs) : NULL;
+}
+
+const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n)
+{
+    return filled(&lane->parts, parts, n, sizeof *parts) ? sent(lane, &lane->parts) : NULL;
+}
+
+void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes)
+{
+    return filled(&lane->items, items, n, item_bytes) ? sent(lane, &lane->items) : NULL;
+}
+
+bool gpu_lane_done(struct gpu_lane *lane, int rc)
+{
+    if (rc == 0)
+        rc = lanes.run->wait(lane->stream);
+    if (rc < 0)
+        gpu_note(rc);
+    return rc == 0;
+}
+
+const void *gpu_lane_answer(struct gpu_lane *lane, const struct gpu_list *list, int rc)
+{
+    if (rc == 0)
+        rc = lanes.run->copy(list->pinned, list->device, list->bytes, lane->stream);
+    return gpu_lane_done(lane, rc) ? list->pinned : NULL;
+}

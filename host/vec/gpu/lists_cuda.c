@@ -1,0 +1,233 @@
+/* lists_cuda.c : levels, signs and counts on the GPU: each call one launch of device/vec/dev_vec.h (two
+ * where absmax is clipped), and a wait. */
+#include "vec/gpu/lists_cuda.h"
+#include "device/vec/dev_vec.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
+#include "vec/gpu/vec_cuda.h"
+
+enum { NOT_FINITE = 0x7fc00000 };
+
+/* Of the list that was launched for, NULL: none was, into spans; waits. */
+static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
+                        struct vec_span *spans, int n_spans)
+{
+    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+}
+
+/* ---- levels ---- */
+
+static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r,
+                          struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    const int rc = list ? gpu()->vec->levels_encode(r, list, n_spans, n_elems, lane->stream) : 0;
+    take_absmax(lane, list, rc, spans, n_spans);
+}
+
+static void levels_decode(const struct vec_ops *ops, const struct levels_rule *r,
+                          const struct vec_out *outs, int n_outs, float divisor)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
+    const struct vec_out *list = lane ? gpu_lane_outs(lane, outs, n_outs) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_outs; i++)
+        n_elems += outs[i].n;
+    if (list)
+        (void)gpu_lane_done(
+            lane, gpu()->vec->levels_decode(r, divisor, list, n_outs, n_elems, lane->stream));
+}
+
+static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
+                       const uint8_t *const *parts, int n_parts, const struct vec_span *spans,
+                       int n_spans, uint8_t *codes)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
+    const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    if (from)
+        (void)gpu_lane_done(lane, gpu()->vec->levels_sum(r, from, n_parts, list, n_spans, n_elems,
+                                                         codes, lane->stream));
+}
+
+static void clipped(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    int rc = list ? gpu()->vec->absmax(list, n_spans, n_elems, lane->stream) : 0;
+    if (list && rc == 0)
+        rc = gpu()->vec->clip(times, list, n_spans, lane->stream);
+    take_absmax(lane, list, rc, spans, n_spans);
+}
+
+static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n_spans)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    const struct draw_span *list =
+        lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].padded;
+    if (list)
+        (void)gpu_lane_done(lane, gpu()->vec->draw(list, n_spans, n_elems, lane->stream));
+}
+
+/* ---- signs ---- */
+
+static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, int n_spans,
+                         bool scan)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++) {
+        n_elems += spans[i].padded;
+        spans[i].absmax = scan ? 0 : spans[i].absmax;
+    }
+    struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
+    const int rc = list ? gpu()->vec->signs_encode(list, n_spans, n_elems, lane->stream) : 0;
+    const struct signs_span *now = NULL;
+    if (list && scan)
+        now = gpu_lane_answer(lane, &lane->items, rc);
+    else if (list)
+        (void)gpu_lane_done(lane, rc);
+    for (int i = 0; i < n_spans && scan; i++)
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+}
+
+static void signs_decode(const struct vec_ops *ops, const struct signs_out *outs, int n_outs,
+                         float divisor)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
+    const struct signs_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_outs; i++)
+        n_elems += outs[i].n;
+    if (list)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->signs_decode(divisor, list, n_outs, n_elems, lane->stream));
+}
+
+static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, int n_parts,
+                      const struct signs_span *spans, int n_spans, uint8_t *codes)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
+    const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].padded;
+    if (from)
+        (void)gpu_lane_done(lane, gpu()->vec->signs_sum(from, n_parts, list, n_spans, n_elems,
+                                                        codes, lane->stream));
+}
+
+/* ---- counts ---- */
+
+static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
+                       size_t n, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    const uint8_t **from = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
+    if (from)
+        (void)gpu_lane_done(lane, gpu()->vec->counts_sum(r, from, n_parts, n, codes, lane->stream));
+}
+
+static void counts_add(const struct counts_rule *r, bool wide, int32_t *acc, const uint8_t *codes,
+                       size_t n, bool first)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->counts_add(r, wide, acc, codes, n, first, lane->stream));
+}
+
+static void counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->counts_spill(r, acc, n, codes, lane->stream));
+}
+
+static void counts_decode(const struct counts_rule *r, const struct counts_out *outs, int n_outs)
+{
+    struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
+    const struct counts_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_outs; i++)
+        n_elems += outs[i].n;
+    if (list)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->counts_decode(r, list, n_outs, n_elems, lane->stream));
+}
+
+/* ---- sums in pinned memory, by whoever is done first ---- */
+
+static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
+                              const uint8_t *const *parts, int n_parts,
+                              const struct vec_span *spans, int n_spans, uint8_t *codes)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n_spans; i++)
+        bytes += (size_t)n_parts * levels_bytes(r, spans[i].n);
+    if (bytes < VEC_CUDA_SUM_MIN)
+        level_lists_each.sum(vec_best(), r, parts, n_parts, spans, n_spans, codes);
+    else
+        levels_sum(ops, r, parts, n_parts, spans, n_spans, codes);
+}
+
+static bool little(size_t n_words)
+{
+    return n_words * sizeof(int32_t) < VEC_CUDA_SUM_MIN;
+}
+
+static void pinned_counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
+                              size_t n, uint8_t *codes)
+{
+    const bool cpu = little((size_t)n_parts * n / 16);
+    (cpu ? counts_c.sum : counts_sum)(r, parts, n_parts, n, codes);
+}
+
+static void pinned_counts_add(const struct counts_rule *r, bool wide, int32_t *acc,
+                              const uint8_t *codes, size_t n, bool first)
+{
+    (little(n) ? counts_c.add : counts_add)(r, wide, acc, codes, n, first);
+}
+
+static void pinned_counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n,
+                                uint8_t *codes)
+{
+    (little(n) ? counts_c.spill : counts_spill)(r, acc, n, codes);
+}
+
+#define LEVELS .encode = levels_encode, .decode = levels_decode, .clipped = clipped, .draw = draw
+
+const struct vec_level_lists level_lists_cuda = {LEVELS, .sum = levels_sum};
+const struct vec_level_lists level_lists_pinned = {LEVELS, .sum = pinned_levels_sum};
+const struct vec_sign_lists sign_lists_cuda = {
+    .encode = signs_encode, .decode = signs_decode, .sum = signs_sum};
+const struct vec_counts counts_cuda = {
+    .sum = counts_sum, .add = counts_add, .spill = counts_spill, .decode = counts_decode};
+const struct vec_counts counts_pinned = {.sum = pinned_counts_sum,
+                                         .add = pinned_counts_add,
+                                         .spill = pinned_counts_spill,
+                                         .decode = counts_decode};

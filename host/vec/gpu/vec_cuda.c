@@ -1,0 +1,325 @@
+/* vec_cuda.c : vec.h's table on the GPU: each call one launch of device/vec/dev_vec.h and a wait. */
+#include "vec/gpu/vec_cuda.h"
+#include "base/err.h"
+#include "device/vec/dev_vec.h"
+#include "vec/gpu/gpu.h"
+#include "vec/gpu/gpu_lane.h"
+#include "vec/gpu/lists_cuda.h"
+#include <string.h>
+
+enum { NOT_FINITE = 0x7fc00000 };
+
+/* ---- casts ---- */
+
+enum pass { ABSMAX, ENCODE, SCAN_ENCODE };
+
+static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                  size_t n_elems, struct dev_stream *s)
+{
+    const struct dev_vec_ops *vec = gpu()->vec;
+    if (pass == ABSMAX)
+        return vec->absmax(spans, n_spans, n_elems, s);
+    return (pass == ENCODE ? vec->encode : vec->scan_encode)(cast, spans, n_spans, n_elems, s);
+}
+
+/* One launch for all spans. */
+static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
+                      int n_spans)
+{
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += pass == ABSMAX ? spans[i].n : spans[i].padded;
+    const int rc = list ? launch(pass, cast, list, n_spans, n_elems, lane->stream) : 0;
+    if (pass == ENCODE) {
+        if (list)
+            (void)gpu_lane_done(lane, rc);
+        return;
+    }
+    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+}
+
+static void cuda_absmax_all(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    all_spans(ABSMAX, NULL, spans, n_spans);
+}
+static void cuda_encode_all(const struct vec_ops *ops, const struct vec_cast *cast,
+                            struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    all_spans(ENCODE, cast, spans, n_spans);
+}
+static void cuda_scan_encode_all(const struct vec_ops *ops, const struct vec_cast *cast,
+                                 struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    all_spans(SCAN_ENCODE, cast, spans, n_spans);
+}
+
+static uint32_t cuda_absmax(const float *x, size_t n)
+{
+    struct vec_span span = {.x = x, .n = n, .padded = n};
+    all_spans(ABSMAX, NULL, &span, 1);
+    return span.absmax;
+}
+
+static struct vec_span one_span(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                int shift, uint8_t *codes)
+{
+    return (struct vec_span){
+        .x = x, .codes = codes, .n = n, .padded = n, .at = at, .key = cast->key, .shift = shift};
+}
+
+static void cuda_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                        uint8_t *codes)
+{
+    struct vec_span span = one_span(cast, x, n, at, shift, codes);
+    all_spans(ENCODE, cast, &span, 1);
+}
+
+static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
+{
+    struct vec_span span = one_span(cast, x, n, at, shift, codes);
+    all_spans(SCAN_ENCODE, cast, &span, 1);
+    return span.absmax;
+}
+
+static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                        float *x)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(
+            lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
+}
+
+static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
+                            const struct vec_out *spans, int n_spans, float divisor)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    const struct vec_out *list = lane ? gpu_lane_outs(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    if (list)
+        (void)gpu_lane_done(
+            lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
+}
+
+/* ---- sums, all on the GPU ---- */
+
+static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                      bool first)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->fold(sum, acc, codes, n, first, lane->stream));
+}
+
+static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                        int shift, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->finish(sum, acc, n, out, shift, codes, lane->stream));
+}
+
+static void cuda_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->add(sum, acc, codes, n, lane->stream));
+}
+
+static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
+    if (list)
+        (void)gpu_lane_done(
+            lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
+}
+
+static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                     size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->hop(sum, partial, addends, n, out, codes, lane->stream));
+}
+
+static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    const struct vec_span none = {.absmax = 0};
+    struct gpu_lane *lane = gpu_lane();
+    struct vec_span *found = lane ? gpu_lane_spans(lane, &none, 1) : NULL;
+    const int rc = found ? gpu()->vec->peak(fmt, codes, n, &found->absmax, lane->stream) : 0;
+    const struct vec_span *now = found ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    return now ? now->absmax : 0;
+}
+
+static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
+}
+
+static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                           bool first)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->fold_wide(sum, acc, wide, n, first, lane->stream));
+}
+
+/* ---- sums in pinned memory, by whoever is done first ---- */
+
+static bool little(size_t bytes)
+{
+    return bytes < VEC_CUDA_SUM_MIN;
+}
+
+static void pinned_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                        bool first)
+{
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold : cuda_fold)(sum, acc, codes, n, first);
+}
+
+static void pinned_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                          int shift, uint8_t *codes)
+{
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->finish : cuda_finish)(sum, acc, n, out, shift,
+                                                                       codes);
+}
+
+static void pinned_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    (little(2 * vec_bytes(sum->in, n)) ? vec_best()->add : cuda_add)(sum, acc, codes, n);
+}
+
+static void pinned_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                       size_t n, struct mf_fmt out, int shift, uint8_t *codes)
+{
+    const bool cpu = little((size_t)n_parts * vec_bytes(sum->in, n));
+    (cpu ? vec_best()->sum : cuda_sum)(sum, parts, n_parts, n, out, shift, codes);
+}
+
+static void pinned_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                       size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    const bool cpu = little(vec_bytes(sum->in, n) + vec_bytes(sum->acc, n));
+    (cpu ? vec_best()->hop : cuda_hop)(sum, partial, addends, n, out, codes);
+}
+
+static uint32_t pinned_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    return (little(vec_bytes(fmt, n)) ? vec_best()->peak : cuda_peak)(fmt, codes, n);
+}
+
+static void pinned_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
+{
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->spill : cuda_spill)(sum, acc, n, wide);
+}
+
+static void pinned_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                             bool first)
+{
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold_wide : cuda_fold_wide)(sum, acc, wide, n,
+                                                                             first);
+}
+
+/* ---- memory ---- */
+
+static void *alloc_device(size_t bytes)
+{
+    return gpu()->run->alloc(bytes);
+}
+static void free_device(void *p)
+{
+    if (p)
+        gpu()->run->free(p);
+}
+static void *alloc_pinned(size_t bytes)
+{
+    return gpu()->run->alloc_pinned(bytes);
+}
+static void free_pinned(void *p)
+{
+    if (p)
+        gpu()->run->free_pinned(p);
+}
+
+static void cuda_copy(void *to, const void *from, size_t bytes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->run->copy(to, from, bytes, lane->stream));
+}
+
+#define CASTS                                                                            \
+    .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode,       \
+    .decode = cuda_decode, .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, \
+    .scan_encode_all = cuda_scan_encode_all, .decode_all = cuda_decode_all
+
+#define FLOATS .alloc_floats = alloc_device, .free_floats = free_device
+
+static const struct vec_ops pinned = {
+    .name = "cuda",
+    CASTS,
+    .fold = pinned_fold,
+    .finish = pinned_finish,
+    .add = pinned_add,
+    .sum = pinned_sum,
+    .hop = pinned_hop,
+    .peak = pinned_peak,
+    .spill = pinned_spill,
+    .fold_wide = pinned_fold_wide,
+    .level_lists = &level_lists_pinned,
+    .sign_lists = &sign_lists_cuda,
+    .counts = &counts_pinned,
+    .ratio_lists = &ratio_lists_pinned,
+    FLOATS,
+    .alloc = alloc_pinned,
+    .free = free_pinned,
+    .copy = cuda_copy,
+};
+
+static const struct vec_ops device = {
+    .name = "cuda, codes on the device",
+    CASTS,
+    .fold = cuda_fold,
+    .finish = cuda_finish,
+    .add = cuda_add,
+    .sum = cuda_sum,
+    .hop = cuda_hop,
+    .peak = cuda_peak,
+    .spill = cuda_spill,
+    .fold_wide = cuda_fold_wide,
+    .level_lists = &level_lists_cuda,
+    .sign_lists = &sign_lists_cuda,
+    .counts = &counts_cuda,
+    .ratio_lists = &ratio_lists_cuda,
+    FLOATS,
+    .alloc = alloc_device,
+    .free = free_device,
+    .copy = cuda_copy,
+};
+
+const struct vec_ops *vec_cuda(void)
+{
+    return &pinned;
+}
+
+const struct vec_ops *vec_cuda_device(void)
+{
+    return &device;
+}

@@ -1,0 +1,186 @@
+/* levels_avx512.c : buckets of levels with AVX-512: codes of 2 and 4 bits by hand, their values
+ * from a table in a register; all else as compilers make it of levels_body.h. */
+#include "vec/cast/cast_x86.h"
+#ifdef VEC_X86
+#include "vec/list/levels_pack.h"
+#include "vec/cast/philox_avx512.h"
+#include "vec/list/vec_levels.h"
+
+enum { STREAM_MIN = 1 << 20 }; /* elements: from here on past the caches */
+
+/* Sixteen codes of hls/arith/level.h's level_code_sign(), operation by operation. */
+CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
+                               const float *x, const uint32_t *random)
+{
+    const __m512 v = _mm512_loadu_ps(x),
+                 size = _mm512_min_ps(_mm512_abs_ps(v), _mm512_set1_ps(clip)),
+                 scaled = _mm512_mul_ps(_mm512_mul_ps(size, _mm512_set1_ps(g->power.up)),
+                                        _mm512_set1_ps(g->per)),
+                 at = _mm512_min_ps(scaled, _mm512_set1_ps(g->top)),
+                 slack = _mm512_mul_ps(at, _mm512_set1_ps(0x1p-22f));
+    const __m512i low = _mm512_cvttps_epi32(_mm512_add_ps(at, slack)),
+                  word = _mm512_srli_epi32(_mm512_loadu_si512(random), 8);
+    const __m512 rest = _mm512_sub_ps(at, _mm512_cvtepi32_ps(low)),
+                 draw = _mm512_mul_ps(_mm512_cvtepi32_ps(word), _mm512_set1_ps(0x1p-24f));
+    const __mmask16 up = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(rest, slack, _CMP_GT_OQ), draw,
+                                                 rest, _CMP_LT_OQ);
+    const __m512i level = _mm512_mask_add_epi32(low, up, low, _mm512_set1_epi32(1)),
+                  negative = _mm512_srli_epi32(_mm512_castps_si512(v), 31);
+    return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
+}
+
+/* The same of a grid with a power of 1, which no number is above: what then changes no bit is left
+ * out. Exact, so that less is rounded: at + slack, as a product; `rest > slack`, as whether at less
+ * slack, rounded up, is above low; `draw < rest`, as whether low + draw, rounded down, is below at. */
+CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
+                                const uint32_t *random)
+{
+    enum { UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC };
+    enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC };
+    const __m512 v = _mm512_loadu_ps(x),
+                 at = _mm512_mul_ps(_mm512_abs_ps(v), _mm512_set1_ps(g->per)),
+                 less = _mm512_mul_round_ps(at, _mm512_set1_ps(1 - 0x1p-22f), UP);
+    const __m512i low = _mm512_cvttps_epi32(_mm512_mul_ps(at, _mm512_set1_ps(1 + 0x1p-22f))),
+                  word = _mm512_srli_epi32(_mm512_loadu_si512(random), 8);
+    const __m512 base = _mm512_cvtepi32_ps(low),
+                 drawn = _mm512_fmadd_round_ps(_mm512_cvtepi32_ps(word), _mm512_set1_ps(0x1p-24f),
+                                               base, DOWN);
+    const __mmask16 up =
+        _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(less, base, _CMP_GT_OQ), drawn, at, _CMP_LT_OQ);
+    const __m512i level = _mm512_mask_add_epi32(low, up, low, _mm512_set1_epi32(1)),
+                  sign = _mm512_srli_epi32(_mm512_castps_si512(v), 32 - bits);
+    return _mm512_ternarylogic_epi32(level, sign, _mm512_set1_epi32(1 << (bits - 1)),
+                                     0xf8); /* level | sign & bit */
+}
+
+/* 64 codes of 2 or 4 bits, joined by twos until a byte is full. plain: as plain_codes(). */
+CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
+                            const float *x, const uint32_t *random, uint8_t *codes)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i q[4];
+    for (size_t k = 0; k < 4; k++)
+        q[k] = plain ? plain_codes(bits, g, x + 16 * k, random + 16 * k)
+                     : sign_codes(bits, g, clip, x + 16 * k, random + 16 * k);
+    const __m512i ones =
+        _mm512_permutexvar_epi32(/* packed within quarters */
+                                 order, _mm512_packus_epi16(_mm512_packus_epi32(q[0], q[1]),
+                                                            _mm512_packus_epi32(q[2], q[3])));
+    const __m512i twos = _mm512_maddubs_epi16(ones, _mm512_set1_epi16((short)(1 | 256 << bits)));
+    if (bits == 4) {
+        _mm256_storeu_si256((__m256i *)(void *)codes, _mm512_cvtepi16_epi8(twos));
+        return;
+    }
+    const __m512i fours = _mm512_madd_epi16(twos, _mm512_set1_epi32(1 | 16 << 16));
+    _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
+}
+
+/* As many of n elements as there are whole steps of random words; returns how many. */
+CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
+                              const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
+{
+    enum { STEP = 4 * PHILOX_STEP };
+    struct philox_keys keys;
+    philox_keys_init(&keys, key);
+    const struct level_grid g = *grid;
+    size_t i = 0;
+    for (; i + STEP <= n && philox_step_ok((at + i) / 4); i += STEP) {
+        uint32_t random[STEP];
+        levels_ahead(x + i, STEP);
+        philox_step(&keys, (at + i) / 4, 0, random);
+        for (size_t k = 0; k < STEP; k += 64)
+            sign_block(bits, plain, &g, clip, x + i + k, random + k, codes + (i + k) / 8 * bits);
+    }
+    return i;
+}
+
+static size_t by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x,
+                      size_t n, size_t at, uint64_t key, uint8_t *codes)
+{
+    const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f; /* no nan */
+    if (bits == 4)
+        return plain ? sign_steps(4, true, g, clip, x, n, at, key, codes)
+                     : sign_steps(4, false, g, clip, x, n, at, key, codes);
+    if (bits == 2)
+        return plain ? sign_steps(2, true, g, clip, x, n, at, key, codes)
+                     : sign_steps(2, false, g, clip, x, n, at, key, codes);
+    return 0;
+}
+#define LEVELS_BY_HAND by_hand
+#include "vec/list/levels_body.h"
+
+static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
+{
+    philox_avx512(key, block, 0, n_blocks, words);
+}
+
+/* What each code of a bucket is divided by the divisor; of 2 bits four times over. */
+CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
+{
+    const struct level_grid grid = level_grid_of(scheme, scale);
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    uint32_t codes[16];
+    float values[16];
+    _mm512_storeu_si512(codes, _mm512_and_si512(lane, _mm512_set1_epi32((1 << scheme.bits) - 1)));
+    if (scheme.even)
+        for (int i = 0; i < 16; i++)
+            values[i] = level_value_even(grid, codes[i]) / divisor;
+    else
+        for (int i = 0; i < 16; i++)
+            values[i] = level_value_sign(scheme.bits, grid, codes[i]) / divisor;
+    return _mm512_loadu_ps(values);
+}
+
+/* Sixteen codes from element i of a bucket on, in the low bits of their lanes; what is above does
+ * not count. */
+CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
+{
+    if (bits == 4) { /* a byte in each half of two lanes */
+        const __m512i bytes =
+            _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(codes + i / 2)));
+        return _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));
+    }
+    int32_t word;
+    memcpy(&word, codes + i / 4, sizeof word);
+    const __m512i by = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_srlv_epi32(_mm512_set1_epi32(word), by);
+}
+
+/* Whole buckets. */
+static __attribute__((noinline)) void
+decode_whole(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor, float *x)
+{
+    const bool stream = n >= STREAM_MIN && (uintptr_t)x % 64 == 0;
+    for (size_t e = 0; e < n; e += r->bucket, codes += levels_bytes(r, r->bucket)) {
+        const __m512 table = table_of(r->scheme, levels_float(codes), divisor);
+        for (size_t i = 0; i < r->bucket; i += 16) {
+            const __m512 v =
+                _mm512_permutexvar_ps(codes_at(r->scheme.bits, codes + sizeof(float), i), table);
+            if (stream)
+                _mm512_stream_ps(x + e + i, v);
+            else
+                _mm512_storeu_ps(x + e + i, v);
+        }
+        cast_ahead(codes);
+    }
+    if (stream)
+        _mm_sfence();
+}
+
+static void avx512_decode(const struct levels_rule *r, const uint8_t *codes, size_t n,
+                          float divisor, float *x)
+{
+    const bool by_table = r->scheme.bits == 2 || r->scheme.bits == 4;
+    const size_t whole = by_table ? n / r->bucket * r->bucket : 0;
+    const uint64_t was = fp_mode_ieee();
+    decode_whole(r, codes, whole, divisor, x);
+    fp_mode_back(was);
+    levels_decode(r, codes + levels_bytes(r, whole), n - whole, divisor, x + whole);
+}
+
+void levels_avx512_fill(struct vec_ops *ops)
+{
+    static const struct vec_levels levels = LEVELS_OPS(avx512_decode);
+    ops->levels = &levels;
+}
+#endif

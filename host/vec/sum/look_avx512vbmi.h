@@ -1,0 +1,41 @@
+/* look_avx512vbmi.h : 64 lookups in tables of 128 bytes at a time, and what else the sums of bytes
+ * with VBMI share. */
+#ifndef LOOK_AVX512VBMI_H
+#define LOOK_AVX512VBMI_H
+#include <immintrin.h>
+#include <stddef.h>
+#include "vec/sum/sum_look.h"
+
+#define LOOK_INLINE static inline __attribute__((always_inline))
+
+/* Each byte's low seven bits in the table. */
+LOOK_INLINE __m512i look(const struct look *t, __m512i index)
+{
+    return _mm512_permutex2var_epi8(_mm512_loadu_si512(t->of), index,
+                                    _mm512_loadu_si512(t->of + 64));
+}
+
+LOOK_INLINE __m512i look_bytes(int x)
+{
+    return _mm512_set1_epi8((char)x);
+}
+
+/* Bit by bit: which ? a : b. */
+LOOK_INLINE __m512i look_pick(__m512i which, __m512i a, __m512i b)
+{
+    return _mm512_ternarylogic_epi32(which, a, b, 0xca);
+}
+
+/* The first n of 64 bytes. */
+LOOK_INLINE __mmask64 look_first(size_t n)
+{
+    return n < 64 ? (1ull << n) - 1 : ~0ull;
+}
+
+/* Asks for the memory some way behind p; it need not exist. */
+LOOK_INLINE void look_ahead(const void *p, size_t bytes)
+{
+    _mm_prefetch((const char *)((uintptr_t)p + bytes), _MM_HINT_T0);
+}
+
+#endif

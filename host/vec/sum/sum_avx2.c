@@ -1,0 +1,181 @@
+/* sum_avx2.c : sums with AVX2: codes of m <= 2 are added 32 at a time by tables, the rest by loops
+ * in C. */
+#include "vec/vec_isa.h"
+#ifdef VEC_X86
+#include "vec/sum/sum_x86.h"
+#include "vec/sum/sum_body.h"
+
+#define ADD_INLINE static inline __attribute__((always_inline))
+
+enum { LANES = 32 };
+
+ADD_INLINE __m256i bytes(int x)
+{
+    return _mm256_set1_epi8((char)x);
+}
+ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
+{
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
+}
+
+/* The row of four tables that the last two bits of each byte of `big` name. */
+ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
+{
+    /* to bit 7 of their bytes */
+    const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6);
+    const __m256i even = _mm256_blendv_epi8(look_up(rows[0], at), look_up(rows[1], at), one);
+    const __m256i odd = _mm256_blendv_epi8(look_up(rows[2], at), look_up(rows[3], at), one);
+    return _mm256_blendv_epi8(even, odd, two);
+}
+
+/* a + b where any is inf or nan, by x = |a|, y = |b|: the sum's magnitude, and whose sign
+ * remains. */
+static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
+                             __m256i mag, __m256i *sign)
+{
+    const __m256i inf = bytes(f->inf), below = bytes(f->inf - 1), zero = bytes(0);
+    const __m256i clash = _mm256_and_si256(_mm256_cmpeq_epi8(x, inf), _mm256_cmpeq_epi8(y, inf));
+    const __m256i any_inf =
+        _mm256_or_si256(_mm256_cmpgt_epi8(x, below), _mm256_cmpgt_epi8(y, below));
+    __m256i nan = _mm256_or_si256(_mm256_cmpgt_epi8(x, inf), _mm256_cmpgt_epi8(y, inf));
+    nan = _mm256_or_si256(nan, _mm256_and_si256(clash, _mm256_cmpgt_epi8(zero, differ)));
+    *sign = _mm256_andnot_si256(nan, *sign);
+    return _mm256_blendv_epi8(_mm256_blendv_epi8(mag, bytes(f->beyond), any_inf), bytes(f->nan),
+                              nan);
+}
+
+/* Codes of a + b, signs in bit 7. */
+ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __m256i b)
+{
+    const struct sum_step *t = f->step;
+    const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)),
+                  far = bytes(0x70);
+    /* a shuffle by 16 and more + 0x70 gives 0 */
+    const __m256i xr = _mm256_add_epi8(x, look_up(t->renumber, _mm256_adds_epu8(x, far)));
+    const __m256i yr = _mm256_add_epi8(y, look_up(t->renumber, _mm256_adds_epu8(y, far)));
+    const __m256i big = _mm256_max_epi8(xr, yr),
+                  apart = _mm256_sub_epi8(big, _mm256_min_epi8(xr, yr));
+    const __m256i at = _mm256_adds_epu8(apart, far), differ = _mm256_xor_si256(a, b),
+                  zero = bytes(0);
+    __m256i step_differ = look_up_row(t->differ, big, at);
+    if (trunc) {
+        const __m256i until = look_up(t->minus_one, _mm256_and_si256(big, bytes(3)));
+        const __m256i late = _mm256_cmpeq_epi8(_mm256_subs_epu8(until, apart), zero);
+        const __m256i near = _mm256_cmpeq_epi8(_mm256_subs_epu8(apart, bytes(15)), zero);
+        step_differ = _mm256_blendv_epi8(bytes(-1), step_differ, _mm256_or_si256(late, near));
+    }
+    const __m256i step = _mm256_blendv_epi8(look_up_row(t->same, big, at), step_differ, differ);
+
+    __m256i mag = _mm256_adds_epi8(big, step);
+    const __m256i low = look_up(t->back, _mm256_add_epi8(mag, bytes(4)));
+    mag = _mm256_blendv_epi8(mag, low, _mm256_cmpgt_epi8(bytes(4), mag));
+    mag = _mm256_min_epi8(mag, bytes(f->beyond));
+    __m256i sign = _mm256_and_si256(_mm256_blendv_epi8(a, b, _mm256_cmpgt_epi8(y, x)), bytes(-128));
+    if (__builtin_expect(_mm256_movemask_epi8(_mm256_cmpgt_epi8(big, bytes(f->inf - 1))) != 0, 0))
+        mag = with_specials(f, x, y, differ, mag, &sign);
+    /* zero has no sign */
+    return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign));
+}
+
+/* Asks for what will be read some time after. */
+ADD_INLINE void ahead(const uint8_t *p)
+{
+    _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
+}
+
+ADD_INLINE void add_lanes(const struct sum_step_fmt *f, bool trunc, uint8_t *acc,
+                          const uint8_t *codes)
+{
+    const __m256i a = _mm256_loadu_si256((const __m256i *)acc),
+                  b = _mm256_loadu_si256((const __m256i *)codes);
+    _mm256_storeu_si256((__m256i *)acc, add32(f, trunc, a, b));
+}
+
+ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
+                          size_t n)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        ahead(acc + i), ahead(codes + i);
+        add_lanes(&f, trunc, acc + i, codes + i);
+    }
+    if (i < n) {
+        uint8_t a[LANES] = {0}, b[LANES] = {0};
+        memcpy(a, acc + i, n - i);
+        memcpy(b, codes + i, n - i);
+        add_lanes(&f, trunc, a, b);
+        memcpy(acc + i, a, n - i);
+    }
+}
+
+/* 32 nibbles, a byte each, first the low one of each byte; the sign moves to bit 7. And back. */
+ADD_INLINE __m256i from_nibbles(const uint8_t *packed)
+{
+    const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)packed));
+    const __m256i x = _mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4));
+    const __m256i sign = _mm256_and_si256(_mm256_slli_epi16(x, 4), bytes(-128));
+    return _mm256_or_si256(_mm256_and_si256(x, bytes(7)), sign);
+}
+ADD_INLINE void to_nibbles(__m256i x, uint8_t *packed)
+{
+    const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(x, 4), bytes(8));
+    const __m256i nibbles = _mm256_or_si256(_mm256_and_si256(x, bytes(7)), sign);
+    const __m256i pairs = _mm256_or_si256(nibbles, _mm256_srli_epi16(nibbles, 4));
+    const __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi16(0xff));
+    const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, low), 0xd8);
+    _mm_storeu_si128((__m128i *)packed, _mm256_castsi256_si128(both));
+}
+
+/* n: of codes, two a byte. */
+static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const size_t n_bytes = (n + 1) / 2;
+    size_t i = 0;
+    for (; i + LANES / 2 <= n / 2; i += LANES / 2)
+        to_nibbles(add32(&f, false, from_nibbles(acc + i), from_nibbles(codes + i)), acc + i);
+    if (i < n_bytes) {
+        uint8_t a[LANES / 2] = {0}, b[LANES / 2] = {0};
+        memcpy(a, acc + i, n_bytes - i);
+        memcpy(b, codes + i, n_bytes - i);
+        to_nibbles(add32(&f, false, from_nibbles(a), from_nibbles(b)), a);
+        memcpy(acc + i, a, n_bytes - i);
+    }
+    if (n % 2) /* the half of a byte that is no element stays zero */
+        acc[n_bytes - 1] &= 15;
+}
+
+static void avx2_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    struct sum_step_fmt f;
+    struct sum_exact exact;
+    if (sum_exact_add_plan(sum, &exact))
+        sum_exact_avx2(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
+    else if (!sum_step_fmt(sum, &f))
+        body_add_packed(sum, acc, codes, n);
+    else if (mf_width(sum->in) == 4)
+        add_nibbles(f, acc, codes, n);
+    else if (sum->rule == VEC_TRUNC)
+        add_bytes(f, true, acc, codes, n);
+    else
+        add_bytes(f, false, acc, codes, n);
+}
+
+static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
+{
+    struct sum_exact plan;
+    if (sum_exact_plan(sum, n_parts, out, shift, &plan))
+        sum_exact_avx2(&plan, parts, n_parts, n, codes);
+    else if (sum_packs(sum, out, shift))
+        sum_packed(avx2_add, sum, parts, n_parts, n, codes);
+    else
+        body_sum(sum, parts, n_parts, n, out, shift, codes);
+}
+
+void sum_avx2_fill(struct vec_ops *ops)
+{
+    body_fill(ops);
+    ops->add = avx2_add;
+    ops->sum = avx2_sum;
+}
+#endif

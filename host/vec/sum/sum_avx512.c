@@ -1,0 +1,165 @@
+/* sum_avx512.c : sums with AVX-512: codes of m <= 2 are added 64 at a time by tables, the rest by
+ * loops in C. */
+#include "vec/vec_isa.h"
+#ifdef VEC_X86
+#include "vec/sum/sum_x86.h"
+#include "vec/sum/sum_body.h"
+
+static inline __m512i bytes(int x)
+{
+    return _mm512_set1_epi8((char)x);
+}
+static inline __m512i table(const void *sixteen)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(sixteen));
+}
+
+/* a + b in signed bytes that may hold inf or nan: what they make of the sum's magnitude, and whose
+ * sign remains. */
+static __m512i with_specials(const struct sum_step_fmt *f, __m512i x, __m512i y, __mmask64 differ,
+                             __m512i mag, __mmask64 *negative)
+{
+    const __m512i inf = bytes(f->inf);
+    const __mmask64 x_inf = _mm512_cmpge_epi8_mask(x, inf), y_inf = _mm512_cmpge_epi8_mask(y, inf);
+    const __mmask64 nan =
+        _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf) | (x_inf & y_inf & differ);
+    *negative &= ~nan;
+    return _mm512_mask_mov_epi8(_mm512_mask_mov_epi8(mag, x_inf | y_inf, bytes(f->beyond)), nan,
+                                bytes(f->nan));
+}
+
+/* Codes of a + b, signs in bit 7. */
+static inline __attribute__((always_inline)) __m512i add64(const struct sum_step_fmt *f, bool trunc,
+                                                           __m512i a, __m512i b)
+{
+    const struct sum_step *t = f->step;
+    const __m512i x = _mm512_and_si512(a, bytes(0x7f)), y = _mm512_and_si512(b, bytes(0x7f)),
+                  far = bytes(0x70);
+    const __m512i renumber = table(t->renumber); /* a shuffle by 16 and more + 0x70 gives 0 */
+    const __m512i xr = _mm512_add_epi8(x, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(x, far)));
+    const __m512i yr = _mm512_add_epi8(y, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(y, far)));
+    const __m512i big = _mm512_max_epi8(xr, yr),
+                  apart = _mm512_sub_epi8(big, _mm512_min_epi8(xr, yr));
+    const __m512i at = _mm512_adds_epu8(apart, far);
+    const __mmask64 differ = _mm512_movepi8_mask(_mm512_xor_si512(a, b));
+    const __mmask64 one = _mm512_test_epi8_mask(big, bytes(1)),
+                    two = _mm512_test_epi8_mask(big, bytes(2));
+
+    __m512i step = _mm512_shuffle_epi8(table(t->same[0]), at);
+    step = _mm512_mask_shuffle_epi8(step, one, table(t->same[1]), at);
+    step = _mm512_mask_shuffle_epi8(step, two, table(t->same[2]), at);
+    step = _mm512_mask_shuffle_epi8(step, one & two, table(t->same[3]), at);
+    step = _mm512_mask_shuffle_epi8(step, differ, table(t->differ[0]), at);
+    step = _mm512_mask_shuffle_epi8(step, differ & one, table(t->differ[1]), at);
+    step = _mm512_mask_shuffle_epi8(step, differ & two, table(t->differ[2]), at);
+    step = _mm512_mask_shuffle_epi8(step, differ & one & two, table(t->differ[3]), at);
+    if (trunc) {
+        const __m512i until =
+            _mm512_shuffle_epi8(table(t->minus_one), _mm512_and_si512(big, bytes(3)));
+        const __mmask64 less =
+            _mm512_cmplt_epu8_mask(apart, until) & _mm512_cmpge_epu8_mask(apart, bytes(16));
+        step = _mm512_mask_mov_epi8(step, less & differ, bytes(-1));
+    }
+
+    __m512i mag = _mm512_adds_epi8(big, step);
+    const __mmask64 low = _mm512_cmplt_epi8_mask(mag, bytes(4));
+    mag = _mm512_mask_shuffle_epi8(mag, low, table(t->back), _mm512_add_epi8(mag, bytes(4)));
+    mag = _mm512_min_epi8(mag, bytes(f->beyond));
+    __mmask64 negative =
+        _mm512_movepi8_mask(_mm512_mask_mov_epi8(a, _mm512_cmplt_epi8_mask(x, y), b));
+    if (__builtin_expect(_mm512_cmpge_epi8_mask(big, bytes(f->inf)) != 0, 0))
+        mag = with_specials(f, x, y, differ, mag, &negative);
+    negative = _mm512_mask_test_epi8_mask(negative, mag, mag); /* zero has no sign */
+    return _mm512_mask_add_epi8(mag, negative, mag, bytes(-128));
+}
+
+/* Asks for what will be read some time after. */
+static inline void ahead(const uint8_t *p)
+{
+    _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
+}
+
+static inline __attribute__((always_inline)) void
+add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        ahead(acc + i), ahead(codes + i);
+        _mm512_storeu_si512(
+            acc + i, add64(&f, trunc, _mm512_loadu_si512(acc + i), _mm512_loadu_si512(codes + i)));
+    }
+    if (i < n) {
+        const __mmask64 rest = (1ull << (n - i)) - 1;
+        const __m512i a = _mm512_maskz_loadu_epi8(rest, acc + i),
+                      b = _mm512_maskz_loadu_epi8(rest, codes + i);
+        _mm512_mask_storeu_epi8(acc + i, rest, add64(&f, trunc, a, b));
+    }
+}
+
+/* 64 nibbles, a byte each, first the low one of each byte; the sign moves to bit 7. And back. */
+static inline __m512i from_nibbles(__m256i packed)
+{
+    const __m512i words = _mm512_cvtepu8_epi16(packed), high = _mm512_slli_epi16(words, 4);
+    const __m512i x = _mm512_and_si512(_mm512_or_si512(words, high), bytes(15));
+    return _mm512_or_si512(_mm512_and_si512(x, bytes(7)),
+                           _mm512_and_si512(_mm512_slli_epi16(x, 4), bytes(-128)));
+}
+static inline __m256i to_nibbles(__m512i x)
+{
+    const __m512i sign = _mm512_and_si512(_mm512_srli_epi16(x, 4), bytes(8));
+    const __m512i nibbles = _mm512_or_si512(_mm512_and_si512(x, bytes(7)), sign);
+    return _mm512_cvtepi16_epi8(_mm512_or_si512(nibbles, _mm512_srli_epi16(nibbles, 4)));
+}
+
+/* n: of codes. */
+static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const size_t n_bytes = n / 2;
+    for (size_t i = 0; i < n_bytes; i += 32) {
+        const __mmask32 in = n_bytes - i < 32 ? (1u << (n_bytes - i)) - 1 : UINT32_MAX;
+        const __m512i a = from_nibbles(_mm256_maskz_loadu_epi8(in, acc + i));
+        const __m512i b = from_nibbles(_mm256_maskz_loadu_epi8(in, codes + i));
+        _mm256_mask_storeu_epi8(acc + i, in, to_nibbles(add64(&f, false, a, b)));
+    }
+    if (n % 2) {
+        const __m512i a = from_nibbles(_mm256_set1_epi8((char)(acc[n_bytes] & 15)));
+        const __m512i b = from_nibbles(_mm256_set1_epi8((char)(codes[n_bytes] & 15)));
+        acc[n_bytes] = (uint8_t)(_mm256_extract_epi8(to_nibbles(add64(&f, false, a, b)), 0) & 15);
+    }
+}
+
+void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    struct sum_step_fmt f;
+    struct sum_exact exact;
+    if (sum_exact_add_plan(sum, &exact))
+        sum_exact_avx512(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
+    else if (!sum_step_fmt(sum, &f))
+        body_add_packed(sum, acc, codes, n);
+    else if (mf_width(sum->in) == 4)
+        add_nibbles(f, acc, codes, n);
+    else if (sum->rule == VEC_TRUNC)
+        add_bytes(f, true, acc, codes, n);
+    else
+        add_bytes(f, false, acc, codes, n);
+}
+
+void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                    struct mf_fmt out, int shift, uint8_t *codes)
+{
+    struct sum_exact plan;
+    if (sum_exact_plan(sum, n_parts, out, shift, &plan))
+        sum_exact_avx512(&plan, parts, n_parts, n, codes);
+    else if (sum_packs(sum, out, shift))
+        sum_packed(sum_avx512_add, sum, parts, n_parts, n, codes);
+    else
+        body_sum(sum, parts, n_parts, n, out, shift, codes);
+}
+
+void sum_avx512_fill(struct vec_ops *ops)
+{
+    body_fill(ops);
+    ops->add = sum_avx512_add;
+    ops->sum = sum_avx512_sum;
+}
+#endif

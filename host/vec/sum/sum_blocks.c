@@ -1,0 +1,61 @@
+/* sum_blocks.c : the sum of several vectors of codes, in blocks whose accumulators stay in the
+ * nearest cache. */
+#include "vec/sum/sum_blocks.h"
+
+#include <string.h>
+
+enum { BLOCK = 1024 }; /* elements: 8 KiB of accumulators on the stack */
+
+void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
+                void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
+                               uint8_t *),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                struct mf_fmt out, int shift, uint8_t *codes)
+{
+    uint64_t acc[BLOCK];
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < BLOCK ? n - i : BLOCK;
+        for (int p = 0; p < n_parts; p++)
+            fold(sum, acc, parts[p] + vec_bytes(sum->in, i), k, p == 0);
+        finish(sum, acc, k, out, shift, codes + vec_bytes(out, i));
+    }
+}
+
+/* What the additions themselves make of a nan is not what a result's nan is (mf.h's, without a
+ * sign): trunc has one of its own, and fn's overflow is a nan with a sign. Both are formats of 8
+ * bits. */
+static bool nan_to_mend(const struct vec_sum *sum)
+{
+    return sum->rule == VEC_TRUNC || sum->in.fn != 0;
+}
+
+static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
+{
+    const uint32_t nan = mf_nan(fmt), above = mf_inf(fmt) - fmt.fn;
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint8_t)((codes[i] & nan) > above ? nan : codes[i]);
+}
+
+bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift)
+{
+    const bool same = mf_same(out, sum->in) && sum->acc.e == 0 && shift == 0;
+    const bool adds = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
+    return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
+}
+
+void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                uint8_t *codes)
+{
+    uint8_t acc[BLOCK * sizeof(uint32_t)];
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < BLOCK ? n - i : BLOCK;
+        const size_t at = vec_bytes(sum->in, i), bytes = vec_bytes(sum->in, k);
+        memset(acc, 0, bytes);
+        for (int p = 0; p < n_parts; p++)
+            add(sum, acc, parts[p] + at, k);
+        if (nan_to_mend(sum))
+            mend_nan(sum->in, acc, k);
+        memcpy(codes + at, acc, bytes);
+    }
+}

@@ -1,0 +1,338 @@
+/* sum_body.h : the sums of vec_ops as plain loops over sum_lanes.h. Each sum_*.c includes it once,
+ * after it has told the compiler for which instruction set to make vectors of them: hence functions
+ * in a header. */
+#ifndef SUM_BODY_H
+#define SUM_BODY_H
+#include "vec/fp_mode.h"
+#include "vec/pack.h"
+#include "vec/sum/sum_blocks.h"
+#include "vec/sum/sum_lanes.h"
+
+enum { BODY_BLOCK = 256 }; /* elements; a multiple of 8, so that every block starts on a byte */
+#define BODY_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#define BODY_INLINE static inline __attribute__((always_inline))
+#define BODY_APART  static __attribute__((noinline))
+
+/* loop(adder, ...) with a constant for the adder: inlined, each is a loop of its own. */
+enum body_adder { BODY_32, BODY_FP32, BODY_64, BODY_TRUNC };
+#define BODY_BY_ADDER(adder, loop, ...)                    \
+    ((adder) == BODY_32     ? loop(BODY_32, __VA_ARGS__)   \
+     : (adder) == BODY_FP32 ? loop(BODY_FP32, __VA_ARGS__) \
+     : (adder) == BODY_64   ? loop(BODY_64, __VA_ARGS__)   \
+                            : loop(BODY_TRUNC, __VA_ARGS__))
+
+BODY_INLINE uint32_t body_add(enum body_adder adder, const struct lane_fmt *k, uint32_t a,
+                              uint32_t b)
+{
+    return adder == BODY_32     ? lane_add32(k, a, b)
+           : adder == BODY_FP32 ? lane_add_fp32(k, a, b)
+           : adder == BODY_64   ? lane_add64(k, a, b)
+                                : lane_trunc_add(k, a, b);
+}
+static enum body_adder body_adder(const struct vec_sum *sum)
+{
+    return sum->rule == VEC_TRUNC  ? BODY_TRUNC
+           : lane_fits32(sum->in)  ? BODY_32
+           : lane_is_fp32(sum->in) ? BODY_FP32
+                                   : BODY_64;
+}
+static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder)
+{
+    return adder == BODY_64 ? lane_fmt64(sum->in, sum->overflow)
+                            : lane_fmt32(sum->in, sum->overflow);
+}
+
+#include "vec/sum/sum_acc_body.h"
+#include "vec/sum/sum_fp32_body.h"
+
+/* ---- codes += codes, packed ---- */
+
+BODY_INLINE void body_add_words(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
+                                const uint32_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = body_add(adder, &k, acc[i], codes[i]);
+}
+
+BODY_INLINE void body_add_fours(enum body_adder adder, struct lane_fmt k, uint8_t *restrict acc,
+                                const uint8_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a, b;
+        memcpy(&a, acc + 4 * i, sizeof a);
+        memcpy(&b, codes + 4 * i, sizeof b);
+        a = body_add(adder, &k, a, b);
+        memcpy(acc + 4 * i, &a, sizeof a);
+    }
+}
+
+BODY_INLINE void body_add_halves(enum body_adder adder, struct lane_fmt k, uint8_t *restrict acc,
+                                 const uint8_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t a, b;
+        memcpy(&a, acc + 2 * i, sizeof a);
+        memcpy(&b, codes + 2 * i, sizeof b);
+        a = (uint16_t)body_add(adder, &k, a, b);
+        memcpy(acc + 2 * i, &a, sizeof a);
+    }
+}
+
+BODY_INLINE void body_add_bytes(enum body_adder adder, struct lane_fmt k, uint8_t *restrict acc,
+                                const uint8_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = (uint8_t)body_add(adder, &k, acc[i], codes[i]);
+}
+
+/* n: of codes, two a byte; an odd one leaves the last byte's high half zero. */
+static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc,
+                             const uint8_t *restrict codes, size_t n)
+{
+    const size_t whole = n / 2;
+    for (size_t i = 0; i < whole; i++) {
+        const uint32_t a = acc[i], b = codes[i];
+        acc[i] = (uint8_t)(lane_add32(&k, a & 15, b & 15) | lane_add32(&k, a >> 4, b >> 4) << 4);
+    }
+    if (n % 2)
+        acc[whole] = (uint8_t)lane_add32(&k, acc[whole] & 15, codes[whole] & 15);
+}
+
+BODY_APART void body_add_in_ieee(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes,
+                                 size_t n)
+{
+    const enum body_adder adder = body_adder(sum);
+    const struct lane_fmt k = body_fmt(sum, adder);
+    const unsigned width = mf_width(sum->in);
+    uint32_t a[BODY_BLOCK], b[BODY_BLOCK];
+    if (width == 8) {
+        BODY_BY_ADDER(adder, body_add_bytes, k, acc, codes, n);
+    } else if (width == 16 && BODY_LITTLE) {
+        BODY_BY_ADDER(adder, body_add_halves, k, acc, codes, n);
+    } else if (width == 32 && BODY_LITTLE) {
+        BODY_BY_ADDER(adder, body_add_fours, k, acc, codes, n);
+    } else if (width == 4) {
+        body_add_nibbles(k, acc, codes, n);
+    } else {
+        for (size_t i = 0, m; i < n; i += m) {
+            m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+            const size_t at = vec_bytes(sum->in, i);
+            pack_read(width, acc + at, m, a);
+            pack_read(width, codes + at, m, b);
+            BODY_BY_ADDER(adder, body_add_words, k, a, b, m);
+            pack_write(width, a, m, acc + at);
+        }
+    }
+}
+
+static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const uint64_t mode = fp_mode_ieee();
+    body_add_in_ieee(sum, acc, codes, n);
+    fp_mode_back(mode);
+}
+
+/* ---- accumulators += codes ---- */
+
+static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc,
+                            const uint32_t *restrict codes, size_t n)
+{
+    const struct lane_fmt k = lane_fmt64(sum->in, sum->overflow);
+    const unsigned m = sum->in.m;
+    for (size_t i = 0; i < n; i++)
+        acc[i] = lane_acc_add(&k, m, acc[i], codes[i]);
+}
+
+/* x += value, in fp32. Formats of 8 exponent bits are fp32 with fewer mantissa bits. */
+static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
+                           const uint32_t *restrict codes, size_t n)
+{
+    const struct lane_fmt k = lane_fmt32(sum->in, sum->overflow);
+    const uint32_t wide = sum->in.e == 8 ? UINT32_MAX : 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t mag = codes[i] & k.all, sign = (codes[i] >> k.sign & 1) << 31;
+        const uint32_t finite = lane_pick32(wide, mag << k.drop, lane_u32(lane_value32(&k, mag)));
+        const uint32_t special = 0x7f800000 | (lane_above32(mag, k.nan_above) & 0x00400000);
+        acc[i] += lane_f32(lane_pick32(lane_above32(mag, k.inf - 1), special, finite) | sign);
+    }
+}
+
+/* Pairs (sum, what the sum has too much), as vec_plain. */
+BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
+                                 const uint32_t *restrict codes, size_t n)
+{
+    const uint32_t minus = 1u << k.sign;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t s = acc[2 * i], y = body_add(adder, &k, codes[i], acc[2 * i + 1] ^ minus);
+        const uint32_t t = body_add(adder, &k, s, y);
+        acc[2 * i + 1] = body_add(adder, &k, body_add(adder, &k, t, s ^ minus), y ^ minus);
+        acc[2 * i] = t;
+    }
+}
+
+BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes,
+                                  size_t n)
+{
+    const enum body_adder adder = body_adder(sum);
+    const struct lane_fmt k = body_fmt(sum, adder);
+    uint32_t block[BODY_BLOCK];
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        pack_read(mf_width(sum->in), codes + vec_bytes(sum->in, i), m, block);
+        if (sum->rule == VEC_EXACT)
+            body_fold_exact(sum, (uint64_t *)acc + i, block, m);
+        else if (sum->rule == VEC_FP32)
+            body_fold_fp32(sum, (float *)acc + i, block, m);
+        else if (sum->rule == VEC_KAHAN)
+            BODY_BY_ADDER(adder, body_fold_kahan, k, (uint32_t *)acc + 2 * i, block, m);
+        else
+            BODY_BY_ADDER(adder, body_add_words, k, (uint32_t *)acc + i, block, m);
+    }
+}
+
+static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                      bool first)
+{
+    if (first)
+        memset(acc, 0, vec_acc_bytes(sum, n));
+    const uint64_t mode = fp_mode_ieee();
+    (sum->acc.e ? body_acc_fold : body_fold_in_ieee)(sum, acc, codes, n);
+    fp_mode_back(mode);
+}
+
+/* ---- accumulators, rounded ---- */
+
+static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict acc, size_t n,
+                             struct mf_fmt out, int shift, uint32_t *restrict codes)
+{
+    const struct lane_out o = lane_out(out, sum->overflow);
+    const uint64_t exp = (uint64_t)(1 - mf_bias(sum->in) - sum->in.m - shift);
+    for (size_t i = 0; i < n; i++)
+        codes[i] = lane_round_acc(&o, exp, acc[i]);
+}
+
+/* acc: codes of the format `from`, `step` words from one to the next. */
+static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
+                             const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
+                             int shift, uint32_t *restrict codes)
+{
+    const struct lane_out o = lane_out(out, sum->overflow);
+    const struct lane_fmt k = lane_fmt64(from, sum->overflow);
+    const uint64_t exp = (uint64_t)(1 - mf_bias(from) - from.m - shift);
+    const unsigned m = from.m;
+    for (size_t i = 0; i < n; i++)
+        codes[i] = lane_round_code(&o, &k, m, exp, acc[i * step]);
+}
+
+static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                        int shift, uint8_t *codes)
+{
+    const struct mf_fmt from = sum->rule == VEC_FP32 ? mf_fp32() : vec_acc_fmt(sum);
+    const size_t step = sum->rule == VEC_KAHAN ? 2 : 1;
+    uint32_t block[BODY_BLOCK];
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        if (sum->rule == VEC_EXACT)
+            body_round_exact(sum, (const uint64_t *)acc + i, m, out, shift, block);
+        else
+            body_round_codes(sum, from, (const uint32_t *)acc + i * step, step, m, out, shift,
+                             block);
+        pack_write(mf_width(out), block, m, codes + vec_bytes(out, i));
+    }
+}
+
+/* ---- a partial sum of a format of its own, and one addend more ---- */
+
+static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                     size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    const uint64_t mode = fp_mode_ieee();
+    uint32_t acc[BODY_BLOCK];
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        pack_read(mf_width(sum->acc), partial + vec_bytes(sum->acc, i), m, acc);
+        body_acc_fold(sum, acc, addends + vec_bytes(sum->in, i), m);
+        body_finish(sum, acc, m, out, 0, codes + vec_bytes(out, i));
+    }
+    fp_mode_back(mode);
+}
+
+static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    const uint32_t all = mf_nan(fmt);
+    uint32_t block[BODY_BLOCK], largest = 0;
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        pack_read(mf_width(fmt), codes + vec_bytes(fmt, i), m, block);
+        for (size_t j = 0; j < m; j++)
+            largest = (block[j] & all) > largest ? block[j] & all : largest;
+    }
+    return largest;
+}
+
+/* ---- wide partial sums ---- */
+
+/* Words of `bytes` bytes overlap in memory: each but the last few is written, or read, as 8
+ * bytes. */
+static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
+{
+    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
+    const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
+    const uint64_t *a = acc;
+    for (size_t i = 0; i < n; i++, wide += bytes) {
+        const uint64_t word = (a[i] & ((1ull << bits) - 1)) | a[i] >> 62 << bits;
+        if (i < quick)
+            memcpy(wide, &word, sizeof word);
+        else
+            for (size_t b = 0; b < bytes; b++)
+                wide[b] = (uint8_t)(word >> (8 * b));
+    }
+}
+
+static void body_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                           bool first)
+{
+    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
+    const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
+    const uint64_t sign = 1ull << (bits - 1);
+    uint64_t *a = acc;
+    for (size_t i = 0; i < n; i++, wide += bytes) {
+        uint64_t word = 0;
+        if (i < quick)
+            memcpy(&word, wide, sizeof word);
+        else
+            for (size_t b = 0; b < bytes; b++)
+                word |= (uint64_t)wide[b] << (8 * b);
+        const uint64_t value = (((word & (2 * sign - 1)) ^ sign) - sign) & MF_ACC_SUM;
+        a[i] = mf_acc_merge(first ? 0 : a[i], value | (word >> bits & 3) << 62);
+    }
+}
+
+/* ---- all of it at once ---- */
+
+static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
+{
+    const uint64_t mode = fp_mode_ieee();
+    if (body_is_fp32(sum, out))
+        body_sum_fp32(sum, parts, n_parts, n, codes);
+    else if (sum_packs(sum, out, shift))
+        sum_packed(body_add_packed, sum, parts, n_parts, n, codes);
+    else
+        sum_blocks(body_fold, body_finish, sum, parts, n_parts, n, out, shift, codes);
+    fp_mode_back(mode);
+}
+
+static inline void body_fill(struct vec_ops *ops)
+{
+    ops->fold = body_fold;
+    ops->finish = body_finish;
+    ops->spill = body_spill;
+    ops->fold_wide = body_fold_wide;
+    ops->add = body_add_packed;
+    ops->sum = body_sum;
+    ops->hop = body_hop;
+    ops->peak = body_peak;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* sum_exact.c : may an exact sum go through fp32, and with which constants? */
+#include "vec/sum/sum_exact.h"
+#include <string.h>
+
+enum { FP32_BITS = 24, FP64_BITS = 53, HALF_BIAS = 15, HALF_M = 10, SCALE_MAX = 60 };
+
+static float power_of_two(int exp)
+{
+    const uint32_t bits = (uint32_t)(127 + exp) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static int log2_up(int n)
+{
+    int log2 = 0;
+    while ((int64_t)1 << log2 < n)
+        log2++;
+    return log2;
+}
+
+/* The half of a code, bias 15; inf and nan become a half's. */
+static uint32_t half_of(struct mf_fmt f, uint32_t code)
+{
+    const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;
+    if (mag >= mf_inf(f) && !f.fn)
+        return sign | (mag > mf_inf(f) ? 0x7e00u : 0x7c00u);
+    return sign | (mag == mf_nan(f) && f.fn ? 0x7e00u : mag << (HALF_M - f.m));
+}
+
+bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
+                    struct sum_exact *plan)
+{
+    const struct mf_fmt in = sum->in;
+    const unsigned in_width = mf_width(in), out_width = mf_width(out);
+    const bool halves = in.e == 5 && in.m == HALF_M && !in.fn;
+    const int span = halves      ? 30
+                     : in.e == 5 ? 15
+                                 : (1 << in.e) - 1 + in.fn,
+              scale = HALF_BIAS - mf_bias(in) - shift;
+    if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4 && !halves) || in.e > 5 ||
+        (in.fn && in.e != 4))
+        return false;
+    if (span + in.m + log2_up(n_parts) > (halves ? FP64_BITS : FP32_BITS) || scale > SCALE_MAX ||
+        scale < -SCALE_MAX)
+        return false;
+    if (halves && out_width == 4)
+        return false;
+    if (out_width != 4 && out_width != 8 && out_width != 16) /* so m <= 14 */
+        return false;
+    *plan = (struct sum_exact){
+        .halves = halves,
+        .nibbles = in_width == 4,
+        .right = halves ? 0 : in.m - 2,
+        .special = (int)(in.fn ? mf_nan(in) : mf_inf(in)),
+        .special_add = (31 - (1 << in.e) + 1) << HALF_M,
+        .two = in.e == 5 && !halves,
+        .out_width = out_width,
+        .scale = power_of_two(scale),
+        .drop = 23u - out.m,
+        .first = (uint32_t)(128 - mf_bias(out)) << 23,
+        .half = (1u << (22 - out.m)) - 1,
+        .odd = out.m == 0,
+        .rebias = (uint32_t)(127 - mf_bias(out)) << out.m,
+        .low = (uint32_t)(127 + 24 - mf_bias(out) - out.m) << 23,
+        .beyond = sum->overflow == MF_SATURATE ? mf_max(out) : mf_inf(out),
+        .nan = mf_nan(out),
+    };
+    for (uint32_t code = 0; code < 16 && plan->nibbles; code++)
+        plan->half_of[code] = (uint8_t)(half_of(in, code) >> 8);
+    return true;
+}

@@ -1,0 +1,335 @@
+/* sum_lanes.h : the arithmetic of sums on one lane, without branches, so that compilers make
+ * vectors of it.
+ *
+ * The same results as hls/arith/mf.h, by other means: a format's values become fp32 (e <= 8, m <= 10) or
+ * doubles (any), are added by the CPU, and are rounded on the bits. Rounding twice does no harm:
+ * the sum of two values of p bits, first rounded to at least 2p + 2 bits, rounds to p bits as the
+ * exact one does, and below the smallest normal all sums of two are exact. Only with fp32's own
+ * exponents (e = 8) are operands and sums ever subnormal: there the CPU must not flush them to zero.
+ * Source: S. A. Figueroa, When is double rounding innocuous?, 1995. */
+#ifndef SUM_LANES_H
+#define SUM_LANES_H
+#include "hls/arith/mf.h"
+#include <stdbool.h>
+#include <string.h>
+
+static inline float lane_f32(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline uint32_t lane_u32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline double lane_f64(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline uint64_t lane_u64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Choices by masks, all ones or zero: `condition ? a : b` would make the arithmetic behind a and b
+ * conditional, and compilers then give up on vectors. Before AVX-512 that goes for comparisons of
+ * any kind: subtractions make the masks. All numbers compared are below 2^31, or 2^63. */
+static inline uint32_t lane_above32(uint32_t a, uint32_t b) /* a > b */
+{
+#ifdef __AVX512F__
+    return a > b ? UINT32_MAX : 0;
+#else
+    return 0u - ((b - a) >> 31);
+#endif
+}
+static inline uint64_t lane_above64(uint64_t a, uint64_t b)
+{
+#ifdef __AVX512F__
+    return a > b ? UINT64_MAX : 0;
+#else
+    return 0ull - ((b - a) >> 63);
+#endif
+}
+static inline uint32_t lane_pick32(uint32_t mask, uint32_t a, uint32_t b)
+{
+#ifdef __AVX512F__
+    return mask != 0 ? a : b;
+#else
+    return b ^ ((a ^ b) & mask);
+#endif
+}
+static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
+{
+    return b ^ ((a ^ b) & mask);
+}
+
+/* ---- a + b ---- */
+
+/* A format as the adders need it. Magnitudes are codes without their sign. */
+struct lane_fmt {
+    /* magnitudes: of all ones; of inf, fn: of nan; nan is what lies above this one */
+    uint32_t all, inf, nan_above;
+    uint32_t beyond; /* what an overflow becomes */
+    uint32_t normal; /* the smallest normal */
+    /* 1 for m = 0: ties go to the larger magnitude; and where nothing is dropped: with half, 0 */
+    uint32_t odd;
+    /* the sign's bit; mantissa bits of the lane's type less those of the format */
+    unsigned sign, drop;
+    /* bits added to a normal's to make a lane's float; of a subnormal: one more binade */
+    uint64_t bias;
+    uint64_t half; /* half a unit of the format in the lane's mantissa, less one */
+    /* bits of the float that turns small sums into units when it is added */
+    uint64_t low;
+};
+
+/* bits: of the mantissa of the lane's float, 23 or 52; exponent_bias: 127 or 1023. */
+static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflow, unsigned bits,
+                                       int exponent_bias)
+{
+    const int bias = mf_bias(f);
+    return (struct lane_fmt){
+        .all = mf_nan(f),
+        .inf = mf_inf(f),
+        .nan_above = mf_inf(f) - f.fn,
+        .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
+        .normal = (uint32_t)(1ull << f.m),
+        .odd = f.m == 0 || f.m == bits,
+        .sign = mf_width(f) - 1,
+        .drop = bits - f.m,
+        .bias = (uint64_t)(exponent_bias - bias) << bits,
+        .half = ((1ull << (bits - f.m)) >> 1) - 1,
+        .low = (uint64_t)(exponent_bias + (int)bits + 1 - bias - f.m) << bits,
+    };
+}
+
+static inline struct lane_fmt lane_fmt32(struct mf_fmt f, enum mf_overflow overflow)
+{
+    return lane_fmt(f, overflow, 23, 127);
+}
+static inline struct lane_fmt lane_fmt64(struct mf_fmt f, enum mf_overflow overflow)
+{
+    return lane_fmt(f, overflow, 52, 1023);
+}
+static inline int lane_fits32(struct mf_fmt f)
+{
+    return f.e <= 7 && f.m <= 10;
+}
+/* fp32, or fp32 with fewer mantissa bits, whose sums it holds. */
+static inline int lane_is_fp32(struct mf_fmt f)
+{
+    return f.e == 8 && (f.m <= 10 || f.m == 23);
+}
+
+/* The code with rounded magnitude r: inf and nan among the addends decide (masks: either is one of
+ * them, one of them is nan or both are inf of different signs), a zero has no sign. */
+static inline uint32_t lane_code(const struct lane_fmt *k, uint32_t r, uint32_t special,
+                                 uint32_t nan, uint32_t negative)
+{
+    r = lane_pick32(lane_above32(r, k->beyond) | special, k->beyond, r);
+    r |= (negative & lane_above32(r, 0)) << k->sign;
+    return lane_pick32(nan, k->all, r);
+}
+static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32_t b, uint32_t r,
+                                    uint32_t negative)
+{
+    const uint32_t x = a & k->all, y = b & k->all, differ = 0u - ((a ^ b) >> k->sign & 1);
+    const uint32_t x_special = lane_above32(x, k->inf - 1), y_special = lane_above32(y, k->inf - 1);
+    const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
+    return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
+}
+/* b: of the format `from`, whose inf is, read as a number, not above all of k's: it brings its sign. */
+static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
+                                       uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
+{
+    const uint32_t x = a & k->all, y = b & from->all,
+                   differ = 0u - ((a >> k->sign ^ b >> from->sign) & 1);
+    const uint32_t x_special = lane_above32(x, k->inf - 1),
+                   y_special = lane_above32(y, from->inf - 1);
+    const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, from->nan_above);
+    negative = lane_pick32(y_special, b >> from->sign & 1, negative);
+    return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
+}
+
+/* A subnormal |0|frac| is read as 1.frac * 2^(1-bias), less 2^(1-bias). */
+static inline float lane_value32(const struct lane_fmt *k, uint32_t code)
+{
+    const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = 1u << 23;
+    const uint32_t small = lane_above32(k->normal, mag);
+    const float x =
+        lane_f32((mag << k->drop) + bias + (small & one)) - lane_f32(small & (bias + one));
+    return lane_f32(lane_u32(x) | (code >> k->sign & 1) << 31);
+}
+static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
+{
+    const uint64_t mag = code & k->all, one = 1ull << 52, small = lane_above64(k->normal, mag);
+    const double x =
+        lane_f64((mag << k->drop) + k->bias + (small & one)) - lane_f64(small & (k->bias + one));
+    return lane_f64(lane_u64(x) | (uint64_t)(code >> k->sign & 1) << 63);
+}
+
+/* The rounded magnitude of a sum, from the bits of its absolute value. */
+static inline uint32_t lane_nearest32(const struct lane_fmt *k, uint32_t mag)
+{
+    const uint32_t even = (mag >> k->drop & 1) | k->odd, bias = (uint32_t)k->bias,
+                   low = (uint32_t)k->low;
+    const uint32_t normal = ((mag + (uint32_t)k->half + even) >> k->drop) - (bias >> k->drop);
+    const uint32_t units = lane_u32(lane_f32(mag) + lane_f32(low)) - low,
+                   small = lane_above32(bias + (1u << 23), mag);
+    return lane_pick32(small, units, normal);
+}
+static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
+{
+    const uint64_t even = (mag >> k->drop & 1) | k->odd;
+    const uint64_t normal = ((mag + k->half + even) >> k->drop) - (k->bias >> k->drop);
+    const uint64_t units = lane_u64(lane_f64(mag) + lane_f64(k->low)) - k->low;
+    const uint64_t small = lane_above64(k->bias + (1ull << 52), mag);
+    return (uint32_t)lane_pick64(small, units, normal);
+}
+
+/* Code of a + b, as mf_add(). */
+static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b));
+    return lane_special(k, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
+}
+static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
+    return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
+}
+/* Of formats with fp32's exponents: inf and nan need no care. */
+static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
+{
+    return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
+}
+static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value_fp32(k, a) + lane_value_fp32(k, b));
+    const uint32_t mag = bits & 0x7fffffff, even = (mag >> k->drop & 1) | k->odd;
+    const uint32_t r = (mag + (uint32_t)k->half + even) >> k->drop;
+    return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
+}
+
+/* The same where b is a code of a format that k's holds (mf_holds()): its value is one of k's. */
+static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
+                                     uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(from, b));
+    return lane_special_to(k, from, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
+}
+static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane_fmt *from,
+                                     uint32_t a, uint32_t b)
+{
+    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(from, b));
+    return lane_special_to(k, from, a, b, lane_nearest64(k, bits & ~(1ull << 63)),
+                           (uint32_t)(bits >> 63));
+}
+
+/* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. The fp32 sum rounds to the half
+ * that the exact sum rounds to: both addends have 3 bits. */
+static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
+                   mag = bits & 0x7fffffff;
+    const uint32_t normal = ((mag + 0xfff + (mag >> 13 & 1)) >> 13) - (112u << 10);
+    const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
+    const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
+    const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
+    /* its nan: one less */
+    return code + (lane_above32(code, k->all - 1) & lane_above32(k->all + 1, code));
+}
+
+/* ---- exact sums: words of mf.h ---- */
+
+/* acc + code, as mf_acc_add(). k: of any lane type. */
+static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64_t acc,
+                                    uint32_t code)
+{
+    const uint64_t mag = code & k->all, field = mag >> m, normal = lane_above64(field, 0) & 1;
+    const uint64_t sig = (mag & ((1ull << m) - 1)) | normal << m, exp = field - normal;
+    const uint64_t negative = code >> k->sign & 1;
+    const uint64_t term = (((sig << exp) ^ (0 - negative)) + negative) & MF_ACC_SUM;
+    const uint64_t flags =
+        (MF_ACC_PINF + (negative << 62)) | (lane_above64(mag, k->nan_above) & ~MF_ACC_SUM);
+    const uint64_t t = lane_pick64(lane_above64(mag, k->inf - 1ull), flags, term);
+    return ((acc + t) & MF_ACC_SUM) | ((acc | t) & ~MF_ACC_SUM);
+}
+
+/* ---- rounding a sum ---- */
+
+/* A format that sums are rounded into. */
+struct lane_out {
+    uint64_t all, max, beyond;
+    uint64_t lowest, top; /* exponents, two's complement: of the smallest normal; 1 << e */
+    unsigned m, sign;
+};
+
+static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflow)
+{
+    return (struct lane_out){.all = mf_nan(f),
+                             .max = mf_max(f),
+                             .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
+                             .lowest = (uint64_t)(1 - mf_bias(f)),
+                             .top = 1ull << f.e,
+                             .m = f.m,
+                             .sign = mf_width(f) - 1};
+}
+
+/* Code of units * 2^exp, rounded to nearest; units < 2^62, exp in two's complement. inf, nan:
+ * masks, what the sum is instead. Zero and nan have no sign.
+ *
+ *     units < 2^53, or its last 10 bits made one sticky bit   ->   double 1.xxx * 2^top, whose bits are rounded */
+static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp,
+                                  uint64_t negative, uint64_t inf, uint64_t nan)
+{
+    const uint64_t is_long = lane_above64(units, (1ull << 53) - 1),
+                   sticky = lane_above64(units & 1023, 0) & 1;
+    const uint64_t u = lane_pick64(is_long, units >> 10 | sticky, units);
+    /* u = high * 2^32 + low, each set behind the leading bit of a double */
+    const double high = lane_f64(u >> 32 | 0x4530000000000000ull);
+    const double low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
+    const uint64_t bits = lane_u64((high - 0x1.00000001p84) + low);
+    const uint64_t up = (bits >> 52) - 1023 + (is_long & 10) + exp - o->lowest,
+                   under = 0ull - (up >> 63);
+    const uint64_t above = up & ~under, below = (0 - up) & under;
+    const uint64_t binade = lane_pick64(lane_above64(above, o->top), o->top, above);
+    const uint64_t full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
+    /* one bit more than is kept, then: is there anything below it? */
+    const uint64_t far = lane_pick64(lane_above64(below, 54), 54, below) + 51 - o->m;
+    const uint64_t drop = lane_pick64(lane_above64(far, 53), 53, far);
+    const uint64_t twice = full >> drop, rest = lane_above64(full, twice << drop),
+                   kept = twice >> 1;
+    uint64_t mag = (binade << o->m) + kept + (twice & (kept | rest) & 1);
+    mag = lane_pick64(lane_above64(mag, o->max) | inf, o->beyond, mag) & (lane_above64(u, 0) | inf);
+    mag |= (negative & lane_above64(mag, 0)) << o->sign;
+    return (uint32_t)lane_pick64(nan, o->all, mag);
+}
+
+/* The same of an exact sum in units of 2^exp, as mf_acc_round(). */
+static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, uint64_t acc)
+{
+    const uint64_t flags = acc >> 62, below = acc >> 61 & 1,
+                   units = ((acc ^ (0 - below)) + below) & MF_ACC_SUM;
+    const uint64_t special = lane_above64(flags, 0);
+    return lane_round(o, units, exp, lane_pick64(special, flags >> 1, below), special,
+                      lane_above64(flags, 2));
+}
+
+/* The same of a code whose format has m mantissa bits and subnormals in units of 2^exp. */
+static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k,
+                                       unsigned m, uint64_t exp, uint32_t code)
+{
+    const uint64_t mag = code & k->all, field = mag >> m, normal = lane_above64(field, 0) & 1;
+    const uint64_t units = (mag & ((1ull << m) - 1)) | normal << m;
+    return lane_round(o, units, exp + field - normal, code >> k->sign & 1,
+                      lane_above64(mag, k->inf - 1ull), lane_above64(mag, k->nan_above));
+}
+
+#endif

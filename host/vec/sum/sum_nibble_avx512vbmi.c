@@ -1,0 +1,115 @@
+/* sum_nibble_avx512vbmi.c : exact sums of codes of 4 bits with VBMI, 128 of all ranks in registers to
+ * the end. */
+#include "vec/vec_isa.h"
+#ifdef VEC_X86
+#include "vec/sum/look_avx512vbmi.h"
+#include "vec/sum/sum_nibble.h"
+#include "vec/sum/sum_vbmi.h"
+
+enum { AHEAD = 512, HALVES = 2 }; /* low nibbles, high nibbles */
+
+/* In tables of 64 bytes, by the low six bits. */
+LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
+{
+    return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
+}
+
+/* 64 codes of a half, a byte each; above them anything. */
+LOOK_INLINE __m512i half_of(__m512i bytes, int half)
+{
+    return half ? _mm512_srli_epi16(bytes, 4) : bytes;
+}
+
+LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
+{
+    return look_pick(look_bytes(15), code[0], _mm512_slli_epi16(code[1], 4));
+}
+
+/* Bytes [i, i + n), n <= 64, where some rank's code is no number. */
+static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *t,
+                                                       const uint8_t *const *parts, int n_parts,
+                                                       size_t i, size_t n, __m512i code)
+{
+    __m512i seen[HALVES] = {_mm512_setzero_si512(), _mm512_setzero_si512()}, mask[HALVES];
+    for (int r = 0; r < n_parts; r++) {
+        const __m512i bytes = _mm512_maskz_loadu_epi8(look_first(n), parts[r] + i);
+        for (int h = 0; h < HALVES; h++)
+            seen[h] = _mm512_or_si512(seen[h], look_64(t->seen, half_of(bytes, h)));
+    }
+    for (int h = 0; h < HALVES; h++) {
+        mask[h] = _mm512_movm_epi8(_mm512_test_epi8_mask(seen[h], seen[h]));
+        seen[h] = look_64(t->special, seen[h]);
+    }
+    return look_pick(join_halves(mask), join_halves(seen), code);
+}
+
+/* A sum of at most `together` ranks to 16 bits: of even elements, and of odd ones. */
+LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
+{
+    *even = _mm512_add_epi16(*even, _mm512_srai_epi16(_mm512_slli_epi16(sum, 8), 8));
+    *odd = _mm512_add_epi16(*odd, _mm512_srai_epi16(sum, 8));
+}
+
+LOOK_INLINE __m512i cut(__m512i sum)
+{
+    return _mm512_max_epi16(_mm512_min_epi16(sum, _mm512_set1_epi16(NIBBLE_MOST)),
+                            _mm512_set1_epi16(NIBBLE_LEAST));
+}
+
+/* Bytes [i, i + n), n <= 64, of all parts. */
+LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
+                        int n_parts, size_t i, size_t n, uint8_t *codes)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i even[HALVES] = {zero, zero}, odd[HALVES] = {zero, zero}, least = zero;
+    for (int r = 0; r < n_parts; r += together) {
+        __m512i low = zero, high = zero;
+        for (int q = r; q < r + together && q < n_parts; q++) {
+            look_ahead(parts[q] + i, AHEAD);
+            const __m512i bytes = _mm512_maskz_loadu_epi8(look_first(n), parts[q] + i);
+            const __m512i a = look_64(t->value, bytes), b = look_64(t->value, half_of(bytes, 1));
+            low = _mm512_add_epi8(low, a);
+            high = _mm512_add_epi8(high, b);
+            least = _mm512_min_epi8(least, _mm512_min_epi8(a, b));
+        }
+        widen(low, &even[0], &odd[0]);
+        widen(high, &even[1], &odd[1]);
+    }
+    __m512i code[HALVES];
+    for (int h = 0; h < HALVES; h++) {
+        const __m512i sums =
+            look_pick(_mm512_set1_epi16(255), cut(even[h]), _mm512_slli_epi16(cut(odd[h]), 8));
+        code[h] = look(&t->code, sums);
+    }
+    __m512i all = join_halves(code);
+    if (__builtin_expect(_mm512_cmpeq_epi8_mask(least, look_bytes(NIBBLE_NONE)) != 0, 0))
+        all = with_specials(t, parts, n_parts, i, n, all);
+    _mm512_mask_storeu_epi8(codes + i, look_first(n), all);
+}
+
+LOOK_INLINE void sum_loop(const struct sum_nibble *t, int together, const uint8_t *const *parts,
+                          int n_parts, size_t bytes, uint8_t *codes)
+{
+    size_t i = 0;
+    for (; i + 64 <= bytes; i += 64)
+        sum_64(t, together, parts, n_parts, i, 64, codes);
+    if (i < bytes)
+        sum_64(t, together, parts, n_parts, i, bytes - i, codes);
+}
+
+bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                           size_t n, struct mf_fmt out, int shift, uint8_t *codes)
+{
+    const struct sum_nibble *t = sum_nibble_of(sum->in, sum->overflow);
+    if (sum->rule != VEC_EXACT || !t || n_parts > NIBBLE_RANKS || !mf_same(out, sum->in) ||
+        shift != 0)
+        return false;
+    if (n_parts == 8 && t->together == 3) /* e3m0 */
+        sum_loop(t, 3, parts, 8, (n + 1) / 2, codes);
+    else
+        sum_loop(t, t->together, parts, n_parts, (n + 1) / 2, codes);
+    if (n % 2)
+        codes[n / 2] &= 15; /* the half of a byte that is no element stays zero */
+    return true;
+}
+#endif

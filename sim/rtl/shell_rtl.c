@@ -1,0 +1,261 @@
+/* shell_rtl.c : the Verilated nic_core behind the shell: its two streams of beats, its AXI-Lite
+ * registers, its clock. */
+#include "base/err.h"
+#include "hls/core/beat.h"
+#include "sim/rtl/axil_port.h"
+#include "sim/rtl/verilated_model.h"
+#include "sim/shell.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* clocks without a beat: nothing more will come; many times the longest path through the
+     * card */
+    QUIET = 512,
+    FRAME_BEATS = 1 << 10, /* the longest frame out */
+    RESET_CLOCKS = 8
+};
+
+struct rtl {
+    struct model *model;
+    uint8_t *rst, *rx_last, *rx_valid, *rx_ready, *tx_last, *tx_valid, *tx_ready;
+    uint32_t *rx_data, *rx_ip, *tx_data, *tx_ip;
+    uint64_t *rx_keep;
+    uint16_t *rx_port, *tx_port;
+    struct axil_port bus;
+
+    shell_out *out;
+    void *arg;
+    struct frame_queue *in; /* what run() and step() feed from; NULL: nothing comes */
+    size_t in_at;           /* bytes of its first frame that are in */
+    uint32_t gap;           /* idle clocks still to come */
+    unsigned stall;         /* of 256 clocks */
+    uint64_t random;        /* for the stalls */
+    uint8_t frame[FRAME_BEATS * BEAT_SIZE];
+    size_t frame_bytes;
+    /* clocks since reset; of this run's first beat that moved, and behind the last */
+    uint64_t now, first, last;
+    uint64_t poked; /* the clock in which a register was written last */
+    struct control_time total;
+};
+
+/* ---- one clock ---- */
+
+/* Puts the next beat on the wire, or none. */
+static void offer(struct rtl *s)
+{
+    const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
+    *s->rx_valid = 0;
+    if (s->gap) {
+        s->gap--;
+        return;
+    }
+    if (!f || shell_stalls(&s->random, s->stall))
+        return;
+    uint8_t bytes[BEAT_SIZE] = {0};
+    size_t left = f->n - s->in_at, n = left < BEAT_SIZE ? left : BEAT_SIZE;
+    memcpy(bytes, s->in->bytes + f->at + s->in_at, n);
+    struct beat b = beat_load(bytes);
+    memcpy(s->rx_data, b.w, sizeof b.w);
+    *s->rx_keep = n == BEAT_SIZE ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
+    *s->rx_last = left <= BEAT_SIZE;
+    *s->rx_ip = f->ip;
+    *s->rx_port = f->port;
+    *s->rx_valid = 1;
+}
+
+static void moved(struct rtl *s)
+{
+    if (s->last == s->now + 1)
+        return; /* the other way has a beat in this clock, too */
+    if (!s->first)
+        s->first = s->now;
+    s->total.clocks += s->last && s->now < s->last + QUIET ? s->now + 1 - s->last : 1;
+    s->last = s->now + 1;
+}
+
+static void took(struct rtl *s)
+{
+    const struct queued_frame *f = frame_queue_first(s->in);
+    moved(s);
+    s->total.beats_in++;
+    s->in_at += BEAT_SIZE;
+    if (s->in_at < f->n)
+        return;
+    s->gap = f->gap;
+    s->in_at = 0;
+    frame_queue_drop(s->in);
+}
+
+static void gave(struct rtl *s)
+{
+    struct beat b;
+    memcpy(b.w, s->tx_data, sizeof b.w);
+    moved(s);
+    s->total.beats_out++;
+    if (s->frame_bytes + BEAT_SIZE <= sizeof s->frame) {
+        beat_store(b, s->frame + s->frame_bytes);
+        s->frame_bytes += BEAT_SIZE;
+    }
+    if (*s->tx_last) {
+        s->out(s->arg, *s->tx_ip, *s->tx_port, s->frame, s->frame_bytes);
+        s->frame_bytes = 0;
+    }
+}
+
+/* What valid and ready say before the edge is what happens at it. */
+static void tick(struct rtl *s)
+{
+    offer(s);
+    *s->tx_ready = !shell_stalls(&s->random, s->stall);
+    int takes = *s->rx_valid && *s->rx_ready;
+    if (*s->tx_valid && *s->tx_ready)
+        gave(s);
+    model_tick(s->model);
+    if (takes)
+        took(s);
+    s->now++;
+}
+
+static void tick_any(void *s)
+{
+    tick(s);
+}
+
+static void settle(void *s)
+{
+    model_eval(((struct rtl *)s)->model);
+}
+
+static void *port(void *model, const char *name)
+{
+    return model_port(model, name, NULL);
+}
+
+static void bind(struct rtl *s)
+{
+    struct model *m = s->model;
+    s->rst = model_port(m, "rst_i", NULL);
+    s->rx_data = model_port(m, "rx_data_i", NULL);
+    s->rx_keep = model_port(m, "rx_keep_i", NULL);
+    s->rx_last = model_port(m, "rx_last_i", NULL);
+    s->rx_ip = model_port(m, "rx_ip_i", NULL);
+    s->rx_port = model_port(m, "rx_port_i", NULL);
+    s->rx_valid = model_port(m, "rx_valid_i", NULL);
+    s->rx_ready = model_port(m, "rx_ready_o", NULL);
+    s->tx_data = model_port(m, "tx_data_o", NULL);
+    s->tx_last = model_port(m, "tx_last_o", NULL);
+    s->tx_ip = model_port(m, "tx_ip_o", NULL);
+    s->tx_port = model_port(m, "tx_port_o", NULL);
+    s->tx_valid = model_port(m, "tx_valid_o", NULL);
+    s->tx_ready = model_port(m, "tx_ready_i", NULL);
+    axil_bind(&s->bus, port, m);
+    s->bus.arg = s;
+    s->bus.eval = settle;
+    s->bus.tick = tick_any;
+}
+
+/* ---- the shell's calls ---- */
+
+static void rtl_close(void *shell)
+{
+    struct rtl *s = shell;
+    if (s)
+        model_close(s->model);
+    free(s);
+}
+
+static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    static char name[] = "narrowcast-sim";
+    char *argv[] = {name, NULL};
+    struct rtl *s = calloc(1, sizeof *s);
+    if (!s)
+        return ERR(-ENOMEM, "cannot make a card: no memory");
+    s->model = model_open(1, argv);
+    s->out = out;
+    s->arg = arg;
+    bind(s);
+    if (wave && model_wave(s->model, wave)) {
+        rtl_close(s);
+        return ERR(-EIO, "cannot write '%s': no such folder, or no right to", wave);
+    }
+    *s->rst = 1;
+    for (int i = 0; i < RESET_CLOCKS; i++)
+        model_tick(s->model);
+    *s->rst = 0;
+    s->random = s->now = 1;
+    model_tick(s->model);
+    *shell = s;
+    return 0;
+}
+
+static int rtl_write(void *shell, uint32_t at, uint32_t value)
+{
+    struct rtl *s = shell;
+    const int rc = axil_write(&s->bus, at, value);
+    s->poked = s->now;
+    return rc;
+}
+
+static int rtl_read(void *shell, uint32_t at, uint32_t *value)
+{
+    return axil_read(&((struct rtl *)shell)->bus, at, value);
+}
+
+/* Will nothing happen any more? since: the clock in which something was done to the card last. */
+static int is_quiet(const struct rtl *s, uint64_t since)
+{
+    const uint64_t last = s->last > since ? s->last : since;
+    return !frame_queue_first(s->in) && !s->gap && s->now >= last + QUIET;
+}
+
+static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    struct rtl *s = shell;
+    const struct control_time before = s->total;
+    const uint64_t start = s->now;
+    s->in = in;
+    s->first = 0;
+    while (s->now - start < max_clocks && !is_quiet(s, start))
+        tick(s);
+    struct shell_run r = {s->first ? s->last - s->first : 0, s->total.beats_in - before.beats_in,
+                          s->total.beats_out - before.beats_out, !frame_queue_first(in) && !s->gap};
+    *s->rx_valid = 0;
+    s->in = NULL;
+    return r;
+}
+
+static int rtl_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    struct rtl *s = shell;
+    s->in = in;
+    for (uint64_t i = 0; i < max_clocks && !is_quiet(s, s->poked); i++)
+        tick(s);
+    return is_quiet(s, s->poked);
+}
+
+static struct control_time rtl_time(const void *shell)
+{
+    return ((const struct rtl *)shell)->total;
+}
+
+static uint64_t rtl_ticks(const void *shell)
+{
+    return ((const struct rtl *)shell)->now;
+}
+
+static void rtl_stall(void *shell, unsigned of_256)
+{
+    ((struct rtl *)shell)->stall = of_256;
+}
+
+const struct shell_ops shell_rtl = {
+    .control = {.write = rtl_write, .read = rtl_read, .time = rtl_time},
+    .open = rtl_open,
+    .close = rtl_close,
+    .run = rtl_run,
+    .step = rtl_step,
+    .ticks = rtl_ticks,
+    .stall = rtl_stall,
+};
