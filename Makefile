@@ -27,7 +27,7 @@ INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 # The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS come behind ours, what bits hang on behind all.
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation -Wno-enum-float-conversion
 EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno
-FLAGS     = $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
+FLAGS     = $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CPPFLAGS) $(CFLAGS) $(EXACT)
 LINK      = $(FLAGS) $(LDFLAGS)
 ifneq ($(filter check test test-long lint,$(MAKECMDGOALS)),)
@@ -51,14 +51,14 @@ APP      := $(filter host/app/%,$(SRC))
 API      := $(filter host/job/nc%.c,$(LIB))
 SONAME   := libnarrowcast.so.0
 VERSION  := $(shell sed -n 's/^#define NC_VERSION  *"\(.*\)"/\1/p' host/include/narrowcast.h)
-RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
-TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
-SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
-CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
+RTL_TESTS := $(sort $(wildcard tests/*/test_*_rtl.c))
+TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/*/test_*.c)))
+SCRIPTS  := $(sort $(wildcard tests/*/test_*.sh)) tests/mutate.sh
+CHECKS   := tests/mutate.sh tests/offload/test_train_offload.sh tests/app/test_cli.sh tests/repo/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(call files,device,*.cu)
 ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
@@ -77,7 +77,8 @@ VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 --unroll-count 12 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
 # The card behind LiteEth: where that is, or was asked for by make shell.
 LITEETH   := $(if $(VERILATOR),$(wildcard $(B)/shell/venv/done))
-TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/test_shell_%),$(RTL_TESTS))))
+test_bin  = $(patsubst %.c,$(B)/tests/%,$(notdir $(1)))
+TEST_BIN  := $(call test_bin,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/rtl/test_shell_%),$(RTL_TESTS))))
 
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
@@ -119,7 +120,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
             -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
-# Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
+# Tests need the GPU library where there is a GPU; elsewhere tests/device/test_gpu_build.sh sees that it compiles.
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
@@ -273,8 +274,9 @@ $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
-$(B)/tests/%: $(B)/o/tests/%.o $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
+$(foreach t,$(TESTS) $(RTL_TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
+$(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
+	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
@@ -321,12 +323,12 @@ $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/rtl/verilated_model.cpp sim/rtl/ver
 $(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
 	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
 	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@
-CARD_TESTS := $(filter tests/test_card_%,$(RTL_TESTS))
-SHELL_TESTS := $(filter tests/test_shell_%,$(RTL_TESTS))
-$(SHELL_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/shell/model.o
-$(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS) $(SHELL_TESTS),$(RTL_TESTS))): $(B)/tests/test_%_rtl: $(B)/rtl/%/model.o
-$(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
-$(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
+CARD_TESTS := $(filter tests/rtl/test_card_%,$(RTL_TESTS))
+SHELL_TESTS := $(filter tests/rtl/test_shell_%,$(RTL_TESTS))
+$(call test_bin,$(SHELL_TESTS)): $(B)/rtl/shell/model.o
+$(call test_bin,$(filter-out $(CARD_TESTS) $(SHELL_TESTS),$(RTL_TESTS))): $(B)/tests/test_%_rtl: $(B)/rtl/%/model.o
+$(call test_bin,$(CARD_TESTS)): $(B)/rtl/card/model.o
+$(call test_bin,$(RTL_TESTS)): $(B)/tests/%: $(B)/o/tests/rtl/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@

@@ -5,7 +5,7 @@
  * DIR is what `narrowcast train --dump-gradients DIR` wrote, with weights; the options are that
  * run's, of a network without dropout, without --augment, --image and --micro. Printed of each layer:
  * |g - g64| / |g64|, the mean over steps and ranks; and of all layers together. */
-#include "tests/nn_double.h"
+#include "tests/lib/nn_double.h"
 
 #include "host/nn/data/dataset.c"
 #include "host/nn/data/sample_images.c"

@@ -79,7 +79,7 @@ part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }
 part_3() { step resnet50 128 224 fp16; }
 
 part_4() {
-    local t list=(tests/test_gpu_deadline.sh tests/test_train_cuda*.sh tests/test_emulate_cuda.sh)
+    local t list=(tests/device/test_gpu_deadline.sh tests/app/test_train_cuda*.sh tests/app/test_emulate_cuda.sh)
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
         case ${t##*/} in test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
     done
@@ -118,7 +118,7 @@ part_6() {
 }
 
 part_7() {
-    verdict "compute-sanitizer: findings" env ENDS_IN=500 tests/test_gpu_sanitizer.sh
+    verdict "compute-sanitizer: findings" env ENDS_IN=500 tests/device/test_gpu_sanitizer.sh
 }
 
 part_8() {

@@ -31,8 +31,8 @@ cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
 rm -f "$to"/build/tests/*.*
 cp -r host/ranks.sh --parents "$to/"
 cp device/run/libs.sh "$to/device/run/"
-cp -r --parents bench/*.sh bench/*.py bench/*.gp tests/*.sh "$to/"
-grep -lZ '/\* RANKS: ' tests/test_gpu_*.c | xargs -0 cp --parents -t "$to" # where run.sh reads how many ranks they want
+cp -r --parents bench/*.sh bench/*.py bench/*.gp tests/*.sh tests/*/*.sh "$to/"
+grep -lZ '/\* RANKS: ' tests/*/test_gpu_*.c | xargs -0 cp --parents -t "$to" # where run.sh reads how many ranks they want
 cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
 cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
 # Of Open MPI's components those that need nothing of a network's makers.

@@ -10,8 +10,8 @@ table='' add=''
 [ "${1-}" != --add ] || { add=1 && shift; }
 [ $# -eq 0 ] || { table=$(realpath "$1") && shift; }
 wanted=" $* "
-# shellcheck source=tests/card_net.sh
-. "$(dirname "$0")/card_net.sh"
+# shellcheck source=tests/lib/card_net.sh
+. "$(dirname "$0")/lib/card_net.sh"
 
 export CUDA_VISIBLE_DEVICES='' NARROWCAST_CONV=first
 unset NARROWCAST_OFFLOAD

@@ -24,15 +24,15 @@ limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
-# shellcheck source=tests/ranks_in.sh
-. "$here/ranks_in.sh"
+# shellcheck source=tests/lib/ranks_in.sh
+. "$here/lib/ranks_in.sh"
 case $B in /*) ranks_in "$B/tmp" ;; *) ranks_in "$PWD/$B/tmp" ;; esac
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 # nothing that a container may forbid; no waiting
 
 # What check.h, the scripts, assert() and the sanitizers write of what they found wrong.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
 # What a script's own lines say when they do not do what they were written for: such a script proves nothing, whatever it ends with.
-broken='^[^ ]*tests/[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
+broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # of a process that runs
 times=() failures=()
@@ -95,7 +95,7 @@ fewer() {
 several=()  # words of those that run alone: ranks, program
 for t in "$@"; do
     name=$(basename "$t")
-    ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here/$name.c" 2>/dev/null)
+    ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)
     [ "$mode" != check ] || ranks=$(echo "$ranks" | cut -d ' ' -f 2)
     if [ -n "$ranks" ]; then
         for p in $ranks; do several+=("$p" "$t"); done

@@ -11,8 +11,8 @@ set -eu
 check=''
 [ "${1-}" != --check ] || check=1
 tree=$(realpath "${TREE:-$(dirname "$0")/..}") kept=$(realpath -m "${SAMPLES:-.}")
-# shellcheck source=tests/card_net.sh
-. "$(dirname "$0")/card_net.sh"
+# shellcheck source=tests/lib/card_net.sh
+. "$(dirname "$0")/lib/card_net.sh"
 [ -n "${SAMPLES-}" ] || kept=$dir/samples
 mkdir -p "$kept"
 export CUDA_VISIBLE_DEVICES=''

@@ -5,7 +5,7 @@
  * a half and four; with all else 6.0 and 6.5 on sm_90 (381 and 417 for the 64 codes of four parts).
  * Four parts' chunks are on their way at once: their pointers lie in shared memory, and whether all
  * are aligned is known before the loop, so that nothing stands between their loads
- * (tests/test_gpu_sass.sh).
+ * (tests/device/test_gpu_sass.sh).
  *
  * Codes of inf and nan are looked for many at a time; a chunk that has one, and whatever does not fit,
  * has an odd width, or more than PARTS_NEAR parts, is added up in the words of hls/arith/mf.h instead. */

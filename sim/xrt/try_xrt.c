@@ -1,5 +1,5 @@
 /* try_xrt.c : a program of XRT's C API alone, which knows nothing of what is under it: sees that a
- * card with the kernels of hls/card/kernels.def does what they promise. tests/test_xrt_device.sh runs
+ * card with the kernels of hls/card/kernels.def does what they promise. tests/offload/test_xrt_device.sh runs
  * it.
  * usage: try XCLBIN WHAT [N] */
 #include "hls/card/kernels.h"

@@ -1,5 +1,5 @@
 /* selftest_host.cu : what the host relies on in the emulator: memory, streams, graphs, other
- * processes, refusals; and the 16-bit floats. Called by name from tests/test_emu.c: 0, or the line
+ * processes, refusals; and the 16-bit floats. Called by name from tests/device/test_emu.c: 0, or the line
  * that failed. */
 #include "device/run/cu.cuh"
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 /* selftest_kernels.cu : what kernels rely on in the emulator: barriers, warps, atomics, the grid's
- * barrier. Called by name from tests/test_emu.c: 0, or the line that failed. */
+ * barrier. Called by name from tests/device/test_emu.c: 0, or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"

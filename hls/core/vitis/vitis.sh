@@ -4,7 +4,7 @@
 #   hls/core/vitis/vitis.sh VNX [WORK]     VNX: a clone of github.com/Xilinx/xup_vitis_network_example, with its submodules; WORK: build/vitis
 # Needs Vitis with v++ --mode hls (2023.2 or later), the platform below, a licence for the CMAC, hours. B: the build folder (build).
 #
-# NOT RUN: there was no Vitis where this was written. tests/test_vitis.sh runs it with stand-ins for the tools, which shows that each step is
+# NOT RUN: there was no Vitis where this was written. tests/hls/test_vitis.sh runs it with stand-ins for the tools, which shows that each step is
 # called, on files that exist, under names that fit; not that the tools take them, nor that the design meets its clock.
 set -eu
 platform=xilinx_u55c_gen3x16_xdma_3_202210_1

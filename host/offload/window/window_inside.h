@@ -87,7 +87,7 @@ struct window {
  *     FILLING(c) with this rank                      others are late
  *     DONE(c), FILLING(c + 1) without this rank
  *     the result was lost; others have it and have gone on
- * Source: tests/test_slot_search.c, which searches what can be. */
+ * Source: tests/hls/test_slot_search.c, which searches what can be. */
 enum pong_says { PONG_OTHERS_LATE, PONG_SEND_AGAIN, PONG_LOST_STATE };
 
 static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, uint32_t c,

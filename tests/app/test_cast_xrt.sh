@@ -1,0 +1,96 @@
+#!/bin/sh
+# test_cast_xrt.sh : `cast --on xrt` and `uncast --on xrt` = the CPU, byte for byte, on a simulated card behind the Xilinx runtime:
+# every format of a card, every scale, lengths that fill no beat, several runs; and what a card cannot is refused in one line.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
+export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
+
+# Values of all magnitudes, the same every time: the program's own bytes as fp16, of which fp32 is made.
+values() { # values FILE HOW-MANY
+    tail -c +30001 "$n" | tr '\174-\177\374-\377' '\064-\067\264-\267' | head -c $((2 * $2)) >half
+    "$n" uncast --format fp16 half "$1"
+    [ "$(wc -c <"$1")" -eq $((4 * $2)) ] || fail "cannot make $2 values"
+}
+
+same() { # same OPTIONS... : of file x, there and back
+    "$n" cast "$@" x cpu >said_cpu
+    if "$n" cast --on xrt "$@" x xrt >said 2>&1; then
+        cmp -s cpu xrt || fail "cast --on xrt differs: $*"
+        cmp -s said_cpu said || fail "cast --on xrt $* said: $(cat said)"
+    else
+        fail "cast --on xrt $*: $(cat said)"
+    fi
+}
+
+back() { # back OPTIONS... : of file cpu
+    "$n" uncast "$@" cpu back_cpu
+    "$n" uncast --on xrt "$@" cpu back_xrt 2>said || fail "uncast --on xrt $*: $(cat said)"
+    cmp -s back_cpu back_xrt || fail "uncast --on xrt differs: $*"
+}
+
+# --- every format and scale, by turns ---
+values x 5003
+for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
+    same --format $f --scale aps
+    case $f in e2m1 | e3m0 | e3m4 | e4m3fn | fp16) back --format $f --shift 3 --count 5003 ;; esac
+done
+same --format e5m2 --scale none --overflow inf
+same --format e4m3 --scale aps-tight
+same --format e3m0 --scale const:1024
+same --format e4m3 --scale const:0.125 --overflow inf
+back --format e4m3 --shift -140
+
+# --- lengths: none, one, a beat of fp32, a beat of codes and a bit ---
+for count in 0 1 17 129; do
+    values x $count
+    same --format e4m3 --scale aps
+    same --format e2m1
+    back --format e2m1 --count $count
+done
+
+# --- what is not finite; what is so small that nothing is left ---
+values x 100
+printf '\000\000\200\177\001\000\200\377\000\000\300\177\001\000\000\000\001\000\000\200' >>x
+same --format e4m3
+same --format e5m2 --overflow inf
+back --format e5m2
+
+# --- several runs ---
+values x 300000
+{ printf '\377\377\377\107' && cat x x x x; } >four # the first run has the largest
+mv four x
+same --format e5m2 --scale aps
+back --format e5m2
+
+# --- refused ---
+refused() { # refused WORDS COMMAND OPTIONS...
+    words=$1
+    shift
+    rm -f out
+    if "$n" "$@" x out >/dev/null 2>said; then
+        fail "was taken: $*"
+    fi
+    [ "$(wc -l <said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -e out ] || fail "left out: $*"
+}
+values x 100
+refused 'it rounds to nearest' cast --on xrt --round stochastic
+refused 'it rounds to nearest' cast --on xrt --round zero
+refused 'a card cannot cast to bf16' cast --on xrt --format bf16
+refused 'a card cannot cast to e3m2' cast --on xrt --format e3m2
+refused 'a card cannot cast to fp32' cast --on xrt --format fp32
+refused 'a card cannot read fp32' uncast --on xrt --format fp32
+refused 'needs --on xrt' cast --card xrt
+refused 'needs --on xrt' uncast --xclbin "$NARROWCAST_XCLBIN"
+refused "'nowhere.xclbin'" cast --on xrt --xclbin nowhere.xclbin
+refused "unknown --card 'sim'" uncast --on xrt --card sim
+printf '\000\000\200\177' >>x
+refused "'x': it holds inf or nan" cast --on xrt --scale aps
+printf 'a' >>x
+refused '405 bytes are no whole number' cast --on xrt
+refused 'is truncated: 405 bytes' uncast --on xrt --format fp16
+exit $bad

@@ -1,0 +1,34 @@
+#!/bin/bash
+# test_deadline.sh : a rank that never answers: the others end, with one line that names it. Ranks that are stopped for longer
+# than the deadline, while they wait, and go on: so does the job.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+B=${B:-build}
+log=$(mktemp)
+trap 'rm -f "$log" "$log".*' EXIT
+bad=0
+for how in vote some; do
+    timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_fail_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
+    pids="${pids-} $!"
+done
+ends() {  # ends HOW LINE: 4 ranks, some silent
+    timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_fail_mpi" silent "$1" >"$log" 2>&1 </dev/null
+    rc=$?
+    said=$(tr -d '\0' <"$log" | grep '^narrowcast:')
+    if [ "$rc" = 0 ] || [ "$rc" = 124 ] || [ "$said" != "narrowcast: $2" ]; then
+        echo "silent $1: exit $rc, said \"$said\" instead of \"$2\""
+        tail -n 20 "$log"
+        bad=1
+    fi
+}
+ends barrier 'rank 3 of 4 did not answer for 1.5 s'
+ends ring 'rank 3 of 4 did not answer for 1.5 s'
+ends held 'rank 3 of 4 did not answer for 1.5 s'
+ends two 'ranks 2, 3 of 4 did not answer for 1.5 s'
+ends mismatch 'waited 1.5 s for each other though all 4 ranks answer: '\
+'they take different steps, or the deadline is too short'
+for pid in $pids; do
+    wait "$pid" || { echo "a job whose ranks were stopped ends with $?"; tail -n 20 "$log".*; bad=1; }
+done
+exit $bad

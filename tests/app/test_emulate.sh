@@ -1,0 +1,154 @@
+#!/bin/bash
+# test_emulate.sh : `narrowcast emulate --ranks P` against P real ranks: the same checkpoint, byte by byte, resumed by one and by the
+# other; 256 ranks; stopped; refusals. With `long`: 50 steps by every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+compared=0
+steps=5
+[ "${1-}" = long ] && steps=50
+
+# a batch of 48 is shared by 1, 4, 6 and 8 ranks, 5 steps are an epoch
+common="--data synthetic:240,3 --batch 48 --lr 0.05"
+# shellcheck disable=SC2086
+real() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@"; }
+# shellcheck disable=SC2086
+virtual() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@"; }
+
+# same RANKS OPTIONS...: both ways end in the same checkpoint: weights, velocities, each rank's statistics, sums and codec
+same() {
+    ranks=$1 && shift
+    rm -f real.ck virtual.ck
+    real "$ranks" --steps "$steps" --save real.ck "$@" >out 2>&1 || fail "$ranks ranks $*: $(tail -n 3 out)"
+    virtual "$ranks" --steps "$steps" --save virtual.ck "$@" >out 2>&1 || fail "$ranks emulated ranks $*: $(tail -n 3 out)"
+    same_state real.ck virtual.ck || fail "$ranks ranks and as many emulated ones end in other checkpoints: $*"
+    compared=$((compared + 1))
+}
+
+if [ "${1-}" = long ]; then
+    # --- every algorithm by every sum that it has, by every scale ---
+    for ranks in 1 4 6 8; do
+        for algo in direct gather gather-sum ring group-master:2 group-scatter:2; do
+            [ "$ranks" -eq 1 ] && case $algo in ring | group*) continue ;; esac
+            for sum in nearest trunc kahan fp32 exact; do
+                case $algo:$sum in ring:[kfe]* | group-master:2:[kfe]* | group-scatter:2:[kf]*) continue ;; esac
+                for scale in aps const:4 aps-tight; do
+                    [ $scale = aps-tight ] && [ $sum != exact ] && continue
+                    same "$ranks" --model mlp --algo $algo --format e5m2 --sum $sum --scale $scale
+                done
+            done
+        done
+        # --- every codec, and what else decides about bits ---
+        for codec in qsgd:4 onebit onebit:column ternary relgrad "minifloat --scale quantile" "minifloat --format e3m0 --round stochastic"; do
+            # shellcheck disable=SC2086
+            same "$ranks" --model mlp --codec $codec
+        done
+        same "$ranks" --model resnet8 --first-epochs-fp32 1 --format e3m0 --scale aps
+        same "$ranks" --model resnet8 --fp32-last-layer --format e4m3 --scale aps-tight --augment crop+flip --optimizer lars
+        same "$ranks" --model resnet8 --overlap on --bucket-bytes 8k --codec onebit
+        [ "$ranks" -eq 4 ] && steps=3 same 4 --model caffenet --image 40 --lr 0.01 --bias-lr 2 # dropout
+    done
+else
+    # --- a few of them ---
+    same 4 --model resnet8 --format e3m0 --scale aps --round stochastic --first-steps-fp32 2 --fp32-last-layer --augment crop-reflect+flip+cutout
+    same 6 --model mlp --algo group-scatter:2 --format e5m2 --scale aps-tight --bucket-bytes 4k
+    same 8 --model mlp --algo group-master:2 --format e5m2 --sum nearest --scale const:4
+    same 6 --model mlp --algo gather --format e5m2 --sum kahan
+    same 4 --model mlp --codec onebit:column
+    same 3 --model mlp --codec onebit --algo gather # each keeps what all sums leave
+    same 1 --model lenet5 --codec relgrad --optimizer lars --momentum 0.5
+fi
+
+# --- a run of real ranks goes on as emulated ones, and the other way round ---
+# shellcheck disable=SC2086
+{
+    model="--model resnet8 --schedule const --codec qsgd:4"
+    virtual 4 $model --steps 7 --save whole.ck
+    real 4 $model --steps 3 --save three.ck
+    virtual 4 $model --steps 7 --resume three.ck --save on.ck
+    same_state whole.ck on.ck || fail "emulated ranks that resume a checkpoint of real ones"
+    virtual 4 $model --steps 3 --save three.ck
+    real 4 $model --steps 7 --resume three.ck --save on.ck
+    same_state whole.ck on.ck || fail "real ranks that resume a checkpoint of emulated ones"
+} >out 2>&1
+
+# --- 256 of them: exact sums have no order ---
+many="--data synthetic:1280,3 --batch 256 --model mlp --steps 2 --format e5m2 --sum exact"
+# shellcheck disable=SC2086
+for algo in direct group-scatter:16; do
+    "$n" emulate --ranks 256 $many --algo $algo --log log >out 2>said || fail "256 ranks, $algo: $(tail -n 2 said)"
+    crc=$(sed -n 's/^weights checksum //p' out)
+    if [ -z "$crc" ] || [ "${first:=$crc}" != "$crc" ]; then fail "256 ranks, $algo: checksum '$crc', not '$first'"; fi
+    grep -q '^emulated: 256 ranks in one process, [0-9.]* [KM]iB each, ' said || fail "256 ranks: $(cat said)"
+    grep -q '"peak_rss_bytes":[1-9]' log || fail "256 ranks: no peak in the log"
+done
+
+# low RANKS OPTIONS...: gradients made twice, and added as they come, end in the same checkpoint
+low() {
+    ranks=$1 && shift
+    virtual "$ranks" --steps "$steps" --save full.ck "$@" >out 2>&1 || fail "$ranks emulated ranks $*: $(tail -n 3 out)"
+    virtual "$ranks" --steps "$steps" --save low.ck --memory low "$@" >out 2>&1 || fail "--memory low $*: $(tail -n 3 out)"
+    same_state full.ck low.ck || fail "--memory low: $ranks emulated ranks end in another checkpoint: $*"
+    compared=$((compared + 1))
+}
+low 6 --model resnet8 --format e5m2 --sum kahan --micro 2 --round stochastic --fp32-last-layer --first-steps-fp32 1
+low 8 --model mlp --format e4m3 --scale aps-tight --algo group-scatter:2
+low 4 --model mlp --codec relgrad
+if [ "${1-}" = long ]; then
+    for sum in nearest trunc fp32 exact; do low 6 --model mlp --algo gather --format e5m2 --sum $sum --scale const:4; done
+    low 4 --model mlp --codec ternary
+    low 4 --model mlp --scale quantile --bucket-bytes 4k
+    low 1 --model resnet8
+    steps=3 low 4 --model caffenet --image 40 --lr 0.01 # dropout
+fi
+
+# --- a card that is named is not asked: it would add exactly, and so do they ---
+# shellcheck disable=SC2086
+[ "$(virtual 8 --model mlp --steps 2 --algo offload --offload udp://192.0.2.1:4000 2>said | tail -n 1)" = "$(virtual 8 --model mlp --steps 2 2>>said | tail -n 1)" ] ||
+    fail "as a card adds: $(cat said)"
+
+# --- stopped: it saves, and goes on to the same weights ---
+# shellcheck disable=SC2086
+env --default-signal=INT "$n" emulate --ranks 4 $common --model mlp --schedule const --steps 1000000 --save ck --log log2 >out 2>said &
+job=$!
+touch log2
+for ((i = 0; i < 600; i++)); do
+    [ "$(grep -sc '"kind":"step"' log2)" -gt 2 ] && break
+    sleep 0.1
+done
+kill -INT $job
+wait $job
+code=$?
+step=$(sed -n "s/^stopped by SIGINT after step \([0-9]*\) of 1000000; --resume 'ck' goes on from there\$/\1/p" said)
+if [ $code -ne 130 ] || [ -z "$step" ]; then fail "stopped: status $code, $(cat said)"; fi
+virtual 4 --model mlp --schedule const --steps $((step + 2)) --resume ck >resumed 2>said
+virtual 4 --model mlp --schedule const --steps $((step + 2)) >whole 2>said
+[ "$(tail -n 1 whole)" = "$(tail -n 1 resumed)" ] || fail "stopped after step $step: $(tail -n 1 resumed), not $(tail -n 1 whole)"
+
+# refused WORDS OPTIONS...: one line that holds the words
+refused() {
+    words=$1 && shift
+    timeout 60 "$n" emulate "$@" >out 2>said && fail "was taken: $*"
+    [ "$(grep -c '^narrowcast: ' said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+}
+refused "its order of additions is MPI's own" --ranks 4 --algo native --format fp32
+refused "must be a multiple of 7" --ranks 7
+refused "--deadline means nothing to emulated ranks" --ranks 4 --deadline 5
+refused "--fabric means nothing to emulated ranks" --ranks 4 --fabric udp
+refused "a card cannot add by --sum kahan" --ranks 4 --offload sim --sum kahan
+refused "--ranks '0'" --ranks 0
+refused '"ring" adds in an order of its own' --ranks 4 --memory low --algo ring --sum nearest
+refused "exact sums of all layers" --ranks 4 --memory low --algo group-scatter:2 --fp32-last-layer
+refused "adds the first steps' fp32 in an order of its own" --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
+refused 'codec "qsgd" are added all at once' --ranks 4 --memory low --codec qsgd:4
+refused "ranks would fit, or --memory low" --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
+refused "diverged" --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none --model mlp --data synthetic:240,3 --batch 48
+timeout 60 "$n" train --ranks 4 >out 2>said && fail "train took --ranks"
+grep -qF "unknown option '--ranks'" said || fail "train --ranks: $(cat said)"
+
+mpirun -np 3 "$n" emulate --ranks 3 >out 2>said && fail "3 processes emulated"
+[ "$(tr -d '\0' <said | grep '^narrowcast: ')" = "narrowcast: emulate is one process for all ranks, and 3 were started: leave mpirun out" ] || fail "3 processes: $(cat said)"
+
+[ $bad -eq 0 ] && echo "$compared runs were the same"
+exit $bad

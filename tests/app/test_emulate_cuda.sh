@@ -1,0 +1,40 @@
+#!/bin/bash
+# test_emulate_cuda.sh : `narrowcast emulate --device cuda`, on a GPU or on the emulator: the checkpoint of as many ranks that share it,
+# byte by byte, with batch norms, micro-batches, loss scales and what a codec keeps there.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+# shellcheck source=tests/lib/same_state.sh
+. "$(dirname "$0")/../lib/same_state.sh"
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/emulate_cuda.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+bad=0
+# shellcheck source=tests/lib/cuda_library.sh
+. tests/lib/cuda_library.sh
+export NARROWCAST_CONV=first # plans by time would round differently from run to run
+common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
+
+# same RANKS OPTIONS...
+same() {
+    ranks=$1 && shift
+    # shellcheck disable=SC2086
+    mpirun -np "$ranks" "$B/narrowcast" train $common "$@" --save "$dir/real.ck" >"$dir/out" 2>&1 || { bad=1 && tail -n 3 "$dir/out"; }
+    # shellcheck disable=SC2086
+    "$B/narrowcast" emulate --ranks "$ranks" $common "$@" --save "$dir/virtual.ck" >"$dir/out" 2>&1 || { bad=1 && tail -n 3 "$dir/out"; }
+    same_state "$dir/real.ck" "$dir/virtual.ck" || { bad=1 && echo "FAIL $ranks ranks and as many emulated ones differ: $*"; }
+    grep -q '^emulated: .* of the GPU$' "$dir/out" || { bad=1 && echo "FAIL no line of the GPU's memory: $(head -n 2 "$dir/out")"; }
+}
+same 2 --model resnet8 --data synthetic:80,3 --batch 8 --steps 2 --format e5m2 --precision fp16 --micro 2
+same 4 --model mlp --data synthetic:80,3 --steps 2 --codec qsgd:4
+same 4 --model mlp --data synthetic:80,3 --steps 2 --codec onebit
+same 4 --model lenet5 --data synthetic:80,3 --steps 2 --format e4m3 --algo group-scatter:2 --round stochastic
+# --- and with gradients that are made twice ---
+# shellcheck disable=SC2086
+for memory in full low; do
+    "$B/narrowcast" emulate --ranks 4 $common --data synthetic:80,3 --model lenet5 --steps 2 --micro 2 --sum kahan --format e5m2 --memory $memory --save "$dir/$memory.ck" >"$dir/out" 2>&1 ||
+        { bad=1 && tail -n 3 "$dir/out"; }
+done
+same_state "$dir/full.ck" "$dir/low.ck" || { bad=1 && echo "FAIL --memory low ends in another checkpoint"; }
+exit $bad

@@ -1,0 +1,271 @@
+#!/bin/bash
+# test_plot.sh : narrowcast plot: tables and charts of what this program and its benches write, and of files that others have made: one clear
+# line, and no chart.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+plot() { "$B/narrowcast" plot "$@"; }
+table() { # table WANT ARGUMENT...: with spaces squeezed
+    plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"
+    [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
+}
+refused() { # refused WORDS COMMAND...
+    local words=$1
+    shift
+    if "$@" >stdout 2>stderr; then fail "was taken: $*"; fi
+    [ "$(wc -l <stderr)" = 1 ] || fail "did not say one line: $*: $(cat stderr)"
+    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
+    [ ! -s stdout ] || fail "wrote a table: $*"
+}
+
+# --- curves: a line a log, named by what travelled; a torn last line, a loss that is not finite, steps beside epochs ---
+cat >aps.jsonl <<'EOF'
+{"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
+{"kind":"step","step":1,"epoch":1,"loss":2.5}
+{"kind":"step","step":2,"epoch":1,"loss":1.25}
+{"kind":"epoch","epoch":1,"step":2,"loss":1.875,"test_accuracy":0.25}
+{"kind":"epoch","epoch":2,"step":4,"loss":1e-05,"test_accuracy":0.5}
+{"kind":"epoch","epoch":3,"st
+EOF
+truncate -s -1 aps.jsonl
+cat >none.jsonl <<'EOF'
+{"kind":"run","codec":"qsgd:4","format":"e3m0","scale":"none"}
+{"kind":"epoch","epoch":2,"step":2,"loss":null,"test_accuracy":0.0975}
+{"kind":"epoch","epoch":2,"step":2,"loss":null,"test_accuracy":0.1}
+EOF
+table 'epoch aps: e3m0 aps none: qsgd:4 (test accuracy, %)
+1 25
+2 50 10' accuracy aps.jsonl none.jsonl
+table 'epoch aps: e3m0 aps (loss)
+1 1.875
+2 1e-05' loss aps.jsonl
+table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
+1 2.5 2.5
+2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
+
+# bytes against fp32; parts of a step's time, each second once, means over steps, a bar a file
+step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
+{ echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
+{ echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
+table 'step alone: x (of fp32'"'"'s bytes, %)
+1 25
+2 100' bytes alone.jsonl
+refused "cannot plot bytes of 'beside.jsonl': want logs of narrowcast train --log of several ranks" plot bytes alone.jsonl beside.jsonl
+table ' data forward, backward, update the same, beside the all-reduce casting sending, adding, waiting all-reduce, not hidden (ms a step)
+alone: x 62.5 1062.5 0 125 250 0
+beside: x 62.5 437.5 250 0 0 250
+beside: x (2) 62.5 437.5 250 0 0 250' time alone.jsonl beside.jsonl ./beside.jsonl
+
+# --- phases, round-off, the model ---
+cat >phases <<'EOF'
+{"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1000,"codes_us":2500,"casts_us":500,"time_us":4100}
+{"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1500,"codes_us":2500,"time_us":4100}
+{"kind":"phase","layer":"fused","algo":"ring","type":"e5m2","exponents_us":1,"codes_us":2,"casts_us":3,"time_us":6}
+EOF
+table ' exponents codes casts (ms)
+64 e5m2 ring 1 2.5 0.5
+64 (2) e5m2 ring 1.5 2.5 0
+fused e5m2 ring 0.001 0.002 0.003' phases phases
+row() { echo "{\"kind\":\"error\",\"format\":\"e5m2\",\"scale\":\"aps\",\"sum\":\"nearest\",\"out_format\":\"e5m2\",$1,\"l2\":$2,\"mean\":$3,\"median\":$4}"; }
+{ row '"ranks":256,"group":16' 0.25 0.5 0.125 && row '"ranks":256,"group":8' 0.5 1 0.25; } >groups
+table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps nearest, eq. 5 (error, %)
+8 50 25 100
+16 25 12.5 50' roundoff groups
+"$B/narrowcast" model --json --ranks 4,2 --size 64k --link 1G --algo ring --format e5m2 >predicted || fail 'model'
+plot model predicted >out || fail 'plot model'
+[ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
+
+# --- what train --stats writes: the last step counts ---
+stats() { # stats STEP INDEX FIRST BINS UNDERFLOW SHIFT
+    echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6,\"l2\":$(awk "BEGIN { print $5 / 2 }")}"
+}
+{
+    echo '{"kind":"run","codec":"minifloat","format":"e4m3","scale":"aps"}'
+    stats 1 0 -40 '[7]' 0.5 1
+    stats 1 1 -40 '[7]' 0.5 1
+    stats 11 0 -12 '[1,0,3]' 0.25 5
+    stats 11 1 -11 '[4]' 0.0625 -3
+    echo '{"kind":"stats_network","step":11,"l2":0.1}'
+} >stats.jsonl
+table 'exponent stats: layer0 stats: layer1 (of what is not 0, %)
+-12 25
+-11 0 100
+-10 75' exponents stats.jsonl
+table 'exponent stats: e4m3 aps (of what is not 0, %)
+-12 12.5
+-11 50
+-10 37.5' model-exponents stats.jsonl
+table 'exponent stats: layer1 (of what is not 0, %)
+-11 100' exponents stats.jsonl --layers layer1
+sed 's/layer1"/s0b0.conv1.weight"/' stats.jsonl >parts.jsonl
+table 'exponent parts: e4m3 aps (of what is not 0, %)
+-11 100' model-exponents parts.jsonl --layers s0b0
+table 'layer parts: e4m3 aps (shift)
+layer0 5
+s0b0.conv1.weight -3' shift parts.jsonl --layers layer0,s0b0.conv1
+refused "--layers: no row is of 's0b'" plot shift parts.jsonl --layers layer0,s0b
+refused "--layers 'layer0': rows for loss are not of layers" plot loss aps.jsonl --layers layer0
+refused '--layers: 64 names at most' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
+table 'layer stats: e4m3 aps (shift)
+layer0 5
+layer1 -3' shift stats.jsonl
+table 'layer stats: e4m3 aps, 1 % stats: e4m3 aps, half stats: e4m3 aps, 99 % (exponent)
+layer0 -12 -10 -10
+layer1 -11 -11 -11' exponent-range stats.jsonl
+table 'layer stats: e4m3 aps (underflow, %)
+layer0 25
+layer1 6.25' underflow stats.jsonl
+
+table 'layer stats: e4m3 aps (L2 error, %)
+layer0 12.5
+layer1 3.125' error stats.jsonl
+
+# --- the way back: a line a step ---
+back() { # back STEP INDEX UNDERFLOW UNSCALED WANTED CARRIED
+    echo "{\"kind\":\"stats_back\",\"step\":$1,\"index\":$2,\"layer\":\"l$2\",\"underflow\":$3,\"underflow_unscaled\":$4,\"wanted\":$5,\"carried\":$6}"
+}
+{ cat stats.jsonl && back 1 0 0.25 0.25 64 1 && back 1 1 0.125 0.5 128 8 && back 11 0 0 0 null 1; } >back.jsonl
+table 'layer back: step 1 back: step 1, unscaled back: step 11 (underflow, %)
+l0 25 0
+l1 12.5 50' underflow-back back.jsonl
+table 'layer back: step 1, wanted back: step 1, carried back: step 11, wanted back: step 11, carried (scale)
+l0 64 1 1
+l1 128 8' scale-back back.jsonl
+refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
+
+# --- charts: by the name; what a file is called and what stands in it is text, and no program ---
+cp aps.jsonl "it's.jsonl"
+sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
+plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
+grep -qF "set title 'it'.\"'\".'s' noenhanced" chart.gp || fail "the title: $(cat chart.gp)"
+if [ -n "$(command -v gnuplot)" ]; then
+    gnuplot -e 'set terminal dumb' chart.gp >dumb || fail 'gnuplot does not take the program'
+    plot accuracy "it's.jsonl" aps.jsonl --out "it's.svg" --title "a & b" 2>said || fail "svg: $(cat said)"
+    for words in '<svg' 'aps: e3m0 aps'; do grep -q "$words" "it's.svg" || fail "no '$words' in the svg"; done
+    plot phases phases --out bars.png 2>said || fail "png: $(cat said)"
+    [ "$(head -c 4 bars.png | tail -c 3)" = PNG ] || fail 'no png'
+    plot time alone.jsonl beside.jsonl --out time.svg 2>said || fail "time: $(cat said)"
+    [ ! -s said ] || fail "gnuplot said: $(cat said)"
+    [ ! -e hit ] || fail 'a name was run'
+    for kind in exponents model-exponents exponent-range shift underflow error; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
+    refused "cannot write 'nowhere/a.svg" plot accuracy aps.jsonl --out nowhere/a.svg
+    [ -z "$(find . -name '*.gp' ! -name chart.gp -o -name '*.svg.*' -o -name '*.png.*')" ] || fail "left behind: $(ls)"
+else
+    echo 'skip  charts: no gnuplot'
+fi
+# --- names of files: gnuplot runs those that begin with | and < ---
+if [ -n "$(command -v gnuplot)" ]; then
+    printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":1e308}\n{"kind":"epoch","epoch":2,"loss":-1e308}\n' >far.jsonl
+    refused 'narrowcast: gnuplot did not make the chart: all points y value undefined!' plot loss far.jsonl --out far.svg
+    # settings of the user, which would end gnuplot here, change no chart
+    mkdir home
+    echo 'exit status 3' >home/.gnuplot
+    HOME=$dir/home plot accuracy aps.jsonl --out home.svg 2>said || fail "with a .gnuplot at home: $(cat said)"
+    if ! plot accuracy aps.jsonl --out nohome.svg || ! cmp -s home.svg nohome.svg; then fail "a .gnuplot at home changes the chart"; fi
+    mkdir names
+    cd names || exit 1
+    # shellcheck disable=SC2016,SC1003 # names, not commands
+    for name in '|touch hit #' '| touch hit; cat >' "a'; system('touch hit') #" '`touch hit`' '$(touch hit)' '<touch hit' -e '@x' 'a\' "'s" "a''b" "'''"; do
+        for end in svg png gp; do
+            plot accuracy ../aps.jsonl --out="$name.$end" 2>said || fail "--out '$name.$end': $(cat said)"
+            [ -s "./$name.$end" ] || fail "--out '$name.$end' is not there: $(ls)"
+        done
+        plot accuracy ../aps.jsonl --out title.svg --title="$name" 2>said || fail "--title '$name': $(cat said)"
+        sed "s/\"e3m0\"/\"${name//[\\|]/}\"/" ../aps.jsonl >"./$name"
+        plot accuracy "./$name" --out series.png 2>said || fail "a file '$name': $(cat said)"
+    done
+    [ -z "$(find .. -name hit)" ] || fail 'a name of a file was run'
+    cd "$dir" || exit 1
+    # one value, however large
+    for loss in 1e10 -1e10 1e30 -1e300 0; do
+        printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":%s}\n' $loss >large
+        plot loss large --out large.svg 2>said || fail "a loss of $loss: $(cat said)"
+    done
+    # the charts of bench/: a name of a file, and names in it
+    row() { # row NAME: of all benches at once
+        echo "{\"name\":\"$1\",\"label\":\"$1\",\"algo\":\"$1\",\"type\":\"$1\",\"size\":1024,\"time_us\":1,\"algbw\":1,\"encode\":1,\"decode\":1,\"bytes\":1,\"ratio\":1,\"ratio_memcpy\":1,\"l2\":1,\"fastest\":true,\"end\":0}"
+    }
+    rows="it's \$(touch hit) \`touch hit\` <x | touch hit; a=b.json"
+    { row plain && row "x'; touch hit; '" && row "\$(touch hit)" && row "\`touch hit\`" && row "|touch hit"; } >"$rows"
+    for name in 1 none fp32 "x'; touch hit; '" "\$(touch hit)"; do
+        printf '%s\tgflop\t1\n%s\tfp32\t1\t5\t1000000\t0.1\t0\n%s\t%s\t2\t5\t1000000\t0.1\t0.1\n' "$name" "$name" "$name" "$name"
+    done >"$rows.tsv"
+    for program in "$here"/../bench/*.gp; do
+        case $program in */loss_scale.gp | */tradeoff.gp) file=$rows.tsv ;; *) file=$rows ;; esac
+        FILE=$file gnuplot "$program" >bench.svg 2>said || fail "${program##*/}: $(cat said)"
+        grep -q '</svg>' bench.svg || fail "${program##*/}: no chart"
+    done
+    [ -z "$(find . -name hit)" ] || fail 'what a bench had written was run'
+fi
+text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')
+[ -z "$text" ] || fail "a shell reads a text: $text"
+
+# gnuplot does not mind a full disk; it is given no name, and no file beside the chart that others could have put a link in place of
+mkdir cut
+cat >cut/gnuplot <<'EOF'
+#!/bin/sh
+cat ${2+"$2"} >"$SEEN.program" # $1 is -d
+ls >"$SEEN"
+printf '<svg'
+EOF
+chmod +x cut/gnuplot
+export SEEN=$dir/cut/seen
+for chart in new.svg new.png; do
+    : >said
+    ls >cut/before
+    PATH=$dir/cut:$PATH plot accuracy aps.jsonl --out $chart 2>said
+    diff cut/before cut/seen >said || fail "there is more while $chart is drawn: $(cat said)"
+    ! grep -q 'set output' cut/seen.program || fail 'gnuplot is given a name'
+done
+for chart in cut.svg cut.png; do
+    echo old >$chart
+    PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot left off midway: is the disk full?" plot accuracy aps.jsonl --out $chart
+    [ "$(cat $chart)" = old ] || fail "a chart that was cut: $(cat $chart)"
+done
+mkdir empty
+without() { PATH=$dir/empty "$B/narrowcast" "$@"; }
+for chart in none.svg none.png; do
+    refused "cannot draw '$chart': no gnuplot in PATH: install it (gnuplot-nox), or leave out --out" without plot accuracy aps.jsonl --out $chart
+done
+[ -z "$(find . -name 'none.svg*' -o -name 'none.png*')" ] || fail "left behind without gnuplot: $(ls)"
+without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(cat said)"
+grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
+if ! without plot accuracy aps.jsonl --out none.gp 2>said || [ ! -s none.gp ]; then fail "a program without gnuplot: $(cat said)"; fi
+
+# what moves a cursor on a terminal is not printed
+printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor
+table 'epoch cursor: ?[2Jx (test accuracy, %)
+1 100' accuracy cursor
+
+# --- files of others ---
+refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
+refused "unknown kind 'x': one of accuracy, loss," plot x aps.jsonl
+refused "cannot open 'nowhere'" plot loss nowhere
+refused "cannot plot accuracy of 'phases': want logs of narrowcast train --log" plot accuracy aps.jsonl phases
+refused "cannot plot shift of 'aps.jsonl': want files of narrowcast train --stats" plot shift aps.jsonl
+: >nothing
+refused "cannot plot phases of 'nothing'" plot phases nothing
+refused "cannot plot loss of 'none.jsonl': no number in it is finite" plot loss none.jsonl
+head -c 100000 "$B/narrowcast" >binary
+refused "cannot read 'binary', line 1: " plot loss binary
+sed '3s/}$//' aps.jsonl >broken
+refused "cannot read 'broken', line 3: want a JSON object" plot loss broken
+head -c 2000000 /dev/zero | tr '\0' ' ' >long
+refused "line 1: it is longer than 1 MiB" plot loss long
+for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
+refused 'cannot plot more than 64 lines: give fewer files, or --layers' plot exponents layers
+[ "$(plot exponents layers --layers l7,l70 | wc -l)" = 2 ] || fail 'two layers of many'
+refused "want a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
+refused "cannot read '.': Is a directory" plot loss .
+ln -s /dev/full full.gp
+refused "cannot write 'full.gp': No space left on device" plot accuracy aps.jsonl --out full.gp
+plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
+grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
+plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
+# a million steps are drawn in seconds, and as many exponents
+awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
+[ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
+awk 'BEGIN { for (i = 0; i < 900; i++) { printf "{\"kind\":\"stats\",\"step\":1,\"first\":%d,\"bins_all\":[1", 1000 * i
+                                        for (k = 1; k < 1000; k++) printf ",1"; print "]}" } }' >many
+[ "$(timeout 60 "$B/narrowcast" plot model-exponents many | wc -l)" = 900001 ] || fail 'many exponents'
+exit $bad

@@ -1,0 +1,108 @@
+#!/bin/sh
+# test_reduce_xrt.sh : `reduce --on xrt` = ref, byte for byte, on a simulated card behind the Xilinx runtime: every format of a
+# card, 1 to 64 files, lengths that fill no beat, many bursts, several runs; and what cannot be is refused in one line.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
+export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
+
+# Bytes that look random and are the same every time: the program's own, each file from another place of it.
+seed=1
+part() { # part FILE BYTES
+    seed=$((seed * 7 % 65521 + 1))
+    tail -c +$((seed * 13 % 300000 + 1)) "$n" | tr '\000\377' '\165\212' | head -c "$2" >"$1"
+    [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
+}
+
+files() { # files HOW-MANY BYTES
+    rm -f in??
+    i=10
+    while [ $i -lt $((10 + $1)) ]; do
+        part in$i "$2"
+        i=$((i + 1))
+    done
+}
+
+same() { # same OPTIONS... : all files in*, by both
+    "$n" reduce --on ref "$@" in?? ref
+    if "$n" reduce --on xrt "$@" in?? xrt 2>said; then
+        cmp -s ref xrt || fail "--on xrt differs: $* of $(echo in??)"
+    else
+        fail "--on xrt $*: $(cat said)"
+    fi
+}
+
+# --- every format, in and out, by turns: 8 bursts and a bit ---
+for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
+    files 3 17002
+    same --format $f --out-format $f
+    case $f in e2m1 | e5m2 | fp16) same --format $f --out-format $f --overflow inf --out-shift 2 ;; esac
+done
+files 2 5632
+for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
+grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
+
+# --- files: one, many; lengths: nothing at all, one code, one beat, one burst and a bit; an odd number of 4-bit codes ---
+for bytes in 0 2 2050; do
+    files 1 $bytes
+    same --format e4m3
+    files 9 $bytes
+    same --format fp16 --out-shift 3
+    same --format e3m0
+done
+for k in 8 16 64; do
+    files $k 4098
+    same --format e4m3
+done
+same --format e2m1 --out-format fp16
+files 32 4098
+same --format fp16
+files 3 1000
+same --format e2m1 --out-format e2m1 --count 1999
+same --format e2m1 --out-format fp16 --count 1999
+
+# --- several runs ---
+files 2 1300000
+same --format e4m3
+grep -q ': 2 runs, ' said || fail "not two runs: $(cat said)"
+same --format e2m1 --count 2599999
+
+# --- clock by clock ---
+if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
+    files 3 5000
+    NARROWCAST_SIM_MODEL=rtl same --format e4m3
+    NARROWCAST_SIM_MODEL=rtl same --format e2m1 --out-format fp16 --count 9999
+    NARROWCAST_SIM_MODEL=rtl same --format fp16 --out-format e5m2 --out-shift 1 --overflow inf
+fi
+
+# --- refused ---
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    rm -f out
+    if "$n" reduce "$@" in?? out >/dev/null 2>said; then
+        fail "was taken: $*"
+    fi
+    [ "$(wc -l <said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -e out ] || fail "left out: $*"
+}
+files 2 1200
+refused 'cannot add e3m2' --on xrt --format e3m2
+refused 'cannot add bf16' --on xrt --format bf16
+refused 'cannot make fp32' --on xrt --format e4m3 --out-format fp32
+refused '--out-shift 0 to 6' --on xrt --format e4m3 --out-shift 7
+refused '--sum nearest' --on xrt --format e4m3 --sum nearest
+refused "--card 'xrt:1' needs --on xrt" --on cpu --card xrt:1 --format e4m3
+refused "--xclbin 'x.xclbin' needs --on xrt" --on hls --xclbin x.xclbin --format e4m3
+refused "'nowhere.xclbin'" --on xrt --xclbin nowhere.xclbin --format e4m3
+refused "'in10'" --on xrt --xclbin in10 --format e4m3
+refused 'xrt:7' --on xrt --card xrt:7 --format e4m3
+refused "'udp://127.0.0.1:9'" --on xrt --card udp://127.0.0.1:9 --format e4m3
+head -c 1000 in10 >in11
+refused 'differ in length' --on xrt --format e4m3
+files 33 64
+refused '33 files of fp16: 32 at most' --on xrt --format fp16
+exit $bad

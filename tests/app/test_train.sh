@@ -1,0 +1,289 @@
+#!/bin/sh
+# test_train.sh : `narrowcast train` on several ranks: the same bits again, by other roads and after a resume; refusals.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+: >stderr   # of the runs that should succeed: shown when something failed
+trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+
+# on RANKS OPTIONS...: a short run; a batch of 24 is shared by 1, 2, 4 and 6 ranks, 10 steps are an epoch
+on() {
+    ranks=$1
+    shift
+    mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 "$@"
+}
+
+# checksum RANKS OPTIONS...: of the weights
+checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
+
+# equal WHAT A B
+equal() {
+    if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
+}
+
+# ours: what the program itself said of a failure; mpirun may add its own lines (Open MPI 5: and a NUL)
+ours() { tr -d '\0' <said | grep '^narrowcast: '; }
+
+# refused WORDS RANKS OPTIONS...: fails within seconds, with one line that holds the words
+refused() {
+    words=$1 ranks=$2
+    shift 2
+    code=0
+    timeout 20 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model mlp --steps 4 "$@" >stdout 2>said || code=$?
+    [ $code -ne 0 ] || fail "was taken: $*"
+    [ $code -ne 124 ] || fail "took too long: $*"
+    [ "$(ours | wc -l)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -s stdout ] || fail "wrote to stdout: $*"
+}
+
+# --- the same bits, twice and by other roads ---
+exact="--model lenet5 --steps 12 --sum exact --format e5m2 --scale aps-tight"
+for ranks in 4 6; do
+    # shellcheck disable=SC2086
+    direct=$(checksum $ranks $exact --algo direct)
+    # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and gather" "$direct" "$(checksum $ranks $exact --algo gather)"
+    # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and gather-sum" "$direct" "$(checksum $ranks $exact --algo gather-sum)"
+    # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and group-scatter:2" "$direct" "$(checksum $ranks $exact --algo group-scatter:2 --bucket-bytes 4k)"
+    [ $ranks -eq 6 ] || last=$direct
+done
+# shellcheck disable=SC2086
+if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "another seed gives the same weights"; fi
+
+# --- ranks share the batch: as many as they are, they train as one does (no batch norm, no dropout; fp32 but for rounding) ---
+for ranks in 1 3; do
+    on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
+    sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
+done
+paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
+    fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
+
+# --- resume from the middle of an epoch, with batch norm, dropout's keys, stochastic rounding and momentum at work ---
+long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop-reflect+flip+cutout:6 --optimizer lars --warmup 1"
+# shellcheck disable=SC2086
+on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
+# shellcheck disable=SC2086
+on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
+# shellcheck disable=SC2086
+equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
+cp ck end.ck
+# resumed WHAT LOG: the run that goes on from ck ends as the whole one did, to the last byte of its checkpoint
+resumed() {
+    rm -f resumed.ck
+    # shellcheck disable=SC2086
+    on 2 $long --resume ck --save resumed.ck --log "$2" >resumed.txt 2>>stderr
+    for file in whole resumed; do grep -E '^(accuracy|loss|skipped|weights)' $file.txt | cut -d, -f1 >$file.end; done
+    cmp -s whole.end resumed.end || fail "resumed $1: $(cat whole.end resumed.end)"
+    same_state whole.ck resumed.ck || fail "resumed $1: another checkpoint at the end"
+}
+# failed at step 10 (a folder is where its dump should be), behind the save of step 7
+rm -f ck
+mkdir -p stop/step000010.rank0.f32
+# shellcheck disable=SC2086
+if on 2 $long --save-every 7 --save ck --log failed.jsonl --dump-gradients stop --dump-first 10 --dump-steps 1 >/dev/null 2>>stderr; then
+    fail "did not stop at step 10"
+fi
+resumed "from the middle" failed.jsonl
+[ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
+# killed at any time behind the save of step 7: what is on the disk is whole
+rm -f ck
+# shellcheck disable=SC2086
+on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
+run=$!
+while [ ! -e ck ]; do
+    kill -0 $run 2>/dev/null || break
+    sleep 0.05
+done
+kill -9 $run 2>/dev/null || true
+wait $run 2>/dev/null || true
+[ -e ck ] || fail "no checkpoint by --save-every"
+resumed "after a kill" killed.jsonl
+rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
+mv end.ck ck
+resumed "at the end" part.jsonl
+# a longer run by a rate that knows no end: 5 steps and 7 more are 12, though a test of the weights came between
+scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
+short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
+# shellcheck disable=SC2086
+for way in "$scaled" "$short"; do
+    on 2 $way --steps 5 --save five.ck
+    on 2 $way --steps 12 --save twelve.ck
+    on 2 $way --steps 12 --save more.ck --resume five.ck
+    same_state twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
+done >/dev/null 2>>stderr
+
+# --- images, and networks that want others ---
+refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at least" 2 --model caffenet
+refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" 1 --model vgg19 --image 31
+refused "--width '0'" 1 --width 0
+refused "from 28x28 to 27x27 pixels" 2 --image 27
+refused "--image '228'" 1 --image 228
+refused 'unknown --augment "crop-mirror": want none, or some of crop (or crop-reflect), flip and cutout' 2 --augment crop-mirror
+refused '--augment cutout:29 does not fit images of 28x28: N is 28 at most' 2 --augment flip+cutout:29 --image 40
+refused "cannot read schedule 'exp:0.5': expected exp:G/N" 2 --schedule exp:0.5
+refused "cannot read schedule 'poly': expected poly:P" 1 --schedule poly
+refused "--warmup-from needs --warmup above 0" 1 --warmup 0 --warmup-from 1
+
+# --- checkpoints that must be refused ---
+# shellcheck disable=SC2086
+resume_refused() { words=$1 file=$2; shift 2; refused "$words" 2 $short --resume "$file" "$@"; }
+resume_refused "cannot open 'no.ck'" no.ck
+resume_refused "'whole.txt': it is no checkpoint" whole.txt
+mkfifo pipe.ck
+resume_refused "'pipe.ck': it is no plain file" pipe.ck
+head -c 2000 five.ck >cut.ck
+resume_refused "damaged or truncated" cut.ck
+head -c 20 five.ck >cut.ck
+resume_refused "'cut.ck': it is truncated" cut.ck
+: >cut.ck
+resume_refused "'cut.ck': it is no checkpoint" cut.ck
+cp five.ck flip.ck
+printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
+resume_refused "damaged or truncated" flip.ck
+# signed FILE: what comes in, and its checksum, which gzip knows too
+signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
+head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
+head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
+head -c -4 five.ck | { head -c 24; head -c 16 | tr '0-9a-f' 'G-V'; cat; } | signed id.ck
+# as version 3 was, without the id of a run: it still goes on to the same bits
+head -c -4 five.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } | signed three.ck
+# shellcheck disable=SC2086
+on 2 $short --steps 12 --resume three.ck --save old.ck >/dev/null 2>>stderr || fail "a checkpoint of version 3"
+same_state twelve.ck old.ck || fail "a checkpoint of version 3 goes on to another state"
+head -c -4 five.ck | signed same.ck
+cmp five.ck same.ck || fail "the checksum that this test makes is wrong"
+resume_refused "'two.ck': it has version 2, this program reads 3 and 4" two.ck
+resume_refused "'id.ck': the id of its run is not 16 hex digits" id.ck
+resume_refused "it has a section 'velocitiez' that this run does not have" sections.ck
+resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
+resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
+resume_refused "it has done 5 steps, this run ends after 4" five.ck
+# word FILE AT: 32 bits of it; last FILE SECTION: the place of a section's last number
+word() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
+last() {
+    at=$((40 + $(word "$1" 12))) left=$(word "$1" 20)
+    to=$((at + 32 * left))
+    while [ "$left" -gt 0 ]; do
+        to=$((to + $(word "$1" $((at + 20))) * $(word "$1" $((at + 24)))))
+        [ "$(tail -c +$((at + 1)) "$1" | head -c 20 | tr -d '\0')" != "$2" ] || echo $((to - 4))
+        at=$((at + 32)) left=$((left - 1))
+    done
+}
+# not_finite FILE SECTION WORDS OPTIONS...: inf, -inf and nan as the section's last number, with a right checksum, are refused
+not_finite() {
+    from=$1 words=$3 place=$(last "$1" "$2")
+    shift 3
+    for bits in '\0\0\0200\0177' '\0\0\0200\0377' '\01\0\0300\0177'; do
+        head -c -4 "$from" >bad
+        printf '%b' "$bits" | dd of=bad bs=1 seek="$place" conv=notrunc 2>/dev/null
+        signed bad.ck <bad
+        refused "$words" 2 "$@" --resume bad.ck
+    done
+}
+# shellcheck disable=SC2086
+on 2 $short --codec onebit:64 --quantise all --steps 2 --save bits.ck >bits.txt 2>>stderr
+# shellcheck disable=SC2086
+for what in weights velocities; do
+    not_finite bits.ck $what "cannot resume 'bad.ck': the $what of layer \"classifier.bias\" hold inf or nan" $short --codec onebit:64 --quantise all
+done
+# shellcheck disable=SC2086
+not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds inf or nan' $short --codec onebit:64 --quantise all
+# shellcheck disable=SC2086
+refused "it was made by 2 ranks, this run has 4" 4 $short --resume five.ck
+
+# --- what ranks compare is what they resolved: cards that one rank's environment names, and the others' does not ---
+# shellcheck disable=SC2016  # for the script that is written
+printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
+sed 's/= 0/= 1/' first >second
+chmod +x first second
+program=$n
+for n in "$PWD/first" "$PWD/second"; do refused "NARROWCAST_OFFLOAD" 2; done
+n=$program
+
+# --- wrong words, wrong combinations ---
+refused "did you mean '--format'" 2 --formt e4m3
+refused "--epochs and --steps" 2 --epochs 3
+refused "must be a multiple of 4" 4 --batch 30
+refused "more than the 240 training images" 2 --batch 242
+refused "rign" 2 --algo rign
+refused "exact" 2 --algo ring --sum exact
+refused "exact" 2 --format bf16 --sum exact
+refused "exact" 2 --scale aps-tight --sum fp32
+refused "trunc" 2 --format e4m3 --sum trunc
+refused "native" 2 --algo native --format e4m3
+refused "group-scatter" 4 --algo group-scatter:3
+refused "e9m9" 2 --format e9m9
+refused "const" 2 --scale const:3
+refused "schedule" 2 --schedule sometimes
+refused "model" 2 --model resnet9
+refused "sometimes" 2 --data sometimes
+refused "nowhere" 2 --data idx:nowhere
+refused "GPU" 2 --device cuda
+refused "--save-every 5 needs --save" 2 --save-every 5
+refused "need --dump-gradients" 2 --dump-steps 5
+refused "--nesterov needs" 2 --nesterov --optimizer lars
+refused "--warmup" 2 --warmup -1
+refused "cannot write 'no/folder/ck'" 2 --save no/folder/ck
+refused "cannot open 'no/folder/log'" 2 --log no/folder/log
+refused "No space left" 2 --log /dev/full
+mkdir taken
+refused "cannot write 'taken'" 2 --save taken
+refused "'no/folder/dump'" 2 --dump-gradients no/folder/dump
+mkdir -p lame/step000002.rank1.f32
+refused "cannot write 'lame/step000002.rank1.f32'" 2 --dump-gradients lame
+refused "diverged" 1 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none
+# (a shell chooses by rank: mpirun of Open MPI 5.0 does not survive every line of two programs)
+code=0
+# shellcheck disable=SC2016
+timeout 20 mpirun -np 2 sh -c 'exec "$0" train --model mlp --lr 0.$((OMPI_COMM_WORLD_RANK + 1))' "$n" >stdout 2>said || code=$?
+if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: rank 1 runs with other options: --lr '0.2', rank 0 has '0.1'" ]; then
+    fail "other options on rank 1: status $code, $(cat said)"
+fi
+code=0
+# shellcheck disable=SC2016
+timeout 20 mpirun -np 2 sh -c 'case $OMPI_COMM_WORLD_RANK in 0) set -- --model mlp ;; *) set -- --momentun 3 ;; esac; exec "$0" train "$@"' "$n" >stdout 2>said || code=$?
+if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: unknown option '--momentun': did you mean '--momentum'?" ]; then
+    fail "a wrong option on rank 1: status $code, $(cat said)"
+fi
+
+# --- log, dump, bytes ---
+for log in part failed killed; do
+    ids=$(sed -n 's/^{"kind":"run","run_id":"\([0-9a-f]\{16\}\)",.*/\1/p' $log.jsonl)
+    [ "$(echo "$ids" | wc -l) $(echo "$ids" | sort -u | wc -l)" = "2 1" ] || fail "$log.jsonl: not one run, begun and resumed: $ids"
+done
+[ "$(grep -c '"kind":"step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
+[ "$(grep -c '"kind":"epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
+grep '"kind":"epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
+if command -v python3 >/dev/null; then
+    python3 - whole.jsonl part.jsonl failed.jsonl killed.jsonl <<'END' || fail "the log is not what it should be"
+import json, sys
+for path in sys.argv[1:]:
+    lines = [json.loads(line) for line in open(path)]
+    assert lines[0]["kind"] == "run" and lines[0]["model"] == "resnet8" and lines[0]["lr"] == 0.05 and lines[0]["ranks"] == 2
+    assert lines[0]["command"] == "train"
+    for step in (line for line in lines if line["kind"] == "step"):
+        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes more for exponents
+        assert 0 <= step["sent_bytes"] - step["code_bytes"] < 400 and 0 <= step["code_bytes"] - step["fp32_bytes"] / 4 < 8 * 40
+        assert step["samples_per_s"] > 0 and 0 <= step["input_s"] < 120 / step["samples_per_s"] and step["comm_s"] > 0 and step["codec_s"] > 0 and step["skipped"] is False
+    assert sum(line["input_s"] for line in lines if line["kind"] == "step") > 0 # the next step's are made ready beside this one
+END
+else
+    echo "skip: no python3: log lines are counted, not parsed"
+fi
+on 2 --model mlp --steps 4 --dump-gradients dump --dump-first 1 --dump-steps 2 >/dev/null 2>>stderr
+[ "$(cat dump/meta.txt)" = "ranks 2 steps 2 first 1" ] || fail "dump/meta.txt is '$(cat dump/meta.txt)'"
+want="layers.txt meta.txt step000001.rank0.f32 step000001.rank1.f32 step000001.weights.f32 step000002.rank0.f32 step000002.rank1.f32 step000002.weights.f32"
+[ "$(cd dump && echo *)" = "$want" ] || fail "dump holds $(cd dump && echo *)"
+elements=$(awk '{ if ($2 != sum) exit 1; sum += $3 } END { print sum }' dump/layers.txt) || fail "dump/layers.txt has gaps"
+awk 'NF != 5 || $4 < 1 || $5 < 1 || $3 % ($4 * $5) { exit 1 }' dump/layers.txt || fail "dump/layers.txt has columns that do not fill their layers"
+[ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"
+if cmp -s dump/step000001.rank0.f32 dump/step000001.rank1.f32; then fail "two ranks have the same gradients"; fi
+help=$(mpirun -np 2 "$n" train --help | grep -c '^usage:')
+[ "$help" -eq 1 ] || fail "train --help on 2 ranks speaks $help times"
+for left in ./*.tmp; do
+    [ ! -e "$left" ] || fail "left $left"
+done
+exit $bad

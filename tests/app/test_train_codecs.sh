@@ -1,0 +1,48 @@
+#!/bin/bash
+# test_train_codecs.sh : `narrowcast train --codec`: runs that go on from a checkpoint, overlap and messages of any size give the
+# same weights; small layers; what cannot work together is refused in one line.
+set -u
+# shellcheck source=tests/lib/train_codec.sh
+. "$(dirname "$0")/../lib/train_codec.sh"
+same 1 --codec qsgd:8
+same 3 --codec qsgd:4
+same 1 --codec onebit
+same 3 --codec onebit:64 --lr 0.02
+same 2 --codec onebit:column --model lenet5 --lr 0.01
+same 2 --codec ternary
+same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
+
+# who does the adding does not matter; what was chosen is said
+on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
+on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
+[ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
+on 4 --codec ternary --quantise all --algo direct >whole.txt || fail "ternary"
+on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt || fail "ternary by group-scatter"
+[ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
+grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
+
+# small layers: less than 1 % of resnet8's weights are norms and biases
+for which in large all; do
+    on 2 --codec qsgd:4 --quantise $which --log $which.jsonl >$which.txt || fail "--quantise $which"
+done
+on 2 --codec qsgd:4 >auto.txt
+[ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
+[ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
+
+# by columns a convolution of 3x3 costs what fp32 does: two means and a word for three weights
+on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
+on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
+# share LOG: percent of fp32's bytes that codes have
+share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-9]*\).*/\1 \2/p' "$1" | awk '{ print int(100 * $1 / $2) }'; }
+[ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
+[ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"
+
+refused 2 'bad --codec "qsgd:3": need qsgd:B of B = 1, 2, 4, 8 or 16 bits' --codec qsgd:3
+refused 2 'bad --codec "qsgd:4,bucket=0": bucket=D is a multiple of 32' --codec qsgd:4,bucket=0
+refused 2 'bad --codec "onebit:48": D of onebit:D is a multiple of 32' --codec onebit:48
+refused 2 'algorithm "ring" cannot add codec "onebit": need one of self direct gather gather-sum' --codec onebit --algo ring
+refused 2 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather gather-sum' --codec qsgd:4 --algo ring
+refused 2 'a card cannot add codes of this kind: it adds minifloats' --codec qsgd:4 --offload sim:c
+refused 2 '--format e5m2 does not go with --codec qsgd' --codec qsgd:4 --format e5m2
+refused 2 "--quantise 'small': must be one of auto|large|all" --quantise small
+exit $bad

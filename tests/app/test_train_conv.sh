@@ -1,0 +1,34 @@
+#!/bin/sh
+# test_train_conv.sh : `narrowcast train --conv`: auto is winograd where the CPU can, gemm ends in other weights, a rule for products (--gemm) leaves
+# gemm alone; a checkpoint is of one --conv; what cannot be is refused in a line.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+on() { "$B/narrowcast" train --device cpu --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 6 --schedule const --model resnet8 "$@"; }
+checksum() { on "$@" 2>said | sed -n 's/^weights checksum //p'; }
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    if on "$@" >stdout 2>said; then fail "was taken: $*"; fi
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
+}
+
+gemm=$(checksum --conv gemm --save ckpt)
+auto=$(checksum)
+if [ -z "$gemm" ] || [ -z "$auto" ]; then fail "no checksum: $(cat said)"; fi
+if grep -q '^flags.* avx2 .*' /proc/cpuinfo && grep -q '^flags.* fma ' /proc/cpuinfo; then
+    [ "$(checksum --conv winograd)" = "$auto" ] || fail "auto is not winograd: $auto"
+    [ "$gemm" != "$auto" ] || fail "winograd ends in the bits of gemm"
+else
+    [ "$gemm" = "$auto" ] || fail "auto is not gemm"
+    refused 'need AVX2' --conv winograd
+fi
+[ "$(checksum --gemm e8m23 --model lenet5)" = "$(checksum --gemm e8m23 --conv gemm --model lenet5)" ] || fail "--gemm takes something else than gemm"
+
+refused 'conv' --resume ckpt
+refused 'auto|winograd|gemm' --conv fft
+refused '--gemm e5m10 rounds every product: it needs --conv gemm or auto' --gemm e5m10 --conv winograd
+refused '--conv gemm says how a CPU convolves: it needs --device cpu' --conv gemm --device cuda
+exit $bad

@@ -1,0 +1,49 @@
+#!/bin/bash
+# test_train_cuda_codecs.sh : `narrowcast train --device cuda --codec`, on a GPU or on the emulator: learns what the CPU learns, and keeps
+# its bits without overlap, through pinned memory and over a checkpoint.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+# shellcheck source=tests/lib/same_state.sh
+. "$(dirname "$0")/../lib/same_state.sh"
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+program=$B/narrowcast
+dir=$(mktemp -d "${TMPDIR:-/tmp}/train_cuda_codecs.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() { echo "FAIL $*"; bad=1; }
+
+# shellcheck source=tests/lib/cuda_library.sh
+. tests/lib/cuda_library.sh
+
+export NARROWCAST_CONV=first # plans by time would round differently from run to run
+# on DEVICE RANKS LABEL OPTION...: a short run
+on() {
+    local device=$1 ranks=$2 label=$3
+    shift 3
+    timeout 120 mpirun -np "$ranks" "$program" train --device "$device" --data synthetic:160,1 --model lenet5 --batch 12 --steps 5 --lr 0.02 --warmup 0 \
+        --schedule const "$@" >"$dir/$label.out" 2>"$dir/$label.err" || fail "$label $*: $(tail -n 1 "$dir/$label.err")"
+}
+loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
+sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
+
+# codec RANKS WORDS OPTION...: on the CPU; on the GPU, with overlap; in two runs, the second without, by MPI alone
+codec() {
+    local ranks=$1 words=$2
+    shift 2
+    on cpu "$ranks" cpu --codec "$words" "$@"
+    on cuda "$ranks" whole --codec "$words" --save "$dir/whole.ck" "$@"
+    on cuda "$ranks" half --codec "$words" --steps 3 --save "$dir/half.ck" "$@"
+    NARROWCAST_GPU_TRANSPORT=pinned on cuda "$ranks" rest --codec "$words" --overlap off --resume "$dir/half.ck" --save "$dir/rest.ck" "$@"
+    awk -v a="$(loss cpu)" -v b="$(loss whole)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.02 && (b - a) / a < 0.02) }' ||
+        fail "$words: loss $(loss cpu) on the CPU, $(loss whole) on the GPU"
+    [ "$(sum whole):" = "$(sum rest):" ] || fail "$words: $(sum whole), in two runs $(sum rest)"
+    same_state "$dir/whole.ck" "$dir/rest.ck" || fail "$words: other bits when resumed"
+}
+codec 2 qsgd:4
+codec 2 onebit:column --quantise all
+codec 3 ternary --quantise all
+codec 4 relgrad:every=3,samples=64 --algo group-scatter:2
+codec 2 minifloat --format e4m3 --scale quantile:every=2
+exit $bad

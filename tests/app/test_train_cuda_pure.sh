@@ -1,0 +1,126 @@
+#!/bin/bash
+# test_train_cuda_pure.sh : `narrowcast train --device cuda --precision fp16-pure`, on a GPU or on the emulator: learns what the CPU learns in
+# rounded numbers; a resumed run ends in the bits of an uninterrupted one; ranks, transports and emulated ranks end alike, with every codec,
+# scales of layers and blocks of another form; 1 rank and 4 agree as they do in fp32; the GPU is asked for 2 bytes a weight; what cannot be is
+# refused in a line.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+program=$n
+# shellcheck source=tests/lib/cuda_library.sh
+. "$here/lib/cuda_library.sh"
+
+export NARROWCAST_CONV=first # plans by time would round differently from run to run
+small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
+# on RANKS LABEL OPTIONS...; emulated RANKS LABEL OPTIONS...: as many in one process
+on() {
+    local ranks=$1 label=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout 120 mpirun -np "$ranks" "$program" train $small --device cuda "$@" >"$dir/$label.out" 2>"$dir/$label.err" ||
+        fail "$ranks ranks, $*: $(tail -n 1 "$dir/$label.err")"
+}
+emulated() {
+    local ranks=$1 label=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout 120 "$program" emulate --ranks "$ranks" $small --device cuda "$@" >"$dir/$label.out" 2>"$dir/$label.err" ||
+        fail "$ranks emulated ranks, $*: $(tail -n 1 "$dir/$label.err")"
+}
+sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
+loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
+same() { # same LABEL LABEL WHAT
+    [ -n "$(sum "$1")" ] || fail "$1 ended without a checksum"
+    [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $(sum "$1"), and $(sum "$2")"
+}
+near() { # near A B PART WHAT
+    awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' || fail "$4: $1 and $2"
+}
+
+# what the CPU learns, also where statistics look
+on 1 gpu --stats "$dir/gpu.stats"
+on 1 cpu --device cpu --stats "$dir/cpu.stats"
+near "$(loss cpu)" "$(loss gpu)" 0.01 'loss on the CPU and on the GPU'
+[ "$(sum cpu)" != "$(sum gpu)" ] || fail 'the GPU adds as the CPU does'
+network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
+near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates lost'
+on 1 fp16 --precision fp16 --loss-scale none
+[ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
+
+# resumed; scales of layers are found anew in steps 0 and 3: a run that ends behind step 2 has to hand them on
+narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
+for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' "$narrow --loss-scale adaptive:1e-3,3" \
+    "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
+    # shellcheck disable=SC2086
+    on 2 whole $options --save "$dir/whole.ck" && on 2 first $options --steps 2 --save "$dir/first.ck" && on 2 rest $options --resume "$dir/first.ck" --save "$dir/rest.ck"
+    same whole rest "$options, resumed"
+    same_state "$dir/whole.ck" "$dir/rest.ck" || fail "$options: another checkpoint when resumed"
+done
+# fp16, scales of layers: the last of these
+# shellcheck disable=SC2086
+emulated 2 virtual $options --save "$dir/virtual.ck" && same whole virtual "$options: emulated ranks"
+same_state "$dir/whole.ck" "$dir/virtual.ck" || fail "$options: another checkpoint of emulated ranks"
+for scale in none adaptive:1e-3,1; do
+    # shellcheck disable=SC2086
+    emulated 2 virtual $options --loss-scale $scale
+    [ "$(sum virtual)" != "$(sum whole)" ] || fail "$options: ends as by $scale"
+done
+
+# many ranks: by every way the same bits
+on 4 direct --algo direct
+on 4 gather --algo gather --overlap off && same direct gather gather
+NARROWCAST_GPU_TRANSPORT=pinned on 4 pinned --algo group-scatter:2 --bucket-bytes 4k && same direct pinned 'group-scatter through pinned memory'
+emulated 4 virtual && same direct virtual 'emulated ranks'
+[ "$(sum direct)" != "$(sum gpu)" ] || fail '1 rank ends as 4 do'
+for ranks in 1 4; do
+    emulated $ranks wide$ranks --format fp32 --scale none
+    emulated $ranks fp32$ranks --format fp32 --scale none --precision fp32
+done
+near "$(loss fp321)" "$(loss fp324)" 1e-3 'fp32: loss of 1 rank and of 4'
+near "$(loss wide1)" "$(loss wide4)" 1e-2 'fp16-pure: loss of 1 rank and of 4'
+
+# means that stay fp32: other bits, the same when resumed and emulated, near the CPU's
+for device in cpu cuda; do
+    on 2 means-$device --format fp32 --scale none --reduce-in fp32 --stats "$dir/means-$device.stats" --device $device
+done
+on 2 rounded --format fp32 --scale none
+near "$(loss means-cpu)" "$(loss means-cuda)" 0.05 '--reduce-in fp32: loss on the CPU and on the GPU'
+[ "$(network means-cuda l2)" = 0 ] || fail "--reduce-in fp32: means of two halves are off by $(network means-cuda l2)"
+[ "$(sum rounded)" != "$(sum means-cuda)" ] || fail '--reduce-in fp32 changes nothing'
+emulated 2 virtual --format fp32 --scale none --reduce-in fp32 && same means-cuda virtual '--reduce-in fp32: emulated ranks'
+emulated 2 low --memory low --algo gather --format fp32 --scale none --reduce-in fp32 && same means-cuda low '--reduce-in fp32: --memory low'
+
+# with each codec, with scales of layers, and in each form of blocks
+for options in '--codec qsgd:8' '--codec onebit --loss-scale adaptive' '--codec relgrad' '--codec ternary --quantise all' '--format e4m3 --loss-scale adaptive'; do
+    # shellcheck disable=SC2086
+    emulated 2 virtual $options && emulated 2 rounded $options --device cpu
+    near "$(loss rounded)" "$(loss virtual)" 0.03 "$options: loss on the CPU and on the GPU"
+done
+on 2 real --format e4m3 --loss-scale adaptive && same real virtual 'scales of layers of emulated ranks'
+for device in cpu cuda; do
+    emulated 1 block-$device --model resnet8 --data synthetic:40,3 --batch 4 --steps 2 --block swap --loss-scale adaptive --device $device
+done
+near "$(loss block-cpu)" "$(loss block-cuda)" 0.01 '--block swap: loss on the CPU and on the GPU'
+
+# what the GPU was asked for: nothing that holds a float for each weight
+if [ "$NARROWCAST_CUDA" = "$B/emu/libnarrowcast_cuda.so" ]; then
+    EMU_LOG=$dir/log on 1 log --micro 2
+    n=$(sed -n 's/^model .* \([0-9]*\) weights.*/\1/p' "$dir/log.out")
+    awk -v n="$n" '$1 == "alloc" { halves += $3 == 2 * n; floats += $3 == 4 * n }
+        $1 == "conv" && $3 != "half" || $1 == "gemm" && $2 != "half" { wide++ } END { exit !(n > 0 && halves == 4 && floats == 0 && wide == 0) }' "$dir/log" ||
+        fail "weights, gradients, their sums and velocities of $n: $(grep -c "^alloc .* $((2 * n))$" "$dir/log") of halves, $(grep -c "^alloc .* $((4 * n))$" "$dir/log") of floats"
+    EMU_DEVICES=0 on 1 none --device auto && same cpu none 'auto without a GPU'
+fi
+on 1 auto --device auto && same gpu auto 'auto'
+
+refused() { # refused WORDS OPTION...
+    local words=$1
+    shift
+    # shellcheck disable=SC2086
+    "$program" train $small --device cuda "$@" >"$dir/refused.out" 2>"$dir/refused.err" && fail "not refused: $*"
+    [ "$(grep -c '^narrowcast:' "$dir/refused.err")" = 1 ] || fail "$*: not one line: $(cat "$dir/refused.err")"
+    grep -qF -- "$words" "$dir/refused.err" || fail "$*: $(cat "$dir/refused.err")"
+}
+refused '--gemm e5m10 rounds fp32 products' --gemm e5m10
+refused '--quant act=e4m3 rounds fp32 activations' --quant act=e4m3
+exit $bad

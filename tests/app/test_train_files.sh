@@ -1,0 +1,229 @@
+#!/bin/bash
+# test_train_files.sh : files of `narrowcast train`: what cannot be written is refused before training, what fails at the end is said
+# below the table, a log that goes on has every step once.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const "$@"; }
+
+# refused WORDS OPTIONS...: one line, before the first step
+refused() {
+    words=$1
+    shift
+    on --steps 3 "$@" >stdout 2>said && fail "was taken: $*"
+    [ "$(wc -l <said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -s stdout ] || fail "trained before it failed: $*"
+}
+long=$(printf '%0256d' 0)
+for o in save trace log; do
+    refused "--$o '': must be a name" --$o=
+    refused "'$long': File name too long" --$o "$long"
+    refused "'no/folder/x': No such file" --$o no/folder/x
+    refused "'.': Is a directory" --$o .
+done
+refused "--log and --save both name 'same': must be two files" --log same --save same
+refused "--trace and --resume both name 'same': must be two files" --trace same --resume same
+# however one spells it: there is a file, there is none yet, it is behind links
+touch there
+mkdir sub
+ln there hard
+ln -s there soft
+ln -s ../none sub/dangling
+refused "--log 'there' and --stats './there' are one file: must be two" --stats ./there --log there
+refused "--log 'none' and --save 'sub/../none' are one file: must be two" --log none --save sub/../none
+refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" --stats "$PWD/none" --trace sub/dangling
+refused "--log 'soft' and --stats 'hard' are one file: must be two" --log soft --stats hard
+refused "--stats 'hard' and --resume 'there' are one file: must be two" --stats hard --resume there
+if [ -s there ] || [ -e none ]; then fail "a file was written before it was refused"; fi
+on --steps 1 --log /dev/stdout --stats /dev/stdout 2>said | cat >both || fail "two into one pipe: $(cat said)"
+for kind in step stats_network; do grep -q "\"kind\":\"$kind\"" both || fail "two into one pipe: $(cat both)"; done
+on --steps 1 --log /dev/null --trace /dev/null --stats /dev/null >/dev/null 2>said || fail "/dev/null: $(cat said)"
+on --steps 1 --log hard --stats sub/there --save sub/dangling >/dev/null 2>said || fail "files of like names: $(cat said)"
+refused "--resume '': must be a name" --resume=
+refused "--dump-gradients '': must be a name" --dump-gradients=
+refused "longer than 8192 bytes" --data "synthetic:$(printf '%09000d' 240),3"
+on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
+if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
+
+# --- options of any length travel through a checkpoint; two that differ behind any length are not the same ---
+zeros=$(printf '%04000d' 0)
+on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
+on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
+refused "it was made with data" --data "synthetic:${zeros}240,4" --resume long.ck
+refused "it was made with width '1', this run has '0.5'" --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
+
+# --- the folder goes while the run trains: the log's reader holds it back until then (400 lines do not fit into a pipe) ---
+mkdir gone
+mkfifo log.pipe
+{ read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
+on --steps 400 --save gone/ck --trace gone/trace --log log.pipe >stdout 2>said && fail "what could not be saved was no failure"
+wait
+grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
+[ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
+
+# --- a reader of the log that leaves is one line, not a death without a word; here it fails at the last step of an epoch, behind which stands one more ---
+head -n 3 <log.pipe >/dev/null &
+on --steps 4000 --batch 210 --log log.pipe >stdout 2>said
+code=$?
+wait
+[ $code -eq 1 ] || fail "a log without a reader: status $code"
+[ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
+
+# --- what had been trained by then is not lost, on one rank or two ---
+for ranks in 1 2; do
+    head -n 3 <log.pipe >/dev/null &
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --log log.pipe --save broken.ck >stdout 2>said
+    code=$?
+    wait
+    [ $code -eq 1 ] || fail "a log without a reader, $ranks ranks that save: status $code"
+    { grep -qxF "narrowcast: cannot write 'log.pipe': Broken pipe" said &&
+        grep -qx "stopped by that after step [0-9]* of 4000; --resume 'broken.ck' goes on from there" said; } ||
+        fail "a log without a reader, $ranks ranks that save: $(cat said)"
+    grep -q '^weights checksum' stdout && fail "a table of a run that ended early"
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --resume broken.ck >stdout 2>said ||
+        fail "a log without a reader, $ranks ranks resumed: $(cat said)"
+    grep '^weights checksum' stdout >resumed
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 >stdout 2>said
+    grep '^weights checksum' stdout | cmp -s - resumed || fail "$ranks ranks: what was saved is not what was trained: $(cat resumed)"
+done
+
+# --- a schedule that depends on the number of steps ---
+for schedule in linear cosine step; do
+    on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
+    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run begun with --schedule const can be made longer" \
+        --steps 9 --schedule $schedule --resume scheduled.ck
+    on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
+done
+
+# --- a pipe that nobody reads is waited for, not for ever ---
+mkfifo none.pipe
+refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe
+
+# --- a stderr that nobody reads: 1500 epoch lines are more than its pipe holds, and the training ends ---
+mkfifo unread.pipe
+sleep 120 <unread.pipe &
+reader=$!
+timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout ||
+    fail "a stderr that nobody reads: exit $?"
+kill $reader
+grep -q '^weights checksum' stdout || fail "a stderr that nobody reads: $(tail -n 1 stdout)"
+
+# --- other data under the same name ---
+data() { seq "$1" "$2" >text && timeout 120 "$n" train --data text:text --batch 4 --model charlstm --width 0.02 --schedule const "${@:3}"; }
+data 1 9000 --steps 1 --save text.ck >/dev/null 2>said || fail "a text: $(cat said)"
+data 1 9000 --steps 2 --resume text.ck >/dev/null 2>said || fail "a text resumed: $(cat said)"
+data 2 9001 --steps 2 --resume text.ck >/dev/null 2>said && fail "went on with another text of the same name"
+grep -qE "^narrowcast: cannot resume 'text.ck': it was made with checksum of the data '[0-9a-f]{8}', this run has '[0-9a-f]{8}'$" said || fail "said: $(cat said)"
+
+# --- a log that goes on ---
+# steps WANTED...: the numbers in the log
+steps() {
+    [ "$(sed -n 's/^{"kind":"step","step":\([0-9]*\),.*}$/\1/p' log | tr '\n' ' ')" = "$* " ] || fail "steps in the log: $(cut -c1-40 log)"
+    grep -qv '^{.*}$' log && fail "a torn line in the log"
+}
+{
+    on --steps 7 --save seven.ck --log log
+    on --steps 12 --save twelve.ck --log log --resume seven.ck
+} >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9 10 11 12
+printf '{"kind":"step","step":1' >>log
+on --steps 13 --log log --resume twelve.ck >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9 10 11 12 13
+on --steps 9 --log log --resume seven.ck >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9
+on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
+on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
+[ "$(grep -c '"kind":"end","step":12,' log) $(grep -c '"kind":"end"' log)" = "1 3" ] || fail "the ends after steps 7, 9 and 12: $(grep '"end"' log)"
+[ "$(grep -c '"kind":"epoch".*"step":12,' log)" -eq 1 ] || fail "the test behind step 12: $(grep epoch log)"
+printf 'a note of mine' >note
+refused "'note': it is no log" --resume seven.ck --log note --steps 12
+[ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
+
+# --- with --resume, only a file of the checkpoint's own run is cut: others stay as they are, to the last byte ---
+# kept WORDS FILE OPTIONS...: refused for --log and for --stats, and the file is untouched
+kept() {
+    said_words=$1 file=$2
+    shift 2
+    cp "$file" before
+    for o in log stats; do
+        refused "cannot append to '$file': $said_words" "--$o" "$file" --steps 12 "$@"
+        cmp -s before "$file" || fail "--$o: '$file' has changed, though it was refused"
+    done
+}
+on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --stats-every 1 >/dev/null 2>&1
+on --steps 40 --log twin.log >/dev/null 2>&1 # the same options as seven.ck: another run all the same
+of_another() { echo "it is of run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to be of that run; name another file"; }
+for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
+# of an older version: a log without an id, and a checkpoint without one, however they are paired
+sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
+head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
+{ cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
+kept 'its first line has no run_id' old.log --resume seven.ck
+kept 'its first line has no run_id' old.log --resume old.ck
+kept "$(of_another log old.ck)" log --resume old.ck
+# no logs at all
+head -c 5000 "$n" >binary
+printf '{' >brace
+printf '{"kind":"run"' >torn
+printf '{"kind":"info","version":"0"}\n' >info
+echo >blank
+tail -n +2 other.log >headless
+for file in note binary brace torn info blank headless seven.ck; do kept 'it is no log' $file --resume twelve.ck; done
+for o in log stats; do
+    for file in new empty; do
+        rm -f "$o.$file"
+        [ $file = new ] || : >"$o.$file"
+        on --steps 12 --resume seven.ck "--$o" "$o.$file" >/dev/null 2>said || fail "--$o $file: $(cat said)"
+        grep -q "$(grep -o '"run_id":"[0-9a-f]*"' log | head -n 1)" "$o.$file" || fail "--$o $file: not the id of the run: $(head -c 80 "$o.$file")"
+        [ "$(grep -c '"kind":"run"' "$o.$file")" = 1 ] || fail "--$o $file: $(cut -c1-40 "$o.$file")"
+    done
+done
+# the run's own file of the other option, though its first line stands in it alone
+for o in log stats; do
+    if [ $o = log ]; then other=stats; else other=log; fi
+    for file in "$o.new" "$o.first"; do
+        [ -e "$file" ] || head -n 1 "$o.new" >"$file"
+        cp "$file" before
+        refused "--$other '$file': it is the run's file of --$o; name another file" "--$other" "$file" --steps 12 --resume twelve.ck
+        cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
+    done
+done
+# a checkpoint of an older version gives a new log an id, which later checkpoints have
+on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
+on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
+
+# --- two runs at once: each file has one writer; the second run is refused before it changes anything ---
+# begin LOG OPTIONS...: a long run, $first, that is in its first steps
+begin() {
+    timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
+    first=$!
+    until grep -qs '"kind":"step"' "$1"; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
+}
+# busy OPTION FILE: the first run holds the file until it is stopped
+busy() {
+    begin first.log "--$1" "$2"
+    head -n 3 "$2" >begun 2>/dev/null
+    refused "'$2': another process is writing to it; give this run a name of its own" "--$1" "$2" --seed 5
+    kill -TERM $first
+    wait $first
+    head -n 3 "$2" 2>/dev/null | cmp -s begun - || fail "--$1: the second run changed what the first had written"
+    [ ! -f "$2" ] || [ "$(grep -cv '^{.*}$' "$2") $(grep -c '"kind":"run"' "$2")" = "0 1" ] || fail "--$1: two runs in one file"
+    on --steps 3 "--$1" "$2" >/dev/null 2>said || fail "--$1: the file is still locked: $(cat said)"
+    rm -f first.log
+}
+busy log first.log
+busy stats shared.stats
+busy dump-gradients shared.dump
+# a run that goes on from one that is just ending waits for it
+on --steps 5 --save turn.ck --log turn.log >/dev/null 2>&1
+timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const --steps 1000000 --resume turn.ck --log turn.log >/dev/null 2>&1 &
+first=$!
+until grep -qs '"kind":"step","step":6,' turn.log; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
+{ sleep 1; kill -TERM $first; } &
+on --steps 8 --resume turn.ck --log turn.log >/dev/null 2>said || fail "the next run did not wait: $(cat said)"
+wait
+mv turn.log log
+steps 1 2 3 4 5 6 7 8
+exit $bad

@@ -1,0 +1,72 @@
+#!/bin/bash
+# test_train_maps.sh : training on label maps: what one rank says of the test images is what several say, each of its part; several real
+# ranks are as many emulated ones; data and networks whose labels do not fit are refused in a line.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+# picture FILE KIND SEED: a PPM (6) or, as a label map, a PGM (5) of 32 x 32: patches of several classes, some of which do not count
+picture() {
+    LC_ALL=C awk -v kind="$2" -v seed="$3" 'BEGIN {
+        printf "P%d 32 32 255\n", kind
+        for (i = 0; i < 32 * 32; i++) {
+            class = (int(i / 32 / 7) * 3 + int(i % 32 / 9) + seed) % 6 + 1
+            if (kind == 5) printf "%c", class == 6 ? 255 : class
+            for (c = 0; c < 3 && kind == 6; c++) printf "%c", 1 + (class * 37 + c * 50 + (i * 7919 + seed * 104729) % 61) % 250
+        } }' >"$1"
+}
+# city SET NUMBER SEED
+city() {
+    mkdir -p "data/leftImg8bit/$1/here" "data/gtFine/$1/here"
+    picture "data/leftImg8bit/$1/here/here_$2_leftImg8bit.ppm" 6 "$3"
+    picture "data/gtFine/$1/here/here_$2_gtFine_labelTrainIds.pgm" 5 "$3"
+}
+# All training images are one, and the rate moves nothing that can be seen: so each number of ranks ends in the same network, and tests it on
+# the same images.
+for i in 0 1 2 3; do city train "$i" 1; done
+for i in 0 1 2 3 4 5 6; do city val "$i" "$i"; done
+fcn=(--model fcn --width 0.06 --device cpu)
+last() { sed -n "s/^{\"kind\":\"epoch\",.*\"$2\":\"*\\([^,}\"]*\\).*/\\1/p" "$1" | tail -n 1; } # last LOG KEY
+for ranks in 1 2 4; do
+    "$here/../host/ranks.sh" "$ranks" "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch "$ranks" --steps 1 --lr 1e-30 --weight-decay 0 \
+        --schedule const --log "log$ranks" >"out$ranks" 2>"err$ranks" || fail "$ranks ranks: $(cat "err$ranks")"
+    for key in test_accuracy test_miou test_macc; do
+        [ "$(last "log$ranks" $key)" = "$(last log1 $key)" ] || fail "$key of $ranks ranks: $(last "log$ranks" $key), of one $(last log1 $key)"
+    done
+done
+awk -v i="$(last log1 test_miou)" -v a="$(last log1 test_accuracy)" 'BEGIN { exit !(i > 0 && i < a && a < 1) }' ||
+    fail "mIoU $(last log1 test_miou), accuracy $(last log1 test_accuracy): nothing was compared"
+grep -q "test_top5" log1 && fail "top-5 of pixels"
+printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc %.2f %%' "$(awk -v v="$(last log1 test_miou)" 'BEGIN { print 100 * v }')" \
+    "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
+grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
+
+# A file among the folders is none of theirs. Labels of which none counts are no divergence.
+touch data/leftImg8bit/train/list.txt
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
+for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "no label counts: $(cat err)"
+grep -qxF 'narrowcast: warning: nothing was learnt in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
+
+# Real ranks and emulated ones, with labels that move.
+shapes=(--data "shapes:40,2" "${fcn[@]}" --batch 8 --epochs 2 --lr 0.05 --warmup 0 --augment crop+flip)
+"$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --save ck --log real >/dev/null 2>real.err || fail "2 ranks: $(cat real.err)"
+"$n" emulate --ranks 2 "${shapes[@]}" --log emulated >/dev/null 2>emulated.err || fail "emulated: $(cat emulated.err)"
+for key in checksum loss test_loss test_miou test_macc; do
+    [ "$(last real $key)" = "$(last emulated $key)" ] || fail "$key of 2 ranks: $(last real $key), emulated $(last emulated $key)"
+done
+"$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --resume ck --log again >/dev/null 2>again.err || fail "resumed: $(cat again.err)"
+[ "$(last real test_miou)" = "$(last again test_miou)" ] || fail "mIoU $(last real test_miou), tested again $(last again test_miou)"
+
+# refused PART OPTIONS...
+refused() {
+    local part=$1
+    shift
+    "$n" train --device cpu --batch 8 "$@" >out 2>err && fail "$*: was taken"
+    if [ "$(wc -l <err)" != 1 ] || ! grep -qF "$part" err; then fail "$*: says $(cat err), not '$part'"; fi
+}
+refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" --data shapes:40,1 --model resnet8
+refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" --data synthetic:40,1 --model fcn --image 64
+refused "they keep their size" --data shapes:40,1 --model fcn --image 100
+refused "cutout is not for images with label maps" --data shapes:40,1 --model fcn --augment cutout
+exit $bad

@@ -1,0 +1,103 @@
+#!/bin/sh
+# test_train_pure.sh : `narrowcast train --precision fp16-pure`: it learns; a resumed run ends in the bits of an uninterrupted one, with
+# LARS and Nesterov too; ranks, algorithms and emulated ranks end alike with exact sums; 1 rank and 4 agree as they do in fp32;
+# --reduce-in and --gemm change bits; checkpoints whose scales of layers are no powers of two are refused in a line, as what cannot be is.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+on() { # on RANKS OPTIONS...
+    launch="mpirun -np $1"
+    [ "$1" != 1 ] || launch=
+    shift
+    # shellcheck disable=SC2086
+    $launch "$n" train --device cpu --precision fp16-pure --data synthetic:400,3 --batch 24 --lr 0.05 --warmup 0 --steps 8 --schedule const --block swap "$@"
+}
+sum_of() { sed -n 's/^weights checksum //p'; }
+checksum() { on "$@" 2>said | sum_of; }
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    if on 1 "$@" >stdout 2>said; then fail "was taken: $*"; fi
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
+}
+
+# the same bits
+# (scales of layers are found anew in steps 0, 3 and 6: a run that ends behind step 5 has to hand them on, and when they were found)
+adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
+for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
+    # shellcheck disable=SC2086
+    whole=$(checksum 2 $options --save whole.ck)
+    # shellcheck disable=SC2086
+    on 2 $options --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
+    # shellcheck disable=SC2086
+    again=$(checksum 2 $options --resume ckpt --save again.ck)
+    { [ -n "$whole" ] && [ "$again" = "$whole" ]; } || fail "$options: resumed $again, uninterrupted $whole: $(cat said)"
+    same_state whole.ck again.ck || fail "$options: another checkpoint when resumed"
+done
+# shellcheck disable=SC2086
+[ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
+
+# a checkpoint with other scales of layers: they are the last 4 bytes a layer in front of the checksum, rank by rank, for codecs that keep nothing.
+# resigned FILE: what comes in, and its checksum, which gzip knows too
+resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
+# shellcheck disable=SC2086
+on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
+head -c -4 ckpt | resigned same.ck
+cmp ckpt same.ck || fail "the checksum that this test makes is wrong"
+# shellcheck disable=SC2059
+last() { head -c -8 ckpt && printf "$1"; } # the last rank's scale of the last layer, as fp32
+[ "$(head -c -4 ckpt | tail -c 4 | od -An -tf4 | tr -d ' ')" = 1 ] || fail "no scale where one is to be changed"
+for bytes in '\000\000\100\100 3' '\000\000\000\000 0' '\000\000\200\277 -1' '\000\000\200\177 inf' '\000\000\300\177 nan' '\001\000\200\077 1.00000012'; do
+    last "${bytes% *}" | resigned odd.ck
+    # shellcheck disable=SC2086
+    if on 2 $adaptive --resume odd.ck >out 2>said; then fail "a scale of ${bytes#* } was resumed"; fi
+    { [ "$(grep -c '^narrowcast: ' said)" = 1 ] && grep -q "cannot resume 'odd.ck': a layer's scale is ${bytes#* }, no power of two" said; } ||
+        fail "a scale of ${bytes#* }: $(cat said)"
+done
+last '\000\000\000\067' | resigned small.ck # 2^-17
+# shellcheck disable=SC2086
+sum=$(checksum 2 $adaptive --resume small.ck)
+{ [ -n "$sum" ] && [ "$sum" != "$whole" ]; } || fail "a saved scale of 2^-17 bears on nothing: $sum: $(cat said)"
+
+four=$(checksum 4 --algo direct)
+for how in '--algo gather' '--algo group-scatter:2' '--overlap on --bucket-bytes 4k'; do
+    # shellcheck disable=SC2086
+    sum=$(checksum 4 $how)
+    [ "$sum" = "$four" ] || fail "4 ranks, $how: $sum, direct $four: $(cat said)"
+done
+emulated=$("$n" emulate --ranks 4 --device cpu --precision fp16-pure --data synthetic:400,3 --batch 24 --lr 0.05 --warmup 0 --steps 8 --schedule const --block swap 2>said | sum_of)
+[ "$emulated" = "$four" ] || fail "4 emulated ranks: $emulated, real $four: $(cat said)"
+[ "$(checksum 1)" != "$four" ] || fail "1 rank ends as 4 do"
+
+# other bits
+wide='--algo direct --format fp32 --scale none' # e4m3's means are mostly numbers of e5m10
+# shellcheck disable=SC2086
+[ "$(checksum 4 $wide --reduce-in fp32)" != "$(checksum 4 $wide)" ] || fail "--reduce-in fp32 changes nothing"
+one=$(checksum 1)
+[ "$(checksum 1 --gemm e5m10 --steps 1)" != "$(checksum 1 --steps 1)" ] || fail "--gemm e5m10 changes nothing"
+[ "$(checksum 1 --precision fp32)" != "$one" ] || fail "fp16-pure is fp32"
+
+# 1 rank and 4, without batch norm: the loss of the last of 8 steps, as far apart as roundings make it
+loss() { # loss RANKS PRECISION
+    on "$1" --precision "$2" --model lenet5 --block plain --format fp32 --scale none --log "log$1$2" >out 2>said || fail "$*: $(cat said)"
+    awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); last = v[1] } END { print last }' "log$1$2"
+}
+for precision in fp32:1e-5 fp16-pure:1e-2; do
+    name=${precision%:*}
+    a=$(loss 1 "$name") b=$(loss 4 "$name")
+    awk -v a="$a" -v b="$b" -v most="${precision#*:}" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' ||
+        fail "$name: loss $a on 1 rank, $b on 4"
+done
+
+# it learns
+on 1 --model mlp --block plain --lr 0.02 --steps 60 --log log >out 2>said || fail "60 steps: $(cat said)"
+awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; last = v[1] } END { exit !(n == 60 && last < first / 2) }' log ||
+    fail "does not learn: $(tail -n 1 log)"
+"$n" info | grep -q '^wider in fp16-pure  *sums inside' || fail "info does not say what stays wider"
+
+refused 'it needs --device cpu' --device cuda --gemm e5m10
+refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' --quant act=e4m3
+refused '--reduce-in needs --precision fp16-pure' --precision fp32 --reduce-in fp16
+exit $bad

@@ -1,0 +1,48 @@
+#!/bin/sh
+# test_train_quant.sh : `narrowcast train --quant`: fp32's own format changes no bit, others do and the network learns with them; ranks
+# end alike; a checkpoint is of one --quant; what cannot be is refused in a line.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+on() { # on RANKS OPTIONS...
+    launch="mpirun -np $1"
+    [ "$1" != 1 ] || launch=
+    shift
+    # shellcheck disable=SC2086
+    $launch "$B/narrowcast" train --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 12 --model mlp "$@"
+}
+checksum() { on "$@" 2>said | sed -n 's/^weights checksum //p'; }
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    if on 1 "$@" >stdout 2>said; then fail "was taken: $*"; fi
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
+}
+
+plain=$(checksum 2)
+[ -n "$plain" ] || fail "no checksum: $(cat said)"
+[ "$(checksum 2 --quant act=e8m23,weight=e8m23,error=e8m23)" = "$plain" ] || fail "e8m23 changes the weights"
+seen=$(checksum 1)
+for words in act=e4m3 weight=e4m3 error=e5m2 'error=e5m2 --loss-scale 1024'; do
+    # shellcheck disable=SC2086
+    sum=$(checksum 1 --quant $words)
+    [ -n "$sum" ] || fail "$words: $(cat said)"
+    case " $seen " in *" $sum "*) fail "$words: the weights of another run, $sum" ;; esac
+    seen="$seen $sum"
+done
+
+on 2 --quant act=e4m3,weight=e4m3,error=e5m2 --loss-scale 1024 --steps 60 --log log --save ckpt --schedule const >out 2>said || fail "60 steps: $(cat said)"
+awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; last = v[1] } END { exit !(n == 60 && last < first / 4) }' log ||
+    fail "does not learn: $(tail -n 1 log)"
+grep -q '"quant":"act=e4m3,weight=e4m3,error=e5m2"' log || fail "the log does not say --quant"
+if on 2 --quant act=e4m3,weight=e4m3,error=e5m3 --loss-scale 1024 --steps 61 --resume ckpt --schedule const >out 2>said; then fail "another --quant was resumed"; fi
+grep -q quant said || fail "another --quant: $(cat said)"
+
+refused 'want none, or act=F' --quant acts=e4m3
+refused 'eXmY with X 1..8' --quant act=e9m3
+refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' --quant act=e4m3 --device cuda --precision fp16
+refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' --quant act=e4m3 --loss-scale 1024
+refused 'power of two' --quant error=e4m3 --loss-scale 1000
+exit $bad

@@ -1,0 +1,38 @@
+#!/bin/bash
+# test_train_relgrad.sh : `narrowcast train --codec relgrad`, and `--scale quantile`: runs that go on from a checkpoint, overlap and
+# messages of any size give the same weights; `--first-steps-fp32`; which choices change bits; what is refused.
+set -u
+# shellcheck source=tests/lib/train_codec.sh
+. "$(dirname "$0")/../lib/train_codec.sh"
+model=mlp
+same 4 --codec relgrad:every=3,samples=64 --algo group-scatter:2 --first-steps-fp32 2
+same 1 --codec relgrad
+same 2 --scale quantile:every=4 --sum fp32
+
+# the first steps in fp32 are those of any codec
+on 2 --codec relgrad --first-steps-fp32 8 >first.txt || fail "--first-steps-fp32"
+on 2 --format fp32 --scale none >fp32.txt
+[ "$(grep checksum first.txt)" = "$(grep checksum fp32.txt)" ] || fail "8 steps of fp32 are not those of --format fp32"
+on 2 --codec relgrad --first-steps-fp32 7 >first.txt
+[ "$(grep checksum first.txt)" != "$(grep checksum fp32.txt)" ] || fail "the last step is in fp32 as well"
+
+# two stages are not one, MPI's own sums of 2 ranks are direct's, and a change of weights or of sums is one of bits
+for words in '' ' --algo group-scatter:2' ' --sum nearest' ' --sum exact' ':eps=1e-3' ':of=gradient' ':q=0.5'; do
+    # shellcheck disable=SC2086
+    on 4 --steps 3 --codec relgrad$words >relgrad.txt || fail "relgrad$words"
+    grep checksum relgrad.txt
+done >sums
+[ "$(sort -u sums | wc -l)" = 7 ] || fail "two of seven kinds of relgrad have the same bits"
+on 2 --codec relgrad --algo direct >direct.txt || fail "direct"
+on 2 --codec relgrad --algo native >native.txt || fail "native"
+[ "$(grep checksum direct.txt)" = "$(grep checksum native.txt)" ] || fail "native has other bits than direct"
+on 4 --steps 3 --codec relgrad --sum exact >whole.txt || fail "exact"
+on 4 --steps 3 --codec relgrad --sum exact --algo group-scatter:2 >half.txt || fail "exact by group-scatter"
+[ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "exact sums by group-scatter have other bits than direct's"
+
+refused 2 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather gather-sum native' --codec relgrad --algo ring
+refused 2 'cannot add by --sum exact with algorithm "native": it adds by nearest, trunc' --codec relgrad --sum exact --algo native
+refused 2 'a card cannot add codes of this kind: it adds minifloats, with --scale none, const:K, aps or aps-tight' --codec relgrad --sum exact --offload sim:c
+refused 2 'a card cannot add codes of this kind' --scale quantile --offload sim:c
+refused 2 'a card cannot add codes of this kind' --codec relgrad --sum exact --algo group-scatter:2 --node-sum xrt
+exit $bad

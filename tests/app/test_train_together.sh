@@ -1,0 +1,48 @@
+#!/bin/bash
+# test_train_together.sh : pure fp16, scales of layers and narrow gradients in one training: 100 steps without a loss that is not finite and
+# without one that is skipped, which learn; 4 ranks in one process end in the bits of 4 real ones, and save the same checkpoint.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+common="--device cpu --precision fp16-pure --loss-scale adaptive --data synthetic:400,3 --batch 16 --lr 0.05 --warmup 0 --schedule const --steps 100"
+ranks=4
+# shellcheck source=tests/lib/one_and_real.sh
+. "$here/lib/one_and_real.sh"
+# wrong LABEL: what is wrong with its log: not 100 losses, one that is null, a step that is skipped, the last 25 not below the first 25 in the mean
+wrong() {
+    awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++
+            if (v[1] !~ /^[0-9.e+-]+$/ || /"skipped":true/) { print; exit odd = 1 }
+            if (n <= 25) first += v[1]; if (n > 75) last += v[1]
+        } END { if (!odd && !(n == 100 && last < first)) print n " steps, " first / 25 " at first, " last / 25 " at last" }' "$1.jsonl"
+}
+seen=
+# gradients of the second are small behind 0.003, so that its scales move, and weights with them; those of the first move for a smaller share
+for model in '--model lenet5 --width 0.5 --lr 0.02 --loss-scale adaptive:1e-6,3' '--model resnet8 --width 0.25 --block swap:0.003'; do
+    for codec in '--format e5m2 --scale aps' '--codec relgrad --algo group-scatter:2' '--codec qsgd:8' '--codec onebit --overlap on'; do
+        # shellcheck disable=SC2086
+        one one $model $codec
+        # shellcheck disable=SC2086
+        real real $model $codec
+        { [ -n "$(sum real)" ] && [ "$(sum one)" = "$(sum real)" ]; } || fail "$model $codec: $(sum real), in one process $(sum one)"
+        same_state one.ck real.ck || fail "$model $codec: other checkpoints"
+        for which in one real; do [ -z "$(wrong $which)" ] || fail "$model $codec, $which: $(wrong $which)"; done
+        case " $seen " in *" $(sum real) "*) fail "$model $codec: the weights of another run, $(sum real)" ;; esac
+        seen="$seen $(sum real)"
+    done
+done
+
+# planted: the last one with one thing changed ends elsewhere, and a training that does not learn is seen
+for other in '--seed 2' '--precision fp32 --loss-scale none' '--loss-scale none' '--codec onebit:column'; do
+    # shellcheck disable=SC2086
+    one other $model $codec $other
+    [ "$(sum other)" != "$(sum real)" ] || fail "$other ends in the same weights"
+    if same_state other.ck real.ck; then fail "$other saves the same checkpoint"; fi
+done
+# shellcheck disable=SC2086
+one still $model $codec --lr 0
+[ -n "$(wrong still)" ] || fail "a training by a rate of 0 learns"
+# shellcheck disable=SC2086
+timeout 120 "$n" emulate --ranks 4 $common $model $codec --lr 1e5 --log wild.jsonl >wild.out 2>wild.err && fail "a rate of 1e5 ends well"
+wrong wild | grep -q '"skipped":true\|"loss":null' || fail "a rate of 1e5 is not seen: $(wrong wild)"
+exit $bad

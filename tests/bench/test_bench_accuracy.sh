@@ -1,0 +1,198 @@
+#!/bin/sh
+# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
+# what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
+# no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
+# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh, gpu_pack.sh and train_peer.sh, too.
+set -eu
+cd "$(dirname "$0")/../.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export B="$dir/build" NARROWCAST_DATA="$dir" TABLES="$dir/build"
+mkdir "$B"
+bad=0
+fail() {
+    echo "test_bench_accuracy.sh: $*" >&2
+    bad=1
+}
+# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points, after the
+# seconds that a file "slow" names
+cat >"$B/narrowcast" <<'END'
+#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/ran"
+if [ -e "$here/slow" ]; then sleep "$(cat "$here/slow")" && echo "$*" >>"$here/ended"; fi
+case "$*" in
+*'--format e5m2 --scale aps '*) if [ -e "$here/crash" ]; then kill -SEGV $$; fi ;;
+*'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
+esac
+while [ $# -gt 0 ]; do
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --data) echo "$2" >>"$here/data" ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
+    shift
+done
+[ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9,"test_miou":0.5,"test_macc":0.75}' >"$log"
+[ -z "${stats-}" ] || printf '%s\n' '{"kind":"stats","n":3,"underflow_all":0.25}' '{"kind":"stats","n":1,"underflow_all":0.5}' \
+    '{"kind":"stats_network","l2":0.5,"cosine":0.75,"slope":0.5}' '{"kind":"stats_network","l2":1.5,"cosine":0.25,"slope":0.75}' '{"kind":"stats_network","l2":null,"cosine":null,"slope":null}' >"$stats"
+echo "accuracy 0.9$seed"
+END
+chmod +x "$B/narrowcast"
+
+for bench in accuracy davidnet; do
+    table=$B/davidnet.tsv
+    [ $bench = davidnet ] || table=$B/fashion-mnist.tsv
+    rm -f "$B/ran"
+    touch "$B/crash"
+    if bench/$bench.sh '1 2' >"$dir/out" 2>&1; then fail "$bench.sh: a crash did not end it"; fi
+    grep -q "e5m2 aps.*seed 1 failed" "$dir/out" || fail "$bench.sh does not say what failed: $(cat "$dir/out")"
+    if grep -Eqs '^e5m2 aps( saturate)?[[:space:]]1' "$table"; then fail "$bench.sh: a crash has an accuracy: $(cat "$table")"; fi
+    rm "$B/crash"
+    bench/$bench.sh '1 2' >"$dir/out" 2>&1 || fail "$bench.sh: $(cat "$dir/out")"
+    # 10 rows of 2 seeds, and the crash
+    [ "$(wc -l <"$B/ran")" -eq 21 ] || fail "$bench.sh ran $(wc -l <"$B/ran") trainings, not 21"
+    bench/$bench.sh --table >"$dir/table"
+    [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 | +0.00 | 77 |' "$dir/table")" -eq 8 ] || fail "$bench.sh: $(cat "$dir/table")"
+    grep -q '^| e4m3 [nc].* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
+done
+# the paper's scale of gradients where there is no APS, and then alone inf
+[ "$(grep -c 'e[0-9]m[0-9] --scale const:512 --overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: not const:512: $(cat "$B/ran")"
+[ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
+[ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
+bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
+# A difference is taken seed by seed: here seeds are far apart, and a row has other seeds than fp32.
+printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
+    'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
+bench/accuracy.sh --table >"$dir/table"
+for row in 'e5m2 none | 1 | 71.00 | 71.00 .. 71.00 | +1.00 | 77' 'e5m2 aps | 2 | 79.50 | 69.00 .. 90.00 | -1.00 (of 1) | 77' \
+    'e4m3 aps | 1 | 90.00 | 90.00 .. 90.00 | | 77' 'e4m3 none | 2, 1 diverged | 72.00 | 72.00 .. 72.00 | +2.00 | 77'; do
+    grep -qxF "| $row |" "$dir/table" || fail "no row '$row': $(cat "$dir/table")"
+done
+rm -f "$B/ran" "$B/fashion-mnist.tsv"
+bench/accuracy.sh 1 >"$dir/out" 2>&1
+[ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
+
+# two at once on one table: every training once
+rm "$B/ran" "$B/fashion-mnist.tsv"
+echo 0.2 >"$B/slow"
+JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
+JOBS=2 bench/accuracy.sh 1 >"$dir/table" 2>&1 || fail "the second at once: $(cat "$dir/table")"
+wait $! || fail "the first at once: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 10 ] || fail "two at once ran $(wc -l <"$B/ran") trainings, not 10"
+[ "$(sort -u "$B/fashion-mnist.tsv" | wc -l)" -eq "$(wc -l <"$B/fashion-mnist.tsv")" ] || fail "two at once: $(cat "$B/fashion-mnist.tsv")"
+
+# who is stopped stops its trainings
+rm "$B/ran" "$B/ended" "$B/fashion-mnist.tsv"
+echo 2 >"$B/slow"
+JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
+until [ "$(grep -cs . "$B/ran")" = 2 ]; do sleep 0.1; done
+kill $!
+if wait $!; then fail 'who was stopped says that all went well'; fi
+sleep 3
+[ ! -e "$B/ended" ] || fail 'trainings go on when the script was stopped'
+[ ! -s "$B/fashion-mnist.tsv" ] || fail "who was stopped has accuracies: $(cat "$B/fashion-mnist.tsv")"
+rm "$B/slow" "$B/ran"
+if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
+[ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
+
+# words that are none: one line, nothing is made
+refused() { # WORDS THAT IT SAYS, COMMAND...
+    says=$1
+    shift
+    if env "$@" >"$dir/out" 2>&1; then fail "$*: goes on"; fi
+    if [ "$(wc -l <"$dir/out")" -ne 1 ] || ! grep -qe "$says" "$dir/out"; then fail "$*: $(cat "$dir/out")"; fi
+    if [ -e "$dir/none" ] || [ -e "$B/ran" ]; then fail "$*: made something"; fi
+}
+export TABLES="$dir/none"
+refused "seed '--tabel': must be" bench/segmentation.sh --tabel
+refused "seed 'x': must be" bench/pure_fp16.sh resnet8 '1 x'
+refused "seed '1,2': must be" bench/accuracy.sh 1,2
+refused "seed '': must be" bench/pure_fp16.sh resnet8 ' '
+refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16.sh resnet8 1
+refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale.sh sweep
+refused "RATE '1e-3': must be" RATE=1e-3 bench/pure_fp16.sh resnet8 1
+refused "SAMPLES makes a table of its own" TABLES= SAMPLES=100 bench/loss_scale.sh sweep
+refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
+refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
+refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
+refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/none"
+refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
+refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
+refused "TURNS 'x': must be" bench/train_peer.sh cpu 1 x
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir/none/x.tar.xz"
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir"
+refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/train_peer.sh cpu 1
+
+# 6 rows of 2 seeds; a count that fails once
+export TABLES="$dir/tables"
+dump=$B/codec_accuracy/caffenet-gradients
+cat >"$B/bench_shares" <<'END'
+#!/bin/sh
+[ -d "$1" ] && [ "$2 $3" = '--group 4' ] && [ ! -e "$1/../broken" ] && echo '| conv1.weight |'
+END
+chmod +x "$B/bench_shares"
+rm -f "$B/ran"
+for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
+    # shellcheck disable=SC2086  # options are words
+    [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
+    [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
+done
+mkdir -p "$B/codec_accuracy"
+touch "$B/codec_accuracy/broken"
+if bench/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
+if ! [ -d "$dump" ] || [ -e "$TABLES/caffenet-shares.md" ]; then fail 'gradients that were not counted are gone'; fi
+rm "$B/codec_accuracy/broken"
+bench/relgrad_caffenet.sh >"$dir/out" 2>&1 || fail "relgrad_caffenet.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 12 ] || fail "relgrad_caffenet.sh ran $(wc -l <"$B/ran") trainings, not 12"
+[ "$(grep -c -- '--dump-gradients' "$B/ran")" -eq 1 ] || fail "not the gradients of one training: $(cat "$B/ran")"
+[ ! -e "$dump" ] || fail 'gradients that were counted are still there'
+bench/relgrad_caffenet.sh --table >"$dir/table"
+[ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 6 ] || fail "relgrad_caffenet.sh: $(cat "$dir/table")"
+rm -f "$B/ran"
+bench/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 10 ] || fail "segmentation.sh ran $(wc -l <"$B/ran") trainings, not 10"
+bench/segmentation.sh --table >"$dir/seen"
+[ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
+grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
+grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
+
+# loss_scale.sh: fp32 and 16 scales of 2 seeds, 3 rows of resnet110; a scale's word is the option's, and fp32 has none
+rm -f "$B/ran"
+bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran") $(grep -c -- 'error=e5m10,overflow=inf --loss-scale [a-z0-9]* ' "$B/ran")" = '34 32' ] || fail "loss_scale.sh ran $(cat "$B/ran")"
+[ "$(sed 's/.*--loss-scale \([^ ]*\).*/\1/;t;d' "$B/ran" | sort -u | wc -l)" = 16 ] || fail "not 16 scales: $(cat "$B/ran")"
+bench/loss_scale.sh --table >"$dir/table" 2>"$dir/out"
+if command -v gnuplot >/dev/null; then
+    grep -q '</svg>' "$B/loss_scale.svg" || fail "no chart of scales: $(cat "$dir/out")"
+fi
+[ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
+grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
+
+# papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
+rm -f "$B/ran"
+for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
+[ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"
+[ "$(sed 's/.*--overflow inf --scale const:\([0-9.]*\).*/\1/;t;d' "$B/ran" | sort | uniq -c | tr -s ' \n' ' ')" = ' 2 0.00390625 2 0.125 3 512 ' ] ||
+    fail "not the papers' gradient scales: $(cat "$B/ran")"
+grep -q '^| e4m3 aps | 1 | 91.00 | 91.00 .. 91.00 | +0.00 | 77 | 88.6 |$' "$dir/table-4" || fail "papers.sh 4: $(cat "$dir/table-4")"
+[ "$(find "$TABLES/curves" -name '*.jsonl' | wc -l)" -eq 26 ] || fail "not a curve of each training: $(ls "$TABLES/curves")"
+bench/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
+[ "$(grep -c '^| e[45]m. aps all.* | 100.0 | 0.5000 | 0.625 | 31.25 |$' "$dir/out")" -eq 4 ] || fail "papers.sh 8 says nothing of the steps: $(cat "$dir/out")"
+cat >"$B/bench_error" <<'END'
+#!/bin/sh
+echo '{"algo":"ring","layer":"all","l2":0.5,"mean":0.25,"median":0.125}'
+[ ! -e "$(dirname "$0")/crash" ]
+END
+chmod +x "$B/bench_error"
+: >"$B/ran"
+touch "$B/crash"
+if bench/papers.sh 9 0 >"$dir/out" 2>&1; then fail "papers.sh 9: a count that failed did not end it"; fi
+[ -z "$(find "$TABLES" -name 'table9*.tsv')" ] || fail "papers.sh 9: half a count is a table: $(ls "$TABLES")"
+rm "$B/crash"
+bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+grep -q '^| L2, % | 50.00 | 50.00 | 50.00 | 50.00 |$' "$dir/out" || fail "papers.sh 9: $(cat "$dir/out")"
+rm "$TABLES/table9-e4m3-0.tsv"
+bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 3 ] || fail "papers.sh 9 made gradients $(wc -l <"$B/ran") times, not 3"
+exit $bad

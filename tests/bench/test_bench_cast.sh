@@ -1,0 +1,60 @@
+#!/bin/sh
+# test_bench_cast.sh : bench_cast holds every row against the fastest copy there is, and against memcpy, a streaming copy and reading
+# alone beside it: the one it takes is the fastest it lists, the ratios are those of the speeds it prints, and neither table nor chart shows one without the other.
+set -eu
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+[ -x "$B/bench_cast" ] || { echo 'skip  bench_cast is not built'; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_bench_cast.sh: $*" >&2
+    bad=1
+}
+# field NAME: of JSON lines
+field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
+
+# One run, so that a row's ratio is that of its speeds, not one of medians.
+"$B/bench_cast" --mib 1 --reps 1 --json >"$dir/json"
+grep '"kind":"copy"' "$dir/json" >"$dir/copies"
+grep '"kind":"cast"' "$dir/json" >"$dir/rows"
+[ "$(wc -l <"$dir/rows")" -eq 37 ] || fail "not 37 rows: $(cat "$dir/json")"
+head -n 1 "$dir/copies" | grep -q '"memcpy"' || fail "memcpy is not among the copies: $(cat "$dir/copies")"
+if [ "$(uname -m)" = x86_64 ]; then
+    grep -q '"rep movsb"' "$dir/copies" || fail "no rep movsb: $(cat "$dir/copies")"
+    if grep -qw avx /proc/cpuinfo; then grep -q '"stream avx' "$dir/copies" || fail "no streaming copy: $(cat "$dir/copies")"; fi
+fi
+[ "$(grep -c '"fastest":true' "$dir/copies")" -eq 1 ] || fail "not one fastest copy: $(cat "$dir/copies")"
+grep '"fastest":true' "$dir/copies" | field gbs >"$dir/fastest"
+field gbs <"$dir/copies" | sort -g | tail -n 1 | cmp -s - "$dir/fastest" || fail "not the fastest copy is taken: $(cat "$dir/copies")"
+names='gbs copy_gbs memcpy_gbs stream_gbs read_gbs ratio ratio_memcpy ratio_stream ratio_read'
+for name in $names; do field "$name" <"$dir/rows" >"$dir/$name"; done
+# shellcheck disable=SC2086 # names are words
+(cd "$dir" && paste $names) | awk '
+    function off(ratio, want) { return ratio < 0.999 * want || ratio > 1.001 * want }
+    NF != 9 || $2 < $3 || off($6, $1 / $2) || off($7, $1 / $3) || off($8, $1 / $4) || off($9, $1 / $5) { print; bad = 1 }
+    END { exit bad || NR != 37 }' >&2 || fail 'ratios that are not those of the speeds, or a fastest copy that memcpy beats'
+
+# --- the table: the stricter ratio first ---
+"$B/bench_cast" --mib 1 --reps 1 --only 'fp32 -> e5m2' >"$dir/table"
+grep -q '^ *copy=1 *memcpy=1 *stream=1 *read=1$' "$dir/table" || fail "no headline: $(cat "$dir/table")"
+grep -q 'the fastest copy$' "$dir/table" || fail "does not say which copy is the fastest: $(cat "$dir/table")"
+awk '/^fp32 -> e5m2 / { n++; if ($(NF - 3) > $(NF - 2)) exit 1 } END { exit n != 2 }' "$dir/table" || fail "$(cat "$dir/table")"
+
+# --- small arrays and small pages ---
+"$B/bench_cast" --kib 96 --reps 1 --pages small --ahead auto --only 'read only' >"$dir/table"
+grep -q ', 96 KiB of fp32 in small pages, ' "$dir/table" || fail "does not say what it goes through: $(cat "$dir/table")"
+grep -q '^read only  ' "$dir/table" || fail "no row: $(cat "$dir/table")"
+if "$B/bench_cast" --isa scalar --ahead no --mib 1 2>/dev/null; then fail 'took --ahead no for an instruction set with one way'; fi
+
+# --- the chart has both ---
+if [ -n "$(command -v gnuplot)" ]; then
+    FILE=$dir/json gnuplot bench/bench_cast.gp >"$dir/chart.svg"
+    for words in 'shift + fp32' 'to memcpy' "$(grep '"fastest":true' "$dir/copies" | field name)"; do
+        grep -qF -- "$words" "$dir/chart.svg" || fail "the chart does not say '$words'"
+    done
+else
+    echo 'skip  the chart: no gnuplot'
+fi
+exit $bad

@@ -1,0 +1,82 @@
+#!/bin/bash
+# test_bench_words.sh : no script of bench/ runs a command that stands in a word of its user, as an argument or in a variable it reads; words
+# that are not numbers are refused by one line where a number is wanted, and so is a missing NARROWCAST_DATA.
+set -eu
+cd "$(dirname "$0")/../.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_bench_words.sh: $*" >&2
+    bad=1
+}
+# Programs that do nothing but print an object, of this tree and of the system: no script comes further than to what it does with words.
+mkdir "$dir/build" "$dir/bin"
+printf '#!/bin/sh\necho "{}"\n' >"$dir/bin/nothing"
+chmod +x "$dir/bin/nothing"
+for program in narrowcast bench_allreduce bench_cast bench_codecs bench_error bench_gpu bench_native bench_train; do
+    ln -s ../bin/nothing "$dir/build/$program"
+done
+for program in python3 mpirun unshare gnuplot ncu nsys ompi_info; do ln -s nothing "$dir/bin/$program"; done
+export B="$dir/build" PATH="$dir/bin:$PATH" TABLES="$dir/tables" TABLE="$dir/table.tsv" OUT="$dir/out" EMULATED=1 NARROWCAST_DATA="$dir" NETLAB_MPI=-q
+
+# Commands that a word may hold: bash's arithmetic runs the first, a program of sed the second.
+# shellcheck disable=SC2016  # they are not for this shell
+words=('PATH[$(>$RAN)0]' '1/;e>$RAN;#')
+export RAN="$dir/ran"
+# ran WHERE COMMAND...: no word's command is run
+ran() {
+    timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || true
+    [ ! -e "$RAN" ] || fail "$1: runs a command of its user's word"
+    rm -f "$RAN"
+}
+tried=0
+for script in bench/*.sh; do
+    case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # netlab.sh's and gpu_pack.sh's arguments are commands, files
+    variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
+    for word in "${words[@]}"; do
+        for variable in $variables; do
+            case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | LOGS | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
+            for arguments in '' 1; do
+                [ "$script$arguments" != bench/gpu_all.sh ] || continue # all parts
+                grep -q "[{]${variable}[:-]" "$script" || continue
+                tried=$((tried + 1))
+                # shellcheck disable=SC2086  # arguments are words
+                ran "$script, $variable=$word" "$variable=$word" "$script" $arguments
+            done
+        done
+        case $script in */median.sh) rest=(true) ;; *) rest=() ;; esac
+        for first in '' -n 4 9 cpu resnet8 sweep an4; do
+            tried=$((tried + 1))
+            ran "$script $first $word" "$script" ${first:+"$first"} "$word" ${rest[@]+"${rest[@]}"}
+        done
+        ran "$script cpu 1 $word" "$script" cpu 1 "$word"
+    done
+done
+[ $tried -ge 100 ] || fail "only $tried words were tried"
+
+# refused SAYS COMMAND...: says so in one line, and nothing else
+refused() {
+    local rc=0
+    timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || rc=$?
+    if [ $rc -ne 2 ] || [ "$(wc -l <"$dir/said")" -ne 1 ] || ! grep -qF "$1" "$dir/said"; then fail "${*:2}: exit $rc: $(cat "$dir/said")"; fi
+}
+refused "RANKS 'x': must be a number of ranks, from 1 on" bench/emulate.sh x
+refused "RUNS '1e3': must be" bench/emulate.sh -n 1e3 4
+refused "RANKS '99999999999999999999': must be" bench/emulate.sh 99999999999999999999
+refused "BATCH '0': must be" BATCH=0 bench/tradeoff.sh
+refused "STEPS '-1': must be" STEPS=-1 bench/tradeoff.sh
+refused "MIB '1k': must be" MIB='16 1k' bench/gpu_all.sh 1
+refused "RUNS 'x': must be" bench/median.sh x true
+refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/bench_native.sh 2
+refused "RANKS '-h2': must be" bench/bench_overlap.sh -h2
+refused "NODES '1 2': must be" NODES='1 2' bench/model_check.sh
+refused "EPOCHS 'x': must be 0 or a number of passes" bench/papers.sh 9 '0 x'
+for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh layers' 'loss_scale.sh sweep' 'papers.sh 9' 'papers.sh 4' 'pure_fp16.sh' \
+    'relgrad_caffenet.sh' 'sequences.sh' 'papers.sh fig1'; do
+    # shellcheck disable=SC2086  # options are words
+    refused 'NARROWCAST_DATA is not set: must be the folder that holds' -u NARROWCAST_DATA bench/$script
+done
+# Whatever is added: arithmetic on words of the user is after a check of them, and bash says none of its own errors about a variable.
+! grep -n '{NARROWCAST_DATA:?' bench/*.sh bench/papers/*.sh || fail 'bash names the script and the line where NARROWCAST_DATA is missing'
+exit $bad

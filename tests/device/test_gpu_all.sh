@@ -1,0 +1,70 @@
+#!/bin/bash
+# test_gpu_all.sh : bench/gpu_all.sh and its table, with programs that only say what they are told to: where PyTorch cannot compile, its eager
+# figure stands, and the other way round; a part's own words stay; it is started from anywhere; lines that were cut off spoil no table.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
+top=$(dirname "$here")
+
+mkdir -p b
+cat >b/bench_train <<'END'
+#!/bin/sh
+echo "$*" >>"$(dirname "$0")/asked"
+echo '{"images_per_s":300}'
+END
+cat >python <<'END'
+#!/bin/sh
+case $1 in */gpu_summary.py | *gpu_summary.py) exec python3 "$@" ;; esac
+case "$* " in
+*"--mode $BROKEN "*) echo 'Traceback: no Python.h' >&2; exit 1 ;;
+*) echo '{"mode":"it","images_per_s":200.0}' ;;
+esac
+END
+chmod +x b/bench_train python
+# part NUMBER BROKEN_MODE
+part() { (cd "$top/bench" && BROKEN=$2 EMULATED=1 B=$dir/b PYTHON=$dir/python ./gpu_all.sh "$1") >said 2>&1 || fail "part $1: $(cat said)"; }
+# row NAME VALUE [WHY]
+row() { grep -q "^| $1 | [^|]*| $2 | [a-zA-Z ]* | ${3-}" b/gpu_all/summary.txt || fail "no '$1' of $2 in: $(cat b/gpu_all/summary.txt)"; }
+
+part 2 compile
+row 'resnet18 32 px batch 512 tf32 to eager' 1.5
+row 'resnet18 32 px batch 512 tf32 to compile' - 'no figure of PyTorch, compile'
+row 'resnet18 32 px batch 512 fp16 to eager' 1.5
+[ "$(grep -c 'no Python.h' b/gpu_all/2.txt):$(grep -c images_per_s b/gpu_all/2.txt)" = 2:8 ] || fail "what part 2 said: $(cat b/gpu_all/2.txt)"
+[ "$(tr -d '\0' <b/gpu_all/2.txt | wc -c)" = "$(wc -c <b/gpu_all/2.txt)" ] || fail "holes in what part 2 said"
+part 3 eager
+row 'resnet50 224 px batch 128 fp16 to eager' - 'no figure of PyTorch, eager'
+row 'resnet50 224 px batch 128 fp16 to compile' 1.5
+[ "$(grep -c 'size 32 .*--classes 10 ' b/asked):$(grep -c 'size 224 .*--classes 1000 ' b/asked)" = 6:3 ] || fail "other classes than PyTorch's: $(cat b/asked)"
+
+# a folder of its own, not below this one; nothing of words that are none, nor of a table of nothing
+mkdir bin
+cat >bin/nvidia-cuda-mps-control <<'END'
+#!/bin/sh
+[ "$*" != -d ] || { [ -d "$CUDA_MPS_PIPE_DIRECTORY" ] && echo started; }
+END
+chmod +x bin/nvidia-cuda-mps-control
+(PATH=$dir/bin:$PATH OUT=$dir/mps && export OUT PATH && part 5 none && exit $bad) || bad=1
+grep -q started mps/5.txt || fail "MPS has no folder: $(cat mps/5.txt)"
+for word in 9 --table; do
+    OUT=$dir/nothing "$top/bench/gpu_all.sh" $word >said 2>&1 && fail "gpu_all.sh $word: is taken"
+    if [ "$(wc -l <said)" != 1 ] || [ -e nothing ]; then fail "gpu_all.sh $word: $(cat said)"; fi
+done
+
+# a PyTorch that does not load, or that is asked for what is nothing
+mkdir -p torch/nn && printf 'class Module: pass\n' >torch/nn/__init__.py && echo 'pad = 0' >torch/nn/functional.py
+echo 'raise OSError("libcublas.so.13: cannot open")' >torch/__init__.py
+for script in peer casts; do
+    PYTHONPATH=$dir python3 "$top/bench/torch_$script.py" >said 2>&1
+    [ "$?:$(cat said)" = '77:skip  PyTorch: libcublas.so.13: cannot open' ] || fail "torch_$script.py: $(cat said)"
+done
+echo >torch/__init__.py
+PYTHONPATH=$dir python3 "$top/bench/torch_peer.py" --batch 0 >said 2>&1
+[ "$?:$(grep -c 'error: --batch, ' said)" = 2:1 ] || fail "torch_peer.py --batch 0: $(cat said)"
+
+printf '{"kind":"gpu_all","name":"tests of vectors","value":1}\n{"kind":"gpu_all","name":"compute-sa' >cut.jsonl
+python3 "$top/bench/gpu_summary.py" cut.jsonl >table || fail "a line that was cut off: no table"
+grep -q '^| tests of vectors | 0 | 1 | BELOW' table || fail "the line in front of it is lost: $(cat table)"
+grep -q '^| compute-sanitizer: findings | 0 | - | not measured' table || fail "what was cut off counts: $(cat table)"
+exit $bad

@@ -1,0 +1,107 @@
+#!/bin/bash
+# test_gpu_sass.sh : the machine code of the kernels that are to run at the speed of memory: loads that travel together, no spills, registers
+# that leave room for enough threads. What a compiler makes of a kernel is seen here, whatever the source says.
+# Needs nvcc and nvdisasm, which NVDISASM=PATH names; else Python's package nvidia-cuda-nvdisasm is put below the build folder.
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$here/.." || exit 1
+B=${B:-build}
+nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+[ -x "$nvcc" ] || { echo 'skip: no nvcc'; exit 77; }
+own() { find "$(realpath "$B")/sass" "$(dirname "$(readlink -f "$nvcc")")" -name nvdisasm -type f 2>/dev/null | head -n 1; }
+nvdisasm=${NVDISASM-$(command -v nvdisasm || own)}
+if [ ! -x "$nvdisasm" ]; then
+    mkdir -p "$B/logs"
+    timeout 100 python3 -m pip install -q --no-input --require-hashes --no-deps --target "$B/sass" -r /dev/stdin >"$B/logs/sass.pip" 2>&1 <<'END'
+nvidia-cuda-nvdisasm==13.5.37 \
+    --hash=sha256:d3fdbdd49fa53e2e4aacd3db8259d052bd2b049ececdcb69e92e083c6728e7ca \
+    --hash=sha256:a3a8248074edb9fba63b74c38a5416b712a91ab09e70b8ab37186c3d293fc605
+END
+    nvdisasm=$(own)
+fi
+[ -x "$nvdisasm" ] || { echo 'skip: no nvdisasm: pip install nvidia-cuda-nvdisasm, and NVDISASM=PATH'; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+
+# look FILE: the kernels in it, as sass_loads.py has them
+look() {
+    "$nvcc" -std=c++17 -O3 -I. -arch=sm_90 -cubin -Xptxas -v "$1" -o "$dir/cubin" >"$dir/log" 2>&1 || { cat "$dir/log"; return 1; }
+    "$nvdisasm" -c "$dir/cubin" | python3 "$here/device/sass_loads.py" "$dir/log"
+}
+
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: so many loads of 16 bytes at once at least, of 8 or 16; so many registers at most: of a
+# multiprocessor's 65,536, 64 leave room for four blocks of 256 threads or one of 1024, 80 for three, 128 for two; nothing spilt, or
+# SPILT bytes at most
+holds() {
+    awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
+        $1 == kernel {
+            fine = $2 >= sixteen && $3 >= eight && $4 <= registers && $5 <= spilt
+            printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d registers (%d allowed), %d bytes spilt (%d)\n",
+                   fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, registers, $5, spilt
+            found = 1; fails += !fine }
+        END { if (!found) print "FAIL " file ": no kernel " kernel
+              exit !found || fails }' <<<"$seen"
+}
+
+seen=$'k\t0\t4\t32\t0\nk\t4\t4\t32\t0'
+holds none k 4 4 64 >"$dir/planted" && echo 'FAIL of two kernels with one name the last alone counts' && bad=1
+
+file=
+while read -r name kernel; do
+    numbers=${kernel#*: }
+    if [ "$name" != "$file" ]; then
+        file=$name
+        seen=$(look device/*/"$file") || bad=1
+    fi
+    # shellcheck disable=SC2086  # three numbers or four
+    holds "$file" "${kernel%%: *}" $numbers || bad=1
+done <<'END'
+sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
+sum_exact.cu k_sum_exact<8, exact_pair>: 4 4 128
+sum_exact.cu k_sum_exact<4, exact_single>: 0 4 80
+sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
+sum_add.cu k_add_e5m2<false>: 2 2 40
+sum_add.cu k_add_codes<8>: 2 2 64
+sum_add.cu k_add_codes<16>: 4 4 64
+aps.cu k_aps<8>: 4 4 64 40
+aps.cu k_aps<16>: 4 4 64 40
+feed.cu k_feed<__half, 8>: 0 2 64
+cast.cu k_encode<8, as_is>: 4 4 80
+cast.cu k_encode<16, as_is>: 4 4 80
+uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
+uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
+absmax.cu k_absmax: 4 4 32
+norm_forward.cu k_norm_apply<__half, 8, (norm_form)0>: 4 4 64
+norm_forward.cu k_norm_apply<__half, 8, (norm_form)1>: 8 8 80
+norm_forward.cu k_norm_apply<__half, 8, (norm_form)2>: 8 8 128
+norm_backward.cu k_norm_sums<__half, 8, (norm_gate)1>: 4 4 80
+norm_backward.cu k_norm_sums<__half, 8, (norm_gate)2>: 3 3 80
+norm_backward.cu k_norm_sums<__half, 8, (norm_gate)3>: 6 6 128
+norm_backward.cu k_norm_sums<__half, 8, (norm_gate)4>: 6 6 128
+norm_backward.cu k_norm_dx<__half, 8, (norm_gate)1>: 4 4 80
+sgd.cu k_sgd<float, float>: 8 8 80
+sgd.cu k_sgd<__half, __half>: 8 8 80
+END
+
+# --- planted, in what adds eight ranks' codes: each must be seen ---
+cp -r device hls "$dir"
+# plant WHAT SED_SCRIPT: sum_exact.cu changed so has loads that wait for each other, whatever its registers
+plant() {
+    sed "$2" device/vec/sum_exact.cu >"$dir/device/vec/sum_exact.cu"
+    cmp -s device/vec/sum_exact.cu "$dir/device/vec/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
+    seen=$(cd "$dir" && look device/vec/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
+    if holds planted 'k_sum_exact<8, exact_pair>' 4 4 255 9999 >"$dir/planted"; then
+        echo "FAIL $1: not seen: $(cat "$dir/planted")"
+        bad=1
+    elif ! grep -q 'loads of 16 bytes' "$dir/planted"; then
+        cat "$dir/planted" # it was not looked at
+        bad=1
+    fi
+}
+plant 'alignment is asked of each part' 's/pack_fetch(near\[i\] + at, &part\[i\])/pack_load(near[i] + at, W, PACK_CODES, \&part[i])/'
+plant 'pointers from the near list or the far one, as they once were' '
+    s/exact_parts(const/exact_parts(const struct sum_job \&job, int p, const/
+    s/exact_parts<W, \([124]\)>(/exact_parts<W, \1>(job, p, /
+    s/pack_fetch(near\[i\] + at, &part\[i\])/pack_load((p + i < PARTS_NEAR ? near[i] : job.parts[p + i]) + at, W, PACK_CODES, \&part[i])/'
+exit $bad

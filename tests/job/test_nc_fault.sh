@@ -1,0 +1,40 @@
+#!/bin/bash
+# test_nc_fault.sh : a rank that is killed inside nc_wait(), one that is stopped there, nc_abort() from another thread: the job ends, soon,
+# with a status that is not 0, and who is missing is named. What valgrind says of a communicator's life.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+B=${B:-build}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+ends() { # ends HOW LINE: 3 ranks; one line of ours, or none
+    local start=$SECONDS rc=0
+    timeout -k 2 60 mpirun -np 3 "$B/tests/test_nc_fault_mpi" "$1" >"$dir/log" 2>&1 </dev/null || rc=$?
+    said=$(tr -d '\0' <"$dir/log" | grep -v 'warning' | grep '^narrowcast:')
+    if [ "$rc" = 0 ] || [ "$rc" = 124 ] || [ $((SECONDS - start)) -gt 25 ] || [ "$said" != "$2" ] || grep -q 'goes on' "$dir/log"; then
+        echo "FAIL $1: exit $rc after $((SECONDS - start)) s, said \"$said\" instead of \"$2\""
+        tail -n 20 "$dir/log"
+        bad=1
+    fi
+}
+ends kill ''
+ends stop 'narrowcast: rank 2 of 3 did not answer for 1.5 s'
+ends abort ''
+"$B/tests/test_nc_life" traps >"$dir/log" 2>&1 || { echo "FAIL an exit with traps: exit $?"; tail -n 20 "$dir/log"; bad=1; }
+
+if ! command -v valgrind >/dev/null; then
+    echo 'not run: valgrind (not installed)'
+elif nm -D "$B/tests/test_nc_life" 2>/dev/null | grep -q __asan; then
+    echo 'not run: valgrind (the program has sanitizers)'
+else
+    # Records of our functions, except of MPI's start and end and of the loader, which has made for a library
+    # that keep_loaded() keeps more than it gives back.
+    NARROWCAST_ISA=scalar timeout 300 valgrind --leak-check=full --show-leak-kinds=definite,indirect --num-callers=40 \
+        "$B/tests/test_nc_life" >"$dir/log" 2>&1 || { echo "FAIL test_nc_life under valgrind"; tail -n 20 "$dir/log"; bad=1; }
+    grep -q 'ERROR SUMMARY' "$dir/log" || { echo "FAIL valgrind did not run"; bad=1; }
+    wrong=$(sed 's/^==[0-9]*== *//' "$dir/log" | awk -v RS= '/lost in loss record|Invalid|ninitialised/ && /: (buf_alloc|nc_|comm_|reducer_|job_)/ &&
+        !/: (ompi_mpi_(init|finalize)|keep_loaded)|MPI[DR]?_(Init|Finalize)/ { print; print "" }')
+    [ -z "$wrong" ] || { echo "FAIL valgrind:"; echo "$wrong"; bad=1; }
+fi
+exit $bad

@@ -1,0 +1,122 @@
+#!/bin/bash
+# test_node_sum.sh : group-scatter in one node whose sums a card makes (--node-sum xrt, a simulated card behind Debian's own
+# libxrt_coreutil) ends in the same weights as without; a card that is busy, silent or lost in mid-run costs one
+# warning and no bits; a card that cannot be, and what no card can add, are refused in one line.
+set -eu
+# shellcheck source=tests/lib/card_net.sh
+. "$(dirname "$0")/../lib/card_net.sh"
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
+ranks_in "$dir" # where simulated devices see who has them: this test's are its own
+
+# devices: processes of this test's simulated devices
+devices() {
+    for pid in $(pgrep -f '^narrowcast-sim --fd'); do
+        if grep -qzxF "TMPDIR=$dir" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
+    done
+}
+
+# sums_of FILE: sums that the card made, as the run's table has it
+sums_of() { sed -n 's/^node sums *\([0-9]*\) by card.*/\1/p' "$1"; }
+
+# with WHAT WANTED SUMS RANKS OPTIONS...: a run of SUMS sums, all by the card, to the wanted checksum
+with() {
+    what=$1 wanted=$2 sums=$3 ranks=$4
+    shift 4
+    on "$ranks" --algo "group-scatter:$ranks" --node-sum xrt "$@" >out 2>err || fail "$what: exit $?: $(cat err)"
+    cat err >>stderr
+    same "$what" out "$wanted"
+    [ "$(sums_of out)" = "$sums" ] || fail "$what: $(grep '^node sums' out), wanted $sums"
+    grep -q "^all-reduce: group-scatter:$ranks, added by card xrt" err || fail "$what: did not say who adds: $(cat err)"
+    if grep -q warning err; then fail "$what: $(grep warning err)"; fi
+}
+
+# without WHAT WANTED WARNING RANKS OPTIONS...: a run that gives its card up, with one warning of these words
+without() {
+    what=$1 wanted=$2 words=$3 ranks=$4
+    shift 4
+    on "$ranks" --algo "group-scatter:$ranks" --node-sum xrt "$@" >out 2>err || fail "$what: exit $?: $(cat err)"
+    cat err >>stderr
+    same "$what" out "$wanted"
+    [ "$(grep -c warning err)" = 1 ] || fail "$what: said $(grep -c warning err) warnings: $(cat err)"
+    grep -q "warning: .*$words.*the ranks add, the bits are the same" err || fail "$what: did not say '$words': $(cat err)"
+    grep -q '^node sums .*; then by the ranks' out || fail "$what: $(grep '^node sums' out)"
+}
+
+# wanted RANKS OPTIONS...: the checksum without a card
+wanted() {
+    on "$1" --algo "group-scatter:$1" "${@:2}" >out 2>>stderr
+    checksum out
+}
+
+# --- the same bits ---
+direct=$(wanted 4 --steps 12)
+for model in c $rtl; do
+    NARROWCAST_SIM_MODEL=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
+done
+small="--steps 4 --scale none --format e3m0 --bucket-bytes 4k --fp32-last-layer"
+# shellcheck disable=SC2086
+with "3 ranks, 4 bits in, 8 bits out, many buckets" "$(wanted 3 $small)" 20 3 $small --overlap on
+with "1 rank" "$(wanted 1 --steps 4)" 4 1 --steps 4
+with "16 bits" "$(wanted 2 --steps 4 --format fp16 --first-epochs-fp32 0)" 4 2 --steps 4 --format fp16
+with "fp32 first" "$(wanted 2 --steps 12 --first-epochs-fp32 1)" 2 2 --steps 12 --first-epochs-fp32 1
+
+# --- a GPU's codes, by way of pinned memory ---
+if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+    export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
+    with "gradients on a GPU" "$(wanted 2 --steps 2 --device cuda)" 2 2 --steps 2 --device cuda
+    unset NARROWCAST_CUDA
+else
+    echo 'skip: no emulator of GPUs in this build: --device cuda'
+fi
+
+# --- a card that somebody else has ---
+mkfifo pipe
+head -c 70000 /dev/zero >same # more than a pipe holds: the reader has its card when all of it is written
+{ cat same && : >reading && exec sleep 600; } >pipe &
+holds=$!
+"$n" reduce --on xrt --format e4m3 pipe same sum >reduce.out 2>&1 &
+busy=$!
+cards="$cards $holds $busy"
+while [ ! -e reading ] && kill -0 $busy 2>/dev/null; do sleep 0.05; done
+without "a busy card" "$direct" 'reduce_mm' 4 --steps 12
+kill $holds
+wait $busy || fail "the other user of the card: $(cat reduce.out)"
+
+# --- a card that dies, or falls silent, in mid-run ---
+for fault in dies:30 dies:200 run-hangs read-hangs; do
+    NARROWCAST_SIM_FAULT=$fault without "$fault" "$direct" 'card xrt' 4 --steps 12 --card-deadline 1
+done
+long=$(wanted 3 --steps 150)
+on 3 --steps 150 --algo group-scatter:3 --node-sum xrt --log log >out 2>err &
+job=$!
+while kill -0 $job 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.05; done
+[ "$(devices | wc -l)" = 1 ] || fail "a device that is to be killed: $(devices)"
+for pid in $(devices); do kill -KILL "$pid"; done
+wait $job || fail "a device that is killed: exit $?: $(cat err)"
+same "a device that is killed" out "$long"
+[ "$(grep -c 'warning: node sums given up' err)" = 1 ] || fail "a device that is killed: $(cat err)"
+[ -z "$(devices)" ] || fail "a simulated device has outlived its program"
+
+
+# --- refused ---
+refused() { # refused WORDS RANKS OPTIONS...
+    words=$1 ranks=$2
+    shift 2
+    if on "$ranks" --steps 4 --node-sum xrt "$@" >out 2>err; then fail "was taken: $*"; fi
+    [ "$(grep -c '^narrowcast: ' err)" = 1 ] || fail "did not say one line: $*: $(cat err)"
+    grep -qF -- "$words" err || fail "did not say '$words': $*: $(cat err)"
+}
+refused 'cannot serve 2 nodes' 4 --algo group-scatter:2
+refused 'does not go with --algo direct: need group-scatter:2' 2
+refused 'does not go with --algo ring' 2 --algo ring --sum nearest --scale aps
+refused '--sum nearest' 2 --algo group-scatter:2 --sum nearest --scale aps
+refused 'cannot add e3m2' 2 --algo group-scatter:2 --format e3m2
+refused "unknown --node-sum 'card'" 2 --algo group-scatter:2 --node-sum card
+refused 'no container for a card' 2 --algo group-scatter:2 --xclbin "$n"
+refused 'nosuch.xclbin' 2 --algo group-scatter:2 --xclbin nosuch.xclbin
+XILINX_XRT='' refused 'XILINX_XRT' 2 --algo group-scatter:2
+NARROWCAST_XRT=/no/where.so refused '/no/where.so' 2 --algo group-scatter:2
+refused 'device 7' 2 --algo group-scatter:2 --node-sum xrt:7
+refused 'device 0000:65:00.1' 2 --algo group-scatter:2 --node-sum xrt:65:00.1
+exit $bad

@@ -1,0 +1,99 @@
+# card_net.sh : for scripts that train through simulated cards: where they run, cards started and ended, runs and their checksums.
+# Sourced first, under `set -eu`. Gives: n (the program), dir (a scratch folder, the current one), fail, rtl (empty in a
+# build without Verilator).
+# shellcheck shell=bash disable=SC2034  # some names are for those who source this
+
+# shellcheck source=host/ranks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../host/ranks.sh"
+# shellcheck source=tests/lib/ranks_in.sh
+. "$(dirname "${BASH_SOURCE[0]}")/ranks_in.sh"
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+[ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
+rtl=rtl
+! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
+dir=$(mktemp -d)
+cd "$dir" || exit 1
+export CARD_NET_DIR="$dir" # what is started from here can be told by it
+: >stderr # of the runs: shown when something failed
+bad=0 code=0
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    bad=1
+}
+trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+
+cards=  # process numbers, to be ended
+
+# card NAME OPTIONS...: a card on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
+card() {
+    name=$1
+    shift
+    rm -f "$name.out"
+    "$n" sim --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.err" &
+    echo $! >"$name.pid"
+    cards="$cards $!"
+    while ! grep -qs "^listening on " "$name.out" && kill -0 $! 2>/dev/null; do sleep 0.1; done
+    sed -n 's/^listening on .*, controlled at /eth:\/\//p; t; s/^listening on /udp:\/\//p' "$name.out" >"$name.at"
+    [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
+}
+
+# uncard NAME [SIGNAL]
+uncard() {
+    kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null || true
+    wait "$(cat "$1.pid")" 2>/dev/null || true
+}
+
+# at NAME...: their addresses, as --offload takes them
+at() {
+    list=
+    for name in "$@"; do list="$list,$(cat "$name.at")"; done
+    echo "${list#,}"
+}
+
+# counter NAME COUNTER: of a card that runs
+counter() {
+    "$n" sim --counters "$(sed 's/^udp:..//' "$1.at")" --json | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"
+}
+
+# on RANKS OPTIONS...: a short run; 10 steps are an epoch
+on() {
+    ranks=$1
+    shift
+    mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
+}
+
+# checksum FILE: of the weights, from what a run printed
+checksum() { sed -n 's/^weights checksum //p' "$1"; }
+
+# by_card LOG: steps that came through cards, of how many
+by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
+
+# same WHAT FILE WANTED: the run's weights have this checksum
+same() {
+    if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
+        fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
+    fi
+}
+
+# hidden_cards: simulated cards that programs of this test have started for themselves, and that still run
+hidden_cards() {
+    for pid in $(pgrep -f '^narrowcast-sim --fd'); do
+        ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
+    done
+}
+
+end_cards() {
+    for pid in $cards; do kill "$pid" 2>/dev/null || true; done
+    wait || true
+}
+
+# machine_kind: what rounds a matrix product here; machine_key: the same as eight digits
+machine_kind() { "$n" info | sed -n 's/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';'; }
+machine_key() { printf '%s' "$(machine_kind)" | sha256sum | cut -c 1-8; }
+
+# steps LOG: how many have been logged
+steps() {
+    if [ -s "$1" ]; then grep -c '"kind":"step"' "$1" || true; else echo 0; fi
+}

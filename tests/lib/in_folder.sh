@@ -1,0 +1,19 @@
+# shellcheck shell=bash disable=SC2034 # names for those who source this
+# in_folder.sh : how most scripts begin: they stand in a folder of their own, which goes when they end. Gives $B (the build, absolute), $n (the
+# program), $here (tests/), $dir (the folder), mpirun's settings, and `fail WORDS...`: the script goes on, and ends with `exit $bad`.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=host/ranks.sh
+. "$here/../host/ranks.sh"
+# shellcheck source=tests/lib/same_state.sh
+. "$here/lib/same_state.sh"
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+bad=0
+fail() {
+    echo "FAIL ${0##*/}: $*" >&2
+    bad=1
+}

@@ -1,0 +1,58 @@
+# shell_net.sh : for scripts that train through the card behind LiteEth: nodes in namespaces of their own and the card's TAP interface on
+# one switch (bench/netlab.sh), cards started and ended, runs and their checksums.
+# Sourced first, under `set -eu`; skips where this cannot be. Gives: n (the program), dir (a scratch folder), at (the card's address),
+# head (this end's), fail, bad.
+# shellcheck shell=bash disable=SC2034  # some names are for those who source this
+
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+skip() {
+    echo "skip: $*"
+    exit 77
+}
+if [ -z "${NETLAB_HOSTS-}" ]; then
+    [ "$(id -u)" = 0 ] || skip 'a TAP interface takes root'
+    [ -c /dev/net/tun ] || skip 'no /dev/net/tun'
+    [ -n "$(command -v pgrep)" ] || skip 'no pgrep (Debian: procps)'
+    ! grep -q 'no card behind LiteEth' "$B/narrowcast-sim" || skip 'built without LiteEth (make shell)'
+    B=$B exec "$here/../bench/netlab.sh" -n 4 -r none -- bash "$here/rtl/$(basename "$0")" "$@"
+fi
+n=$B/narrowcast
+bad=0 card=''
+dir=$(mktemp -d)
+trap 'kill -CONT $card 2>/dev/null || true; kill $card $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
+fail() {
+    echo "$(basename "$0"): $*: $(tail -n 20 "$dir"/out* "$dir"/err* "$dir/card")" >&2
+    bad=1
+}
+at=10.77.0.99 head=10.77.0.254
+
+# card OPTIONS...: on the switch
+card() {
+    rm -f "$dir/card"
+    "$n" sim --shell --tap nc0 --ip $at --listen $head:4711 "$@" >"$dir/card" 2>&1 &
+    card=$!
+    while ! grep -qs "^listening" "$dir/card" && kill -0 "$card" 2>/dev/null; do sleep 0.1; done
+    ip link set nc0 master br0 || fail 'no interface nc0'
+}
+uncard() {
+    kill "$card"
+    wait "$card" || fail 'the card does not end well'
+    card=''
+}
+
+# on RUN RANKS OPTIONS...: a rank a node, on $hosts if that is set; its steps go to $dir/logRUN. Ranks that wait leave the processor to the card
+on() {
+    run=$1 np=$2
+    shift 2
+    # shellcheck disable=SC2086
+    nice -n 15 mpirun ${hosts:-$NETLAB_MPI} -np "$np" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 \
+        --scale aps-tight --schedule const --deadline 600 --card-deadline 120 --log "$dir/log$run" "$@" >"$dir/out$run" 2>"$dir/err$run"
+}
+checksum() { sed -n 's/^weights checksum //p' "$dir/out$1"; }
+# through RUN WANTED STEPS WHAT: that run had this checksum, and all steps came through the card
+through() {
+    [ "$(checksum "$1")" = "${2:?}" ] || fail "$4: checksum '$(checksum "$1")', wanted '$2'"
+    grep -q "^offload  *$3 of $3 steps; 0 buckets" "$dir/out$1" || fail "$4: not all steps by the card"
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# test_fabric_none.sh : libfabric is loaded when --fabric asks for it, and by nothing else; where its library is missing, does not load or is
+# of another build, one line says so, and sockets need none.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+library=$B/libnarrowcast_fabric.so
+train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --offload sim:c --fabric)
+
+# --- not loaded where nobody asks ---
+loads() { rm -f loaded.*; LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
+for command in --help info "cast --help"; do
+    # shellcheck disable=SC2086
+    if loads "$n" $command; then fail "$command loads libfabric"; fi
+done
+ldd "$n" "$B/libnarrowcast.so" >out 2>&1
+grep -q libopenblas out || fail "ldd said: $(cat out)"
+if grep libfabric out; then fail "linked with libfabric"; fi
+if [ -f "$library" ]; then
+    "$n" info | grep -qF "$library" || fail "info says: $("$n" info | grep '^libfabric')"
+    loads "${train[@]}" udp || fail "--fabric udp does not load libfabric: $(cat err)"
+fi
+
+# none WHAT PATTERN ENVIRONMENT...: info says why, --fabric udp ends with one line
+ranks=(mpirun -np 2)
+none() {
+    env "${@:3}" "$n" info >out 2>err || fail "$1: info ended with $?"
+    grep -q "^libfabric  *none: .*$2" out || fail "$1: info says: $(grep '^libfabric' out)"
+    [ -s err ] && fail "$1: info printed: $(cat err)"
+    env "${@:3}" "${ranks[@]}" "${train[@]}" udp >out 2>err && fail "$1: --fabric udp was taken"
+    [ "$(grep -c '' err)" = 1 ] || fail "$1: not one line: $(cat err)"
+    grep -q "^narrowcast: no provider 'udp', only socket: .*$2" err || fail "$1: said: $(cat err)"
+}
+none "no such file" 'NARROWCAST_FABRIC names "/no/where.so"' NARROWCAST_FABRIC=/no/where.so
+ranks=()
+echo text >text.so
+none "no library" 'text.so" does not load: [^/]*$' NARROWCAST_FABRIC="$dir/text.so" # the file is named once
+mkfifo pipe.so
+none "a pipe" 'pipe.so", which cannot be read (it is no plain file)' NARROWCAST_FABRIC="$dir/pipe.so"
+cc=${CC:-cc}
+$cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' || fail "no other.so"
+none "another library" 'other.so" is of another build (version 0' NARROWCAST_FABRIC="$dir/other.so"
+$cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *calls[2]; } narrowcast_fabric = {999, {0}};' || fail "no old.so"
+none "another version" 'old.so" is of another build (version 999' NARROWCAST_FABRIC="$dir/old.so"
+$cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
+    $cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so
+none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_FABRIC="$dir/lacks.so"
+
+# --- the program without it, in a folder of its own: the same; with it beside, it is found there ---
+mkdir bin && cp "$n" "$B/narrowcast-sim" bin/ && n=$dir/bin/narrowcast && train[0]=$n
+none "not built" 'no libnarrowcast_fabric.so beside this program' NARROWCAST_FABRIC=
+"${train[@]}" socket >out 2>err || fail "--fabric socket without the library: $(cat err)"
+grep -q 'offload through 1 card' err || fail "--fabric socket: not through a card: $(cat err)"
+if [ -f "$library" ]; then
+    cp "$library" bin/
+    "${train[@]}" udp >out 2>err || fail "a library beside the program: $(cat err)"
+    rm bin/*.so && mkdir path && cp "$library" path/
+    LD_LIBRARY_PATH=$dir/path "${train[@]}" udp >out 2>err || fail "a library on the loader's path: $(cat err)"
+    LD_LIBRARY_PATH=$dir/path "$n" info | grep -q '^libfabric *by libnarrowcast_fabric.so' || fail "info does not find it on the loader's path"
+else
+    echo "skip: built without libfabric: where the library is found was not tested"
+fi
+exit $bad

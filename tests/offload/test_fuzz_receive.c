@@ -1,0 +1,42 @@
+/* test_fuzz_receive.c : a seeded stream of inputs for tests/lib/fuzz_receive.c, of all kinds. `long`:
+ * ten times as many. */
+#include "fuzz_receive.c"
+
+enum { SEED = 31, MOST_BYTES = 200 };
+
+int main(int argc, char **argv)
+{
+    const bool is_long = argc > 1 && !strcmp(argv[1], "long");
+    const uint64_t n_inputs = is_long ? 10000000 : 1000000;
+    (void)argv;
+    printf("seed %d\n", SEED);
+    for (uint64_t i = 0; i < n_inputs; i++) {
+        uint8_t data[MOST_BYTES];
+        const uint32_t draw = philox_u32(SEED, i);
+        /* mostly replays and damage; a forgery under the job's own key ends the job now and then */
+        const size_t n = draw % 64 ? 3 + 3 * (draw >> 8 & 3) : 1 + (draw >> 8) % (MOST_BYTES - 1);
+        for (size_t k = 0; k < n; k += 4) {
+            const uint32_t word = philox_u32(SEED + 1, i * MOST_BYTES + k);
+            memcpy(data + k, &word, n - k < 4 ? n - k : 4);
+        }
+        if (draw >> 16 & 15)
+            data[2 % n] &= 0xfe;
+        if (n >= 6 && draw % 97 == 0) { /* a forgery that matters: another chunk, or a NAK */
+            const uint8_t forgery[6] = {FORGE, data[1], 1, draw % 970 ? PKT_CHUNK_AT : PKT_OP_AT,
+                                        0,     1};
+            memcpy(data, forgery, sizeof forgery);
+        }
+        LLVMFuzzerTestOneInput(data, n);
+    }
+    close_fuzz();
+    printf(
+        "%llu datagrams: %llu damaged, %llu foreign, %llu stale; %llu sums, %llu times given up\n",
+        (unsigned long long)n_inputs, (unsigned long long)fuzz.damaged,
+        (unsigned long long)fuzz.foreign, (unsigned long long)fuzz.stale,
+        (unsigned long long)fuzz.works, (unsigned long long)fuzz.lost);
+    CHECK(fuzz.works > 100, "the job hardly went on");
+    CHECK(fuzz.damaged > n_inputs / 10 && fuzz.foreign > n_inputs / 100 && fuzz.lost > 1 &&
+              fuzz.stale > n_inputs / 20,
+          "too few of a kind");
+    DONE();
+}

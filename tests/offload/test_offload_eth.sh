@@ -1,0 +1,93 @@
+#!/bin/bash
+# test_offload_eth.sh : training through cards that are controlled by datagrams (eth://: rtl/shell/control, Verilated, in front of the
+# C model and of the Verilated core) ends in the weights it has over MPI: on a bad network, beside a stranger, beside an owner
+# that is killed, whose lease ends and whose slots are free again. long: ranks that are stopped, for longer than a lease lasts, too.
+# check: the first of these alone.
+set -eu
+# shellcheck source=tests/lib/card_net.sh
+. "$(dirname "$0")/../lib/card_net.sh"
+[ -n "$rtl" ] || exit 77
+
+# told NAME: what that card says of its control: live N expired N malformed N busy N
+told() { "$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' "$1.at")"; }
+
+# through WHAT WANTED RANKS CARD OPTIONS...: a run all of whose steps come through that card, to the wanted checksum
+through() {
+    what=$1 wanted=$2 ranks=$3 where=$4
+    shift 4
+    rm -f log
+    on "$ranks" --offload "$(at "$where")" --log log "$@" >out 2>>stderr || fail "$what: exit $?"
+    same "$what" out "$wanted"
+    [ "$(by_card log)" = "$(steps log) of $(steps log)" ] || fail "$what: $(by_card log) steps came through the card: $(tail -n 3 stderr)"
+}
+
+on 3 --steps 4 --algo direct >direct.out 2>>stderr
+card plain --control 0 --model c
+through "3 ranks, the C model" "$(checksum direct.out)" 3 plain --steps 4
+[ "${1-}" != check ] || exit $bad
+[ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
+card core --control 0
+through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 core --steps 4
+[ "$(counter core IN_ADDED)" -gt 0 ] || fail "no counters by datagrams: $("$n" sim --counters "$(at core)")"
+[ "$(counter core leases) $(counter core leases_expired) $(counter core control_malformed)" = "0 0 0" ] || fail "leases: $("$n" sim --counters "$(at core)")"
+uncard core
+card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
+through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
+uncard bad
+
+# --- a card that says nothing at first, for less than it may; no card ---
+kill -STOP "$(cat plain.pid)"
+(sleep 3; kill -CONT "$(cat plain.pid)") &
+through "a card that is silent at first" "$(checksum direct.out)" 3 plain --steps 4 --card-deadline 60
+uncard plain
+on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
+grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
+
+# --- two owners and a stranger; one is killed, the other goes on ---
+card shared --control 0 --model c
+on 2 --steps 30 --algo direct >direct.out 2>>stderr
+on 2 --steps 1000000 --offload "$(at shared)" --seed 8 --log "$dir/log.victim" >/dev/null 2>&1 &
+victim=$!
+while kill -0 $victim 2>/dev/null && ! grep -qs '"kind":"step"' log.victim; do sleep 0.05; done
+on 2 --steps 30 --offload "$(at shared)" --log "$dir/log.goes-on" >out 2>err &
+goes_on=$!
+while kill -0 $goes_on 2>/dev/null && ! grep -qs '"kind":"step"' log.goes-on; do sleep 0.05; done
+"$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' shared.at)" 0.5 || fail "the stranger: exit $?"
+for pid in $(pgrep -f "train .*$dir/log.victim"); do kill -KILL "$pid" 2>/dev/null || true; done
+wait $goes_on || fail "the run beside them: exit $?"
+cat err >>stderr
+wait $victim 2>/dev/null || true
+same "the run beside them" out "$(checksum direct.out)"
+[ "$(by_card log.goes-on)" = "30 of 30" ] || fail "the run beside them: $(by_card log.goes-on) steps came through the card"
+for _ in $(seq 100); do
+    case "$(told shared)" in "live 0 expired 1 "*) break ;; esac
+    sleep 0.1
+done
+case "$(told shared)" in "live 0 expired 1 "*) ;; *) fail "the lease of who was killed: $(told shared)" ;; esac
+on 1 --steps 1 --offload "$(at shared)" --card-slots 128 >out 2>err || fail "the next run: exit $?"
+grep -q 'through 1 card (eth://.*), 128 slots each' err || fail "the slots of who was killed are not free: $(cat err)"
+
+# --- a rank that is stopped: for a second nothing happens; for longer than its lease lasts, the run goes on over MPI and comes back ---
+# stopped SECONDS STEPS
+stopped() {
+    on 2 --steps "$2" --algo direct >direct.out 2>>stderr
+    rm -f log
+    on 2 --steps "$2" --offload "$(at shared)" --log "$dir/log" >out 2>err &
+    run=$!
+    while kill -0 $run 2>/dev/null && ! grep -qs '"kind":"step"' log; do sleep 0.05; done
+    ranks=$(pgrep -f "train .*$dir/log" | tail -n 2)
+    for pid in $ranks; do kill -STOP "$pid"; done
+    sleep "$1"
+    for pid in $ranks; do kill -CONT "$pid"; done
+    wait $run || fail "stopped for $1 s: exit $?"
+    cat err >>stderr
+    same "stopped for $1 s" out "$(checksum direct.out)"
+}
+if [ "${1-}" = long ]; then
+    stopped 1 20
+    [ "$(by_card log)" = "20 of 20" ] || fail "stopped for 1 s: $(by_card log) steps came through the card: $(cat err)"
+    stopped 8 200
+    grep -q 'offload given up: card eth://.* has heard nothing of this program for 5 s' err || fail "stopped for 8 s: no word about the lease: $(cat err)"
+    grep -q 'offload is back' err || fail "stopped for 8 s: the card does not come back: $(cat err)"
+fi
+exit $bad

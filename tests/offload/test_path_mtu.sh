@@ -1,0 +1,65 @@
+#!/bin/bash
+# test_path_mtu.sh : training through a card at the end of a narrow path, a wide one, and one that becomes narrow in the middle, on a
+# small Ethernet of its own (bench/netlab.sh). With `long`, more widths.
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+here=$(cd "$(dirname "$0")/.." && pwd)
+if [ -z "${NETLAB_HOSTS-}" ]; then
+    B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -m 9000 -- bash "$here/offload/test_path_mtu.sh" "$@"
+fi
+n=$B/narrowcast
+bad=0 card=
+dir=$(mktemp -d)
+trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
+fail() {
+    echo "test_path_mtu.sh: $*: $(tail -n 20 "$dir/out" "$dir/err")" >&2
+    bad=1
+}
+
+# width MTU: of both nodes' links
+width() {
+    for i in 1 2; do
+        ip link set "p$i" mtu "$1"
+        ip -n "n$i" link set eth0 mtu "$1"
+    done
+}
+
+# on OPTIONS...: two ranks, one a node
+on() {
+    # shellcheck disable=SC2086
+    mpirun $NETLAB_MPI -np 2 "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight \
+        --deadline 100 --card-deadline 30 "$@" >"$dir/out" 2>"$dir/err" || fail "$*: exit $?"
+}
+checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
+
+udp=10.77.0.254:4711
+"$n" sim --listen $udp --model c >"$dir/card" 2>&1 &
+card=$!
+while ! grep -qs '^listening' "$dir/card" && kill -0 $card; do sleep 0.1; done
+on --steps 6 --offload off
+wanted=$(checksum)
+[ -n "$wanted" ] || fail 'no checksum over MPI'
+widths='1280:1216 9000:2112'
+[ "${1-}" != long ] || widths='1280:1216 1400:1344 1420:1344 1450:1408 1460:1408 1500:1472 2140:2112 9000:2112'
+for w in $widths; do
+    width "${w%:*}"
+    on --steps 6 --offload udp://$udp
+    [ "$(checksum)" = "$wanted" ] || fail "MTU ${w%:*}: another checksum than $wanted"
+    grep -q '^offload  *6 of 6 steps; 0 buckets' "$dir/out" || fail "MTU ${w%:*}: not all steps by the card"
+    grep -q "frames of ${w#*:} bytes" "$dir/err" || fail "MTU ${w%:*}: frames"
+done
+
+# narrower in the middle of the run: a step or two over MPI, then shorter frames
+on --steps 600 --offload off
+wanted=$(checksum)
+on --steps 600 --offload udp://$udp --log "$dir/log" &
+run=$!
+while kill -0 $run 2>/dev/null && ! grep -qs '"step":20,' "$dir/log"; do sleep 0.02; done
+width 1280
+wait $run
+[ "$(checksum)" = "$wanted" ] || fail "a path that became narrow: another checksum than $wanted"
+grep -q 'given up: .* path that takes datagrams of 1252 bytes by now' "$dir/err" || fail 'a path that became narrow: no word of it'
+grep -q 'offload is back: .*frames of 1216 bytes' "$dir/err" || fail 'a path that became narrow: the card is not back'
+
+exit $bad

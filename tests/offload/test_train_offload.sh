@@ -1,0 +1,157 @@
+#!/bin/bash
+# test_train_offload.sh : training whose sums come from simulated cards ends in the same weights, bit for bit, as over MPI:
+# with lost, repeated and reordered packets, over 1, 2 and 4 cards, with cards that die in mid-step and come back.
+# check: the first of these alone.
+set -eu
+# shellcheck source=tests/lib/card_net.sh
+. "$(dirname "$0")/../lib/card_net.sh"
+
+# through WHAT WANTED RANKS WHERE OPTIONS...: a run all of whose steps come through cards, to the wanted checksum
+through() {
+    what=$1 wanted=$2 ranks=$3 where=$4
+    shift 4
+    rm -f log
+    on "$ranks" --offload "$where" --log log "$@" >out 2>>stderr || fail "$what: exit $?"
+    same "$what" out "$wanted"
+    case "$(by_card log)" in
+    "0 of"*) fail "$what: no step came through the card: $(tail -n 3 stderr)" ;;
+    *) [ "$(by_card log | sed 's/ of.*//')" = "$(by_card log | sed 's/.*of //')" ] || fail "$what: $(by_card log) steps came through cards" ;;
+    esac
+}
+
+# --- the same bits: over MPI by two roads, through the card in C, through the Verilated one ---
+on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
+on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
+direct=$(checksum direct.out)
+same "group-scatter:2" scatter.out "$direct"
+through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
+grep -q '^all-reduce: offload through 1 card' stderr || fail "did not say what it chose: $(cat stderr)"
+[ "${1-}" != check ] || exit $bad
+if "$n" info | grep -q '^libfabric *none'; then
+    echo "skip: built without libfabric: --fabric udp"
+else
+    through "4 ranks, libfabric's udp" "$direct" 4 sim:c --steps 12 --fabric udp
+fi
+[ -z "$rtl" ] || through "4 ranks, a Verilated card of the run's own" "$direct" 4 sim --steps 12 --algo offload
+on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
+through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
+[ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
+
+# --- a bad network, both ways, and several cards that share the packets ---
+bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
+for i in 1 2 3 4; do
+    # shellcheck disable=SC2086
+    card c$i --model c $bad_net --seed $i
+done
+# shellcheck disable=SC2086
+[ -z "$rtl" ] || card rtl $bad_net --seed 9
+through "a bad network, 1 card" "$direct" 4 "$(at c1)" --steps 12
+through "a bad network, 2 cards" "$direct" 4 "$(at c1 c2)" --steps 12 --bucket-bytes 8k
+through "a bad network, 4 cards" "$direct" 4 "$(at c1 c2 c3 c4)" --steps 12
+[ -z "$rtl" ] || through "a bad network, a Verilated card" "$direct" 4 "$(at rtl)" --steps 12
+for name in c1 c4 $rtl; do
+    [ "$(counter "$name" IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"
+done
+
+# --- a card is killed at five moments by chance: the run goes on, says one line, and ends in the same weights ---
+on 4 --steps 120 --algo direct >direct.out 2>>stderr
+direct=$(checksum direct.out)
+RANDOM=4711
+echo "seed 4711"
+partly=0
+beside= # a second card, if any
+# killed MOMENT STEPS LAST CARD-OPTIONS...: once, at any time before step LAST has ended
+killed() {
+    moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
+    shift 3
+    card mortal "$@"
+    rm -f log
+    # shellcheck disable=SC2086
+    on 4 --steps "$n_steps" --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
+    run=$!
+    while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt $wanted ]; do sleep 0.01; done
+    sleep 0.0$((RANDOM % 10))
+    uncard mortal KILL
+    wait $run || fail "moment $moment: the run failed: $(cat err)"
+    cat err >>stderr
+    [ "$(grep -c 'warning' err)" -le 1 ] || fail "moment $moment (step $wanted): $(grep -c warning err) warnings: $(cat err)"
+    case "$(by_card log)" in
+    "0 of"* | "$n_steps of"*) ;;
+    *)
+        partly=$((partly + 1))
+        [ "$(grep -c 'warning' err)" -eq 1 ] || fail "moment $moment (step $wanted): said nothing: $(cat err)"
+        ;;
+    esac
+}
+card steady --model c
+for moment in 1 2 3 4 5; do
+    [ "$moment" -lt 4 ] || beside=steady
+    killed $moment 120 80 --model c
+    same "moment $moment" out "$direct"
+    [ "$moment" -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
+done
+beside=
+[ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
+on 4 --steps 12 --algo direct >direct.out 2>>stderr
+if [ -n "$rtl" ]; then
+    killed "of a Verilated card" 12 6 --model rtl
+    same "a Verilated card that died" out "$(checksum direct.out)"
+fi
+
+# --- killed and started again on the same port: the run goes on through it ---
+card phoenix --model c
+port=$(sed 's/.*://' phoenix.at)
+rm -f log
+on 4 --steps 800 --offload "$(at phoenix)" --card-deadline 3 --log "$dir/log" >out 2>err &
+run=$!
+while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.01; done
+uncard phoenix KILL
+"$n" sim --listen "127.0.0.1:$port" --model c >phoenix.out 2>phoenix.err &
+echo $! >phoenix.pid
+cards="$cards $!"
+wait $run || fail "the run with a card that came back failed: $(cat err)"
+[ "$(sed -n 's/.*warning: \(offload [a-z]* [a-z]*\).*/\1/p' err | tr '\n' ';')" = "offload given up;offload is back;" ] ||
+    fail "a card that came back: warnings: $(grep warning err)"
+cat err >>stderr
+on 4 --steps 800 --algo direct >direct.out 2>>stderr
+same "a card that came back" out "$(checksum direct.out)"
+grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
+[ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
+
+# --- a rank is killed: the others end, the card has no job, nobody is left ---
+on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
+run=$!
+while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
+victims=$(pgrep -P "$(pgrep -P $run)" narrowcast)
+kill -9 "$(echo "$victims" | sed -n 3p)"
+code=0
+wait $run || code=$?
+[ $code -ne 0 ] || fail "a killed rank went unnoticed"
+for pid in $victims; do # or else this does not end
+    while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.1; done
+done
+until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
+
+# --- refusals: one line, at once ---
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    code=0
+    on 2 --steps 2 "$@" >out 2>err || code=$?
+    [ $code -ne 0 ] || fail "was taken: $*"
+    grep -qF -- "$words" err || fail "did not say '$words': $*: $(cat err)"
+}
+refused 'needs cards' --algo offload
+refused 'does not go through cards' --algo ring --sum nearest --scale aps --offload sim:c
+refused 'cannot' --format fp32 --scale none --offload sim:c
+refused 'needs the container' --offload xrt:0000:01:00.1
+refused 'is no card' --offload xrt:0000:01
+refused 'udp://' --offload udp://nowhere
+refused 'udp://' --offload smi
+refused 'carrier-pigeon' --offload sim:c --fabric carrier-pigeon
+# a card that does not answer: one line, and MPI does it
+on 4 --steps 12 --algo direct >direct.out 2>>stderr
+on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"
+same "a card that is not there" out "$(checksum direct.out)"
+[ "$(grep -c '^narrowcast: warning: offload given up: cannot reach card' err)" = 1 ] || fail "a card that is not there: $(cat err)"
+exit $bad

@@ -1,0 +1,51 @@
+#!/bin/bash
+# test_xrt_hosts.sh : a card that `narrowcast card` owns by XRT serves two jobs at once: one on its own host, one whose ranks, rank 0
+# among them, are on other hosts (network namespaces, bench/netlab.sh): the weights are those of MPI. To a group it does not send.
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=tests/lib/ranks_in.sh
+. "$here/lib/ranks_in.sh"
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
+if [ -z "${NETLAB_HOSTS-}" ]; then
+    B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -- bash "$here/offload/test_xrt_hosts.sh" "$@"
+fi
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_LISTEN=10.77.0.254:4000
+n=$B/narrowcast
+bad=0 card=
+dir=$(mktemp -d)
+ranks_in "$dir" # the simulated card is this test's own: who has it stands there
+trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
+fail() {
+    echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
+    bad=1
+}
+# on NAME RANKS OPTIONS...: HOSTS: mpirun's options for where
+on() {
+    local name=$1 ranks=$2
+    shift 2
+    # shellcheck disable=SC2086
+    mpirun ${HOSTS-} -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --scale aps-tight --steps 12 "$@" \
+        --log "$dir/$name.log" >"$dir/$name.out" 2>"$dir/$name.err" || fail "$name: exit $?"
+}
+checksum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
+
+on mpi_here 3 --format e5m2 --algo direct
+on mpi_there 2 --format e4m3 --seed 7 --algo direct
+"$n" card --listen 10.77.0.254:4711 >"$dir/card.out" 2>"$dir/card.err" &
+card=$!
+while ! grep -qs '^listening' "$dir/card.out" && kill -0 $card; do sleep 0.1; done
+on here 3 --format e5m2 --offload udp://10.77.0.254:4711 &
+HOSTS=$NETLAB_MPI on there 2 --format e4m3 --seed 7 --offload udp://10.77.0.254:4711
+wait $!
+for job in here there; do
+    [ "$(grep -c '"offload":true' "$dir/$job.log")" = 12 ] || fail "$job: not every step came through the card"
+    if [ -z "$(checksum $job)" ] || [ "$(checksum $job)" != "$(checksum mpi_$job)" ]; then
+        fail "$job: '$(checksum $job)', over MPI '$(checksum mpi_$job)'"
+    fi
+done
+on grouped 2 --format e4m3 --seed 7 --offload udp://10.77.0.254:4711 --card-group 239.255.77.2
+grep -q 'group .* given up: card udp://.* sends to none; each rank gets its own frames' "$dir/grouped.err" || fail 'a group: no word of it'
+[ "$(grep -c '"offload":true' "$dir/grouped.log") $(checksum grouped)" = "12 $(checksum mpi_there)" ] || fail 'a group'
+exit $bad

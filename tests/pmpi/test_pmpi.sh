@@ -1,0 +1,125 @@
+#!/bin/bash
+# test_pmpi.sh : programs that know nothing of narrowcast, with libnarrowcast-pmpi.so in front of MPI: their sums of many floats are narrow,
+# with the bits of narrowcast.h, and all else is as it was; also where ranks, words and threads do not allow it.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+tree=$(dirname "$here")
+pmpi=$B/libnarrowcast-pmpi.so
+case $(nm -D "$pmpi") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac
+for word in FORMAT SCALE SUM ROUND ALGO OUT_FORMAT COMMS LEAST_BYTES DEADLINE REPORT; do unset "NARROWCAST_$word"; done
+mpicc=${MPICC:-mpicc}
+"$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi/pmpi_plain.c" -lm -o plain || fail "plain is not built"
+"$mpicc" -O2 -Wall -Wextra -Werror -DBY_NC -I"$tree/host/include" "$here/pmpi/pmpi_plain.c" -L"$B" -Wl,-rpath="$B" -lnarrowcast -lm -o by_nc ||
+    fail "by_nc is not built"
+
+# runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: into $said and $lines; it must end with 0. With PRELOAD= without our library
+runs() {
+    local preload="LD_PRELOAD=$pmpi" # of ranks alone: mpirun is no MPI program
+    case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
+    "$here/stuck.sh" 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: said $(head -n 3 out); $(head -n 150 err)"
+    said=$(cat out) lines=$(grep '^narrowcast:' err)
+}
+narrow=(NARROWCAST_FORMAT=e4m3 NARROWCAST_SCALE=aps NARROWCAST_REPORT=1 NARROWCAST_LEAST_BYTES=10000)
+for p in 4 5; do
+    runs $p ./plain exact PRELOAD=
+    exact=$said
+    [ "${exact% *}" = checksum ] || fail "said '$exact'"
+    runs $p ./plain exact
+    [ "$said" = "$exact" ] || fail "without a format: '$said', not '$exact'"
+    [ "$lines" = 'narrowcast: all-reduces stay as they are: NARROWCAST_FORMAT names no format' ] || fail "without a format: '$lines'"
+    runs $p ./by_nc narrow "${narrow[@]}" PRELOAD=
+    by_nc=$said
+    runs $p ./plain narrow "${narrow[@]}"
+    { [ "$said" = "$by_nc" ] && [ "$said" != "$exact" ]; } || fail "$p ranks: '$said', by narrowcast.h '$by_nc', exact '$exact'"
+    [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '*' bytes of codes in place of '* ]] || fail "report: '$lines'"
+done
+runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=world
+runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=other,MPI_COMM_WORLD
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_COMMS=MPI_COMM
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
+[ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes in place of 0' ] || fail "nothing narrowed: '$lines'"
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
+[[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native # whose own MPI_Iallreduce is of this kind
+[[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '* ]] || fail "fp32 by native: '$lines'"
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # sums are MPI's; rank 0 of the world and rank 0 of the other half say why
+[ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
+cat >differs <<'END'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 2 ] && export NARROWCAST_SCALE=none
+exec ./plain "$@"
+END
+chmod +x differs
+runs 4 ./differs exact "${narrow[@]}"
+[[ $lines == *'NARROWCAST_* differs between ranks'* ]] || fail "ranks differ: '$lines'"
+
+if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
+    sed 's/use mpi$/use mpi_f08/; s/integer :: rank, n_ranks, ierr, comm, request,/type(MPI_Comm) :: comm; type(MPI_Request) :: request; integer :: rank, n_ranks, ierr,/' \
+        "$here/pmpi/pmpi_plain.f90" >f08.f90
+    cp "$here/pmpi/pmpi_plain.f90" f90.f90
+    for kind in f90 f08; do
+        mpifort -O1 "$kind.f90" -o "$kind" >said 2>&1 || { fail "$kind is not built: $(head -n 5 said)"; continue; }
+        runs 4 "./$kind" '' PRELOAD=
+        [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;' ] || fail "$kind: '$said'"
+        runs 4 "./$kind" ''
+        [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;' ] || fail "$kind, no format: '$said'"
+        runs 4 "./$kind" refuse "${narrow[@]}"
+        [ "$(tr '\n' ';' <<<"$said")" = 'blocking narrow;in place narrow;non-blocking narrow;' ] || fail "$kind, narrow: '$said'"
+    done
+else
+    echo 'not run: Fortran (no gfortran)'
+fi
+
+# Wrong calls end as they do without the library.
+"$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi/pmpi_wrong.c" -o wrong || fail "wrong is not built"
+runs 2 ./wrong - PRELOAD=
+plain=$said
+runs 2 ./wrong - "${narrow[@]}"
+[ "$said" = "$plain" ] || fail "wrong calls: $(diff <(echo "$plain") <(echo "$said"))"
+
+python=''
+for at in python3 /usr/bin/python3; do "$at" -c 'import mpi4py' 2>/dev/null && python=$at && break; done
+if [ -n "$python" ]; then
+    for want in exact narrow; do
+        words=() && [ $want = exact ] || words=("${narrow[@]}")
+        runs 4 "$python" "$here/pmpi/pmpi_plain.py" "${words[@]}"
+        [ "$said" = $want ] || fail "mpi4py: '$said', not '$want'"
+    done
+else
+    echo 'not run: mpi4py (not installed)'
+fi
+
+# Ranks may begin with communicators in any order, and leave some of them to the end.
+cat >crossed.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+static float x[2][100000], y[2][100000];
+int main(void)
+{
+    MPI_Comm comm[2] = {MPI_COMM_WORLD};
+    MPI_Request request[2];
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(comm[0], &rank);
+    MPI_Comm_dup(comm[0], &comm[1]);
+    for (int i = 0; i < 100000; i++)
+        x[0][i] = x[1][i] = 1;
+    for (int i = 0; i < 2; i++) {
+        const int k = i ^ (rank & 1);
+        MPI_Iallreduce(x[k], y[k], 100000, MPI_FLOAT, MPI_SUM, comm[k], &request[i]);
+    }
+    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    if (rank == 0)
+        printf("%g %g\n", y[0][99999], y[1][0]);
+    return MPI_Finalize();
+}
+END
+"$mpicc" -O2 -Wall -Wextra -Werror crossed.c -o crossed || fail "crossed is not built"
+runs 2 ./crossed - "${narrow[@]}"
+[ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
+
+# What it puts in front of MPI is what it means to.
+nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |
+    grep . && fail "it exports other names"
+exit $bad

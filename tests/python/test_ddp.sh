@@ -1,0 +1,45 @@
+#!/bin/bash
+# test_ddp.sh : PyTorch's DistributedDataParallel with narrowcast_ddp's hook (host/python), on CPU processes over gloo: it learns as it does
+# without, ranks keep equal weights, means have the bits of narrowcast.h over MPI, faults are exceptions on every rank (ddp_train.py).
+# Each kind of parameter is averaged, or refused by name (ddp_kinds.py).
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+here=$(cd "$(dirname "$0")/.." && pwd)
+B=$(realpath "${B:-build}")
+python=''
+for p in python3 /usr/bin/python3; do # the distribution's, where another stands in front
+    [ "$python" ] || ! "$p" -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null || python=$p
+done
+[ "$python" ] || { echo 'skip: no PyTorch (python3-torch)'; exit 77; }
+if nm -D "$B/libnarrowcast.so" 2>/dev/null | grep -q __asan; then
+    echo 'skip: the library has sanitizers, which Python has not'
+    exit 77
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1
+bad=0
+fail() { echo "FAIL $*" && bad=1; }
+
+data=''
+[ ! -d "${NARROWCAST_DATA-}/fashion-mnist" ] || data=$NARROWCAST_DATA/fashion-mnist
+[ "$data" ] || echo 'not run: Fashion-MNIST (NARROWCAST_DATA is not set): planted images instead'
+timeout 300 "$python" "$here/python/ddp_train.py" train "$dir" ${data:+"$data"} >"$dir/said" 2>&1 || fail "training: $(tail -n 5 "$dir/said")"
+cat "$dir/said"
+
+timeout 120 "$python" "$here/python/ddp_train.py" mean "$dir" 3 >"$dir/hook" 2>&1 || fail "means: $(tail -n 5 "$dir/hook")"
+timeout 120 mpirun -np 3 "$python" "$here/python/ddp_train.py" mean-c >"$dir/c" 2>&1 || fail "means of narrowcast.h: $(tail -n 5 "$dir/c")"
+grep '^means' "$dir/hook" | sort -u >"$dir/one"
+grep '^means' "$dir/c" | sort -u >"$dir/other"
+if [ "$(wc -l <"$dir/one")" != 1 ] || ! cmp -s "$dir/one" "$dir/other"; then
+    fail "the hook's means are others than narrowcast.h's: $(cat "$dir/one" "$dir/other")"
+fi
+
+timeout 120 "$python" "$here/python/ddp_kinds.py" "$dir" >"$dir/said" 2>&1 || fail "kinds: $(tail -n 20 "$dir/said")"
+[ "$(grep -c '^kinds are averaged or refused' "$dir/said")" = 2 ] || fail "kinds: $(tail -n 20 "$dir/said")"
+
+timeout 120 "$python" "$here/python/ddp_train.py" faults "$dir" >"$dir/said" 2>&1 || fail "faults: $(tail -n 20 "$dir/said")"
+[ "$(grep -c '^faults are seen' "$dir/said")" = 2 ] || fail "faults: $(tail -n 20 "$dir/said")"
+[ "$(grep -c 'is gone' "$dir/said")" = 1 ] || fail "who is gone is said other than once: $(tail -n 20 "$dir/said")"
+exit $bad

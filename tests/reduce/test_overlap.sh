@@ -1,0 +1,136 @@
+#!/bin/bash
+# test_overlap.sh : `narrowcast train --overlap on`: the same weights as without, dumps and checkpoints too; a timeline that shows
+# it; ranks that fall silent while buckets travel.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+# on RANKS OPTIONS...: a short run in small buckets
+on() {
+    ranks=$1
+    shift
+    timeout 120 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --steps 8 --bucket-bytes 8k "$@" 2>>stderr
+}
+
+# same RANKS OPTIONS...: the bytes of weights, velocities and statistics
+same() {
+    rm -f off.ck on.ck
+    ranks=$1
+    shift
+    on "$ranks" --overlap off --save off.ck "$@" >off.txt || fail "off: $ranks ranks $*"
+    on "$ranks" --overlap on --save on.ck "$@" >on.txt || fail "on: $ranks ranks $*"
+    same_state off.ck on.ck || fail "$ranks ranks $*: other bits with overlap"
+    grep -q '^hidden  *[0-9.]* % of the all-reduce' on.txt || fail "$*: the share that was hidden is not said"
+    grep -q '^hidden' off.txt && fail "$*: a share is said to be hidden without overlap"
+}
+same 1 --model lenet5
+same 2 --model resnet8 --fp32-last-layer
+same 4 --model resnet8 --format e5m2 --round stochastic --algo ring --sum nearest
+same 2 --model resnet8 --optimizer lars --augment crop+flip
+same 3 --model lenet5 --format e3m0 --scale aps-tight --algo gather --first-epochs-fp32 1 --data synthetic:120,3
+
+# steps that are skipped, since the rate is far too high
+on 2 --model mlp --lr 1e4 --warmup 0 --format fp32 --scale none --overlap off --log off.jsonl --save off.ck >/dev/null
+on 2 --model mlp --lr 1e4 --warmup 0 --format fp32 --scale none --overlap on --log on.jsonl --save on.ck >/dev/null
+for log in off on; do sed -n 's/.*"kind":"step".*\("loss":[^,]*\).*\("skipped":[a-z]*\).*/\1 \2/p' $log.jsonl >$log.steps; done
+grep -q true on.steps || fail "no step was skipped: this tests too little"
+cmp off.steps on.steps || fail "other losses or skipped steps: $(paste off.steps on.steps)"
+same_state off.ck on.ck || fail "other bits after skipped steps"
+
+# dumps are of the gradients before the all-reduce
+on 2 --model resnet8 --overlap off --dump-gradients dump.off --dump-steps 3 >/dev/null
+on 2 --model resnet8 --overlap on --dump-gradients dump.on --dump-steps 3 >/dev/null
+diff -r dump.off dump.on >/dev/null || fail "other gradients are dumped with overlap"
+dumped=$(cd dump.on && echo ./*.rank*.f32)
+[ "$(echo "$dumped" | wc -w)" -eq 6 ] || fail "dumped: $dumped"
+
+# through a card: exponents and sums of every bucket, and one vote at the end of the step
+on 4 --model lenet5 --format e5m2 --overlap off --save off.ck >/dev/null || fail "without a card"
+on 4 --model lenet5 --format e5m2 --overlap on --save on.ck --offload sim:c --log card.jsonl >/dev/null || fail "through a card"
+same_state off.ck on.ck || fail "other bits through a card with overlap"
+[ "$(grep -c '"kind":"step".*"offload":true' card.jsonl)" -eq 8 ] || fail "not all steps came through the card: $(tail -n 3 stderr)"
+
+# --- the timeline: batches that take far longer than a core is lent for, or what overlaps would depend on other load ---
+on 2 --model resnet8 --batch 192 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
+on 2 --model resnet8 --batch 192 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
+if command -v python3 >/dev/null; then
+    python3 - <<'END' || fail "the timeline is not what it should be"
+import json
+from collections import Counter
+
+def spans(path):
+    with open(path) as f:
+        events = json.load(f)["traceEvents"]
+    names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names == {"rank 0", "rank 1"}, names
+    assert [e["args"] for e in events if e["name"] == "trace"] == [{"ranks": 2, "lost_spans": 0}]
+    found = [e for e in events if e["ph"] == "X"]
+    assert all(e["ts"] >= 0 and e["dur"] >= 0 for e in found)
+    return found
+
+def crossing(a, b):
+    return a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
+
+def nested(found):
+    """Spans of one row contain each other or are apart, to the nanosecond that is written."""
+    for pid in (0, 1):
+        for tid in (0, 1):
+            open_until = []
+            for e in sorted((e for e in found if (e["pid"], e["tid"]) == (pid, tid)), key=lambda e: (e["ts"], -e["dur"])):
+                end = e["ts"] + e["dur"]
+                while open_until and open_until[-1] <= e["ts"] + 0.002:
+                    open_until.pop()
+                assert not open_until or end <= open_until[-1] + 0.002, e
+                open_until.append(end)
+
+for path, overlap in (("on.json", True), ("off.json", False)):
+    found = spans(path)
+    nested(found)
+    for pid in (0, 1):
+        main = [e for e in found if e["pid"] == pid and e["tid"] == 0]
+        thread = [e for e in found if e["pid"] == pid and e["tid"] == 1]
+        n = Counter(e["name"] for e in main)
+        assert n["step"] == n["compute"] == n["meet"] == 8 and n["input"] >= 8, n
+        assert 8 <= n["update"] <= 16 if overlap else n["update"] == 8, n # all buckets but the last one, then that one
+        assert n["eval"] >= 1 and n["checkpoint"] == (2 if overlap else 1), n
+        reduce = Counter(e["name"] for e in (thread if overlap else main))
+        assert reduce["all-reduce"] >= 8 * 4 and reduce["encode"] and reduce["decode"] and reduce["scan"] and reduce["exponents"], reduce
+        assert bool(thread) == overlap
+        if overlap: # not in every step: a rank may wait for another one's first bucket
+            computing = [e for e in main if e["name"] == "compute"]
+            assert any(crossing(c, e) for c in computing for e in thread if e["name"] == "all-reduce"), pid
+END
+else
+    echo "skip: no python3: the timeline is not read"
+fi
+if on 2 --model mlp --trace no/folder/trace >/dev/null; then fail "a trace into nowhere"; fi
+grep -q "cannot write 'no/folder/trace'" stderr || fail "did not say that the trace cannot be written"
+
+# --- a rank falls silent while buckets travel: the thread's deadline ends the job and names it ---
+# silent: stops rank 1 after an epoch
+silent() {
+    timeout -k 2 60 mpirun -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \
+        >/dev/null 2>said &
+    run=$!
+    rank1=
+    while kill -0 $run 2>/dev/null; do
+        mpirun=$(pgrep -P $run | head -n 1)
+        [ -z "$mpirun" ] || rank1=$(pgrep -P "$mpirun" -f 'narrowcast train' | sed -n 2p)
+        if [ -n "$rank1" ] && grep -q 'epoch 1 done' said; then break; fi
+        sleep 0.1
+    done
+    if [ -z "$rank1" ]; then
+        fail "the ranks of a run were not found: $(cat said)"
+        kill $run
+        return
+    fi
+    kill -STOP "$rank1"
+    wait $run
+    code=$?
+    if [ $code -eq 0 ] || [ $code -eq 124 ]; then fail "a silent rank: status $code"; fi
+    grep -q '^narrowcast: rank [01] of 2 did not answer for 2 s' said || fail "a silent rank: said '$(grep -v epoch said)'"
+    kill -KILL "$rank1" 2>/dev/null
+}
+if command -v pgrep >/dev/null; then silent; else echo "skip: no pgrep: no rank falls silent"; fi
+[ $bad -eq 0 ] || tail -n 5 stderr >&2
+exit $bad

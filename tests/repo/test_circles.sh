@@ -1,0 +1,44 @@
+#!/bin/bash
+# test_circles.sh : files of host/ do not need each other in a circle: no .c calls, by whatever way, a .c that needs it. No exceptions.
+set -eu
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# circles FOLDER: of the objects in it, a line of "A needs B" for each pair in a circle, by what they define and what they lack
+circles() {
+    find "$1" -name '*.o' -print0 | xargs -0 nm -gA | awk -v folder="$1/" '
+        { split($0, part, ":"); file = substr(part[1], length(folder) + 1); sub(/\.o$/, ".c", file) }
+        $(NF - 1) == "U" { lacks[file, $NF] = 1; next }
+        { where[$NF] = file }
+        END { for (pair in lacks) { split(pair, p, SUBSEP); if (p[2] in where && where[p[2]] != p[1]) print p[1], where[p[2]] } }' |
+        sort -u >"$dir/edges"
+    [ -s "$dir/edges" ] || { echo "test_circles.sh: no calls between objects of $1"; return 1; }
+    tsort <"$dir/edges" 2>&1 >/dev/null | sed 's/^tsort: //' || true
+}
+
+# objects of files that are gone are nobody's; what is a library of its own may not be built
+mkdir -p "$dir/host"
+for file in $(find host -name "*.c"); do
+    case $file in host/pmpi/*) continue ;; esac # its names are MPI's, in front of which it stands
+    if [ -f "$B/o/${file%.c}.o" ]; then
+        install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
+    else
+        [[ $file == host/offload/wire/wire_fabric.c || $file == host/offload/xrt/fpga_xrt.c ]] || { echo "FAIL $file has no object in $B/o: build first"; exit 1; }
+    fi
+done
+found=$(circles "$dir/host")
+[ -z "$found" ] || { echo "FAIL circles of calls in host/:"; echo "$found"; exit 1; }
+echo "$(wc -l <"$dir/edges") needs between files of host/, no circle"
+
+# --- and one that is planted is found ---
+mkdir -p "$dir/planted"
+echo 'int b(void); int a(void); int a(void) { return b(); }' >"$dir/a.c"
+echo 'int c(void); int b(void); int b(void) { return c(); }' >"$dir/b.c"
+echo 'extern int (*const table[])(void); int c(void); int c(void) { return table[0](); }' >"$dir/c.c"
+echo 'int a(void); int (*const table[])(void) = {a};' >"$dir/d.c"
+for file in a b c; do ${CC:-cc} -c "$dir/$file.c" -o "$dir/planted/$file.o"; done
+[ -z "$(circles "$dir/planted")" ] || { echo "FAIL a circle where there is none"; exit 1; }
+${CC:-cc} -c "$dir/d.c" -o "$dir/planted/d.o"
+[ "$(circles "$dir/planted" | grep -c '\.c$')" = 4 ] || { echo "FAIL missed a circle of four"; exit 1; }

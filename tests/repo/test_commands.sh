@@ -1,0 +1,202 @@
+#!/bin/bash
+# test_commands.sh : every command that a README and --help show runs as printed, from the top of the tree, as root or not.
+#
+# A command is a line of a block that begins (after `$ `) with make, mpirun, printf, variables, or a file of build/, host/, bench/ or
+# tests/; # begins a remark. Lines of a block run in turn in one folder. Each must end with 0; a card must listen. Seen to differ
+# from what is printed, and said with each line:
+#   sizes    words behind the command, or in place of its own, that make it short (table `shorter`)
+#   places   idx:DIR is synthetic images, with `long` Fashion-MNIST; 10.0.0.9 is 127.0.0.1
+#   cards    `sim --listen` or `card` runs until the next one or the end of its block
+# Not run: what `not_here` names, with the reason. With `long` all that again by an ordinary user.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+tree=$PWD B=${B:-build} long=${1-}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+
+# Ports that are printed may be another's: a network of our own, where the system allows one.
+if [ -z "${COMMANDS_INSIDE-}" ]; then
+    enter=(unshare --net) && [ "$(id -u)" = 0 ] || enter=(unshare --net --user --map-current-user)
+    if "${enter[@]}" ip link set lo up 2>/dev/null; then exec "${enter[@]}" env COMMANDS_INSIDE=1 bash "$tree/tests/repo/test_commands.sh" "$@"; fi
+fi
+ip link set lo up 2>/dev/null
+dir=$(mktemp -d)
+card=
+trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
+bad=0 n_run=0 n_left=0
+
+# The tree, by links; what is written to build/ stays here. And the files that examples speak of.
+mkdir -p "$dir/build" && cd "$dir" || exit 1
+for entry in "$tree"/*; do [ "$entry" = "$B" ] || [ "${entry##*/}" = build ] || ln -s "$entry" .; done
+for entry in "$B"/*; do
+    case $entry in *.json | *.svg | *.tsv | */dump | */logs | */tmp) ;; *) ln -s "$entry" build/ ;; esac
+done
+for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a,b,grad}.e3m0:501 grad.e5m2:1001; do
+    tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
+done
+
+# What is not run here, and why.
+not_here() {
+    case $1 in
+    *' -H '*) echo 'several machines' ;;
+    'make tools'* | 'make shell'*) echo 'it installs' ;;
+    'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
+    openFPGALoader*) echo 'no board' ;;
+    *ecp5/pieces.py*) echo 'it routes for minutes' ;;
+    build/tests/test_shell_*) [ -e build/tests/test_shell_rtl ] || echo 'no LiteEth' ;;
+    *' --tap '* | host/ranks.sh*'://10.77.0.'*) echo 'test_shell_tap.sh does it' ;;
+    *' ./program'*) echo "the reader's program" ;;
+    'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
+    make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
+    tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
+    */train_peer.sh\ cpu* | *model_check.sh*) echo 'it measures for minutes' ;;
+    *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
+    *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
+    *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
+        case $1 in *'--model c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
+        ;;
+    *'card --xrt '*@10.0.0.9*) echo 'no such card' ;;
+    *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
+    bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
+    *model_rates.json*) echo 'of model_check.sh' ;;
+    *ddp_hooks.sh*) [ -n "$long" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || echo 'long, and needs PyTorch' ;;
+    *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
+    'bench/'*'.sh --table'*) ;;
+    *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh* | *bench/pure_fp16.sh*) echo 'many trainings' ;;
+    *bench/loss_scale.sh* | *bench/segmentation.sh* | *bench/sequences.sh*) echo 'many trainings' ;;
+    esac
+    case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
+}
+
+# How a command is made short.
+data=synthetic:240,3
+[ -z "$long" ] || [ -z "${NARROWCAST_DATA-}" ] || data=idx:$NARROWCAST_DATA/fashion-mnist
+shorter() {
+    local small=' --steps 2' && [[ $1 == *--data* ]] || small=' --data synthetic:240,3 --batch 24 --steps 2'
+    local c=${1//10.0.0.9/127.0.0.1}
+    c=${c/idx:DIR\/fashion-mnist/$data}
+    c=${c/idx:DIR/$data}
+    [[ $data != synthetic* ]] || c=${c/ --train-samples 20000/}
+    c=${c//--sizes 4M:64M --reps 11/--sizes 4k --reps 2}
+    c=${c//--sizes 4M:64M/--sizes 4k --reps 2}
+    c=${c//--layers 1048576,2359296,1048576/--layers 4096,8192,4096}
+    c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
+    case $c in
+    *narrowcast\ train\ --help) ;;
+    *narrowcast\ emulate*'--dump-gradients'*) c="${c/--ranks 256/--ranks 8} --data synthetic:240,3 --batch 24 --dump-steps 2 --steps 2" ;;
+    *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
+    *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
+    *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
+    *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --dump-steps 2 --steps 2" ;;
+    *narrowcast\ train*) c=$c$small ;;
+    'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
+    'make run'*) c="$c ARGS='${small# }'" ;;
+    bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc 5 1000 5} ;;
+    bench/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
+    bench/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
+    *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
+    bench/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
+    *build/bench_cast*) c=${c/bench_cast/bench_cast --mib 1 --reps 1} ;;
+    *build/bench_codecs*) c=${c/ --mib 256/} && c=${c/bench_codecs build\/dump/bench_codecs build\/dump --mib 1 --reps 1 --draws 10} ;;
+    *build/bench_train*) c="${c/--batch 128/--batch 1}" ;;
+    esac
+    echo "$c"
+}
+
+# end_card : a card ends well when it is interrupted
+end_card() {
+    [ -n "$card" ] || return 0
+    kill -INT "$card"
+    wait "$card" || { echo "FAIL a card ended with $?: $(cat card.err)" && bad=1; }
+    card=
+}
+
+# one WHERE COMMAND
+one() {
+    local command=${2#\$ } why
+    why=$(not_here "$command")
+    if [ -n "$why" ]; then
+        echo "not run ($why)  $1: $command"
+        n_left=$((n_left + 1))
+        return
+    fi
+    local run rc=0
+    run=$(shorter "$command")
+    if [[ ($run == *'narrowcast sim --listen'* || $run == *'narrowcast card '*) && $run != bench/* ]]; then
+        end_card
+        rm -f card.out
+        bash -c "exec env ${run%&}" >card.out 2>card.err &
+        card=$!
+        while ! grep -qs '^listening on ' card.out && kill -0 $card 2>/dev/null; do sleep 0.1; done
+        grep -qs '^listening on ' card.out || { echo "FAIL $1: $run: $(cat card.err)" && bad=1; }
+    elif bash -c "$run" >out 2>err </dev/null || rc=$? && [ $rc = 77 ]; then
+        echo "not run ($(cat err))  $1: $command"
+        n_left=$((n_left + 1))
+        return
+    elif [ $rc != 0 ]; then
+        echo "FAIL $1: $run: $(grep -h '^narrowcast:' out err || tail -n 5 out err)" && bad=1
+        return
+    fi
+    n_run=$((n_run + 1))
+    if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
+}
+
+# commands : of text with blocks on stdin, those lines; a line that ends in \ or within quotes goes on in the next one
+commands() {
+    awk '
+        function quotes(s) { return gsub(/\047/, "", s) }
+        /^```/ { inside = !inside; if (inside) print "---"; next }
+        !inside && !/^    / && !/^  [a-z]+\// { next }
+        !inside && !block { print "---" }
+        { block = !inside }
+        {
+            line = $0
+            sub(/^ +/, "", line); sub(/^\$ /, "", line)
+            if (!held && line !~ /^((([A-Z_]+=("[^"]*"|[^ ]+) )*((build|host|bench|tests)\/[a-z0-9_\/.]+( |$)|make( |$)))|mpirun |printf |python3 )/) next
+            sub(/[ \t]+#.*$/, "", line)
+            line = held line
+            if (quotes(line) % 2) { if (!sub(/\\$/, "", line)) line = line "; "; held = line; next }
+            if (line ~ /\\$/) { sub(/\\$/, "", line); held = line; next }
+            held = ""
+            print line
+        }'
+}
+
+# all_of WHERE : the commands on stdin, block by block
+all_of() {
+    local line
+    while IFS= read -r line <&3; do
+        if [ "$line" = --- ]; then end_card; else one "$1" "$line"; fi
+    done 3< <(commands)
+    end_card
+}
+for readme in README.md */README.md */*/README.md; do
+    # shellcheck disable=SC2094  # nobody writes it
+    case $readme in build/*) ;; *) all_of "$readme" <"$readme" ;; esac
+done
+# shellcheck disable=SC2016  # commands in the sentences of the root's README
+grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
+all_of 'README.md (text)' <inline
+for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,model,plot,report,info,doctor}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
+    [ -x "build/${help%% *}" ] || continue
+    # shellcheck disable=SC2086  # a program and its word
+    build/$help >help.txt || { echo "FAIL $help" && bad=1; }
+    all_of "$help" <help.txt
+done
+echo "$n_run commands ran, $n_left did not"
+[ $n_run -ge 40 ] || { echo "FAIL only $n_run commands were found" && bad=1; }
+
+# Again by an ordinary user, in a copy that is theirs.
+if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
+    if command -v setpriv >/dev/null; then
+        chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/tmp"
+        for entry in "$tree"/*; do case $entry in "$B" | */build) ;; *) cp -a "$entry" "$dir/copy/" ;; esac; done
+        for entry in "$B"/*; do case $entry in */tmp | */logs | */san | */parts | */mutate*) ;; *) cp -a "$entry" "$dir/copy/build/" ;; esac; done
+        chown -R 65534:65534 "$dir/copy" "$dir/tmp"
+        env -u COMMANDS_INSIDE TMPDIR="$dir/tmp" HOME="$dir/tmp" B="$dir/copy/build" setpriv --reuid=65534 --regid=65534 --clear-groups \
+            bash "$dir/copy/tests/repo/test_commands.sh" >user.log 2>&1 || { echo 'FAIL for an ordinary user:' && bad=1; }
+        grep -v '^ok' user.log
+    else
+        echo 'skip: no setpriv: not tried by an ordinary user'
+    fi
+fi
+exit $bad

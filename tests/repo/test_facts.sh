@@ -1,0 +1,68 @@
+#!/bin/bash
+# test_facts.sh : READMEs say the numbers of hls/*.def and of the tables of bench, with their settings, and no list has a line beyond 100
+# columns.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+bad=0
+
+# fact LIST NAME: its value
+fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" hls/*/"$1.def"; }
+
+# says FILE LIST NAME TEXT: the file has the text, % being the value
+says() {
+    local value
+    value=$(fact "$2" "$3")
+    [ -n "$value" ] || { echo "hls/$2.def: no $3" && bad=1 && return; }
+    tr '\n' ' ' <"$1" | grep -qF -- "${4/\%/$value}" || { echo "$1: does not say '${4/\%/$value}' (hls/$2.def, $3)" && bad=1; }
+}
+says README.md card MHZ 'ms at % MHz, the estimate'
+says rtl/README.md card MHZ '3.09 ns, % MHz'
+says rtl/README.md card SUM_BITS 'added to % bits and two flags'
+says rtl/README.md card SUM_BITS '| % bits to a code'
+says rtl/README.md packet MAX_RANKS 'any that % ranks can make'
+says rtl/README.md packet USUAL_BEATS 'for the % beats of an MTU of 1500'
+says host/offload/README.md card BEATS 'as the cards take (%)'
+says sim/README.md regs COUNTERS 'all % counters'
+
+# --- figures of bench, each with the setting that it was measured with ---
+
+# says_text FILE TEXT: the file has the text; lines end anywhere
+says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
+
+# A figure of 4 bits names the format of the results, one of a card the card's port: item by item, row by row.
+settings() { # settings FILE SECTION
+    awk -v section="$2" '
+        function judge() {
+            if (item ~ /e3m0|4 bits/ && item !~ /result/) { print "no format of results: " substr(item, 1, 90); bad = 1 }
+            if (item ~ /through (a|the) card/ && item !~ /port has no limit/) { print "no speed of the port of the card: " substr(item, 1, 90); bad = 1 }
+            item = ""
+        }
+        /^#/ { judge(); on = index($0, section) > 0 }
+        /^- |^$/ { judge() }
+        on { item = item " " $0 }
+        END { judge(); exit bad }' "$1" || { echo "$1: $2: figures without their setting" && bad=1; }
+}
+settings README.md 'What is measured'
+for said in 'those of e3m0 in e4m3' 'Sums of e3m0 and e1m2 travel back in e4m3'; do says_text bench/codec_accuracy/README.md "$said"; done
+says_text bench/allreduce/README.md 'the card, in plain C, has a port without limit in all rows'
+says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
+says_text bench/pure_fp16/README.md 'with sums inside operations in fp32, is within 0.7 points of fp32'
+
+# Of what is learned above chance with batches of 256, so much is lost with 4096.
+lost() { awk -v row="fp32,$1," '$1 == row 256 { small = 100 * $3 - 10 } $1 == row 4096 { large = 100 * $3 - 10 }
+    END { printf "%s %.0f %% of its %.0f", "'"$2"'", 100 * (1 - large / small), small }' bench/pure_fp16/pure-batches.tsv; }
+says_text bench/pure_fp16/README.md "$(lost sgd 'by SGD has lost') points"
+says_text bench/pure_fp16/README.md "$(lost lars 'by LARS')."
+
+# gap TABLE ROW TIMES: how far the row's mean is from that of fp32
+gap() { awk -v row="$2" -v times="$3" '$1 == "fp32" { base += $3; m++ } $1 == row { sum += $3; n++ }
+    END { gap = times * (sum / n - base / m); printf "%.2f", gap < 0 ? -gap : gap }' "bench/$1.tsv"; }
+says_text bench/sequences/README.md "qsgd:2 is $(gap sequences/an4 qsgd:2 100) points worse than fp32"
+says_text bench/sequences/README.md "onebit is $(gap sequences/an4 onebit 100) points worse"
+says_text bench/sequences/README.md "they lose $(gap sequences/text qsgd:2 1) and $(gap sequences/text onebit 1) bits"
+says_text bench/codec_accuracy/README.md \
+    "onebit:64 is $(gap codec_accuracy/resnet8 onebit:64 100) points below in resnet8 and $(gap codec_accuracy/resnet20 onebit:64 100) in resnet20"
+
+awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
+[ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
+exit $bad

@@ -1,0 +1,52 @@
+#!/bin/bash
+# test_readmes.sh : every folder has a README, every file says its idea in its first sentence (map.sh), every link of a README leads to
+# something, and every file that a README names is in the tree.
+# shellcheck disable=SC2016 # backticks of a README
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd)
+tree=
+[ "${1-}" != in ] || tree=$2
+cd "${tree:-$here/..}" || exit 1
+bad=0
+say() { echo "$*" && bad=1; }
+readmes=$(find . -name README.md -not -path './build*' | sed 's,^\./,,' | sort)
+all=$(find . -type f -not -path './build*' -not -path './.git/*' -printf '%f\n')
+
+for folder in $(find hls device host rtl sim tests bench -type f -printf '%h\n' 2>/dev/null | sort -u); do
+    case $folder in
+    host/include | bench/papers/curves) ;; # narrowcast.h says it; data of a folder that does
+    *) [ -f "$folder/README.md" ] || say "$folder: has no README.md" ;;
+    esac
+done
+while read -r name; do
+    [ -z "$name" ] || say "$name: its first sentence must be 'name : idea'"
+done < <(TREE=$PWD "$here/map.sh" | sed -n 's/^  \([^ ]*\) *$/\1/p')
+for readme in $readmes; do
+    while read -r link; do
+        [ -e "$(dirname "$readme")/$link" ] || say "$readme: leads to no '$link'"
+    done < <(grep -oE '\]\([^():# ]+\)' "$readme" | sed 's/^](//; s/)$//')
+    while read -r name; do
+        grep -qxF -- "${name##*/}" <<<"$all" || say "$readme: there is no '$name'"
+    done < <(grep -oE '`[a-z0-9_./-]*[a-z]\.(c|h|cu|cuh|cpp|def|sv|sh)`' "$readme" | tr -d '`' | grep -vE '^(build/|\.)')
+done
+[ -n "$tree" ] && exit $bad
+
+# --- what is planted is found ---
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{host/base,sim}
+echo '/* a.c : an idea. */' >"$tree/host/base/a.c"
+echo '// d: another idea' >"$tree/sim/d.sv"
+echo '`a.c` `base/a.c` [d.sv](../../sim/d.sv)' >"$tree/host/base/README.md"
+touch "$tree/host/README.md" "$tree/sim/README.md"
+"$here/repo/test_readmes.sh" in "$tree" || say 'FAIL a tree in which all is right'
+refused() { # refused WORDS
+    out=$("$here/repo/test_readmes.sh" in "$tree") && say "FAIL missed: $1"
+    [ "$out" = "$1" ] || say "FAIL said '$out' for '$1'"
+}
+echo 'int x;' >"$tree/sim/e.h" && refused "e.h: its first sentence must be 'name : idea'"
+rm "$tree/sim/e.h"
+echo '`gone.c`' >>"$tree/sim/README.md" && refused "sim/README.md: there is no 'gone.c'"
+echo '[a](../host/a.c)' >"$tree/sim/README.md" && refused "sim/README.md: leads to no '../host/a.c'"
+rm "$tree/sim/README.md" && refused 'sim: has no README.md'
+exit $bad

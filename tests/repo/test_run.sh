@@ -1,0 +1,63 @@
+#!/bin/bash
+# test_run.sh : the runner itself: each test that was asked for has a verdict, and a failing one shows the check that failed,
+# also where nothing can be written; a script one of whose own lines fails has not passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+dir=$(mktemp -d)
+trap 'umount "$dir/full" 2>/dev/null; rm -rf "$dir"' EXIT
+bad=0
+fail() { echo "test_run.sh: $*: $(cat "$dir/said")"; bad=1; }
+plant() { printf '#!/bin/bash\n%s\n' "$2" >"$dir/$1" && chmod +x "$dir/$1"; }
+plant good.sh 'true'
+plant bad.sh 'false'
+plant none.sh 'echo "skip: nothing here"; exit 77'
+plant crash.sh 'kill -SEGV $$'
+plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 200; exit 1'
+plant slow.sh 'sleep 60'
+mkdir "$dir/tests"
+# shellcheck disable=SC2016  # it is the script's to expand
+plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # counts nothing, and passes
+
+# says STATUS LAST PROGRAM...: the runner ends like this, its last line is that one
+says() {
+    local status=$1 last=$2 rc=0
+    shift 2
+    B=${B_OF_RUN-$dir/build} JOBS=2 tests/run.sh "$@" >"$dir/said" 2>&1 || rc=$?
+    [ $rc = "$status" ] || fail "$*: exit $rc, not $status"
+    [ "$(tail -n 1 "$dir/said")" = "$last" ] || fail "$*: the last line is not '$last'"
+}
+says 0 '1 passed, 0 failed, 0 skipped' "$dir/good.sh"
+says 1 '0 passed, 0 failed, 1 skipped' "$dir/none.sh"
+says 1 '1 passed, 3 failed, 1 skipped' "$dir"/{bad,good,crash,none}.sh "$dir/chatty"
+grep -q '| tests/x.c:7: a == b: 3 apples$' "$dir/said" || fail 'the check that failed is not shown'
+[ "$(grep -c 'good run' "$dir/said")" -le 7 ] || fail 'good runs are shown for a check that failed'
+grep -q '^skip  none.sh  *skip: nothing here$' "$dir/said" || fail 'no reason for what was left out'
+[ "$(grep -c '^failed: ' "$dir/said")" -eq 3 ] || fail 'failures are not listed at the end'
+says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
+grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
+TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
+grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
+# words that bash would evaluate, numbers that are none: refused before any test
+export dir
+# shellcheck disable=SC2016  # it is bash's to expand, if it does
+for jobs in 'a[$(touch "$dir/hit")0]' all 2x -1 0 08 1+1 1.5 ' 2' 9999999999999999999999; do
+    JOBS=$jobs B=$dir/build tests/run.sh "$dir/good.sh" >"$dir/said" 2>&1 && fail "JOBS=$jobs: was taken"
+    [ "$(cat "$dir/said")" = "run.sh: JOBS '$jobs': must be a number of tests at once, from 1 to 999" ] || fail "JOBS=$jobs"
+    [ ! -e "$dir/hit" ] || fail "JOBS=$jobs: was run"
+done
+ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)
+# shellcheck disable=SC2086
+says 0 '12 passed, 0 failed, 0 skipped' $ten
+[ "$(sed -n '/^slowest:/,$p' "$dir/said" | grep -c ' s  good.sh$')" -eq 10 ] || fail 'not the ten slowest'
+
+# Where no log can be written nothing has passed; where the disk is full a failure is one.
+touch "$dir/file"
+B_OF_RUN=$dir/file says 1 '0 passed, 2 failed, 0 skipped' "$dir/good.sh" "$dir/bad.sh"
+if mkdir "$dir/full" && mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
+    head -c 1M /dev/zero >"$dir/full/zeros" 2>/dev/null
+    B_OF_RUN=$dir/full says 1 '0 passed, 1 failed, 0 skipped' "$dir/bad.sh"
+    grep -q 'cannot' "$dir/said" && fail 'more than a verdict'
+else
+    echo 'skip: no tmpfs may be mounted here: a full disk was not tried'
+fi
+exit $bad

@@ -1,0 +1,35 @@
+#!/bin/bash
+# test_sanitizers.sh : test programs built with address and undefined sanitizers: a quick subset, or all with `long`.
+# Leaks are looked for too, but not in programs that run under MPI, whose library leaks by itself (run.sh sees to that).
+set -eu
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+echo 'int main(void){return 0;}' >"$probe/p.c"
+has_sanitizers() { # has_sanitizers COMPILER
+    # shellcheck disable=SC2086 # a command and options
+    $1 -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/null && "$probe/p"
+}
+# clang's sanitizer finds more than gcc's, such as an index beyond an array: it is the quick one's where it is installed.
+compilers=()
+for cc in clang "${CC:-cc}"; do
+    if has_sanitizers "$cc" && { [ "${1-}" = long ] || [ ${#compilers[@]} = 0 ]; }; then compilers+=("$cc"); fi
+done
+[ ${#compilers[@]} -gt 0 ] || { echo "skip: this compiler has no sanitizers" && exit 77; }
+quick="test_base test_mf_add test_vec_sum test_vec_levels test_codec test_codec_mean test_dataset test_dataset_fuzz test_opt test_file test_fuzz_files test_comm_virtual"
+if [ "${1-}" = long ]; then quick=$(basename -s .c tests/*/test_*.c); fi
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES
+export UBSAN_OPTIONS=print_stacktrace=1
+# As malloc does: some tests ask for too much. No stacks on the heap: gcc 14 lays locals that are aligned to 64 bytes over their end.
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=0
+bad=0
+for cc in "${compilers[@]}"; do
+    case $cc in *clang*) san=$B/san/clang cxx=clang++ ;; *) san=$B/san/cc cxx=${CXX-g++} ;; esac
+    programs=()
+    for t in $quick; do programs+=("$san/tests/$t"); done
+    make -s CC="$cc" CXX="$cxx" SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 ||
+        { tail "$probe/log"; exit 1; }
+    B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}" || bad=1
+done
+exit $bad

@@ -1,0 +1,25 @@
+#!/bin/bash
+# test_symbols.sh : libnarrowcast.so exports the functions of narrowcast.h, and no other name; a program that knows that header alone is
+# compiled, linked and run with it.
+set -eu
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../../host/ranks.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+nm -D --defined-only "$B/libnarrowcast.so" | awk '$2 != "A" { sub(/@.*/, "", $NF); print $NF }' | sort >"$dir/exported"
+sed -n 's/^NC_API .*[ *]\(nc_[a-z0-9_]*\)(.*/\1/p' host/include/narrowcast.h | sort >"$dir/declared"
+[ "$(wc -l <"$dir/declared")" -ge 8 ] || { echo "FAIL found $(wc -l <"$dir/declared") functions in narrowcast.h"; exit 1; }
+diff "$dir/declared" "$dir/exported" || { echo "FAIL declared in narrowcast.h (<), exported (>)"; exit 1; }
+grep -v '^nc_' "$dir/exported" && { echo "FAIL a name that does not begin with nc_"; exit 1; }
+
+# The example of the header's first comment, by the command that stands below it.
+sed -n '/^ \*     #include/,/^ \*     }$/p' host/include/narrowcast.h | sed 's/^ \* \{0,5\}//' >"$dir/train.c"
+cc=$(sed -n 's/^ \* *\(cc train.c .*\); host.*/\1/p' host/include/narrowcast.h)
+cc=${cc/cc train.c/${CC:-cc} $dir/train.c -o $dir/a.out}
+cc=${cc/\$PWD\/build/$(realpath "$B")}
+case $(nm -D "$B/libnarrowcast.so") in *__asan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 0 ;; esac
+${cc/-Lbuild/-L$B}
+said=$(mpirun -np 2 "$dir/a.out")
+[ "$said" = "7936 bytes a step" ] || { echo "FAIL the example said '$said'"; exit 1; }

@@ -1,0 +1,104 @@
+#!/bin/sh
+# test_lint_rtl.sh : every module of rtl/, as a top of its own, is clean under verilator -Wall and is elaborated by Icarus Verilog.
+# Then a mistake of each kind is planted in a copy and must be found. usage: test_lint_rtl.sh [RTL-FOLDER]; B: the build folder.
+# rtl/prove_*.sv are for yosys alone. A tool that is missing costs one printed line; without both: 77.
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+dir=$B/lint_rtl
+mkdir -p "$dir" || exit 1
+have_v=${VERILATOR-$(command -v verilator)} have_i=$(command -v iverilog)
+[ -n "$have_v" ] || echo "skip: no verilator"
+[ -n "$have_i" ] || echo "skip: no iverilog"
+[ -n "$have_v$have_i" ] || exit 77
+make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
+
+# lint FOLDER MODULE [PARAM=VALUE]...: prints whatever is wrong, 1 if anything is
+lint() {
+    folder=$1 module=$2 v_params='' i_params='' source=$1/$2.sv liteeth='' liteeth_i=''
+    shift 2
+    [ -e "$source" ] || source=$folder/shell/$module.sv
+    # The card with its shell holds Verilog of LiteEth's, about which it has no opinion.
+    [ "$module" != card_sim ] || liteeth="rtl/shell/liteeth.vlt $B/shell/eth_sim.v" liteeth_i=$B/shell/eth_sim.v
+    for param; do
+        v_params="$v_params -G$param" i_params="$i_params -P$module.$param"
+    done
+    rc=0
+    # shellcheck disable=SC2086  # lists of words
+    {
+        # The package has more names than any module wants: no warning about parameters that are not used.
+        if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/shell" --top-module "$module" $v_params \
+            "$B/rtl/nc_pkg.sv" $liteeth "$source" >"$dir/log" 2>&1; then
+            echo "$module $*: verilator says"
+            grep '^%' "$dir/log" | head -5 | sed 's/^/    /'
+            rc=1
+        fi
+        # Icarus 11 is sorry about constant selects in processes: it makes them sensitive to the whole vector, which is right too.
+        if [ -n "$have_i" ] && ! iverilog -g2012 -t null -y "$folder" -y "$folder/shell" -Y .sv -s "$module" $i_params \
+            "$B/rtl/nc_pkg.sv" $liteeth_i "$source" >"$dir/log" 2>&1; then
+            echo "$module $*: iverilog says"
+            grep -v 'sorry: constant selects' "$dir/log" | head -5 | sed 's/^/    /'
+            rc=1
+        fi
+    }
+    return $rc
+}
+
+bad=0 n=0
+for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
+    [ -e "$file" ] || continue
+    module=$(basename "$file" .sv)
+    case $module in
+    prove_*) continue ;;
+    card_sim) [ -e "$B/shell/eth_sim.v" ] || { echo 'skip: no LiteEth (make shell): card_sim' && continue; } ;;
+    card_ecpix5) continue ;; # cells of an ECP5 in it
+    esac
+    n=$((n + 1))
+    lint "${1:-rtl}" "$module" || bad=$((bad + 1))
+done
+lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
+lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
+# Sizes of which memories would lose some: every tool must refuse them, and take the others.
+have_y=$(command -v yosys)
+[ -n "$have_y" ] || echo "skip: no yosys"
+# size refused|taken MODULE PARAM VALUE
+size() {
+    lint "$folder" "$2" "$3=$4" >"$dir/said"
+    if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $folder/$2.sv; chparam -set $3 $4 $2;
+        hierarchy -check -libdir $folder -top $2" >"$dir/log" 2>&1; then
+        { echo "$2 $3=$4: yosys says" && tail -1 "$dir/log"; } >>"$dir/said"
+    fi
+    tools=0
+    [ "$1" = taken ] || tools=$((0${have_v:+1} + 0${have_i:+1} + 0${have_y:+1}))
+    [ "$(grep -c 'says$' "$dir/said")" = $tools ] && return
+    echo "$2 $3=$4 must be $1 by every tool:" && cat "$dir/said"
+    bad=$((bad + 1))
+}
+folder=${1:-rtl}
+for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job_table Ranks'; do
+    # shellcheck disable=SC2086  # two words
+    size refused $what 12
+done
+size taken kept_mem Rows 16
+# Sums that lack room for all ranks, or a word that lacks room for two sums of 4-bit codes.
+size refused sum_room Ranks 512
+size taken sum_room Ranks 256
+size refused sum_room Sum4 12
+size refused sum_room Sum4 22
+size refused sum_room Sum 40
+size taken sum_room Sum 47
+echo "$n modules, $bad not clean"
+
+# plant SED: skid with that mistake must not be clean
+plant() {
+    mkdir -p "$dir/planted"
+    sed "$1" rtl/skid.sv >"$dir/planted/skid.sv"
+    if cmp -s rtl/skid.sv "$dir/planted/skid.sv"; then
+        echo "nothing to plant with: $1" && bad=$((bad + 1))
+    elif lint "$dir/planted" skid >/dev/null; then
+        echo "not found: $1" && bad=$((bad + 1))
+    fi
+}
+have_i='' && [ -n "$have_v" ] && plant "s/1'b1;/2'b11;/"          # a width that does not fit: verilator alone
+have_v='' have_i=$(command -v iverilog)
+[ -n "$have_i" ] && plant 's/out_q, spare_q;/out_q;/'               # a signal that is not there: Icarus alone
+[ "$bad" -eq 0 ]

@@ -1,0 +1,99 @@
+#!/bin/bash
+# test_mutate_rtl.sh : plants the bugs of rtl/mutants.list, one at a time, and demands that each is noticed by the test program or
+# the proof that its line names. Those marked `quick`; with `long` all; or those of the modules named as arguments.
+# The bugs are planted in a copy of the tree, $B/mutate_rtl/tree; nothing here is touched. A line that changes nothing, a mutant
+# that does not build, and a catcher that fails without any bug count as survivors. A catcher that hangs (300 s) has noticed.
+# Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is there.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+dir=$B/mutate_rtl tree=$B/mutate_rtl/tree
+have_v=${VERILATOR-$(command -v verilator)} have_y=$(command -v yosys)
+[ -n "$have_v" ] || echo "skip: no verilator"
+[ -n "$have_y" ] || echo "skip: no yosys"
+[ -n "$have_v$have_y" ] || exit 77
+
+# The tree: folders are links but rtl, which is copied. What the C side was built of is taken over.
+rm -rf "$dir" && mkdir -p "$tree" "$dir/build/rtl" || exit 1
+for entry in *; do
+    case $entry in rtl | build) ;; *) ln -s "$PWD/$entry" "$tree/$entry" ;; esac
+done
+cp -a rtl "$tree/rtl" && cp -a rtl "$dir/sound" || exit 1
+mkdir "$tree/proofs" && cp tests/formal.sh "$tree/proofs/"
+for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verilated.o; do
+    [ -e "$B/$built" ] && cp -a "$B/$built" "$dir/build/$built"
+done
+
+# look CATCHER MODULE: 0 it found nothing, 1 it did, 2 it could not look; its words are in $dir/log
+look() {
+    case $1 in
+    proof:*)
+        # A mutant must be refuted, not merely be refused by yosys. formal.sh works in the folder above its own: proofs/ is a copy.
+        rm -f "$dir"/build/formal/*.log
+        quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/formal.list" | head -1)
+        # shellcheck disable=SC2086  # a word or none
+        if B=$dir/build "$tree/proofs/formal.sh" $quick "${1#proof:}" >"$dir/log" 2>&1 </dev/null; then return 0; fi
+        grep -qs 'proof did fail' "$dir"/build/formal/*.log && return 1
+        return 2
+        ;;
+    *)
+        rm -f "$dir/build/tests/$1"
+        # Warnings of a mutant are no verdict.
+        make -s -C "$tree" B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal' \
+            "$dir/build/tests/$1" >"$dir/log" 2>&1 </dev/null || return 2
+        timeout 300 "$dir/build/tests/$1" >>"$dir/log" 2>&1 </dev/null || return 1
+        return 0
+        ;;
+    esac
+}
+
+n_caught=0 n_survived=0 sound=' '
+verdict_is() {  # verdict_is VERDICT: counts and prints it
+    if [ "$1" = caught ]; then n_caught=$((n_caught + 1)); else n_survived=$((n_survived + 1)) && cp "$dir/log" "$dir/survivor.$n_survived"; fi
+    printf '%-9s %-14s %-20s %3d s  %s\n' "$1" "$module" "$catcher" $((SECONDS - start)) "$edit"
+}
+
+which=${1-quick}
+while read -r module catcher edit; do
+    mark=long
+    [ "$module" = quick ] && mark=quick module=$catcher catcher=${edit%% *} edit=${edit#* }
+    edit=${edit#"${edit%%[! ]*}"}
+    case $which in
+    long) ;;
+    quick) [ "$mark" = quick ] || continue ;;
+    *) case " $* " in *" $module "*) ;; *) continue ;; esac ;;
+    esac
+    case $catcher in
+    proof:*) [ -n "$have_y" ] || continue ;;
+    *) [ -n "$have_v" ] || continue ;;
+    esac
+    start=$SECONDS
+    case $sound in
+    *" $catcher "*) ;;
+    *)
+        if ! look "$catcher"; then
+            verdict_is "UNSOUND"  # fails without any bug
+            continue
+        fi
+        sound="$sound$catcher "
+        start=$SECONDS
+        ;;
+    esac
+    file=$module.sv
+    [ -e "$dir/sound/$file" ] || file=shell/$file
+    sed "$edit" "$dir/sound/$file" >"$tree/rtl/$file"
+    if cmp -s "$dir/sound/$file" "$tree/rtl/$file"; then
+        verdict_is "NO CHANGE"
+        continue
+    fi
+    look "$catcher"
+    case $? in
+    0) verdict_is "SURVIVED" ;;
+    1) verdict_is "caught" ;;
+    *) verdict_is "NO BUILD" ;;
+    esac
+    cp "$dir/sound/$file" "$tree/rtl/$file"
+done < <(sed 's/^#.*//; /^$/d' rtl/mutants.list)
+echo "$n_caught caught, $n_survived survived"
+[ "$n_survived" -eq 0 ] && [ "$n_caught" -gt 0 ]

@@ -1,0 +1,38 @@
+#!/bin/bash
+# test_aarch64.sh : casts, sums and codecs on another kind of CPU: cross-compiled for aarch64, run by qemu's user mode.
+# No NEON by hand there: what runs is the C that compilers make vectors of, and the switch of the floating-point mode.
+# Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+set -eu
+cd "$(dirname "$0")/../.."
+cc=aarch64-linux-gnu-gcc
+qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+echo '#include <stdio.h>
+int main(void){return puts("hello") < 0;}' >"$out/p.c"
+if [ -z "$qemu" ] || ! $cc -static "$out/p.c" -o "$out/p" 2>/dev/null || ! "$qemu" "$out/p" >/dev/null; then
+    echo "skip: no $cc that links statically, or no qemu-aarch64"
+    exit 77
+fi
+flags=(-std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-format-truncation -ffp-contract=off -fno-math-errno
+    -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib)
+for f in host/base/*.c host/base/*/*.c host/vec/*.c host/vec/*/*.c host/codec/*.c; do
+    $cc "${flags[@]}" -c "$f" -o "$out/$(basename "$f" .c).o"
+done
+"${cc%gcc}ar" rcs "$out/lib.a" "$out"/*.o
+
+run() {  # run TEST ARG...: builds tests/TEST.c and runs it
+    t=$1
+    shift
+    $cc "${flags[@]}" -static tests/*/"$t.c" "$out/lib.a" -lm -o "$out/$t"
+    echo "$t"
+    "$qemu" "$out/$t" "$@" >"$out/log" 2>&1 || { tail "$out/log"; exit 1; }
+}
+run test_philox
+run test_mf_add quick
+run test_mf_floats quick
+for t in vec_plain vec_fold vec_pack vec_add vec_sum vec_edges codec codec_words; do run "test_$t"; done
+[ "${1-}" = long ] || exit 0
+run test_mf
+run test_mf_acc
+run test_vec_isa
