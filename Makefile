@@ -55,10 +55,11 @@ RTL_TESTS := $(sort $(wildcard tests/*/test_*_rtl.c))
 TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/*/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/*/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/offload/test_train_offload.sh tests/app/test_cli.sh tests/repo/test_deps.sh
-BENCH    := $(sort $(wildcard bench/bench_*.c))
+BENCH    := $(sort $(wildcard bench/*/bench_*.c))
+BENCH_BIN := $(patsubst %.c,$(B)/%,$(notdir $(BENCH)))
 CU       := $(call files,device,*.cu)
 ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
@@ -122,7 +123,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/device/test_gpu_build.sh sees that it compiles.
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
-            $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+            $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
@@ -152,20 +153,20 @@ install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, 
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
 deb: $(placed)                          ## the same as a Debian package, $(B)/narrowcast_*.deb
 	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
-dist:                                   ## what is committed, as $(B)/narrowcast-VERSION.tar.gz
-	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
+dist:                                   ## what is committed, without bench/data, as $(B)/narrowcast-VERSION.tar.gz
+	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD -- . ':(exclude)bench/data' && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: of $(B)/NAME.json
-chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/$(1).gp >'$(B)/$(1).svg' && \
+chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/*/$(1).gp >'$(B)/$(1).svg' && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
-bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu_all.sh
-	$(Q)B=$(B) bench/gpu_all.sh
+bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu/gpu_all.sh
+	$(Q)B=$(B) bench/gpu/gpu_all.sh
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_train
-	$(Q)B=$(B) bench/bench_native.sh 4
+	$(Q)B=$(B) bench/allreduce/bench_native.sh 4
 	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json \
 	    >$(B)/bench_allreduce.json
 	$(call chart,bench_allreduce)
-	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77
+	$(Q)B=$(B) bench/allreduce/breakeven.sh || test $$? = 77
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(call chart,bench_cast)
 tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
@@ -227,7 +228,7 @@ $(B)/o/host/app/main.o: private FLAGS += -DAPP_COMMIT='"$(shell cat $(B)/commit)
 $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
+	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/allreduce/bench_allreduce.c bench/allreduce/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
 	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -277,8 +278,9 @@ $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 $(foreach t,$(TESTS) $(RTL_TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
-$(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
+$(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
+$(B)/bench_%: $(B)/libnarrowcast.a
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags

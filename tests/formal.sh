@@ -1,7 +1,7 @@
 #!/bin/sh
 # formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, in yosys. One line a proof.
-# usage: formal.sh [quick] [MODULE...]  all lines of rtl/formal.list, or those of the modules named; quick: not those marked `long`.
-# rtl/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
+# usage: formal.sh [quick] [MODULE...]  all lines of rtl/check/formal.list, or those of the modules named; quick: not those marked `long`.
+# rtl/check/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
 #   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
 #   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
 #   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/ and rtl/shell/.
@@ -35,7 +35,7 @@ prove() {
     done
     design="$B/formal/$label"
     source=rtl/$module.sv
-    [ -e "$source" ] || source=rtl/shell/$module.sv
+    for source in "$source" rtl/{shell,check}/"$module.sv"; do [ ! -e "$source" ] || break; done
     read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $source;
         $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
@@ -57,7 +57,7 @@ prove() {
 quick=
 [ "${1-}" = quick ] && quick=quick && shift
 proven=0 bad=0
-sed 's/ *#.*//; /^$/d' rtl/formal.list >"$B/formal/lines"
+sed 's/ *#.*//; /^$/d' rtl/check/formal.list >"$B/formal/lines"
 while read -r module options; do
     case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
     case $quick/$options/ in quick/*' long/'*) continue ;; esac

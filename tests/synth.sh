@@ -1,10 +1,10 @@
 #!/bin/sh
 # synth.sh : what modules of rtl/ cost on an UltraScale+ FPGA and how fast they are by a delay model, and what some cost on an ECP5,
 # against the limits of a list.
-# usage: synth.sh [--json] [MODULE...]      all lines of rtl/synth.list (or $SYNTH_LIST), or those of the modules named.
+# usage: synth.sh [--json] [MODULE...]      all lines of rtl/check/synth.list (or $SYNTH_LIST), or those of the modules named.
 #   --json: one JSON object a line instead of a table. Needs $B/rtl/nc_pkg.sv; netlists and logs are left in $B/synth.
-# rtl/synth.list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]     the most that is allowed of each; lut4: it is made for an ECP5, too
-# yosys makes the netlist, flat; rtl/sta.py counts it and finds the longest path (rtl/README.md has the model).
+# rtl/check/synth.list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]     the most that is allowed of each; lut4: it is made for an ECP5, too
+# yosys makes the netlist, flat; rtl/check/sta.py counts it and finds the longest path (rtl/README.md has the model).
 # Exit 0 all within their limits, 1 one is not or could not be made, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
@@ -40,11 +40,11 @@ synth() {
     fi
     yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/shell $params -top $module;
         synth_xilinx -family xcup -flatten -uram -noiopad -nowidelut; write_json $B/synth/$label.json" >"$B/synth/$label.log" 2>&1 &&
-        cost=$(python3 rtl/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log") || return 1
+        cost=$(python3 rtl/check/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log") || return 1
     [ -z "$lut4" ] && return
     yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/shell $params -top $module;
         synth_ecp5 -nowidelut -top $module; write_json $B/synth/$label-ecp5.json" >"$B/synth/$label-ecp5.log" 2>&1 &&
-        n_lut4=$(python3 rtl/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
+        n_lut4=$(python3 rtl/check/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
 }
 
 [ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s\n' \

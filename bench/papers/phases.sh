@@ -3,14 +3,14 @@
 # all in one: fp16 by MPI's own all-reduce against e5m2 with aps, whose exponents travel first. 4 nodes with 1 Gbit/s, by netlab.sh.
 # usage: bench/papers/phases.sh [--table] fig11
 # environment: RUNS [9] of REPS [5] repetitions, of which a run's figure is the median; they take two minutes. NODES [4]; LINK [1gbit]
-# A run that ended is 15 rows of $TABLES/fig11.tsv (bench/papers): run, what, algorithm, format, and in us exponents, codes, casts (means over ranks)
+# A run that ended is 15 rows of $TABLES/fig11.tsv (bench/data): run, what, algorithm, format, and in us exponents, codes, casts (means over ranks)
 # and time (the slowest rank's). It is not run again; fig11.svg, where there is gnuplot, shows the medians of the runs. --table only prints.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
 . bench/usage.sh
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
-export TABLES=${TABLES:-bench/papers}
+export TABLES=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 [ "${1-}" = fig11 ] || { echo "phases.sh: '${1-}': must be a figure: fig11" >&2 && exit 2; }

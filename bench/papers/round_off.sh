@@ -1,6 +1,6 @@
 #!/bin/bash
 # round_off.sh : the APS paper's Table 9: what the size K of groups does to the round-off of a sum of 256 ranks.
-# usage: [TABLES=DIR] bench/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
+# usage: [TABLES=DIR] bench/papers/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
 # resnet20, 32 images a rank, the gradients of 20 steps behind so many epochs, the same ones for every K: e5m2 and e4m3, aps, rounded at each
 # addition. In groups of K (group-master; 256: one ring); in e4m3 also with a scale of its own for a group's sum (--rescale); and in rank
 # order with Kahan's sums, with one rounding in all (e4m3 also by aps-tight), in fp32.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
 . bench/usage.sh
 B=${B:-build}
-tables=${TABLES:-bench/papers}
+tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 behind=${2:-0 2 5}

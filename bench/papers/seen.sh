@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
 . bench/usage.sh
 B=${B:-build}
-TABLES=${TABLES:-bench/papers}
+TABLES=${TABLES:-bench/data}
 networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caffenet}
 deep=${DEEP:-resnet50}
 layers=${LAYERS:-stem.conv1.weight s0b0.conv2.weight s1b0.conv2.weight s2b0.conv2.weight s2b5.conv3.weight s3b0.conv2.weight s3b2.conv3.weight classifier.weight}

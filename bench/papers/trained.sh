@@ -1,6 +1,6 @@
 #!/bin/bash
 # trained.sh : the papers' tables of accuracies in small: resnet8 on 20,000 images of CIFAR-10, batch 512, 10 epochs, 3 seeds.
-# usage: [TABLES=DIR] bench/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
+# usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
 # Each finished training is a line of $TABLES/trained.tsv and is not run again; curves of seed 1 stand in $TABLES/curves; of seed 2, means over steps,
 # how near the mean of the gradients that travelled is to the true one stands in $TABLES/trained-steps.tsv.
 # "none" travels with the scale that the papers' programs hide in their gradients (CPD sums or divides them before they are cast), and
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
 . bench/usage.sh
 B=${B:-build}
-tables=${TABLES:-bench/papers}
+tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${2:-1 2 3}

@@ -179,7 +179,7 @@ def _settings(lib, options):
     """struct nc_options, filled."""
     words = _Options()
     lib.nc_options_init(byref(words), sizeof(words))
-    words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/ddp_hooks.sh)
+    words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
     types = {name: kind for name, kind in _Options._fields_ if name not in ("size", "device", "type", "threads", "log", "log_arg")}
     for name, value in options.items():
         if name not in types:

@@ -40,7 +40,7 @@ def main(wanted):
         folder = f'{bitstream.B}/ecp5/piece-{module}'
         os.makedirs(folder, exist_ok=True)
         bitstream.piece(module, params, folder)
-        luts, ffs, *_, model = subprocess.run([sys.executable, 'rtl/sta.py', f'{folder}/piece.json', module], capture_output=True,
+        luts, ffs, *_, model = subprocess.run([sys.executable, 'rtl/check/sta.py', f'{folder}/piece.json', module], capture_output=True,
                                               text=True, check=True).stdout.split()
         seed = os.environ.get('SEED', '1')
         report, _ = bitstream.route(BOARD, seed, folder, bin_folder)

@@ -152,11 +152,11 @@ else
 fi
 
 # --- the scripts of bench/ ---
-for script in "$tree"/bench/*.sh; do
+for script in "$tree"/bench/*.sh "$tree"/bench/*/*.sh; do
     case $script in */trainings.sh | */usage.sh) continue ;; esac
     for word in --help -h; do
         case $script$word in */netlab.sh-h) continue ;; esac
-        (cd "$tree/bench" && timeout 20 bash "./${script##*/}" $word) >out 2>&1 </dev/null || fail "${script##*/} $word: $(head -n 3 out)"
+        (cd "${script%/*}" && timeout 20 bash "./${script##*/}" $word) >out 2>&1 </dev/null || fail "${script##*/} $word: $(head -n 3 out)"
         grep -q 'usage: ' out || fail "${script##*/} $word says no usage: $(head -n 3 out)"
     done
 done

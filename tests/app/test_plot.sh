@@ -190,7 +190,7 @@ if [ -n "$(command -v gnuplot)" ]; then
     for name in 1 none fp32 "x'; touch hit; '" "\$(touch hit)"; do
         printf '%s\tgflop\t1\n%s\tfp32\t1\t5\t1000000\t0.1\t0\n%s\t%s\t2\t5\t1000000\t0.1\t0.1\n' "$name" "$name" "$name" "$name"
     done >"$rows.tsv"
-    for program in "$here"/../bench/*.gp; do
+    for program in "$here"/../bench/*/*.gp; do
         case $program in */loss_scale.gp | */tradeoff.gp) file=$rows.tsv ;; *) file=$rows ;; esac
         FILE=$file gnuplot "$program" >bench.svg 2>said || fail "${program##*/}: $(cat said)"
         grep -q '</svg>' bench.svg || fail "${program##*/}: no chart"

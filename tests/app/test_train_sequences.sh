@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_train_sequences.sh : training on sequences, in small: error rates and bits a character in what is said and logged; 2 ranks and as many
-# emulated ones end in the same bits, a run that is resumed as well; data that does not suit a network; bench/sequences.sh.
+# emulated ones end in the same bits, a run that is resumed as well; data that does not suit a network; bench/sequences/sequences.sh.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -98,8 +98,8 @@ fi
 # --- the bench, on these ---
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
-    (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"
+    (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"
     if [ "$(wc -l <"tables/$kind.tsv")" -ne 5 ] || ! grep -q '^| onebit | 1 | [0-9]' out; then fail "bench, $kind: $(cat out)"; fi
 done
-(cd "$here/.." && B=$B TABLES=$dir/tables bench/sequences.sh --table text) | grep -q '^| qsgd:2 | 1 | [0-9]' || fail "no table"
+(cd "$here/.." && B=$B TABLES=$dir/tables bench/sequences/sequences.sh --table text) | grep -q '^| qsgd:2 | 1 | [0-9]' || fail "no table"
 exit $bad

@@ -41,14 +41,14 @@ for bench in accuracy davidnet; do
     [ $bench = davidnet ] || table=$B/fashion-mnist.tsv
     rm -f "$B/ran"
     touch "$B/crash"
-    if bench/$bench.sh '1 2' >"$dir/out" 2>&1; then fail "$bench.sh: a crash did not end it"; fi
+    if bench/*/$bench.sh '1 2' >"$dir/out" 2>&1; then fail "$bench.sh: a crash did not end it"; fi
     grep -q "e5m2 aps.*seed 1 failed" "$dir/out" || fail "$bench.sh does not say what failed: $(cat "$dir/out")"
     if grep -Eqs '^e5m2 aps( saturate)?[[:space:]]1' "$table"; then fail "$bench.sh: a crash has an accuracy: $(cat "$table")"; fi
     rm "$B/crash"
-    bench/$bench.sh '1 2' >"$dir/out" 2>&1 || fail "$bench.sh: $(cat "$dir/out")"
+    bench/*/$bench.sh '1 2' >"$dir/out" 2>&1 || fail "$bench.sh: $(cat "$dir/out")"
     # 10 rows of 2 seeds, and the crash
     [ "$(wc -l <"$B/ran")" -eq 21 ] || fail "$bench.sh ran $(wc -l <"$B/ran") trainings, not 21"
-    bench/$bench.sh --table >"$dir/table"
+    bench/*/$bench.sh --table >"$dir/table"
     [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 | +0.00 | 77 |' "$dir/table")" -eq 8 ] || fail "$bench.sh: $(cat "$dir/table")"
     grep -q '^| e4m3 [nc].* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
 done
@@ -56,24 +56,24 @@ done
 [ "$(grep -c 'e[0-9]m[0-9] --scale const:512 --overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: not const:512: $(cat "$B/ran")"
 [ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
 [ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
-bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
+bench/codec_accuracy/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
 # A difference is taken seed by seed: here seeds are far apart, and a row has other seeds than fp32.
 printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
     'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
-bench/accuracy.sh --table >"$dir/table"
+bench/codec_accuracy/accuracy.sh --table >"$dir/table"
 for row in 'e5m2 none | 1 | 71.00 | 71.00 .. 71.00 | +1.00 | 77' 'e5m2 aps | 2 | 79.50 | 69.00 .. 90.00 | -1.00 (of 1) | 77' \
     'e4m3 aps | 1 | 90.00 | 90.00 .. 90.00 | | 77' 'e4m3 none | 2, 1 diverged | 72.00 | 72.00 .. 72.00 | +2.00 | 77'; do
     grep -qxF "| $row |" "$dir/table" || fail "no row '$row': $(cat "$dir/table")"
 done
 rm -f "$B/ran" "$B/fashion-mnist.tsv"
-bench/accuracy.sh 1 >"$dir/out" 2>&1
+bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
 # two at once on one table: every training once
 rm "$B/ran" "$B/fashion-mnist.tsv"
 echo 0.2 >"$B/slow"
-JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
-JOBS=2 bench/accuracy.sh 1 >"$dir/table" 2>&1 || fail "the second at once: $(cat "$dir/table")"
+JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 &
+JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/table" 2>&1 || fail "the second at once: $(cat "$dir/table")"
 wait $! || fail "the first at once: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "two at once ran $(wc -l <"$B/ran") trainings, not 10"
 [ "$(sort -u "$B/fashion-mnist.tsv" | wc -l)" -eq "$(wc -l <"$B/fashion-mnist.tsv")" ] || fail "two at once: $(cat "$B/fashion-mnist.tsv")"
@@ -81,7 +81,7 @@ wait $! || fail "the first at once: $(cat "$dir/out")"
 # who is stopped stops its trainings
 rm "$B/ran" "$B/ended" "$B/fashion-mnist.tsv"
 echo 2 >"$B/slow"
-JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
+JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 &
 until [ "$(grep -cs . "$B/ran")" = 2 ]; do sleep 0.1; done
 kill $!
 if wait $!; then fail 'who was stopped says that all went well'; fi
@@ -89,7 +89,7 @@ sleep 3
 [ ! -e "$B/ended" ] || fail 'trainings go on when the script was stopped'
 [ ! -s "$B/fashion-mnist.tsv" ] || fail "who was stopped has accuracies: $(cat "$B/fashion-mnist.tsv")"
 rm "$B/slow" "$B/ran"
-if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
+if JOBS=all bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
 
 # words that are none: one line, nothing is made
@@ -101,24 +101,24 @@ refused() { # WORDS THAT IT SAYS, COMMAND...
     if [ -e "$dir/none" ] || [ -e "$B/ran" ]; then fail "$*: made something"; fi
 }
 export TABLES="$dir/none"
-refused "seed '--tabel': must be" bench/segmentation.sh --tabel
-refused "seed 'x': must be" bench/pure_fp16.sh resnet8 '1 x'
-refused "seed '1,2': must be" bench/accuracy.sh 1,2
-refused "seed '': must be" bench/pure_fp16.sh resnet8 ' '
-refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16.sh resnet8 1
-refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale.sh sweep
-refused "RATE '1e-3': must be" RATE=1e-3 bench/pure_fp16.sh resnet8 1
-refused "SAMPLES makes a table of its own" TABLES= SAMPLES=100 bench/loss_scale.sh sweep
-refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
-refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
+refused "seed '--tabel': must be" bench/segmentation/segmentation.sh --tabel
+refused "seed 'x': must be" bench/pure_fp16/pure_fp16.sh resnet8 '1 x'
+refused "seed '1,2': must be" bench/codec_accuracy/accuracy.sh 1,2
+refused "seed '': must be" bench/pure_fp16/pure_fp16.sh resnet8 ' '
+refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16/pure_fp16.sh resnet8 1
+refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale/loss_scale.sh sweep
+refused "RATE '1e-3': must be" RATE=1e-3 bench/pure_fp16/pure_fp16.sh resnet8 1
+refused "SAMPLES makes a table of its own" TABLES= SAMPLES=100 bench/loss_scale/loss_scale.sh sweep
+refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation/segmentation.sh 1
+refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences/sequences.sh text
 refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
 refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/none"
 refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
 refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
-refused "TURNS 'x': must be" bench/train_peer.sh cpu 1 x
-refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir/none/x.tar.xz"
-refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir"
-refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/train_peer.sh cpu 1
+refused "TURNS 'x': must be" bench/training/train_peer.sh cpu 1 x
+refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir/none/x.tar.xz"
+refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir"
+refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/training/train_peer.sh cpu 1
 
 # 6 rows of 2 seeds; a count that fails once
 export TABLES="$dir/tables"
@@ -131,52 +131,52 @@ chmod +x "$B/bench_shares"
 rm -f "$B/ran"
 for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
     # shellcheck disable=SC2086  # options are words
-    [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
+    [ "$(bench/*/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
     [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
 done
 mkdir -p "$B/codec_accuracy"
 touch "$B/codec_accuracy/broken"
-if bench/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
+if bench/codec_accuracy/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
 if ! [ -d "$dump" ] || [ -e "$TABLES/caffenet-shares.md" ]; then fail 'gradients that were not counted are gone'; fi
 rm "$B/codec_accuracy/broken"
-bench/relgrad_caffenet.sh >"$dir/out" 2>&1 || fail "relgrad_caffenet.sh: $(cat "$dir/out")"
+bench/codec_accuracy/relgrad_caffenet.sh >"$dir/out" 2>&1 || fail "relgrad_caffenet.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 12 ] || fail "relgrad_caffenet.sh ran $(wc -l <"$B/ran") trainings, not 12"
 [ "$(grep -c -- '--dump-gradients' "$B/ran")" -eq 1 ] || fail "not the gradients of one training: $(cat "$B/ran")"
 [ ! -e "$dump" ] || fail 'gradients that were counted are still there'
-bench/relgrad_caffenet.sh --table >"$dir/table"
+bench/codec_accuracy/relgrad_caffenet.sh --table >"$dir/table"
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 6 ] || fail "relgrad_caffenet.sh: $(cat "$dir/table")"
 rm -f "$B/ran"
-bench/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
+bench/segmentation/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "segmentation.sh ran $(wc -l <"$B/ran") trainings, not 10"
-bench/segmentation.sh --table >"$dir/seen"
+bench/segmentation/segmentation.sh --table >"$dir/seen"
 [ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
 # loss_scale.sh: fp32 and 16 scales of 2 seeds, 3 rows of resnet110; a scale's word is the option's, and fp32 has none
 rm -f "$B/ran"
-bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
-bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran") $(grep -c -- 'error=e5m10,overflow=inf --loss-scale [a-z0-9]* ' "$B/ran")" = '34 32' ] || fail "loss_scale.sh ran $(cat "$B/ran")"
 [ "$(sed 's/.*--loss-scale \([^ ]*\).*/\1/;t;d' "$B/ran" | sort -u | wc -l)" = 16 ] || fail "not 16 scales: $(cat "$B/ran")"
-bench/loss_scale.sh --table >"$dir/table" 2>"$dir/out"
+bench/loss_scale/loss_scale.sh --table >"$dir/table" 2>"$dir/out"
 if command -v gnuplot >/dev/null; then
     grep -q '</svg>' "$B/loss_scale.svg" || fail "no chart of scales: $(cat "$dir/out")"
 fi
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
-NARROWCAST_DATA="$dir/a b" bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
 # papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
 rm -f "$B/ran"
-for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
+for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
 [ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"
 [ "$(sed 's/.*--overflow inf --scale const:\([0-9.]*\).*/\1/;t;d' "$B/ran" | sort | uniq -c | tr -s ' \n' ' ')" = ' 2 0.00390625 2 0.125 3 512 ' ] ||
     fail "not the papers' gradient scales: $(cat "$B/ran")"
 grep -q '^| e4m3 aps | 1 | 91.00 | 91.00 .. 91.00 | +0.00 | 77 | 88.6 |$' "$dir/table-4" || fail "papers.sh 4: $(cat "$dir/table-4")"
 [ "$(find "$TABLES/curves" -name '*.jsonl' | wc -l)" -eq 26 ] || fail "not a curve of each training: $(ls "$TABLES/curves")"
-bench/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
+bench/papers/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
 [ "$(grep -c '^| e[45]m. aps all.* | 100.0 | 0.5000 | 0.625 | 31.25 |$' "$dir/out")" -eq 4 ] || fail "papers.sh 8 says nothing of the steps: $(cat "$dir/out")"
 cat >"$B/bench_error" <<'END'
 #!/bin/sh
@@ -186,13 +186,13 @@ END
 chmod +x "$B/bench_error"
 : >"$B/ran"
 touch "$B/crash"
-if bench/papers.sh 9 0 >"$dir/out" 2>&1; then fail "papers.sh 9: a count that failed did not end it"; fi
+if bench/papers/papers.sh 9 0 >"$dir/out" 2>&1; then fail "papers.sh 9: a count that failed did not end it"; fi
 [ -z "$(find "$TABLES" -name 'table9*.tsv')" ] || fail "papers.sh 9: half a count is a table: $(ls "$TABLES")"
 rm "$B/crash"
-bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
 grep -q '^| L2, % | 50.00 | 50.00 | 50.00 | 50.00 |$' "$dir/out" || fail "papers.sh 9: $(cat "$dir/out")"
 rm "$TABLES/table9-e4m3-0.tsv"
-bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
-bench/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
+bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 3 ] || fail "papers.sh 9 made gradients $(wc -l <"$B/ran") times, not 3"
 exit $bad

@@ -50,7 +50,7 @@ if "$B/bench_cast" --isa scalar --ahead no --mib 1 2>/dev/null; then fail 'took 
 
 # --- the chart has both ---
 if [ -n "$(command -v gnuplot)" ]; then
-    FILE=$dir/json gnuplot bench/bench_cast.gp >"$dir/chart.svg"
+    FILE=$dir/json gnuplot bench/casts/bench_cast.gp >"$dir/chart.svg"
     for words in 'shift + fp32' 'to memcpy' "$(grep '"fastest":true' "$dir/copies" | field name)"; do
         grep -qF -- "$words" "$dir/chart.svg" || fail "the chart does not say '$words'"
     done

@@ -129,7 +129,7 @@ static void check_chart(void)
     }
     dump_text("json", dump_out);
     snprintf(command, sizeof command,
-             "FILE='%s/json' gnuplot bench/bench_codecs.gp >'%s/svg' && "
+             "FILE='%s/json' gnuplot bench/codecs/bench_codecs.gp >'%s/svg' && "
              "grep -q 'onebit:column' '%s/svg' && [ $(grep -c ' B, .* %%' '%s/svg') -eq %d ]",
              dump_dir, dump_dir, dump_dir, dump_dir, N_ROWS);
     CHECK(system(command) == 0, "the chart");

@@ -13,7 +13,7 @@ fail() {
 }
 ln -s "$program" "$dir/narrowcast"
 export B=$dir
-check() { bench/model_check.sh --table >"$dir/out" 2>&1; }
+check() { bench/allreduce/model_check.sh --table >"$dir/out" 2>&1; }
 
 check && fail 'a table of nothing'
 grep -q 'run it without --table first' "$dir/out" || fail "nothing measured: $(cat "$dir/out")"

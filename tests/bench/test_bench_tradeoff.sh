@@ -60,7 +60,7 @@ echo "$*" >>"$(dirname "$0")/ran"
 case "$*" in *davidnet*) echo '{"gflop":8,"gflop_per_s":9}' ;; *resnet110*) echo '{"gflop":40,"gflop_per_s":9}' ;; *) echo '{"gflop":4,"gflop_per_s":9}' ;; esac
 END
 chmod +x "$dir/bin/mpirun" "$B/narrowcast" "$B/bench_train"
-run() { bench/tradeoff.sh 'resnet20 resnet110 davidnet caffenet' 'fp32 fp32,native qsgd:4 ternary' >"$dir/out" 2>"$dir/said"; }
+run() { bench/allreduce/tradeoff.sh 'resnet20 resnet110 davidnet caffenet' 'fp32 fp32,native qsgd:4 ternary' >"$dir/out" 2>"$dir/said"; }
 
 touch "$B/crash"
 if run; then fail 'a crash did not end it'; fi
@@ -83,7 +83,7 @@ for row in '| resnet20 | fp32 | 581.8 | 1.00 | 1000000 | 100.0 | 0.0 | 10.0 |' '
 done
 [ "$(grep -o '^| [a-z0-9]* | [0-9.]* | [0-9.]* |$' "$dir/out" | cut -d' ' -f2 | tr '\n' ' ')" = 'resnet110 resnet20 davidnet ' ] ||
     fail "networks do not rise by MB per GFLOP: $(cat "$dir/out")"
-bench/tradeoff.sh --table | cmp -s - "$dir/out" || fail '--table prints something else'
+bench/allreduce/tradeoff.sh --table | cmp -s - "$dir/out" || fail '--table prints something else'
 if [ -n "$(command -v gnuplot)" ]; then
     for words in 'travelling' 'resnet110 qsgd:4' 'MB of fp32 gradients'; do
         grep -qF -- "$words" "$B/tradeoff.svg" || fail "the chart does not say '$words'"
@@ -95,13 +95,13 @@ for network in resnet20:1:3 resnet110:2:1 davidnet:3:2; do
     IFS=: read -r name mb speed <<<"$network"
     printf '%s\tgflop\t1\n%s\tfp32\t1\t5\t%s000000\t0.1\t0\n%s\tqsgd:4\t%s\t5\t%s000000\t0.1\t0\n' "$name" "$name" "$mb" "$name" "$speed" "$mb"
 done >"$dir/other.tsv"
-TABLE=$dir/other.tsv bench/tradeoff.sh --table >"$dir/out"
+TABLE=$dir/other.tsv bench/allreduce/tradeoff.sh --table >"$dir/out"
 grep -qF '| rank correlation | | -0.50 |' "$dir/out" || fail "$(cat "$dir/out")"
 
 # --- neither the table's name nor a name in it is a command ---
 hostile="$dir/it's \$(touch hit); touch hit;.tsv"
 printf "x\tgflop\t1\nx\tfp32\t1\t5\t1000000\t0.1\t0\nx\t';touch\${IFS}hit;'\t2\t5\t1000000\t0.1\t0\n" >"$hostile"
-TABLE=$hostile bench/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"
+TABLE=$hostile bench/allreduce/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"
 if [ -e hit ]; then fail 'a name became a command' && rm hit; fi
 if [ -n "$(command -v gnuplot)" ] && [ ! -s "${hostile%.tsv}.svg" ]; then fail "no chart beside a table with an odd name: $(cat "$dir/out")"; fi
 exit $bad

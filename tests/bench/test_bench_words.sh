@@ -31,14 +31,14 @@ ran() {
     rm -f "$RAN"
 }
 tried=0
-for script in bench/*.sh; do
+for script in bench/*.sh bench/*/*.sh; do
     case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # netlab.sh's and gpu_pack.sh's arguments are commands, files
     variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
     for word in "${words[@]}"; do
         for variable in $variables; do
             case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | LOGS | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
             for arguments in '' 1; do
-                [ "$script$arguments" != bench/gpu_all.sh ] || continue # all parts
+                [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue # all parts
                 grep -q "[{]${variable}[:-]" "$script" || continue
                 tried=$((tried + 1))
                 # shellcheck disable=SC2086  # arguments are words
@@ -61,22 +61,22 @@ refused() {
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || rc=$?
     if [ $rc -ne 2 ] || [ "$(wc -l <"$dir/said")" -ne 1 ] || ! grep -qF "$1" "$dir/said"; then fail "${*:2}: exit $rc: $(cat "$dir/said")"; fi
 }
-refused "RANKS 'x': must be a number of ranks, from 1 on" bench/emulate.sh x
-refused "RUNS '1e3': must be" bench/emulate.sh -n 1e3 4
-refused "RANKS '99999999999999999999': must be" bench/emulate.sh 99999999999999999999
-refused "BATCH '0': must be" BATCH=0 bench/tradeoff.sh
-refused "STEPS '-1': must be" STEPS=-1 bench/tradeoff.sh
-refused "MIB '1k': must be" MIB='16 1k' bench/gpu_all.sh 1
+refused "RANKS 'x': must be a number of ranks, from 1 on" bench/training/emulate.sh x
+refused "RUNS '1e3': must be" bench/training/emulate.sh -n 1e3 4
+refused "RANKS '99999999999999999999': must be" bench/training/emulate.sh 99999999999999999999
+refused "BATCH '0': must be" BATCH=0 bench/allreduce/tradeoff.sh
+refused "STEPS '-1': must be" STEPS=-1 bench/allreduce/tradeoff.sh
+refused "MIB '1k': must be" MIB='16 1k' bench/gpu/gpu_all.sh 1
 refused "RUNS 'x': must be" bench/median.sh x true
-refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/bench_native.sh 2
-refused "RANKS '-h2': must be" bench/bench_overlap.sh -h2
-refused "NODES '1 2': must be" NODES='1 2' bench/model_check.sh
-refused "EPOCHS 'x': must be 0 or a number of passes" bench/papers.sh 9 '0 x'
+refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2
+refused "RANKS '-h2': must be" bench/allreduce/bench_overlap.sh -h2
+refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/model_check.sh
+refused "EPOCHS 'x': must be 0 or a number of passes" bench/papers/papers.sh 9 '0 x'
 for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh layers' 'loss_scale.sh sweep' 'papers.sh 9' 'papers.sh 4' 'pure_fp16.sh' \
     'relgrad_caffenet.sh' 'sequences.sh' 'papers.sh fig1'; do
     # shellcheck disable=SC2086  # options are words
-    refused 'NARROWCAST_DATA is not set: must be the folder that holds' -u NARROWCAST_DATA bench/$script
+    refused 'NARROWCAST_DATA is not set: must be the folder that holds' -u NARROWCAST_DATA bench/*/$script
 done
 # Whatever is added: arithmetic on words of the user is after a check of them, and bash says none of its own errors about a variable.
-! grep -n '{NARROWCAST_DATA:?' bench/*.sh bench/papers/*.sh || fail 'bash names the script and the line where NARROWCAST_DATA is missing'
+! grep -n '{NARROWCAST_DATA:?' bench/*.sh bench/*/*.sh || fail 'bash names the script and the line where NARROWCAST_DATA is missing'
 exit $bad

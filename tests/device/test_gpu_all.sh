@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_gpu_all.sh : bench/gpu_all.sh and its table, with programs that only say what they are told to: where PyTorch cannot compile, its eager
+# test_gpu_all.sh : bench/gpu/gpu_all.sh and its table, with programs that only say what they are told to: where PyTorch cannot compile, its eager
 # figure stands, and the other way round; a part's own words stay; it is started from anywhere; lines that were cut off spoil no table.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
@@ -48,7 +48,7 @@ chmod +x bin/nvidia-cuda-mps-control
 (PATH=$dir/bin:$PATH OUT=$dir/mps && export OUT PATH && part 5 none && exit $bad) || bad=1
 grep -q started mps/5.txt || fail "MPS has no folder: $(cat mps/5.txt)"
 for word in 9 --table; do
-    OUT=$dir/nothing "$top/bench/gpu_all.sh" $word >said 2>&1 && fail "gpu_all.sh $word: is taken"
+    OUT=$dir/nothing "$top/bench/gpu/gpu_all.sh" $word >said 2>&1 && fail "gpu_all.sh $word: is taken"
     if [ "$(wc -l <said)" != 1 ] || [ -e nothing ]; then fail "gpu_all.sh $word: $(cat said)"; fi
 done
 
@@ -60,11 +60,11 @@ for script in peer casts; do
     [ "$?:$(cat said)" = '77:skip  PyTorch: libcublas.so.13: cannot open' ] || fail "torch_$script.py: $(cat said)"
 done
 echo >torch/__init__.py
-PYTHONPATH=$dir python3 "$top/bench/torch_peer.py" --batch 0 >said 2>&1
+PYTHONPATH=$dir python3 "$top/bench/training/torch_peer.py" --batch 0 >said 2>&1
 [ "$?:$(grep -c 'error: --batch, ' said)" = 2:1 ] || fail "torch_peer.py --batch 0: $(cat said)"
 
 printf '{"kind":"gpu_all","name":"tests of vectors","value":1}\n{"kind":"gpu_all","name":"compute-sa' >cut.jsonl
-python3 "$top/bench/gpu_summary.py" cut.jsonl >table || fail "a line that was cut off: no table"
+python3 "$top/bench/gpu/gpu_summary.py" cut.jsonl >table || fail "a line that was cut off: no table"
 grep -q '^| tests of vectors | 0 | 1 | BELOW' table || fail "the line in front of it is lost: $(cat table)"
 grep -q '^| compute-sanitizer: findings | 0 | - | not measured' table || fail "what was cut off counts: $(cat table)"
 exit $bad

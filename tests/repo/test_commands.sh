@@ -56,13 +56,13 @@ not_here() {
         ;;
     *'card --xrt '*@10.0.0.9*) echo 'no such card' ;;
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
-    bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
+    bench/codec_accuracy/accuracy.sh* | *\ bench/codec_accuracy/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *model_rates.json*) echo 'of model_check.sh' ;;
     *ddp_hooks.sh*) [ -n "$long" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || echo 'long, and needs PyTorch' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/'*'.sh --table'*) ;;
-    *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh* | *bench/pure_fp16.sh*) echo 'many trainings' ;;
-    *bench/loss_scale.sh* | *bench/segmentation.sh* | *bench/sequences.sh*) echo 'many trainings' ;;
+    *bench/allreduce/tradeoff.sh* | *bench/codec_accuracy/codec_accuracy.sh* | *bench/codec_accuracy/relgrad_caffenet.sh* | *bench/papers/papers.sh* | *bench/pure_fp16/pure_fp16.sh*) echo 'many trainings' ;;
+    *bench/loss_scale/loss_scale.sh* | *bench/segmentation/segmentation.sh* | *bench/sequences/sequences.sh*) echo 'many trainings' ;;
     esac
     case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
@@ -91,10 +91,10 @@ shorter() {
     'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
     'make run'*) c="$c ARGS='${small# }'" ;;
     bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc 5 1000 5} ;;
-    bench/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
-    bench/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
+    bench/allreduce/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
+    bench/training/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
     *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
-    bench/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
+    bench/allreduce/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
     *build/bench_cast*) c=${c/bench_cast/bench_cast --mib 1 --reps 1} ;;
     *build/bench_codecs*) c=${c/ --mib 256/} && c=${c/bench_codecs build\/dump/bench_codecs build\/dump --mib 1 --reps 1 --draws 10} ;;
     *build/bench_train*) c="${c/--batch 128/--batch 1}" ;;

@@ -14,7 +14,7 @@ all=$(find . -type f -not -path './build*' -not -path './.git/*' -printf '%f\n')
 
 for folder in $(find hls device host rtl sim tests bench -type f -printf '%h\n' 2>/dev/null | sort -u); do
     case $folder in
-    host/include | bench/papers/curves) ;; # narrowcast.h says it; data of a folder that does
+    host/include | bench/data/curves) ;; # narrowcast.h says it; data of a folder that does
     *) [ -f "$folder/README.md" ] || say "$folder: has no README.md" ;;
     esac
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_formal.sh : the proofs of rtl/formal.list: those that are quick, with `long` all of them. Then a property that does not
+# test_formal.sh : the proofs of rtl/check/formal.list: those that are quick, with `long` all of them. Then a property that does not
 # hold is planted in a copy of a module and must not be proven. Environment: B, the build folder.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_mutate_rtl.sh : plants the bugs of rtl/mutants.list, one at a time, and demands that each is noticed by the test program or
+# test_mutate_rtl.sh : plants the bugs of rtl/check/mutants.list, one at a time, and demands that each is noticed by the test program or
 # the proof that its line names. Those marked `quick`; with `long` all; or those of the modules named as arguments.
 # The bugs are planted in a copy of the tree, $B/mutate_rtl/tree; nothing here is touched. A line that changes nothing, a mutant
 # that does not build, and a catcher that fails without any bug count as survivors. A catcher that hangs (300 s) has noticed.
@@ -31,7 +31,7 @@ look() {
     proof:*)
         # A mutant must be refuted, not merely be refused by yosys. formal.sh works in the folder above its own: proofs/ is a copy.
         rm -f "$dir"/build/formal/*.log
-        quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/formal.list" | head -1)
+        quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)
         # shellcheck disable=SC2086  # a word or none
         if B=$dir/build "$tree/proofs/formal.sh" $quick "${1#proof:}" >"$dir/log" 2>&1 </dev/null; then return 0; fi
         grep -qs 'proof did fail' "$dir"/build/formal/*.log && return 1
@@ -94,6 +94,6 @@ while read -r module catcher edit; do
     *) verdict_is "NO BUILD" ;;
     esac
     cp "$dir/sound/$file" "$tree/rtl/$file"
-done < <(sed 's/^#.*//; /^$/d' rtl/mutants.list)
+done < <(sed 's/^#.*//; /^$/d' rtl/check/mutants.list)
 echo "$n_caught caught, $n_survived survived"
 [ "$n_survived" -eq 0 ] && [ "$n_caught" -gt 0 ]

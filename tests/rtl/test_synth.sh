@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_synth.sh : rtl/sta.py against paths added up by hand, and tests/synth.sh: it must pass, refuse and fail where it should.
+# test_synth.sh : rtl/check/sta.py against paths added up by hand, and tests/synth.sh: it must pass, refuse and fail where it should.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/synth_test
@@ -18,7 +18,7 @@ library=xilinx/cells_sim.v
 path() {
     echo "module t(input clk, input a, input b, output [16:0] y); $3 endmodule" >"$dir/t.v"
     yosys -q -p "read_verilog -lib +/$library; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json" || exit 1
-    got=$(python3 rtl/sta.py "$dir/t.json" t)
+    got=$(python3 rtl/check/sta.py "$dir/t.json" t)
     [ "$got" = "$2" ] || { echo "$1: '$got', not '$2'" && bad=$((bad + 1)); }
 }
 ff() { echo "FDRE $1(.C(clk), .CE(1'b1), .R(1'b0), .D($2), .Q($3));"; }
@@ -56,7 +56,7 @@ path 'ECP5: LUT RAM' '4 2 0 0 0 4 1.45' "wire q; wire [3:0] d; $(e5 f a q)
 echo "module t(output y); wire a, b; LUT1 #(.INIT(2'b01)) l(.I0(a), .O(b)); LUT1 #(.INIT(2'b10)) m(.I0(b), .O(a)); assign y = a;
     endmodule" >"$dir/t.v"
 yosys -q -p "read_verilog -lib +/xilinx/cells_sim.v; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json"
-python3 rtl/sta.py "$dir/t.json" t >/dev/null 2>&1 && echo "a loop has no longest path" && bad=$((bad + 1))
+python3 rtl/check/sta.py "$dir/t.json" t >/dev/null 2>&1 && echo "a loop has no longest path" && bad=$((bad + 1))
 
 # synth WANTED-EXIT WHAT LINE...: tests/synth.sh with a list of its own
 synth() {

@@ -1,0 +1,339 @@
+/* bench_native.c : MPI's own all-reduce of fp32, fp16 and e5m2 beside our all-reduces of e5m2, in the
+ * same run.
+ *   bench/allreduce/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce by what is its best for fp32
+ *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
+ *
+ * Each row is run in turn with MPI's two all-reduces of the same elements in fp32, from barrier to
+ * barrier: MPI_Allreduce by the fastest of Open MPI's algorithms, which is found first, and
+ * MPI_Iallreduce. The faster of the two is the 1 of that run. Times are medians; the ratio is how
+ * many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has them. MPI's
+ * rows are its calls and the wait for them alone: its sum stays where MPI puts it. fp16 and e5m2 add by
+ * an MPI_Op of ours; so does one row of fp32, which tells what that costs beside MPI_SUM (the fp8
+ * paper's figure 3). */
+#include "allreduce_peer.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/opt/opt.h"
+#include "base/progress.h"
+#include "hls/arith/philox.h"
+#include "job/job.h"
+#include "bench/measure.h"
+#include "mpi_copy.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REPS = 101 };
+
+struct options {
+    int64_t mib, reps;
+    const char *only;
+    bool json;
+};
+
+static const struct row {
+    const char *name, *algo;
+    struct codec_words words;
+} rows[] = {
+    {"MPI_Allreduce fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce our MPI_Op fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce fp16 nearest", "native", {.format = "fp16", .sum = "nearest"}},
+    {"MPI_Iallreduce e5m2 nearest", "native", {.format = "e5m2", .sum = "nearest"}},
+    {"MPI_Iallreduce e5m2 trunc", "native", {.format = "e5m2", .sum = "trunc"}},
+    {"ring e5m2 nearest", "ring", {.format = "e5m2", .sum = "nearest"}},
+    {"direct e5m2 exact", "direct", {.format = "e5m2", .sum = "exact"}},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0], BLOCKING = 0, NATIVE = 1, OUR_OP = 2 };
+
+/* One way of adding, with its buffers. */
+struct way {
+    const struct peer *peer; /* MPI_Allreduce by this; NULL: algo, by call */
+    bool our_op;             /* MPI_Iallreduce of fp32 by add_fp32(); else as above */
+    const struct algo *algo;
+    struct codec codec;
+    struct codec_call step; /* the fold's */
+    struct algo_call call;
+    struct fold_ops fold_ops; /* of MPI_Iallreduce */
+    uint8_t *codes;
+};
+
+/* The fp32 all-reduces that every row is held against. */
+struct fp32 {
+    struct peers peers;
+    struct way blocking, native;
+};
+
+/* A fold's sum for MPI's rows: what `native` would do to MPI's sum (overflow, the result's format)
+ * is not done. */
+static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes)
+{
+    (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
+}
+
+/* Uniform in [-1, 1). */
+static float element(int rank, size_t i)
+{
+    return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
+}
+
+/* What MPI_SUM does, by the code that adds other formats. */
+static void add_fp32(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    static const struct vec_sum sum = {
+        .rule = VEC_FP32, .in = {8, 23, 0}, .out = {8, 23, 0}, .n_ranks = 2};
+    const uint8_t *const parts[] = {in, inout};
+    (void)type;
+    vec_best()->sum(&sum, parts, 2, (size_t)*n, sum.in, 0, inout);
+}
+
+static int run_our_op(struct comm *c, const struct way *w)
+{
+    const size_t last = w->call.n - 1;
+    double want = 0;
+    MPI_Op op;
+    MPI_Request req;
+    MPI_Op_create(add_fp32, 1, &op);
+    MPI_Iallreduce(w->codes, w->call.result, (int)w->call.n, MPI_FLOAT, op, MPI_COMM_WORLD, &req);
+    MPI_Wait(&req, MPI_STATUS_IGNORE);
+    MPI_Op_free(&op);
+    for (int r = 0; r < comm_n_ranks(c); r++)
+        want += (double)element(r, last);
+    const double got = (double)((const float *)(const void *)w->call.result)[last];
+    return got - want < 1e-4 && want - got < 1e-4
+               ? 0
+               : ERR(-EILSEQ, "our MPI_Op sums to %g, not %g", got, want);
+}
+
+static int way_open(struct comm *c, const struct row *row, size_t n, struct way *w)
+{
+    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
+    const struct job_words words = {.codec = row->words, .algo = row->algo};
+    struct job job;
+    TRY(job_settle(c, &words, &job));
+    w->algo = job.algo;
+    w->codec = job.codec;
+    w->step = (struct codec_call){.codec = &w->codec};
+    w->call = (struct algo_call){
+        .codec = &w->codec, .fold = codec_fold(&w->step), .n = n, .group = job.group};
+    if (w->algo == &algo_native) {
+        w->fold_ops = *w->call.fold.ops;
+        w->fold_ops.sum = leave;
+        w->call.fold.ops = &w->fold_ops;
+    }
+    w->codes = buf_alloc(vec_bytes(codec_sum(&w->codec)->in, n));
+    w->call.result = buf_alloc(vec_bytes(codec_sum(&w->codec)->out, n));
+    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, job.group));
+    if (!w->codes || !w->call.result || !w->call.scratch)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i += 1024) {
+        float x[1024];
+        const size_t k = n - i < 1024 ? n - i : 1024;
+        for (size_t j = 0; j < k; j++)
+            x[j] = element(rank, i + j);
+        codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0,
+                     w->codes + vec_bytes(codec_sum(&w->codec)->in, i));
+    }
+    w->call.codes = w->codes;
+    return 0;
+}
+
+static void way_close(struct way *w)
+{
+    free(w->codes);
+    free(w->call.result);
+    free(w->call.scratch);
+}
+
+static int time_once(struct comm *c, const struct way *w, double *seconds)
+{
+    TRY(comm_barrier(c));
+    const double start = clock_s();
+    if (w->peer)
+        peer_run(w->peer, (const float *)(const void *)w->codes, (float *)(void *)w->call.result,
+                 w->call.n);
+    else if (w->our_op)
+        TRY(run_our_op(c, w));
+    else
+        TRY(w->algo->run(c, &w->call));
+    TRY(comm_barrier(c));
+    *seconds = clock_s() - start;
+    return 0;
+}
+
+/* Opens both, MPI_Allreduce by the algorithm that rank 0 sees to be the fastest of three runs of
+ * each. */
+static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
+{
+    double best = 1e300, seconds;
+    int fastest = 0;
+    peers_open(&fp32->peers, NULL);
+    TRY(way_open(c, &rows[BLOCKING], n, &fp32->blocking));
+    TRY(way_open(c, &rows[NATIVE], n, &fp32->native));
+    for (int i = 0; i < 3 * fp32->peers.n; i++) {
+        fp32->blocking.peer = &fp32->peers.peer[i % fp32->peers.n];
+        TRY(time_once(c, &fp32->blocking, &seconds));
+        if (seconds < best) {
+            best = seconds;
+            fastest = i % fp32->peers.n;
+        }
+    }
+    MPI_Bcast(&fastest, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    fp32->blocking.peer = &fp32->peers.peer[fastest];
+    return 0;
+}
+
+static void fp32_close(struct fp32 *fp32)
+{
+    way_close(&fp32->native);
+    way_close(&fp32->blocking);
+    peers_close(&fp32->peers);
+}
+
+/* Of one run or the medians of several, in seconds. */
+struct result {
+    double taken;
+    double fp32, fp32_slower; /* MPI's two, whichever is which */
+    double ratio;             /* fp32 / taken */
+};
+
+static int once(struct comm *c, const struct fp32 *fp32, const struct way *w, struct result *x)
+{
+    double blocking, native;
+    TRY(time_once(c, &fp32->blocking, &blocking));
+    TRY(time_once(c, &fp32->native, &native));
+    TRY(time_once(c, w, &x->taken));
+    x->fp32 = blocking < native ? blocking : native;
+    x->fp32_slower = blocking < native ? native : blocking;
+    x->ratio = x->fp32 / x->taken;
+    return 0;
+}
+
+static int show(const struct row *row, const struct result *x, bool json)
+{
+    if (!json) {
+        printf("%-34s %9.2f ms %8.2f\n", row->name, 1e3 * x->taken, x->ratio);
+        fflush(stdout);
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "allreduce");
+    jsonl_text(&j, "name", row->name);
+    jsonl_real(&j, "ms", 1e3 * x->taken);
+    jsonl_real(&j, "fp32_ms", 1e3 * x->fp32);
+    jsonl_real(&j, "fp32_slower_ms", 1e3 * x->fp32_slower);
+    jsonl_real(&j, "ratio", x->ratio);
+    return jsonl_end(&j);
+}
+
+static int measure(struct comm *c, const struct row *row, const struct fp32 *fp32,
+                   const struct way *w, const struct options *o, struct progress *progress)
+{
+    const size_t reps = (size_t)o->reps;
+    double taken[MAX_REPS], faster[MAX_REPS], slower[MAX_REPS], ratio[MAX_REPS];
+    for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
+        struct result x;
+        const size_t at = i > 0 ? i - 1 : 0;
+        TRY(once(c, fp32, w, &x));
+        taken[at] = x.taken;
+        faster[at] = x.fp32;
+        slower[at] = x.fp32_slower;
+        ratio[at] = x.ratio;
+        if (progress_due(progress))
+            progress_say(progress, "%s: run %zu of %zu", row->name, i, reps);
+    }
+    progress_clear(progress);
+    const struct result x = {measure_median(taken, reps), measure_median(faster, reps),
+                             measure_median(slower, reps), measure_median(ratio, reps)};
+    return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
+}
+
+/* What the peer is: JSON has it, too, since a figure without it says little. */
+static int show_head(struct comm *c, const struct options *o, const struct fp32 *fp32)
+{
+    char copies[MPI_COPY_BYTES];
+    mpi_copy_words(copies);
+    if (comm_rank(c) > 0)
+        return 0;
+    if (!o->json) {
+        printf("%d ranks, %d MiB of fp32, median of %d; MPI_Allreduce by %s; copies between ranks: "
+               "%s\n%-34s %12s %8s\n",
+               comm_n_ranks(c), (int)o->mib, (int)o->reps, fp32->blocking.peer->name, copies, "",
+               "", "fp32=1");
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "mpi");
+    jsonl_text(&j, "allreduce", fp32->blocking.peer->name);
+    jsonl_text(&j, "copies", copies);
+    return jsonl_end(&j);
+}
+
+static int run_all(struct comm *c, const struct options *o)
+{
+    const size_t n = (size_t)o->mib << 18;
+    struct fp32 fp32 = {.peers = {.n = 0}};
+    struct progress progress;
+    progress_init(&progress, comm_rank(c) == 0);
+    progress.next_s = clock_s() + 2;
+    int rc = fp32_open(c, n, &fp32);
+    if (rc == 0)
+        rc = show_head(c, o, &fp32);
+    for (int i = 0; i < N_ROWS && rc == 0; i++) {
+        struct way w = {0};
+        if (o->only && !strstr(rows[i].name, o->only))
+            continue;
+        rc = way_open(c, &rows[i], n, &w);
+        if (i == BLOCKING)
+            w.peer = fp32.blocking.peer;
+        w.our_op = i == OUR_OP;
+        if (rc == 0)
+            rc = measure(c, &rows[i], &fp32, &w, o, &progress);
+        way_close(&w);
+    }
+    fp32_close(&fp32);
+    return rc;
+}
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"mib", "N", "16", "MiB of fp32 a rank.", OPT_INT, AT(mib), 1, 4096, 0},
+    {"reps", "N", "9", "Runs of each row and of MPI's fp32 all-reduces beside it.", OPT_INT,
+     AT(reps), 1, MAX_REPS, 0},
+    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
+    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_native",
+    .args = "",
+    .about = "MPI's all-reduce of fp32, fp16 and e5m2 beside our own of e5m2: host/ranks.sh 4 "
+             "build/bench_native",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    struct comm *c;
+    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, &parsed, stdout);
+        return 0;
+    }
+    peers_prepare();
+    if (comm_open(120, &c) < 0)
+        return 1;
+    int rc = run_all(c, &o);
+    if (rc < 0)
+        comm_abort(c, rc); /* the other ranks wait for this one */
+    comm_close(c);
+    return 0;
+}

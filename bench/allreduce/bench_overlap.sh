@@ -1,0 +1,40 @@
+#!/bin/bash
+# bench_overlap.sh : how much of the all-reduce is hidden behind the backward pass: the same training with and without overlap.
+# usage: bench/allreduce/bench_overlap.sh [RANKS [OPTION OF train...]]      environment: B, the build folder; STEPS, 40
+#   bench/allreduce/bench_overlap.sh 4 --model resnet20 --batch 64 --bucket-bytes 64k
+#   bench/allreduce/bench_overlap.sh 4 --device cuda --model resnet50
+# Of rank 0, the mean of all steps but the first five. reduce: casting, sending and adding, without the wait for exponents, in
+# which ranks wait for the slowest; hidden: the share of it that was done before the backward pass ended; waited: from then on
+# until the means were there. Where ranks outnumber cores a thread's wait for a core is part of `reduce`: look at `waited`.
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+ranks=${1:-4}
+shift $(($# > 0))
+whole RANKS "$ranks" 'a number of ranks'
+whole STEPS "${STEPS:-40}" 'a number of steps'
+for overlap in off on; do
+    log=$B/bench_overlap.$overlap.jsonl
+    host/ranks.sh "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
+        { cat "$log.err" >&2; exit 1; }
+    batch=$(sed -n '1s/.*"batch":\([0-9]*\).*/\1/p' "$log")
+    sum=$(sed -n 's/^weights checksum //p' "$log.out")
+    sed -n "s/.*\"samples_per_s\":\([^,]*\).*\"hidden_s\":\([^,]*\),\"exposed_s\":\([^,]*\),\"waited_s\":\([^,]*\).*/$overlap $sum $batch \1 \2 \3 \4/p" "$log" |
+        tail -n +6
+done | awk '
+    { n[$1]++; sum[$1] = $2; step[$1] += 1e3 * $3 / $4; hidden[$1] += 1e3 * $5; exposed[$1] += 1e3 * $6; waited[$1] += 1e3 * $7 }
+    function row(o) {
+        printf "%-8s %10.2f %10.2f %10.1f %10.2f   %s\n", o, step[o] / n[o], (hidden[o] + exposed[o]) / n[o],
+            100 * hidden[o] / (hidden[o] + exposed[o]), waited[o] / n[o], sum[o]
+    }
+    END {
+        if (!n["off"] || !n["on"]) exit 1
+        printf "%-8s %10s %10s %10s %10s   %s\n", "overlap", "step ms", "reduce ms", "hidden %", "waited ms", "weights checksum"
+        row("off")
+        row("on")
+        printf "with / without overlap: step %.3f, waited %.3f\n", step["on"] / n["on"] / (step["off"] / n["off"]),
+            waited["on"] / n["on"] / (waited["off"] / n["off"])
+        exit sum["on"] != sum["off"]
+    }'

@@ -1,0 +1,21 @@
+# breakeven.gp : chart of what bench/allreduce/breakeven.sh measured: ratio to MPI's fp32 all-reduce over the speed of the links.
+#   FILE=build/breakeven.json gnuplot bench/allreduce/breakeven.gp >build/breakeven.svg
+# The shell reads the file's name from the environment, and names in the file lose their quotes: no name becomes a command.
+number = '\([0-9.e+-]*\)'
+# A line a row: series, links, ratio; blanks within a word become '_'. MPI's rows are the 1 of the chart.
+rows = "sed -n '/\"algo\":\"mpi:/d; s/.*\"label\":\"\\([^\"]*\\)\",\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"ratio\":" . \
+       number . ",.*/\\2 \\3|\\1|\\4/p' <\"$FILE\" | tr ' |' '_ ' | tr -d \"'\""
+series = system(rows . " | cut -d' ' -f1 | sort -u")
+of(s) = "< " . rows . " | grep '^" . s . " '"
+plain(s) = system("echo '" . s . "' | tr '_' ' '")
+
+set terminal svg size 900,520 background "white" font "sans,12"
+set title "Narrow all-reduce against the best fp32 all-reduce of Open MPI (1)"
+set ylabel "times faster"
+set xlabel "limit of every port, each way"
+set yrange [0:*]
+set grid ytics
+set offsets 0.3, 0.3, 0, 0
+set key right top noenhanced
+set arrow from graph 0, first 1 to graph 1, first 1 nohead dashtype 2 linecolor rgb "black"
+plot for [s in series] of(s) using 0:3:xtic(plain(strcol(2))) with linespoints pointtype 7 title plain(s)

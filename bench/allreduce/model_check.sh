@@ -1,0 +1,134 @@
+#!/bin/bash
+# model_check.sh : `narrowcast model` held against all-reduces on the small Ethernet of netlab.sh, that it has not seen.
+# usage: bench/allreduce/model_check.sh [--table]      --table: of what has been measured; exits 1 where the model is wrong by more than 20 %
+#
+# What the model is told ($B/model_rates.json), none of which is checked:
+#   casts and sums   bench_cast, as many at a time as there are nodes
+#   latency          all-reduces of 1 KiB, no limit of links, also through a card
+#   the CPU's part   of direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, no limit; how much of it links do not hide: the same by 500 Mbit/s and 5 Gbit/s
+#   the card         the same, no limit of links and 5 Gbit/s, through a card in plain C on a port without limit
+# What it is asked ($B/model_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
+# Long ones RUNS times in turn, short ones three times as often; of each the median: processes find their places on the cores, which decides
+# more than their steps do.
+# environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast
+# All nodes share this machine's cores, and so does whatever else runs on it.
+set -euo pipefail
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
+rates=$B/model_rates.json points=$B/model_points.json asked=$B/model_asked.json
+links=${LINKS:-1gbit 2.5gbit}
+whole NODES "$NODES" 'a number of nodes'
+whole RUNS "$RUNS" 'a number of runs'
+
+# At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+# shellcheck disable=SC2016  # the variables are netlab.sh's
+at_head='
+"$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
+trap "kill $!" EXIT
+sleep 0.5
+mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
+
+# on LINK OPTION...: rows of the algorithms, without MPI's
+on() {
+    echo "model_check.sh: $1: ${*:2}" >&2
+    bench/netlab.sh -n "$NODES" -r "$1" -- bash -c "$at_head" bench --json --label "$1" --mpi ring --format e5m2,e3m0/e3m0 --scale aps \
+        --warmup 1 --rest-ms 5 --offload udp://10.77.0.254:4000 "${@:2}" >"$B/model_check.rows" || exit
+    grep '"kind":"allreduce"' "$B/model_check.rows" | grep -v '"algo":"mpi:' || true
+}
+
+# round REPS TOLD ASKED: adds the rows of both ranges of sizes
+round() {
+    local told=(--reps "$1" --factor 3 --sizes "$2") link
+    {
+        on none --algo direct,ring,offload "${told[@]}"
+        on 500mbit --algo direct,ring "${told[@]}"
+        on 5gbit --algo direct,ring,offload "${told[@]}"
+    } >>"$rates.new"
+    for link in $links; do on "$link" --algo direct,ring,offload --reps "$1" --factor 8 --sizes "$3"; done >>"$points.new"
+}
+
+measure() {
+    local i
+    for i in $(seq "$NODES"); do
+        # shellcheck disable=SC2086  # several words
+        "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/model_cast.$i" &
+    done
+    wait
+    cat "$B"/model_cast.* >"$rates.new"
+    rm -f "$B"/model_cast.*
+    : >"$points.new"
+    for i in $(seq "$RUNS"); do
+        round 3 13824k:122M 64M
+        for _ in 1 2 3; do
+            on none --algo direct,ring,offload --reps 5 --sizes 1k >>"$rates.new"
+            round 5 512k:5M 1M:8M
+        done
+    done
+    rm -f "$B/model_check.rows"
+    mv "$rates.new" "$rates"
+    mv "$points.new" "$points"
+}
+
+# The model's word on every point that was measured.
+ask() {
+    local cores burst words=() link
+    cores=$(nproc)
+    # netlab.sh's ports are token buckets
+    burst=$(sed -n 's/^nodes=.* burst=\([0-9]*k\)b .*/\1/p' bench/netlab.sh)
+    words=(--burst "$burst" --ranks "$NODES" --algo "direct,ring,offload" --format "e5m2,e3m0/e3m0" --scale aps --rates "$rates" --card-link none --card-rate measured
+        --ranks-per-core "$(awk -v p="$NODES" -v c="$cores" 'BEGIN { print (p > c ? p / c : 1) }')")
+    "$B/narrowcast" model "${words[@]}" --size 1M --link 1G | sed -n '1,/^$/p'
+    sed -n 's/.*"label":"\([0-9.]*\)\([mg]\)bit".*"size":\([0-9]*\),.*/\1 \2 \3/p' "$points" | sort -u | while read -r number unit size; do
+        link=$number$(tr mg MG <<<"$unit")
+        "$B/narrowcast" model --json "${words[@]}" --size "$size" --link "$link" | sed "s/^{/{\"label\":\"$number${unit}bit\",/"
+    done >"$asked"
+}
+
+table() {
+    awk '
+        function field(name) {
+            if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""
+            at = length(name) + 3
+            word = substr($0, RSTART + at, RLENGTH - at)
+            sub(/^"/, "", word)
+            return word
+        }
+        /"kind":"model"/ { model[field("label") " " field("algo") " " field("type") " " field("layers")] = 1000 * field("step_s"); next }
+        /"kind":"allreduce"/ {
+            key = field("label") " " field("algo") " " field("type") " " field("size")
+            if (!(key in model)) { print "model_check.sh: the model says nothing of " key; bad = 1; next }
+            if (field("wrong") + 0) { print "model_check.sh: wrong sums: " key; bad = 1 }
+            if (!(key in runs)) {
+                order[++n] = key
+                row[key] = sprintf("| %s | %s | %s | %g MiB", field("label"), field("algo"), field("type"), field("size") / 1048576)
+            }
+            ms[key, ++runs[key]] = field("time_us") / 1000
+        }
+        function median(key, i, j, m, t) {
+            m = runs[key]
+            for (i = 1; i < m; i++) for (j = i; j && ms[key, j] > ms[key, j + 1]; j--) { t = ms[key, j]; ms[key, j] = ms[key, j + 1]; ms[key, j + 1] = t }
+            return (ms[key, int((m + 1) / 2)] + ms[key, int((m + 2) / 2)]) / 2
+        }
+        END {
+            if (!n) { print "model_check.sh: nothing was measured"; exit 1 }
+            printf "| a port | algorithm | format | fp32 a rank | measured, ms | model, ms | model / measured |\n|---|---|---|---|---|---|---|\n"
+            for (i = 1; i <= n; i++) {
+                of = median(order[i]); ratio = model[order[i]] / of
+                off = ratio < 0.8 || ratio > 1.2
+                printf "%s | %.2f | %.2f | %.2f%s |\n", row[order[i]], of, model[order[i]], ratio, off ? " off" : ""
+                n_off += off
+            }
+            printf "\n%d of %d points within 20 %%\n", n - n_off, n
+            exit bad || n_off
+        }' "$asked" "$points"
+}
+
+case ${1-} in
+'') measure ;;
+--table) [ -s "$points" ] || { echo "model_check.sh: no $points: run it without --table first" >&2; exit 1; } ;;
+*) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
+esac
+ask
+table

@@ -1,0 +1,176 @@
+#!/bin/bash
+# tradeoff.sh : what codecs do to the speed of trainings on 4 nodes of 1 Gbit/s (netlab.sh): images/s, bytes, and where the time goes,
+# of every codec x network; speed-up over MB per GFLOP. After the 1-bit study's figures 10 and 16.
+# usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]        words of the lists below; a codec's blank is a comma: "fp32 fp32,native"
+# environment: B, the build folder; STEPS a row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, where rows are kept [$B/tradeoff.tsv].
+# Each finished row is a line of the table and is not run again; --table only prints what is there, and draws the chart.
+# Images are generated ones, 28 x 28 pixels, scaled up where a network wants more: what is learned does not matter here.
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+tsv=${TABLE:-$B/tradeoff.tsv}
+steps=${STEPS:-12} batch=${BATCH:-64} nodes=4
+whole STEPS "$steps" 'a number of steps'
+whole BATCH "$batch" 'a number of images'
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+all='resnet20 resnet110 davidnet caffenet vgg19'
+networks=${1:-$all}
+codecs="fp32            --format fp32 --scale none
+fp32,native     --format fp32 --scale none --algo native
+fp16            --format fp16 --scale none
+e5m2,aps        --format e5m2 --scale aps
+qsgd:16         --codec qsgd:16
+qsgd:8          --codec qsgd:8
+qsgd:4          --codec qsgd:4
+qsgd:2          --codec qsgd:2
+onebit:64       --codec onebit:64
+onebit:column   --codec onebit:column
+ternary         --codec ternary
+relgrad         --codec relgrad"
+# known WHAT LIST WORD...: each is one of the list's
+known() {
+    for word in "${@:3}"; do
+        case " $2 " in *" $word "*) ;; *) echo "tradeoff.sh: no $1 '$word': need some of $2" >&2 && exit 2 ;; esac
+    done
+}
+names=$(while read -r name _; do printf '%s ' "$name"; done <<<"$codecs")
+# shellcheck disable=SC2086  # words
+known network "$all" $networks
+# shellcheck disable=SC2086
+known codec "${names% }" ${2-}
+pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
+
+# The network is made once, for all rows.
+if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
+    exec bench/netlab.sh -n $nodes -r "${RATE:-1gbit}" -- "$0" "$@"
+fi
+mkdir -p "$(dirname "$tsv")"
+touch "$tsv"
+log=$tsv.log
+images=$((steps * batch / 10 * 10 + 10))
+[ "$images" -ge 1000 ] || images=1000
+
+# --- rows: network, codec, then numbers ---
+done_row() { grep -q "^$1	$2	" "$tsv"; }
+
+# GFLOP of a rank's step.
+measure_flop() {
+    done_row "$1" gflop && return
+    gflop=$("$B/bench_train" --model "$1" --batch $((batch / nodes)) --size "$(pixels "$1")" --channels 1 --json 2>"$log.out" |
+        sed -n 's/.*"gflop":\([0-9.e+-]*\).*/\1/p')
+    [ "$gflop" ] || { tail -n 5 "$log.out" >&2 && echo "tradeoff.sh: bench_train failed on $1" >&2 && return 1; }
+    printf '%s\t%s\t%s\n' "$1" gflop "$gflop" >>"$tsv"
+}
+
+# Medians over steps of rank 0, but for the first two, in which memory is touched for the first time.
+medians() {
+    for field in samples_per_s sent_bytes fp32_bytes comm_s codec_s; do
+        sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | sort -g |
+            awk '{ x[NR] = $1 } END { if (NR) printf "\t%.9g", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+    done
+}
+
+# train NETWORK CODEC OPTION...
+train() {
+    local network=$1 codec=$2 image='' found=''
+    done_row "$network" "$codec" && return
+    shift 2
+    [ "$(pixels "$network")" = 28 ] || image="--image $(pixels "$network")"
+    echo "tradeoff.sh: $network, $codec" >&2
+    rm -f "$log.jsonl"
+    # shellcheck disable=SC2086  # options are words
+    if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$images,1" --model "$network" $image \
+        --steps "$steps" --batch "$batch" --lr 0.001 --schedule const --warmup 0 --deadline 600 --log "$log.jsonl" "$@" \
+        </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl"; then
+        found=$(medians)
+    fi
+    if [ -z "$found" ]; then
+        tail -n 5 "$log.out" >&2
+        echo "tradeoff.sh: $network with $codec failed, see $log.out; rows that ended are in $tsv" >&2
+        return 1
+    fi
+    printf '%s\t%s%s\n' "$network" "$codec" "$found" >>"$tsv"
+}
+
+# --- what came out ---
+order="$networks $names"
+table() {
+    echo '| network | codec | images/s | to the best fp32 | bytes a step and rank | computing, ms | casting, ms | travelling, ms |'
+    echo '|---|---|---|---|---|---|---|---|'
+    awk -F '\t' -v order="$order" -v batch="$batch" '
+        $2 == "gflop" { next }
+        { row[$1, $2] = $0; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3 }
+        END { n = split(order, word, " ")
+              for (i = 1; i <= n; i++) for (k = 1; k <= n; k++) if ((word[i], word[k]) in row) {
+                  split(row[word[i], word[k]], f, "\t")
+                  ms = 1000 * batch / f[3]
+                  printf "| %s | %s | %.1f | %s | %.0f | %.1f | %.1f | %.1f |\n", f[1], f[2], f[3],
+                      best[f[1]] ? sprintf("%.2f", f[3] / best[f[1]]) : "", f[4], ms - 1000 * (f[6] + f[7]), 1000 * f[7], 1000 * f[6]
+              } }' "$tsv"
+}
+
+# Networks by rising MB per GFLOP, and the speed-up of each codec; the last row is the rank correlation of the two (Spearman).
+tradeoff() {
+    awk -F '\t' -v order="$order" '
+        $2 == "gflop" { gflop[$1] = $3; next }
+        { speed[$1, $2] = $3; mb[$1] = $5 / 1e6; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3 }
+        function rank(value, m, at,    r, j) { r = 1; for (j = 1; j <= m; j++) r += value[j] < value[at] ? 1 : value[j] == value[at] && j != at ? 0.5 : 0; return r }
+        END { n = split(order, word, " ")
+              for (i = 1; i <= n; i++) if (gflop[word[i]] && best[word[i]]) net[++n_net] = word[i]
+              for (i = 2; i <= n_net; i++) for (k = i; k > 1 && mb[net[k]] / gflop[net[k]] < mb[net[k - 1]] / gflop[net[k - 1]]; k--) {
+                  t = net[k]; net[k] = net[k - 1]; net[k - 1] = t }
+              head = "| network | MB per GFLOP |"; line = "|---|---|"; last = "| rank correlation | |"
+              for (k = 1; k <= n; k++) if (word[k] !~ /^fp32/) {
+                  m = 0
+                  for (i = 1; i <= n_net; i++) if ((net[i], word[k]) in speed) { x[++m] = i; y[m] = speed[net[i], word[k]] / best[net[i]] }
+                  if (!m) continue
+                  head = head " " word[k] " |"; line = line "---|"; d = 0
+                  for (i = 1; i <= m; i++) d += (i - rank(y, m, i)) ^ 2
+                  last = last (m > 2 ? sprintf(" %.2f |", 1 - 6 * d / (m * (m * m - 1))) : " |")
+                  column[++n_columns] = word[k]
+              }
+              print head; print line
+              for (i = 1; i <= n_net; i++) {
+                  printf "| %s | %.3f |", net[i], mb[net[i]] / gflop[net[i]]
+                  for (k = 1; k <= n_columns; k++) if ((net[i], column[k]) in speed) printf " %.2f |", speed[net[i], column[k]] / best[net[i]]; else printf " |"
+                  print ""
+              }
+              print last }' "$tsv"
+}
+show() {
+    table
+    echo
+    tradeoff
+    if [ -n "$(command -v gnuplot)" ] && awk -F '\t' 'NF == 7 { n++ } END { exit !n }' "$tsv"; then
+        FILE=$tsv BATCH=$batch gnuplot -d bench/allreduce/tradeoff.gp >"${tsv%.tsv}.svg" && echo "chart ${tsv%.tsv}.svg"
+    else
+        echo 'skip  the chart: no gnuplot, or no row yet'
+    fi
+}
+if [ "$only" ]; then
+    show
+    exit
+fi
+
+# --- all that this build has ---
+help=$("$B/narrowcast" train --help)
+has() { grep -qw -e "$1" <<<"$help"; }
+absent=''
+for network in $networks; do
+    if ! has "$network" || { [ "$(pixels "$network")" != 28 ] && ! has '--image'; }; then
+        absent+=" $network,"
+        continue
+    fi
+    measure_flop "$network"
+    while read -r codec options; do
+        case " ${2-$codec} " in *" $codec "*) ;; *) continue ;; esac
+        case $options in *--codec*) has "${codec%%:*}" || { [[ $absent == *" $codec,"* ]] || absent+=" $codec,"; continue; } ;; esac
+        # shellcheck disable=SC2086  # options are words
+        train "$network" "$codec" $options
+    done <<<"$codecs"
+done
+[ -z "$absent" ] || echo "tradeoff.sh: left out:${absent%,}: this build of narrowcast train does not know them" >&2
+show

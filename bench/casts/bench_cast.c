@@ -1,0 +1,309 @@
+/* bench_cast.c : speed of casts and sums on one core, as a ratio to the fastest copy of memory, and
+ * to memcpy(), in turn with each.
+ *   build/bench_cast [--mib 256 | --kib 96] [--pages small] [--isa avx512] [--only e5m2] [--json]
+ *
+ * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken.
+ * Every row is run --reps times, each time after one memcpy() of the fp32 array and one copy by the
+ * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. Then come
+ * a streaming copy and reading alone, yardsticks of their own. Arrays of less than 16 MiB are gone
+ * through several times in a run. A row's figures are the medians. What the ratios compare, a second:
+ *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
+ *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
+ *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
+ *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read
+ * Reading alone counts the bytes it reads. */
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/opt/opt.h"
+#include "base/progress.h"
+#include "base/clock.h"
+#include "cast_rows.h"
+#include "hls/arith/philox.h"
+#include "bench/measure.h"
+#include "vec/vec_isa.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REPS = 101, TILE = 1 << 18 };
+
+struct options {
+    int64_t mib, kib, reps;
+    const char *isa, *only, *pages, *ahead;
+    bool json;
+};
+
+/* ---- memory ---- */
+
+/* Gradient-like: a sign and 2^N(-12, 4). A tile of them, again and again. */
+static void fill(struct bench *b)
+{
+    const size_t tile = b->n < TILE ? b->n : TILE;
+    for (size_t i = 0; i < tile; i++) {
+        const double u = (philox_u32(1, 2 * i) + 0.5) * 0x1p-32,
+                     angle = philox_u32(1, 2 * i + 1) * 0x1p-32 * 2 * 3.14159265358979;
+        const double magnitude = exp2(-12 + 4 * sqrt(-2 * log(u)) * cos(angle));
+        b->x[i] = (float)(i % 3 ? magnitude : -magnitude);
+    }
+    for (size_t i = tile; i < b->n; i += tile)
+        memcpy(b->x + i, b->x, (b->n - i < tile ? b->n - i : tile) * sizeof *b->x);
+}
+
+/* Codes of the row's format, all over the array of codes. */
+static void fill_codes(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = {.fmt = r->fmt};
+    const size_t bytes = vec_bytes(r->fmt, b->n);
+    b->ops.encode(&cast, b->x, b->n, 0, 0, b->codes);
+    for (size_t at = bytes; at < 4 * b->n; at += bytes)
+        memcpy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes);
+}
+
+/* ---- measuring ---- */
+
+/* Medians over runs; speeds in GB/s of the bytes that count, of the row and of the copies beside
+ * it. */
+struct result {
+    double gbs, copy_gbs, memcpy_gbs, stream_gbs, read_gbs;
+    double ratio, ratio_memcpy, ratio_stream, ratio_read;
+};
+
+static int show_copy(const char *name, double gbs, bool fastest, bool json)
+{
+    if (!json) {
+        printf("%-30s %8.2f GB/s%s\n", name, gbs, fastest ? "   the fastest copy" : "");
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "copy");
+    jsonl_text(&j, "name", name);
+    jsonl_real(&j, "gbs", gbs);
+    jsonl_bool(&j, "fastest", fastest);
+    return jsonl_end(&j);
+}
+
+static int show(const struct row *r, struct result x, const char *isa, bool json)
+{
+    if (!json) {
+        printf("%-30s %8.2f GB/s %8.3f %10.3f %10.3f %10.3f\n", r->name, x.gbs, x.ratio,
+               x.ratio_memcpy, x.ratio_stream, x.ratio_read);
+        fflush(stdout);
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "cast");
+    jsonl_text(&j, "name", r->name);
+    jsonl_text(&j, "isa", isa);
+    jsonl_real(&j, "gbs", x.gbs);
+    jsonl_real(&j, "copy_gbs", x.copy_gbs);
+    jsonl_real(&j, "memcpy_gbs", x.memcpy_gbs);
+    jsonl_real(&j, "ratio", x.ratio);
+    jsonl_real(&j, "ratio_memcpy", x.ratio_memcpy);
+    jsonl_real(&j, "stream_gbs", x.stream_gbs);
+    jsonl_real(&j, "read_gbs", x.read_gbs);
+    jsonl_real(&j, "ratio_stream", x.ratio_stream);
+    jsonl_real(&j, "ratio_read", x.ratio_read);
+    return jsonl_end(&j);
+}
+
+/* Passes of one run: enough for the clock. */
+static size_t passes(const struct bench *b)
+{
+    enum { LEAST = 16 << 20 };
+    return 4 * b->n < LEAST ? LEAST / (4 * b->n) : 1;
+}
+
+/* Of one run, in GB/s. */
+static double time_copy(struct bench *b, const struct copy *copy)
+{
+    const size_t n = passes(b);
+    const double start = measure_cpu_s();
+    for (size_t i = 0; i < n; i++)
+        copy->run((char *)b->copy, (const char *)b->x, 4 * b->n);
+    return 4e-9 * (double)(n * b->n) / (measure_cpu_s() - start);
+}
+static double time_row(struct bench *b, const struct row *r)
+{
+    const size_t n = passes(b);
+    size_t bytes = 0;
+    const double start = measure_cpu_s();
+    for (size_t i = 0; i < n; i++)
+        bytes += r->run(b, r);
+    return 1e-9 * (double)bytes / (measure_cpu_s() - start);
+}
+
+/* All copies in turn: says what each reaches, and keeps the fastest. */
+static int choose_copy(struct bench *b, size_t reps, bool json)
+{
+    struct copy copies[COPIES_MAX];
+    const int n = copies_here(copies);
+    double gbs[COPIES_MAX][MAX_REPS], of[COPIES_MAX];
+    int fastest = 0;
+    for (size_t i = 0; i <= reps; i++) /* the first one is not counted */
+        for (int k = 0; k < n; k++) {
+            if (i == 0)
+                memset(b->copy, 0xff, 4 * b->n);
+            gbs[k][i > 0 ? i - 1 : 0] = time_copy(b, &copies[k]);
+            if (i == 0 && memcmp(b->copy, b->x, 4 * b->n) != 0)
+                return ERR(-EILSEQ, "the copy \"%s\" does not copy", copies[k].name);
+        }
+    for (int k = 0; k < n; k++) {
+        of[k] = measure_median(gbs[k], reps);
+        fastest = of[k] > of[fastest] ? k : fastest;
+    }
+    b->fastest = copies[fastest];
+    for (int k = 0; k < n; k++)
+        TRY(show_copy(copies[k].name, of[k], k == fastest, json));
+    return 0;
+}
+
+static struct result measure(struct bench *b, const struct row *r, size_t reps,
+                             struct progress *progress)
+{
+    enum { ROW, COPY, MEMCPY, STREAM, READ, KINDS };
+    double gbs[KINDS][MAX_REPS], ratio[KINDS][MAX_REPS];
+    const struct copy plain = {"memcpy", copy_memcpy};
+    const struct row read = {"read only", run_read, {0}, MF_NEAREST, 0, 1};
+    if (r->run == run_add || r->run == run_sum || r->run == run_decode)
+        fill_codes(b, r);
+    for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
+        const size_t at = i > 0 ? i - 1 : 0;
+        gbs[MEMCPY][at] = r->copy_counts * time_copy(b, &plain);
+        gbs[COPY][at] = fmax(gbs[MEMCPY][at], r->copy_counts * time_copy(b, &b->fastest));
+        gbs[STREAM][at] = r->copy_counts * time_copy(b, &b->stream);
+        gbs[READ][at] = time_row(b, &read);
+        gbs[ROW][at] = time_row(b, r);
+        for (int kind = COPY; kind < KINDS; kind++)
+            ratio[kind][at] = gbs[ROW][at] / gbs[kind][at];
+        if (progress_due(progress))
+            progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS,
+                         r->name, i, reps);
+    }
+    return (struct result){.gbs = measure_median(gbs[ROW], reps),
+                           .copy_gbs = measure_median(gbs[COPY], reps),
+                           .memcpy_gbs = measure_median(gbs[MEMCPY], reps),
+                           .stream_gbs = measure_median(gbs[STREAM], reps),
+                           .read_gbs = measure_median(gbs[READ], reps),
+                           .ratio = measure_median(ratio[COPY], reps),
+                           .ratio_memcpy = measure_median(ratio[MEMCPY], reps),
+                           .ratio_stream = measure_median(ratio[STREAM], reps),
+                           .ratio_read = measure_median(ratio[READ], reps)};
+}
+
+static int run_all(struct bench *b, const struct options *o)
+{
+    struct progress progress;
+    int n_shown = 0;
+    progress_init(&progress, true);
+    progress.next_s = clock_s() + 2;
+    if (!o->json)
+        printf("%s, %zu KiB of fp32 in %s pages, median of %d\n", b->ops.name, (4 * b->n) >> 10,
+               o->pages, (int)o->reps);
+    TRY(choose_copy(b, (size_t)o->reps, o->json));
+    if (!o->json)
+        printf("%-30s %13s %8s %10s %10s %10s\n", "", "", "copy=1", "memcpy=1", "stream=1",
+               "read=1");
+    for (int i = 0; i < N_ROWS; i++) {
+        if (o->only && !strstr(rows[i].name, o->only))
+            continue;
+        const struct result x = measure(b, &rows[i], (size_t)o->reps, &progress);
+        progress_clear(&progress);
+        TRY(show(&rows[i], x, b->ops.name, o->json));
+        n_shown++;
+    }
+    return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
+}
+
+/* ---- the command line ---- */
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536,
+     0},
+    {"kib", "N", "0", "KiB of it instead, for what the caches give.", OPT_INT, AT(kib), 0, 1 << 20,
+     0},
+    {"pages", "large|small", "large", "Pages of memory: 2 MiB where there are any, or 4 KiB.",
+     OPT_CHOICE, AT(pages), 0, 0, 0},
+    {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1,
+     MAX_REPS, 0},
+    {"isa", "auto|scalar|avx2|avx512|avx512vbmi", "auto",
+     "Instructions to use; auto: the best there are, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa), 0, 0,
+     0},
+    {"ahead", "auto|yes|no", "auto",
+     "Do casts and scans with AVX-512 ask for what they will read? auto: as this CPU likes it.",
+     OPT_CHOICE, AT(ahead), 0, 0, 0},
+    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
+    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_cast",
+    .args = "",
+    .about = "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that "
+             "is found here (copy=1: of\n"
+             "memcpy, rep movsb and streaming stores), to memcpy(), to a streaming copy (stream=1) "
+             "and to reading alone\n(read=1), measured in turn with each.",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .examples =
+        "  build/bench_cast --only e5m2 --isa avx2\n"
+        "  build/bench_cast --only 'largest exponent' --pages small\n"
+        "  build/bench_cast --json > build/bench_cast.json\n"
+        "  FILE=build/bench_cast.json gnuplot bench/casts/bench_cast.gp > build/bench_cast.svg\n",
+    .alone = true,
+};
+
+static int choose_isa(const char *word, struct vec_ops *ops)
+{
+    if (!strcmp(word, "auto")) {
+        TRY(vec_best_check());
+        *ops = *vec_best();
+        return 0;
+    }
+    for (int isa = 0; isa < VEC_ISAS; isa++)
+        if (!strcmp(word, vec_isa_name((enum vec_isa)isa)) && vec_isa_table((enum vec_isa)isa, ops))
+            return 0;
+    return ERR(-EINVAL, "cannot bench --isa %s: this CPU lacks it", word);
+}
+
+static int choose_ahead(const char *word, struct vec_ops *ops)
+{
+    if (!strcmp(word, "auto"))
+        return 0;
+#ifdef VEC_X86
+    if (!strncmp(ops->name, "avx512", 6)) {
+        cast_avx512_ask(ops, strcmp(word, "yes") ? 0 : VEC_ASKS_CASTS | VEC_ASKS_SCANS);
+        return 0;
+    }
+#endif
+    return ERR(-EINVAL, "cannot bench --ahead %s: %s has one way alone", word, ops->name);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    struct bench b = {0};
+    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, &parsed, stdout);
+        return 0;
+    }
+    if (choose_isa(o.isa, &b.ops) < 0 || choose_ahead(o.ahead, &b.ops) < 0)
+        return 2;
+    const bool small = !strcmp(o.pages, "small");
+    b.n = o.kib ? ((size_t)o.kib + 15) / 16 * 4096 : (size_t)o.mib << 18;
+    b.stream = copies_stream();
+    b.x = measure_alloc_pages(4 * b.n, small);
+    b.copy = b.x ? measure_alloc_pages(4 * b.n, small) : NULL;
+    b.codes = b.copy ? measure_alloc_pages(4 * b.n, small) : NULL;
+    int rc = b.codes ? 0 : -ENOMEM;
+    if (rc == 0) {
+        fill(&b);
+        rc = run_all(&b, &o);
+    }
+    free(b.x), free(b.copy), free(b.codes);
+    return rc < 0;
+}

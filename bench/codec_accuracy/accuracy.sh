@@ -1,0 +1,46 @@
+#!/bin/bash
+# accuracy.sh : what narrow gradients do to test accuracy: Fashion-MNIST, resnet8, 4 ranks, every format x scale x seed.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]     (DIR/fashion-mnist holds the four .gz files; seeds: "1 2 3")
+# Each finished training is a line of $TABLES/fashion-mnist.tsv and is not run again; --table only prints the table of what is there.
+# TABLES: the folder of the table (bench/data).
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+seeds=${1:-1 2 3}
+tsv=${TABLES:-bench/data}/fashion-mnist.tsv
+LOGS=$B/codec_accuracy/fashion-mnist
+. bench/trainings.sh
+
+# format and scale; all else, the rule for overflow too, is the same in all
+base='fp32 none'
+configs="$base
+e5m2 none
+e5m2 aps
+e5m2 aps-tight
+e4m3 none
+e4m3 aps
+e4m3 aps-tight
+e3m0 none
+e3m0 aps
+e3m0 aps-tight"
+common="--conv gemm --model resnet8 --train-samples 20000 --epochs 5 --batch 128 --lr 0.1 --momentum 0.9 --weight-decay 1e-4
+        --schedule cosine --warmup 1 --augment crop+flip --overflow saturate"
+
+table() { table_of "format, scale" "$base" <<<"$configs"; }
+if [ "$only" ]; then
+    table
+    exit
+fi
+need_data 'fashion-mnist/'
+for seed in $seeds; do
+    while read -r name; do
+        # shellcheck disable=SC2086  # options are words
+        launch "$name" "$seed" 4 --data "idx:$NARROWCAST_DATA/fashion-mnist" $common --format "${name% *}" --scale "${name#* }"
+    done <<<"$configs"
+done
+settle 1
+table

@@ -1,0 +1,74 @@
+#!/bin/bash
+# codec_accuracy.sh : what every kind of --codec does to test accuracy on CIFAR-10, 4 ranks, 10 epochs, beside fp32 and minifloats.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [resnet8|resnet20 [SEEDS]]      (DIR/cifar10 holds the binary batches)
+# resnet8: 20,000 images, seeds "1 2 3"; resnet20: all 50,000, seeds "1 2". Each finished training is a line of $TABLES/MODEL.tsv and is
+# not run again; --table only prints the tables of what is there. TABLES: where they are kept (bench/data).
+# The last seed's trainings of resnet8 also compare the means that travelled with the fp64 means of the same gradients, ten times an
+# epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true one, so "relgrad,rate" has the rate of the others over 0.76.
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+model=${1:-resnet8}
+tsv=${TABLES:-bench/data}/$model.tsv
+LOGS=$B/codec_accuracy/$model
+
+# A row's name, then its options.
+base=fp32
+rows="fp32                  --format fp32 --scale none
+qsgd:8                --codec qsgd:8
+qsgd:4                --codec qsgd:4
+qsgd:2                --codec qsgd:2
+onebit:64             --codec onebit:64
+relgrad               --codec relgrad"
+common='--batch 128 --epochs 10 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip'
+case $model in
+resnet8)
+    rows+="
+fp16                  --format fp16
+e5m2                  --format e5m2
+e4m3                  --format e4m3
+e3m0,tight            --format e3m0 --scale aps-tight
+e3m0,tight,stochastic --format e3m0 --scale aps-tight --round stochastic
+e1m2,tight            --format e1m2 --scale aps-tight --round stochastic
+e1m6,tight            --format e1m6 --scale aps-tight --round stochastic
+qsgd:16               --codec qsgd:16
+qsgd:1                --codec qsgd:1
+qsgd:4,bucket=8192    --codec qsgd:4,bucket=8192
+qsgd:4,norm=2         --codec qsgd:4,norm=2
+onebit:512            --codec onebit:512
+onebit:column         --codec onebit:column
+onebit:64,none        --codec onebit:64,residual=none
+ternary               --codec ternary
+relgrad:gradient      --codec relgrad:of=gradient
+relgrad,nearest       --codec relgrad --sum nearest
+relgrad,rate          --codec relgrad --lr 0.1316"
+    common="--conv gemm --train-samples 20000 $common" # as its first rows
+    seeds=${2:-1 2 3}
+    look_at=3 look_every=16
+    ;;
+resnet20) seeds=${2:-1 2} ;;
+*)
+    echo "codec_accuracy.sh: '$model': must be resnet8 or resnet20" >&2
+    exit 2
+    ;;
+esac
+
+. bench/trainings.sh
+
+names=$(cut -d " " -f 1 <<<"$rows")
+table() {
+    table_of codec "$base" <<<"$names"
+    steps_of codec <<<"$names"
+}
+if [ "$only" ]; then
+    table
+    exit
+fi
+need_data 'cifar10/'
+# shellcheck disable=SC2086  # options are words
+launch_rows 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common
+table

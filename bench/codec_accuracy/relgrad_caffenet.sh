@@ -1,0 +1,61 @@
+#!/bin/bash
+# relgrad_caffenet.sh : the fp8 paper's Fig. 8, 11 and 12 in small: CaffeNet at 64 pixels on 20,000 images of CIFAR-10, 8 epochs, 8 ranks as
+# 2 nodes of 4, in fp32 and by relgrad: what eps, of=gradient and one all-reduce instead of two stages do to test accuracy; and which
+# gradients are lost on the way.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]      (DIR/cifar10 holds the binary batches; seeds: "1 2")
+# Each finished training is a line of $TABLES/caffenet.tsv and is not run again; what is lost, counted by bench_shares on the gradients that
+# fp32's first training has in mid-run, stands in $TABLES/caffenet-shares.md. --table only prints what is there.
+# TABLES: where they are kept (bench/data). The gradients of one step take 730 MB below $B, until they are counted.
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+seeds=${1:-1 2}
+tables=${TABLES:-bench/data}
+tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
+LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
+
+# Batch, momentum, decay and biases as Caffe ships the network, the rate as the paper lets it fall for GoogLeNet; it rises in the first
+# epoch, without which these weights die. The first 100 steps of all rows travel in fp32, as the paper's do.
+node=4 middle=312 # the step of 624 whose gradients are counted
+common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
+        --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"
+base=fp32
+rows="fp32               --format fp32 --scale none --algo group-scatter:$node
+relgrad:eps=1e-3   --codec relgrad:eps=1e-3 --algo group-scatter:$node
+relgrad:eps=1e-4   --codec relgrad:eps=1e-4 --algo group-scatter:$node
+relgrad:eps=1e-5   --codec relgrad:eps=1e-5 --algo group-scatter:$node
+relgrad:gradient   --codec relgrad:of=gradient --algo group-scatter:$node
+relgrad,direct     --codec relgrad:eps=1e-5 --algo direct"
+
+. bench/trainings.sh
+
+# Counts the gradients, once they are there; until that has ended the table is not.
+count_shares() {
+    [ -d "$dump" ] || return 0
+    "$B/bench_shares" "$dump" --group "$node" >"$shares.new"
+    mv "$shares.new" "$shares"
+    rm -r "$dump"
+}
+table() {
+    table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"
+    [ ! -f "$shares" ] || cat "$shares"
+}
+if [ "$only" ]; then
+    table
+    exit
+fi
+need_data 'cifar10/'
+for seed in $seeds; do
+    while read -r name options; do
+        [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"
+        # shellcheck disable=SC2086  # options are words
+        launch "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
+    done <<<"$rows"
+done
+settle 1
+count_shares
+table

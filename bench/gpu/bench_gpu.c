@@ -1,0 +1,269 @@
+/* bench_gpu.c : speed of casts, levels, signs and sums on the GPU, by bytes moved, as a ratio to a
+ * device-to-device copy in the same run.
+ *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
+ *
+ * Three arrays of --mib MiB in device memory. Every row is run --reps times, each time after one
+ * copy of the whole array (read and written: twice its bytes), between events of the device; the
+ * figures are medians. Rows over layers cut the array into layers of that size and launch one after
+ * another, from a graph, so that no layer is in a cache when its turn comes; "copy, layers" is what
+ * the copy makes of the same. Beside the ratio: what is asked of it, where something is. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/opt/opt.h"
+#include "base/progress.h"
+#include "hls/arith/philox.h"
+#include "vec/gpu/gpu.h"
+#include "gpu_rows.h"
+#include "bench/measure.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REPS = 101, TILE = 1 << 18, SKIP = 77 };
+
+struct options {
+    int64_t mib, reps, device;
+    const char *only;
+    bool json, emulated;
+};
+
+/* ---- memory ---- */
+
+/* Gradient-like: a sign and 2^N(-12, 4). A tile of them, again and again. */
+static int fill(struct bench *b)
+{
+    const size_t tile = b->n < TILE ? b->n : TILE;
+    float *x = malloc(tile * sizeof *x);
+    if (!x)
+        return ERR(-ENOMEM, "cannot allocate %zu bytes", tile * sizeof *x);
+    for (size_t i = 0; i < tile; i++) {
+        const double u = (philox_u32(1, 2 * i) + 0.5) * 0x1p-32,
+                     angle = philox_u32(1, 2 * i + 1) * 0x1p-32 * 2 * 3.14159265358979;
+        const double magnitude = exp2(-12 + 4 * sqrt(-2 * log(u)) * cos(angle));
+        x[i] = (float)(i % 3 ? magnitude : -magnitude);
+    }
+    int rc = 0;
+    for (size_t i = 0; i < b->n && rc == 0; i += tile)
+        rc = b->run->copy(b->x + i, x, (b->n - i < tile ? b->n - i : tile) * sizeof *x, b->stream);
+    if (rc == 0)
+        rc = b->run->wait(b->stream);
+    free(x);
+    return rc;
+}
+
+/* Codes of the row's format all over the array of codes; its layers listed. */
+static int prepare(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = {.fmt = r->fmt};
+    const size_t bytes = vec_bytes(r->fmt, b->n);
+    const struct vec_span all = {.x = b->x, .codes = b->codes, .n = b->n, .padded = b->n};
+    TRY(send_list(b, &all, sizeof all));
+    TRY(b->vec->encode(&cast, b->list, 1, b->n, b->stream));
+    for (size_t at = bytes; at < 4 * b->n; at += bytes)
+        TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes,
+                         b->stream));
+    double ignored;
+    if (r->run == run_qsgd_4_back)
+        TRY(levels_encode(b, &qsgd_4, b->codes, &ignored));
+    TRY(b->run->wait(b->stream));
+    list_layers(b, r);
+    return 0;
+}
+
+static int take(struct bench *b, int64_t mib)
+{
+    size_t free_bytes = 0, all = 0;
+    b->run->memory(&free_bytes, &all);
+    while (mib > 1 && 3 * (size_t)mib * MB + 64 * MB > free_bytes)
+        mib /= 2;
+    b->n = (size_t)mib * MB / 4;
+    b->x = b->run->alloc(4 * b->n);
+    b->out = b->x ? b->run->alloc(4 * b->n) : NULL;
+    b->codes = b->out ? b->run->alloc(4 * b->n) : NULL;
+    b->pinned = b->codes ? b->run->alloc_pinned(LAYERS_MAX(b->n) * sizeof *b->pinned) : NULL;
+    b->spans = b->pinned ? b->run->alloc(LAYERS_MAX(b->n) * sizeof *b->spans) : NULL;
+    b->pinned_list = b->spans ? b->run->alloc_pinned(LIST_BYTES) : NULL;
+    b->list = b->pinned_list ? b->run->alloc(LIST_BYTES) : NULL;
+    if (!b->list)
+        return -ENOMEM; /* said already */
+    TRY(b->run->stream_open(false, &b->stream));
+    TRY(b->run->event_open(&b->from));
+    TRY(b->run->event_open(&b->to));
+    return fill(b);
+}
+
+static void give_back(struct bench *b)
+{
+    b->run->event_close(b->to), b->run->event_close(b->from);
+    b->run->stream_close(b->stream);
+    b->run->free(b->x), b->run->free(b->out), b->run->free(b->codes);
+    b->run->free(b->spans), b->run->free(b->list);
+    b->run->free_pinned(b->pinned), b->run->free_pinned(b->pinned_list);
+}
+
+/* ---- measuring ---- */
+
+struct result {
+    double gbs, copy_gbs, ratio;
+};
+
+/* One run of a row between events; from its graph if it has one. */
+static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
+{
+    double bytes = 0;
+    float ms = 0;
+    TRY(b->run->event_record(b->from, b->stream));
+    TRY(graph ? b->run->graph_launch(graph, b->stream) : r->run(b, r, &bytes));
+    TRY(b->run->event_record(b->to, b->stream));
+    TRY(b->run->event_sync(b->to));
+    TRY(b->run->event_ms(b->from, b->to, &ms));
+    *gbs = 1e-6 * bytes / (double)ms; /* a graph's bytes: the caller's */
+    if (graph)
+        *gbs = 1e-6 / (double)ms;
+    return 0;
+}
+
+static int measure_with(struct bench *b, const struct row *r, struct dev_graph *graph, double bytes,
+                        size_t reps, struct result *out)
+{
+    double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
+    for (size_t i = 0; i < reps + 3; i++) { /* three are not counted */
+        double g = 0, c = 0;
+        TRY(timed(b, &rows[0], NULL, &c));
+        TRY(timed(b, r, graph, &g));
+        if (i < 3)
+            continue;
+        gbs[i - 3] = graph ? g * bytes : g;
+        copy[i - 3] = c;
+        ratio[i - 3] = gbs[i - 3] / c;
+    }
+    *out = (struct result){.gbs = measure_median(gbs, reps),
+                           .copy_gbs = measure_median(copy, reps),
+                           .ratio = measure_median(ratio, reps)};
+    return 0;
+}
+
+static int measure(struct bench *b, const struct row *r, size_t reps, struct result *out)
+{
+    const bool many = r->layer && r->run == run_copy;
+    double bytes = 0;
+    TRY(prepare(b, r));
+    if (!many)
+        return measure_with(b, r, NULL, 0, reps, out);
+    struct dev_graph *graph = NULL;
+    TRY(r->run(b, r, &bytes)); /* what a first launch sets up is no part of a graph */
+    TRY(b->run->wait(b->stream));
+    bytes = 0;
+    TRY(b->run->graph_begin(b->stream));
+    const int rc = r->run(b, r, &bytes), end = b->run->graph_end(b->stream, &graph);
+    int result = rc < 0 ? rc : end;
+    if (result == 0)
+        result = measure_with(b, r, graph, bytes, reps, out);
+    b->run->graph_close(graph);
+    return result;
+}
+
+static int show(const struct row *r, struct result x, bool json)
+{
+    if (!json) {
+        printf("%-34s %9.1f %8.3f", r->name, x.gbs, x.ratio);
+        printf(r->asked > 0 ? " %7.2f%s\n" : "       -\n", r->asked,
+               x.ratio < r->asked ? "  below" : "");
+        fflush(stdout);
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "gpu");
+    jsonl_text(&j, "name", r->name);
+    jsonl_text(&j, "device", gpu_info()->name);
+    jsonl_real(&j, "gbs", x.gbs);
+    jsonl_real(&j, "copy_gbs", x.copy_gbs);
+    jsonl_real(&j, "ratio", x.ratio);
+    jsonl_real(&j, "asked", r->asked);
+    return jsonl_end(&j);
+}
+
+static int run_all(struct bench *b, const struct options *o)
+{
+    struct progress progress;
+    int n_shown = 0;
+    progress_init(&progress, true);
+    progress.next_s = clock_s() + 2;
+    if (!o->json)
+        printf("%s, %zu MiB of fp32, median of %d, by bytes moved\n%-34s %9s %8s %7s\n",
+               gpu_info()->name, 4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "asked");
+    for (int i = 0; i < N_ROWS; i++) {
+        if (o->only && !strstr(rows[i].name, o->only))
+            continue;
+        if (rows[i].layer > 4 * b->n)
+            continue;
+        struct result x;
+        TRY(measure(b, &rows[i], (size_t)o->reps, &x));
+        progress_clear(&progress);
+        TRY(show(&rows[i], x, o->json));
+        if (progress_due(&progress))
+            progress_say(&progress, "row %d of %d", i + 1, N_ROWS);
+        n_shown++;
+    }
+    return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
+}
+
+/* ---- the command line ---- */
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"mib", "N", "1024", "MiB of fp32; less where three times as much does not fit.", OPT_INT,
+     AT(mib), 1, 16384, 0},
+    {"reps", "N", "21", "Runs of each row and of the copy before it.", OPT_INT, AT(reps), 1,
+     MAX_REPS, 0},
+    {"device", "N", "0", "GPU to use, modulo the number there are.", OPT_INT, AT(device), 0, 1023,
+     0},
+    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
+    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"emulated", NULL, NULL, "Also on an emulated GPU, whose speed says nothing.", OPT_FLAG,
+     AT(emulated), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_gpu",
+    .args = "",
+    .about = "Speed of casts and sums on the GPU, as a ratio to a device-to-device copy in the "
+             "same run.",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .examples = "  build/bench_gpu --only APS\n  build/bench_gpu --json > build/bench_gpu.json\n",
+    .alone = true,
+};
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    struct bench b = {0};
+    char why[256];
+    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, &parsed, stdout);
+        return 0;
+    }
+    if (!gpu_here(why, sizeof why)) {
+        printf("skip: %s\n", why);
+        return SKIP;
+    }
+    if (gpu_open((int)o.device) < 0)
+        return 1;
+    if (strcmp(gpu_info()->name, "emulated") == 0 && !o.emulated) {
+        puts("skip: the GPU is an emulated one, whose speed says nothing");
+        gpu_close();
+        return SKIP;
+    }
+    b.run = gpu()->run, b.vec = gpu()->vec;
+    int rc = take(&b, o.mib);
+    if (rc == 0)
+        rc = run_all(&b, &o);
+    give_back(&b);
+    gpu_close();
+    return rc < 0;
+}

@@ -1,0 +1,167 @@
+#!/bin/bash
+# gpu_all.sh : everything that is measured on a GPU, in the order of what matters, each part with a time limit of its own; and a table of
+# what was asked and what came out.
+# usage: bench/gpu/gpu_all.sh [PART...]                 parts 1 to 8; without any all, an hour at most; 1 to 4 take 25 minutes at most
+#        bench/gpu/gpu_all.sh --table                   the table of what has been measured
+#   1  libraries, casts, scan, APS and sums by bytes moved, of 1 and 4 GiB, PyTorch's own casts; the tests of vectors, every float  (8 minutes)
+#   2  a training step of resnet18, batch 512, tf32 and fp16: PyTorch's eager and compiled, ours around them                        (4)
+#   3  of resnet50, 224 pixels, fp16, likewise                                                                                     (4)
+#   4  every test of the GPU, and trainings; collectives of 2 and 4 ranks that share it                                            (9)
+#   5  what overlap hides with 2 and 4 ranks on the GPU, without and with NVIDIA's multi-process service                            (9)
+#   6  ncu on five kernels, where it is; a step's kernels by time                                                                  (9)
+#   7  compute-sanitizer                                                                                                           (9)
+#   8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card                                                       (5)
+# What a part says goes to $OUT/PART.txt, figures to $OUT/PART.jsonl ($OUT: $B/gpu_all), the table to $OUT/summary.txt and .json.
+# environment: B, the build folder; PYTHON, which has PyTorch (python3); MIB and SECONDS_A_RUN make arrays and PyTorch's runs shorter;
+# EMULATED=1 tries the script where there is no GPU.
+set -u
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.." || exit 1
+export B=${B:-build}
+OUT=${OUT:-$B/gpu_all}
+PYTHON=${PYTHON:-python3}
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
+limits=(0 480 240 240 540 540 540 540 300)
+
+have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
+# figure NAME VALUE [WHY]: a line of figures; VALUE null: none, WHY
+figure() { printf '{"kind":"gpu_all","name":"%s","value":%s%s}\n' "$1" "$2" "${3:+,\"why\":\"$3\"}"; }
+# verdict NAME COMMAND...: 0 differences, failures or findings; 1; or none, of what is not here, or did not end in time (124, as timeout has it)
+verdict() {
+    local rc=0
+    "${@:2}" || rc=$?
+    case $rc in
+    0) figure "$1" 0 ;;
+    77) figure "$1" null "not here" ;;
+    124) figure "$1" null "not ended in time" ;;
+    *) figure "$1" 1 ;;
+    esac >>"$figures"
+}
+field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
+
+part_1() {
+    local mib tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_sgd)
+    "$B/narrowcast" info
+    for mib in ${MIB:-1024 4096}; do
+        "$B/bench_gpu" --mib "$mib" --json ${EMULATED:+--emulated} | sed "s/^{/{\"mib\":$mib,/" >>"$figures"
+        "$PYTHON" bench/casts/torch_casts.py --mib "$mib" >>"$figures"
+    done
+    verdict "tests of vectors" tests/run.sh "${tests[@]/#/$B/tests/}"
+    verdict "all 2^32 floats, six formats: differences" "$B/tests/test_gpu_cast_all"
+}
+
+# speed of ours, which is said and left in $now
+ours() {
+    local said
+    said=$("$B/bench_train" "${what[@]}" --classes "$classes" --json)
+    echo "$said"
+    now=$(field images_per_s <<<"$said")
+}
+
+# step MODEL BATCH SIZE PRECISION: ours, PyTorch's eager, ours, compiled, ours; what one of the modes lacks, or how long it takes, is not the
+# other's loss
+step() {
+    local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now
+    [ "$3" -lt 64 ] || classes=1000 # torch_peer.py's
+    ours
+    for mode in eager compile; do
+        before=$now
+        said=$(timeout 80 "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || true
+        echo "$said"
+        ours
+        awk -v name="$1 $3 px batch $2 $4 to $mode" -v mode="$mode" -v a="$before" -v b="$now" -v t="$(field images_per_s <<<"$said")" 'BEGIN {
+            if (t > 0 && a > 0 && b > 0) printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":%.4f,\"first\":%s,\"again\":%s,\"peer\":%s}\n", name, (a + b) / 2 / t, a, b, t
+            else printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":null,\"why\":\"%s\"}\n", name, (a > 0 && b > 0 ? "no figure of PyTorch, " mode : "bench_train failed") }' >>"$figures"
+    done
+}
+part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }
+part_3() { step resnet50 128 224 fp16; }
+
+part_4() {
+    local t list=(tests/device/test_gpu_deadline.sh tests/app/test_train_cuda*.sh tests/app/test_emulate_cuda.sh)
+    for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
+        case ${t##*/} in test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
+    done
+    verdict "tests of the GPU that fail" env JOBS=4 TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
+}
+
+# hidden NAME RANKS: the share of the all-reduce behind the backward pass
+hidden() {
+    local said
+    said=$(timeout 125 bench/allreduce/bench_overlap.sh "$2" --device cuda --model resnet50 --image 224 --data synthetic:8000,1 --precision fp16 --batch $((64 * $2)))
+    echo "$said"
+    figure "$1" "$(awk '$1 == "on" { share = $4 } END { print share ? share / 100 : "null" }' <<<"$said")" >>"$figures"
+}
+part_5() {
+    hidden "all-reduce hidden, 2 ranks on one GPU" 2
+    hidden "all-reduce hidden, 4 ranks on one GPU" 4
+    have nvidia-cuda-mps-control || return 0
+    mkdir -p "$OUT/mps"
+    CUDA_MPS_PIPE_DIRECTORY=$(realpath "$OUT/mps")
+    export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
+    nvidia-cuda-mps-control -d || return 0
+    hidden "all-reduce hidden, 2 ranks on one GPU, MPS" 2
+    hidden "all-reduce hidden, 4 ranks on one GPU, MPS" 4
+    echo quit | nvidia-cuda-mps-control
+}
+
+part_6() {
+    local kernel
+    if have ncu; then
+        for kernel in 'fp32 -> e5m2' 'largest exponent' 'APS e5m2' '8 x e5m2' 'e5m2 -> fp32'; do
+            timeout 60 ncu --launch-skip 3 --launch-count 1 --section SpeedOfLight --section Occupancy "$B/bench_gpu" --mib 1024 --reps 1 --only "$kernel"
+        done
+    fi
+    have nsys && timeout 200 nsys profile -o "$OUT/step" --force-overwrite true --stats=true "$B/bench_train" --device cuda --model resnet50 --batch 128 --size 224 --precision fp16
+    return 0
+}
+
+part_7() {
+    verdict "compute-sanitizer: findings" env ENDS_IN=500 tests/device/test_gpu_sanitizer.sh
+}
+
+part_8() {
+    verdict "NCCL by the plugin: failures" "$PYTHON" bench/gpu/nccl_plugin.py --build "$B"
+}
+
+table() {
+    local files=("$OUT"/[1-8].jsonl)
+    [ -e "${files[0]}" ] || { echo "gpu_all.sh: nothing has been measured in $OUT" >&2 && return 1; }
+    "$PYTHON" bench/gpu/gpu_summary.py "${files[@]}" --json "$OUT/summary.json" >"$OUT/summary.txt" && cat "$OUT/summary.txt"
+}
+
+if [ "${1-}" = --table ]; then
+    table
+    exit
+fi
+for part in "$@" ${GPU_ALL_PART:+"$GPU_ALL_PART"}; do
+    case $part in [1-8]) ;; *) refuse "'$part': parts are 1 to 8" ;; esac
+done
+for mib in ${MIB-}; do whole MIB "$mib" 'a number of MiB'; done
+whole SECONDS_A_RUN "${SECONDS_A_RUN:-5}" 'a number of seconds'
+[ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
+mkdir -p "$OUT" || exit 1
+[ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8
+if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
+    figures=$OUT/$GPU_ALL_PART.jsonl
+    "part_$GPU_ALL_PART"
+    exit
+fi
+session=
+trap '[ -z "$session" ] || pkill -KILL -s "$session"; exit 130' INT TERM
+for part in "$@"; do
+    : >"$OUT/$part.jsonl"
+    start=$SECONDS
+    echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
+    # a session: what a part has started ends with it
+    GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
+    session=$!
+    wait "$session"
+    rc=$?
+    pkill -KILL -s "$session"
+    [ $rc != 124 ] || echo "part $part did not end in time: what it had measured stands" | tee -a "$OUT/$part.txt"
+    [ $rc = 0 ] || [ $rc = 124 ] || echo "part $part ended with $rc: $(tail -n 1 "$OUT/$part.txt")"
+    echo "part $part took $((SECONDS - start)) s"
+done
+table

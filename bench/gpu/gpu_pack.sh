@@ -1,0 +1,85 @@
+#!/bin/bash
+# gpu_pack.sh : what gpu_all.sh needs, for a machine with a GPU and little else, in one archive of less than 45 MiB: programs and the GPU
+# library for one architecture, tests, benches, Open MPI and OpenBLAS. What NVIDIA's libraries are there is found there.
+# usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]     (build/gpu_pack.tar.xz); make GPU_ARCHS=sm_90 before it
+#        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
+#               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
+#               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+out=${1:+$(realpath -m "$1")} # from where it is asked for
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+out=${out:-$B/gpu_pack.tar.xz}
+if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then echo "gpu_pack.sh: '$out': must be a file in a folder that is there" >&2 && exit 2; fi
+library=$B/libnarrowcast_cuda.so
+mib_most=45
+[ -f "$library" ] || { echo "gpu_pack.sh: no $library: make GPU_ARCHS=sm_90" >&2; exit 1; }
+components=$(ompi_info --parsable --path pkglibdir 2>/dev/null | sed -n 's/^path:pkglibdir://p')
+[ -d "$components" ] || { echo "gpu_pack.sh: no Open MPI: ompi_info names no folder of components" >&2; exit 1; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir" "$out.new"' EXIT
+to=$dir/gpu_pack
+mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device/run"
+
+cp "$B/narrowcast" "$library" "$B/bench_gpu" "$B/bench_train" "$to/build/"
+for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so"; do # of part 8
+    [ ! -f "$file" ] || cp "$file" "$to/build/"
+done
+cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
+rm -f "$to"/build/tests/*.*
+cp -r host/ranks.sh --parents "$to/"
+cp device/run/libs.sh "$to/device/run/"
+cp -r --parents bench/*.sh bench/*/*.sh bench/*/*.py bench/*/*.gp tests/*.sh tests/*/*.sh "$to/"
+grep -lZ '/\* RANKS: ' tests/*/test_gpu_*.c | xargs -0 cp --parents -t "$to" # where run.sh reads how many ranks they want
+cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
+cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
+# Of Open MPI's components those that need nothing of a network's makers.
+for c in "$components"/mca_*.so; do
+    case $c in *ofi* | *ucx* | *psm* | *openib* | *usnic* | *monitoring* | *libfabric* | *slurm* | *rdma*) ;; *) cp "$c" "$to/components/" ;; esac
+done
+# Shared libraries of all this, but what any Linux has, and NVIDIA's.
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    while read -r file; do
+        case ${file##*/} in
+        libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libgcc_s.so* | libstdc++.so* | libz.so*) ;;
+        libcu* | libnccl* | libnv*) ;;
+        *) cp -L "$file" "$to/lib/" ;;
+        esac
+    done
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec strip --strip-unneeded {} + 2>"$dir/said" ||
+    { echo "gpu_pack.sh: strip failed: $(tail -n 1 "$dir/said")" >&2; exit 1; }
+
+cat >"$to/python" <<'END'
+#!/bin/sh
+# python : NVIDIA's libraries are PyTorch's own there; this archive's are for the simulated card and for the plugin in NCCL
+export LD_LIBRARY_PATH="$(cd "$(dirname "$0")" && pwd)/lib${OWN_LIBRARY_PATH:+:$OWN_LIBRARY_PATH}"
+exec "${OWN_PYTHON:-python3}" "$@"
+END
+cat >"$to/go" <<'END'
+#!/bin/bash
+# go [COMMAND...] : runs a command (bench/gpu/gpu_all.sh) among the libraries of this archive, and NVIDIA's where they are on this machine.
+set -u
+cd "$(dirname "$0")" || exit 1
+here=$PWD
+cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
+paths=$here/lib
+for name in cudnn cublas nccl; do
+    found=$(device/run/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # the system's folders need no naming
+done
+export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
+export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
+export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here PMIX_MCA_pcompress_base_silence_warning=1
+[ ! -e /dev/nvidiactl ] || export NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so # without a driver programs say that they have none
+# mpirun wants a way to other machines, also where it needs none
+[ -n "$(command -v ssh)" ] || export OMPI_MCA_plm_rsh_agent=/bin/false
+[ $# -gt 0 ] || set -- bench/gpu/gpu_all.sh
+exec "$@"
+END
+chmod +x "$to/python" "$to/go"
+tar -C "$dir" -cJf "$out.new" gpu_pack
+mv "$out.new" "$out"
+bytes=$(stat -c %s "$out")
+echo "$out: $((bytes >> 10)) KiB; on the other machine: tar xf ${out##*/} && gpu_pack/go"
+[ "$bytes" -lt $((mib_most << 20)) ] || { echo "gpu_pack.sh: that is more than $mib_most MiB" >&2; exit 1; }

@@ -1,0 +1,168 @@
+/* bench_grad64.c : how far dumped gradients are from those in fp64 of the same weights and images,
+ * layer by layer: what narrow numbers inside a network, and narrow sums in its products, cost.
+ *   build/bench_grad64 DIR [--model resnet8] [--block plain] [--data SPEC] [--batch N] [--seed N]
+ *
+ * DIR is what `narrowcast train --dump-gradients DIR` wrote, with weights; the options are that
+ * run's, of a network without dropout, without --augment, --image and --micro. Printed of each layer:
+ * |g - g64| / |g64|, the mean over steps and ranks; and of all layers together. */
+#include "tests/lib/nn_double.h"
+
+#include "host/nn/data/dataset.c"
+#include "host/nn/data/sample_images.c"
+
+#include "base/opt/opt.h"
+#include "bench/codecs/dump.h"
+
+struct options {
+    const char *dir, *model, *block, *data;
+    uint64_t batch, seed, train_samples;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"model", "NAME", "resnet8", "As the run's.", OPT_TEXT, AT(model), 0, 0, 0},
+    {"block", "FORM", "plain", "As the run's.", OPT_TEXT, AT(block), 0, 0, 0},
+    {"data", "SPEC", "synthetic", "As the run's.", OPT_TEXT, AT(data), 0, 0, 0},
+    {"train-samples", "N", "0", "As the run's.", OPT_SIZE, AT(train_samples), 0, 1e9, 0},
+    {"batch", "N", "120", "As the run's: images of a step, over all ranks.", OPT_SIZE, AT(batch), 1,
+     1 << 20, 0},
+    {"seed", "N", "1", "As the run's.", OPT_SIZE, AT(seed), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "bench_grad64",
+    .args = "DIR",
+    .min_args = 1,
+    .max_args = 1,
+    .about = "Dumped gradients against those in fp64 of the same weights and images.",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+struct bench {
+    const struct options *o;
+    struct dump dump;
+    struct dataset *data;
+    struct nn_model *model;
+    int share;
+    float *flat;               /* [n] of the dump */
+    double *x;                 /* [share] images */
+    int32_t *labels, *lengths; /* [share] */
+    uint32_t *order;           /* [n_train] */
+    double *l2; /* [n_layers + 1] sums of relative errors; behind them of all layers */
+};
+
+static int open_bench(struct bench *b)
+{
+    const struct options *o = b->o;
+    static struct nn_block block;
+    const struct nn_setup setup = {.block = &block};
+    TRY(dump_open(&b->dump, o->dir));
+    TRY(dataset_open(o->data, o->train_samples, &b->data));
+    if (b->data->samples != &sample_images)
+        return ERR(-EINVAL, "--data %s: want images with one label each", o->data);
+    TRY(nn_block_words(o->block, &block));
+    b->share = (int)(o->batch / (uint64_t)b->dump.n_ranks);
+    if (b->share < 1 || o->batch % (uint64_t)b->dump.n_ranks || o->batch > b->data->n_train)
+        return ERR(-EINVAL, "--batch %llu: %d ranks and %zu images had another one",
+                   (unsigned long long)o->batch, b->dump.n_ranks, b->data->n_train);
+    const struct nn_shape shape = dataset_shape(b->data);
+    TRY(nn_model_open(&nn_cpu, &setup, o->model, shape, b->data->n_classes, b->share, 1,
+                      &b->model));
+    if (b->dump.n != b->model->n_weights)
+        return ERR(-EINVAL, "cannot use \"%s\": it has %zu weights, model '%s' has %zu", o->dir,
+                   b->dump.n, o->model, b->model->n_weights);
+    b->flat = buf_alloc(b->dump.n * sizeof *b->flat);
+    b->x = buf_alloc(graph_elements(shape, b->share) * sizeof *b->x);
+    b->labels = buf_alloc((size_t)b->share * sizeof *b->labels);
+    b->lengths = buf_alloc((size_t)b->share * sizeof *b->lengths);
+    b->order = buf_alloc(b->data->n_train * sizeof *b->order);
+    b->l2 = buf_alloc(((size_t)b->dump.n_layers + 1) * sizeof *b->l2);
+    return b->flat && b->x && b->labels && b->lengths && b->order && b->l2 ? 0 : -ENOMEM;
+}
+
+/* Adds |flat - grads| / |grads| of elements [at, at + n). */
+static void judge(struct bench *b, size_t at, size_t n, double *l2)
+{
+    double error = 0, all = 0;
+    for (size_t i = at; i < at + n; i++) {
+        const double d = (double)b->flat[i] - b->model->grads[i];
+        error += d * d;
+        all += b->model->grads[i] * b->model->grads[i];
+    }
+    *l2 += all > 0 ? sqrt(error / all) : 0;
+}
+
+static int judge_rank(struct bench *b, uint64_t step, int rank)
+{
+    const uint64_t per_epoch = b->data->n_train / b->o->batch;
+    const uint32_t *index =
+        b->order + step % per_epoch * b->o->batch + (size_t)rank * (size_t)b->share;
+    dataset_batch(b->data, false, index, b->share, NULL, b->x, b->labels, b->lengths);
+    const struct nn_batch batch = {
+        .n = b->share, .x = b->x, .labels = b->labels, .lengths = b->lengths};
+    (void)nn_model_train(b->model, &batch, 0, NULL, NULL);
+    TRY(dump_read_rank(&b->dump, step, rank, b->flat));
+    for (int l = 0; l < b->dump.n_layers; l++)
+        judge(b, b->dump.layers[l].offset, b->dump.layers[l].n, &b->l2[l]);
+    judge(b, 0, b->dump.n, &b->l2[b->dump.n_layers]);
+    return 0;
+}
+
+static int judge_step(struct bench *b, uint64_t step)
+{
+    const uint64_t per_epoch = b->data->n_train / b->o->batch;
+    dataset_order(b->o->seed, step / per_epoch, b->data->n_train, b->order);
+    TRY(dump_read_flat(&b->dump, step, "weights", b->flat));
+    for (size_t i = 0; i < b->dump.n; i++)
+        b->model->weights[i] = (double)b->flat[i];
+    for (int rank = 0; rank < b->dump.n_ranks; rank++)
+        TRY(judge_rank(b, step, rank));
+    return 0;
+}
+
+static void print(const struct bench *b)
+{
+    const double n = (double)b->dump.n_steps * b->dump.n_ranks;
+    puts("| layer | weights | L2 error, % |\n|---|---|---|");
+    for (int l = 0; l < b->dump.n_layers; l++)
+        printf("| %s | %zu | %.4f |\n", b->dump.layers[l].name, b->dump.layers[l].n,
+               100 * b->l2[l] / n);
+    printf("| all | %zu | %.4f |\n", b->dump.n, 100 * b->l2[b->dump.n_layers] / n);
+}
+
+static int run(struct bench *b)
+{
+    TRY(open_bench(b));
+    for (uint64_t step = b->dump.first; step < b->dump.first + b->dump.n_steps; step++)
+        TRY(judge_step(b, step));
+    print(b);
+    return 0;
+}
+
+static void bench_close(struct bench *b)
+{
+    free(b->flat), free(b->x), free(b->labels), free(b->lengths), free(b->order), free(b->l2);
+    nn_model_close(b->model);
+    dataset_close(b->data);
+    dump_close(&b->dump);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, &parsed, stdout);
+        return 0;
+    }
+    o.dir = parsed.args[0];
+    nn_cpu_threads(1);
+    struct bench b = {.o = &o};
+    const int rc = run(&b);
+    bench_close(&b);
+    (void)check_bad; /* a test's */
+    return rc < 0;
+}

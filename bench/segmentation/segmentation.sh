@@ -1,0 +1,63 @@
+#!/bin/bash
+# segmentation.sh : label maps as in the APS paper's Table 3, small: fcn at an eighth of its width on generated shapes, 8 ranks, 8-bit formats with
+# and without APS.
+# usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
+# Each finished training is a line of $TABLES/shapes-N.tsv and is not run again; --table only prints the table of what is there. TABLES: where it
+# is kept (bench/segmentation).
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+seeds=${1:-1 2 3}
+epochs=${EPOCHS:-10}
+tsv=${TABLES:-bench/data}/shapes-$epochs.tsv
+LOGS=$B/segmentation/shapes-$epochs
+# shellcheck disable=SC2034 # trainings.sh reads it
+keys='test_miou test_macc'
+rows='fp32 none
+e5m2 none
+e5m2 aps
+e4m3 none
+e4m3 aps'
+common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epochs --augment flip --lr 0.1 --schedule poly:0.9 --warmup 0.3
+        --momentum 0.9 --weight-decay 1e-4"
+
+. bench/trainings.sh
+
+# A row a name: means over seeds, and the lowest and highest mIoU.
+table() {
+    echo "| format, scale | runs | mIoU, mean % | lowest .. highest | to fp32, points | mAcc, % | pixels right, % | bytes a step and rank |"
+    echo "|---|---|---|---|---|---|---|---|"
+    awk -F '\t' -v rows="$rows" '
+        { runs[$1]++; bytes[$1] = $4 }
+        $3 == "diverged" { bad[$1]++; next }
+        { if (!(n[$1]++) || $5 < low[$1]) low[$1] = $5
+          if ($5 > high[$1]) high[$1] = $5
+          iou[$1] += $5; mean[$1] += $6; right[$1] += $3 }
+        END { of = split(rows, name, "\n")
+              for (i = 1; i <= of; i++) {
+                  k = name[i]
+                  if (!runs[k]) continue
+                  printf "| %s | %d%s |", k, runs[k], bad[k] ? ", " bad[k] " diverged" : ""
+                  if (!n[k]) { print " - | - | - | - | - | " bytes[k] " |"; continue }
+                  printf " %.2f | %.2f .. %.2f |", 100 * iou[k] / n[k], 100 * low[k], 100 * high[k]
+                  if (i > 1 && n[name[1]]) printf " %+.2f |", 100 * (iou[k] / n[k] - iou[name[1]] / n[name[1]])
+                  else printf "  |"
+                  printf " %.2f | %.2f | %s |\n", 100 * mean[k] / n[k], 100 * right[k] / n[k], bytes[k]
+              } }' "$tsv"
+}
+if [ "$only" ]; then
+    table
+    exit
+fi
+for seed in $seeds; do
+    while read -r format scale; do
+        # shellcheck disable=SC2086  # options are words
+        launch "$format $scale" "$seed" 8 $common --format "$format" --scale "$scale"
+    done <<<"$rows"
+done
+settle 1
+table

@@ -1,0 +1,54 @@
+#!/bin/bash
+# sequences.sh : what codecs do to networks of sequences: the character error rate of lstm on AN4, the bits a character of charlstm on tiny
+# Shakespeare, both a quarter as wide as published.
+# usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]      (DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare input.txt)
+# Each finished training is a line of $TABLES/an4.tsv or text.tsv and is not run again; --table only prints the tables of what is there.
+# TABLES: where they are kept (bench/data).   EPOCHS: other than 20 and 8, for a table of its own.
+# LARS sets the step of each matrix to a share of its length: plain SGD, at the largest rate that its first steps survive, learns as much of AN4 in
+# 7 epochs as LARS in 2.
+set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+kind=${1:-an4} seeds=${2:-1}
+tsv=${TABLES:-bench/data}/$kind.tsv
+LOGS=${LOGS:-$B/sequences}/$kind
+
+# A row's name, then its options.
+base=fp32
+rows="fp32      --format fp32 --scale none
+qsgd:2    --codec qsgd:2
+qsgd:4    --codec qsgd:4
+onebit    --codec onebit:64
+e4m3,aps  --format e4m3 --scale aps"
+case $kind in
+an4)
+    figure=CER figure_is='test CER'
+    ranks=2
+    data=an4:${NARROWCAST_DATA-}/an4/an4
+    common="--model lstm --width 0.25 --batch 16 --epochs ${EPOCHS:-20} --optimizer lars --trust 1 --lr 0.002 --schedule linear --warmup 1"
+    ;;
+text)
+    figure=bits figure_is='bits a character' figure_unit='' figure_times=1
+    ranks=4
+    data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
+    common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.2 --schedule cosine --warmup 1 --weight-decay 0"
+    ;;
+*)
+    echo "sequences.sh: '$kind': must be an4 or text" >&2
+    exit 2
+    ;;
+esac
+
+another=EPOCHS
+. bench/trainings.sh
+
+if [ -z "$only" ]; then
+    need_data 'an4/ and tinyshakespeare/'
+    # shellcheck disable=SC2086  # options are words
+    launch_rows $ranks --data "$data" $common
+fi
+cut -d " " -f 1 <<<"$rows" | table_of codec "$base"

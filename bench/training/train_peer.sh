@@ -1,0 +1,46 @@
+#!/bin/bash
+# train_peer.sh : images a second of a training step, ours and PyTorch's (eager, torch.compile, on a GPU with graphs too; channels last) in turn, and
+# their ratio: on one GPU, or on one core.
+# usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]       skips what is missing: a GPU, PyTorch
+set -euo pipefail
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+PYTHON=${PYTHON:-python3}
+field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
+
+where=${1:-gpu}
+case $where in
+gpu)
+    [ -e /dev/nvidiactl ] || { echo 'skip  no GPU'; exit 77; }
+    device=cuda one_core=() modes='eager compile graphs'
+    cases='resnet18 512 32 tf32
+resnet18 512 32 fp16
+resnet50 128 224 fp16'
+    ;;
+cpu)
+    device=cpu one_core=(env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')") modes='eager compile'
+    cases='resnet20 128 32 fp32'
+    ;;
+*) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
+esac
+whole SECONDS "${2:-5}"
+whole TURNS "${3:-1}"
+[ -x "$B/bench_train" ] || { echo "train_peer.sh: there is no $B/bench_train: build it (make), or say where it is (B=DIR)" >&2 && exit 2; }
+why=$("$PYTHON" -c 'import torch' 2>&1) || { echo "skip  no PyTorch to be beside: ${why##*$'\n'}" && exit 77; }
+printf '%-9s %5s %5s %-5s %14s' model batch size type 'ours img/s'
+for mode in $modes; do printf ' %16s %6s' "$mode img/s" ratio; done
+echo
+for ((turn = 0; turn < ${3:-1}; turn++)); do
+    while read -r model batch size type; do
+        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
+        ours=$("${one_core[@]}" "$B/bench_train" "${what[@]}" --classes "$((size < 64 ? 10 : 1000))" --json | field images_per_s)
+        printf '%-9s %5d %5d %-5s %14.0f' "$model" "$batch" "$size" "$type" "$ours"
+        for mode in $modes; do # where one fails, the others' figures stand
+            peer=$("${one_core[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
+            awk -v o="$ours" -v p="$peer" 'BEGIN { printf " %16s %6s", p ? p : "-", p ? sprintf("%.2f", o / p) : "-" }'
+        done
+        echo
+    done <<<"$cases"
+done
