@@ -3,7 +3,7 @@
 #ifndef OVER_RANKS_H
 #define OVER_RANKS_H
 #include "check.h"
-#include "examples/sockets.h"
+#include "tests/examples/sockets.h"
 #include <stdio.h>
 #include <sys/wait.h>
 
