@@ -99,22 +99,6 @@ void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
  * that knows what to do with it (algo_group_scatter_card); NULL: no more. All ranks, between steps. */
 void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
 
-/* Who makes sums of some layers once more, for virtual ranks: one for all of them. */
-struct reducer_core {
-    /* sums = parts[0] + ... , n codes of each rank, exactly. Returns 0 or a negative errno with a line. */
-    int (*add)(void *arg, const uint8_t *const *parts, size_t n, uint8_t *sums);
-    void *arg;
-    const bool *layers;    /* [n_layers] which; those in fp32 are left out */
-    const uint8_t **parts; /* [n_ranks] spare */
-    uint8_t *sums;         /* spare: as long as the longest layer's, padded */
-    uint64_t n_sums;       /* layers added so far */
-    int rc;                /* the first failure, of all ranks */
-};
-
-/* From now on sums of these layers are made by it as well, and must be the same bytes: else the step
- * fails (-EIO). Virtual ranks that have codes of their own. All ranks, between steps. */
-void reducer_set_core(struct reducer *r, struct reducer_core *core);
-
 /* From now on a step counts what its casts lose: a pass more over gradients. Returns 0, or -EINVAL with a
  * line: codes are no casts, or not of the CPU's memory. */
 int reducer_count_lost(struct reducer *r);

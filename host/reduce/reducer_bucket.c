@@ -147,7 +147,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     const double start = clock_s();
     struct bucket_flow casting = {.step = s, .bucket = b};
     struct algo_flow flow = bucket_flow(&casting);
-    const bool whole = !r->algo->flows || r->batches || r->core;
+    const bool whole = !r->algo->flows || r->batches;
     if (whole)
         encode(&casting, 0, b->n);
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
@@ -163,8 +163,6 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
     trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);
-    if (r->core)
-        TRY(reducer_core_bucket(r, b));
     if (whole)
         decode(&casting, 0, b->n);
     bucket_encoded(&casting);

@@ -38,7 +38,6 @@ struct reducer {
     const struct way_ops *way; /* NULL: none but MPI */
     void *way_arg;
     struct algo_node_sum *node;   /* NULL: none */
-    struct reducer_core *core;    /* NULL: none */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
@@ -223,12 +222,6 @@ int reducer_low_check(const struct reducer *r);
 size_t reducer_low_bytes(const struct reducer *r);
 /* The whole step. *finite: as of reducer_step_way(). Returns 0 or a negative errno. */
 int reducer_step_low(const struct reducing *s, bool *finite);
-
-/* ---- reducer_core.c ---- */
-
-/* The bucket's codes and its sum stand: the core's, of chosen layers. Returns 0 or a negative
- * errno. */
-int reducer_core_bucket(struct reducer *r, const struct bucket *b);
 
 /* ---- reducer_step.c ---- */
 

@@ -54,7 +54,7 @@ bool reducer_short_pays(int n_ranks, size_t bytes)
 
 bool reducer_is_short(const struct reducer *r)
 {
-    if (!r->parcels || r->overlap || r->force_fp32 || r->core || r->node)
+    if (!r->parcels || r->overlap || r->force_fp32 || r->node)
         return false;
     for (int i = 0; i < r->n_layers && !r->parcels->has_words; i++)
         if (!parcel_is_guessed(r, i))

@@ -72,7 +72,7 @@ done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | gre
 "$n" cast --help --format e4m3 | grep -q '^usage: ' || fail '--help before other options'
 
 # --- emulate: its own, and all of train when it is asked for ---
-[ "$("$n" emulate --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr '\n' ' ')" = 'ranks memory reduce-on ' ] || fail 'emulate --help'
+[ "$("$n" emulate --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr '\n' ' ')" = 'ranks memory ' ] || fail 'emulate --help'
 "$n" emulate --help lr | grep -q '^  --lr X' || fail 'emulate --help lr'
 "$n" emulate --help | sed '/^emulated ranks/,$d' | grep -oE -e '--[a-z-]+' >excepted
 while read -r option; do

@@ -50,10 +50,9 @@ struct train {
     /* The emulated rank (train_emulate.c) whose data, network, optimiser and `host` this one uses;
      * NULL: they are its own. */
     struct train *lead;
-    bool low_memory;         /* gradients are the lead's, too, and made twice a step */
-    real *spare_stats;       /* [n_stats] low memory: what the second time does to statistics */
-    struct train_core *core; /* of the lead; NULL: none (train_core.h) */
-    bool again;              /* it is that time */
+    bool low_memory;   /* gradients are the lead's, too, and made twice a step */
+    real *spare_stats; /* [n_stats] low memory: what the second time does to statistics */
+    bool again;        /* it is that time */
     /* of all who use this one's, in this step: forward and backward, casts, images made ready */
     double computed_s, cast_s, input_s;
     /* the failure that ends the run has been said, and all ranks know of it */

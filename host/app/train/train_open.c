@@ -4,7 +4,6 @@
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
 #include "app/train/train.h"
-#include "app/train/train_core.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include <stdlib.h>
@@ -241,8 +240,6 @@ int train_open(struct train *t)
     TRY(train_agree(t, open_own(t)));
     TRY(train_agree(t, open_job(t)));
     train_low_share(t);
-    TRY(train_agree(t, train_core_open(t)));
-    train_core_join(t);
     TRY(train_agree(t, t->low_memory ? 0 : count_fp32(t)));
     TRY(train_agree(t, train_trace_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
@@ -263,7 +260,6 @@ void train_close(struct train *t)
     report_close(t);
     grad_stats_close(t);
     grad_dump_close(t);
-    train_core_close(t->core);
     job_close(&t->job);
     train_trace_close(t);
     free(t->confusion);

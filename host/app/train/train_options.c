@@ -247,13 +247,8 @@ static const struct opt opts[] = {
             "low: every rank makes its gradients twice a step, for their exponents and for their "
             "codes, which are added at once; memory does not grow with P but for statistics. The "
             "bits are the same. For sums in rank order (direct, gather) and exact ones.")},
-    {TEXT(
-        "reduce-on", "cpu|rtl|rtl:NAME,...", "cpu", reduce_on, 0,
-        "rtl: codes of the layers of these names (s1b0: all that begin with s1b0.), or of all, are "
-        "added by the Verilated card as well, and the sums must be the same bytes; model: by the "
-        "card in C. Exact sums, 64 ranks at most.")},
 };
-enum { EMULATE_ROWS = 4, N_ROWS = sizeof opts / sizeof *opts };
+enum { EMULATE_ROWS = 3, N_ROWS = sizeof opts / sizeof *opts };
 
 static void list_tables(FILE *to)
 {

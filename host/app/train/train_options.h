@@ -34,8 +34,8 @@ struct train_options {
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
-    int64_t ranks;                  /* emulated; 0: there are real ones */
-    const char *memory, *reduce_on; /* NULL likewise */
+    int64_t ranks;      /* emulated; 0: there are real ones */
+    const char *memory; /* NULL likewise */
 };
 
 /* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the

@@ -1,7 +1,6 @@
 /* train_report.c : the progress line and the final table of a run. */
 #include "app/app.h"
 #include "app/train/train.h"
-#include "app/train/train_core.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -212,7 +211,6 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
                    hidden_percent(all), 100 * all->waited_s / all->seconds);
     }
     print_emulated(t);
-    train_core_print(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
     if (report_shows_cer(t))
