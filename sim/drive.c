@@ -3,7 +3,7 @@
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/sock.h"
+#include "base/inet.h"
 #include "control/control.h"
 #include "sim/pcie.h"
 #include <poll.h>

@@ -22,7 +22,6 @@
 #include "nn/model_graph.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
-#include "nn/round/scale_words.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,14 @@
 /* file.c : files read in blocks, and files that are written whole or not at all. */
 #include "base/file.h"
 #include "base/err.h"
+#include "base/clock.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -230,4 +233,139 @@ void file_hold_standard(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/", O_PATH);
+}
+
+/* ---- do two names lead to one file? ---- */
+
+enum { LINKS_MAX = 40 };
+
+/* to [PATH_MAX] = the folder of a name, `name` [n] of the end of it. False: too long. */
+static bool join(const char *folder, size_t n, const char *name, char *to)
+{
+    const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
+    return length > 0 && length < PATH_MAX;
+}
+
+/* to [PATH_MAX] = the one name, without links, of what path leads to, or would where nothing is
+ * yet. False: it leads nowhere. */
+static bool place_of(const char *path, char *to)
+{
+    char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
+    if (strlen(path) >= sizeof name)
+        return false;
+    strcpy(name, path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        if (realpath(name, to))
+            return true;
+        const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+        if (!join(slash ? name : ".", slash ? (size_t)(slash - name) : 1, "", folder) ||
+            !realpath(folder, to) || !join(to, strlen(to), last, folder))
+            return false;
+        strcpy(name, folder);
+        const ssize_t n = readlink(name, link, sizeof link - 1);
+        if (n < 0) {
+            strcpy(to, name);
+            return true;
+        }
+        link[n] = '\0'; /* a link to nothing: what it names is made */
+        if (*link != '/' && !join(to, strlen(to), link, folder))
+            return false;
+        strcpy(name, *link == '/' ? link : folder);
+    }
+    return false;
+}
+
+bool file_same(const char *a, const char *b)
+{
+    char at[2][PATH_MAX];
+    struct stat one, two;
+    const bool there = !stat(a, &one);
+    if (there != !stat(b, &two))
+        return false;
+    if (!there)
+        return !strcmp(a, b) || (place_of(a, at[0]) && place_of(b, at[1]) && !strcmp(at[0], at[1]));
+    const bool given = !strncmp(a, "/dev/", 5) && !strncmp(b, "/dev/", 5) && !S_ISREG(one.st_mode);
+    return one.st_dev == two.st_dev && one.st_ino == two.st_ino && !S_ISCHR(one.st_mode) && !given;
+}
+
+/* ---- files that are written as they go, pipes among them ---- */
+
+enum { WAIT_S = 5 }; /* for the reader of a pipe, for the lock of a file */
+static const struct timespec look_again = {.tv_nsec = 20000000};
+
+/* A pipe that nobody has opened to read. */
+static bool lacks_reader(const char *path, int code)
+{
+    struct stat st;
+    return code == ENXIO && !stat(path, &st) && S_ISFIFO(st.st_mode);
+}
+
+int file_open_writer(const char *path, int flags)
+{
+    const double until_s = clock_s() + WAIT_S;
+    int fd;
+    while ((fd = open(path, flags | O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0666)) < 0) {
+        if (!lacks_reader(path, errno))
+            return -errno;
+        if (clock_s() > until_s)
+            return -ETIMEDOUT;
+        nanosleep(&look_again, NULL);
+    }
+    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes wait from now on */
+        return fd;
+    const int code = errno;
+    close(fd);
+    return -code;
+}
+
+int file_lock(int fd, bool waits)
+{
+    const double until_s = clock_s() + (waits ? WAIT_S : 0);
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK)
+            return 0; /* a file system without locks: the file is written without one */
+        if (clock_s() > until_s)
+            return -EWOULDBLOCK;
+        nanosleep(&look_again, NULL);
+    }
+    return 0;
+}
+
+/* Locks a regular file, then empties it unless the caller appends. Only who appends waits for the
+ * lock: who empties would remove what the other process is about to finish. Returns fd, or -errno
+ * after closing it. */
+static int claim(int fd, bool append)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return fd;
+    int rc = file_lock(fd, append);
+    if (!rc && !append && ftruncate(fd, 0))
+        rc = -errno;
+    if (rc)
+        close(fd);
+    return rc ? rc : fd;
+}
+
+FILE *file_writer(const char *path, bool append)
+{
+    const int fd = claim(file_open_writer(path, O_CREAT | (append ? O_APPEND : 0)), append);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, append ? "a" : "w");
+    const int code = fd < 0 ? -fd : errno;
+    if (!f && fd >= 0)
+        close(fd);
+    errno = code;
+    return f;
+}
+
+const char *file_why(int code)
+{
+    switch (code) {
+    case ETIMEDOUT:
+        return "no process opened this pipe to read it";
+    case EWOULDBLOCK:
+        return "another process is writing to it; give this run a name of its own";
+    default:
+        return strerror(code);
+    }
 }

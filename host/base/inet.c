@@ -2,10 +2,13 @@
 #include "base/inet.h"
 #include "base/err.h"
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 const char *inet_hint(const char *text)
 {
@@ -73,4 +76,36 @@ const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT])
     snprintf(to, INET_TEXT, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
              (unsigned)port);
     return to;
+}
+
+/* ---- whole messages over a stream socket ---- */
+
+int sock_send(int fd, const void *buf, size_t bytes)
+{
+    for (const char *at = buf; bytes;) {
+        ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return errno == ECONNRESET ? -EPIPE : -errno;
+        if (n > 0) {
+            at += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int sock_recv(int fd, void *buf, size_t bytes)
+{
+    for (char *at = buf; bytes;) {
+        ssize_t n = recv(fd, at, bytes, 0);
+        if (n == 0 || (n < 0 && errno == ECONNRESET))
+            return -EPIPE;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            at += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return 0;
 }

@@ -1,6 +1,7 @@
 /* inet.h : "HOST:PORT" and IPv4 addresses as text. */
 #ifndef INET_H
 #define INET_H
+#include <stddef.h>
 #include <stdint.h>
 
 enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
@@ -22,5 +23,12 @@ const char *inet_hint(const char *text);
 /* "127.0.0.1:4711" into to, which is returned. */
 enum { INET_TEXT = 24 };
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT]);
+
+/* ---- whole messages over a stream socket ---- */
+
+/* All bytes of buf, or none of it is a success. Return 0, -EPIPE when the other end has closed,
+ * else a negative errno; silent: the caller knows whose end it is. No SIGPIPE. */
+int sock_send(int fd, const void *buf, size_t bytes);
+int sock_recv(int fd, void *buf, size_t bytes);
 
 #endif

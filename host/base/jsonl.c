@@ -2,7 +2,6 @@
 #include "base/jsonl.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "base/text.h"
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* jsonl_read.c : JSON lines that anybody may have made. */
 #include "base/jsonl_read.h"
 #include "base/err.h"
-#include "base/number.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #define TEXT_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct text {
     char *to; /* the caller's; always terminated */
@@ -27,5 +28,34 @@ int text_printable(const char *at);
 /* Make a text fit for a terminal: each byte of a control character, line ends included, and each byte
  * that is no UTF-8 becomes a '?'. */
 void text_clean(char *text);
+
+/* ---- real numbers as text with a decimal point, whatever locale the program has set
+ * (setlocale is the program's) ---- */
+
+/* As strtod(). */
+double number_read(const char *text, char **end);
+
+/* x with so many significant digits, as printf's %.*g; to [size]. Returns as snprintf. */
+int number_print(char *to, size_t size, int digits, double x);
+
+/* ---- words of the form NAME or NAME:REST, which choose a row of a table; and NAME.REST, a part of
+ * what has that name ---- */
+
+/* Has the word this name? Then *rest is what follows the colon, NULL where there is none; else it
+ * stays as it was. */
+static inline bool word_has_name(const char *word, const char *name, const char **rest)
+{
+    const size_t length = strcspn(word, ":");
+    if (strlen(name) != length || memcmp(word, name, length) != 0)
+        return false;
+    *rest = word[length] ? word + length + 1 : NULL;
+    return true;
+}
+
+/* Is it what name [n] names, or a part of it? "s1b0" names "s1b0.conv1.weight". */
+static inline bool word_is_part(const char *word, const char *name, size_t n)
+{
+    return !strncmp(word, name, n) && (word[n] == '.' || !word[n]);
+}
 
 #endif

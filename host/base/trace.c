@@ -2,7 +2,7 @@
 #include "base/trace.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/number.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>

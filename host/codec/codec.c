@@ -3,11 +3,12 @@
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "codec/codec_kind.h"
 #include "hls/card/crc32c.h"
 #include "hls/arith/philox.h"
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #define STAGE_CAST 0x63617374u /* "cast": names this use of random bits */
@@ -221,4 +222,34 @@ struct fold codec_fold(const struct codec_call *call)
     return (struct fold){.ops = kind->fold,
                          .ctx = call,
                          .unit = kind->unit(call->codec, call->n_layers ? call->layers : &none)};
+}
+
+/* ---- casts done once more, in blocks that nobody sends ---- */
+
+/* By `trunc`, which never makes inf, what is beyond e5m2's largest finite shows before the cast: a
+ * half's inf begins here. */
+static const double TRUNC_BEYOND = 65520;
+
+void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,
+                    size_t n, size_t at)
+{
+    enum { BLOCK = 512 };
+    const struct vec_ops *vec = vec_best();
+    struct vec_cast open = *cast;
+    uint8_t codes[BLOCK * sizeof(float)];
+    float y[BLOCK];
+    open.overflow = MF_INF; /* so that it shows */
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = n - i < BLOCK ? n - i : BLOCK;
+        vec->encode(&open, x + i, k, at + i, shift, codes);
+        vec->decode(cast->fmt, codes, k, 0, 1, y);
+        for (size_t j = 0; j < k; j++) {
+            const float v = x[i + j];
+            if (v == 0 || !isfinite(v))
+                continue;
+            lost->underflow += y[j] == 0;
+            lost->saturated +=
+                cast->trunc ? ldexp(fabs((double)v), shift) >= TRUNC_BEYOND : !isfinite(y[j]);
+        }
+    }
 }

@@ -2,7 +2,7 @@
  * these ratios: the fp8 paper's scheme. All but its words is minifloat's, scaled by a quantile. Source:
  * fp8 paper, Algorithm 1. */
 #include "base/err.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "codec/codec_minifloat.h"
 
 static const struct mf_fmt e5m2 = {5, 2, 0};

@@ -3,7 +3,7 @@
  * numbers, so they are exact in any order. Source: Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad",
  * NIPS 2017. */
 #include "base/err.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "codec/codec_kind.h"
 #include "vec/list/vec_counts.h"
 #include "vec/list/vec_levels.h"

@@ -53,7 +53,7 @@ struct fold_ops {
     void (*hop)(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *addends,
                 size_t n, bool last, uint8_t *codes);
     /* Partial sums that are cast again before the next stage adds them up, so that each layer of theirs
-     * has an exponent of its own (algo_rescale.c). NULL, all three: never.
+     * has an exponent of its own (algo_step.c). NULL, all three: never.
      *   scales    the list to agree on, the largest of all ranks, cleared; how many. 0: nothing to do
      *   measure   into it: what this rank's partial sums of elements at..at+n ask for
      *   rescale   casts them by what was agreed on */

@@ -18,7 +18,7 @@ struct quantile {
     uint32_t every, samples; /* steps, elements of a layer at most */
 };
 
-/* ---- quantile_words.c ---- */
+/* ---- quantile.c ---- */
 
 /* q=0.95,every=100,samples=1024: the paper's. */
 struct quantile quantile_default(void);

@@ -1,7 +1,7 @@
 /* collnet_words.c : what the environment asks for, and where lines go. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
-#include "base/number.h"
+#include "base/text.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,20 @@
 /* mesh.c : messages from rank to rank over the mesh's connections, as struct nc_transport wants them. */
 #include "collnet/mesh.h"
+#include "base/buf.h"
+#include "base/callers.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "base/inet.h"
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 struct request {
     struct stream_message message;
@@ -83,4 +96,159 @@ void mesh_close(struct mesh *m)
         stream_close(&m->streams[r]);
     free(m->streams);
     m->streams = NULL;
+}
+
+/* ---- every rank connected to every other one, from the handles that NCCL hands around.
+ * 
+ * Who calls says {magic, rank, secret}; the secret is of the handle of the one who is called, so only who
+ * was told it by NCCL gets in. Others are hung up on ---- */
+
+enum { MAGIC = 0x6e63636e, MOST_RANKS = 4096 };
+
+struct hello {
+    uint32_t magic;
+    int32_t rank;
+    uint64_t secret;
+};
+static_assert(sizeof(struct hello) <= CALLERS_BYTES, "what a caller says first");
+
+static struct sockaddr_in address(uint32_t ip, uint32_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    a.sin_addr.s_addr = htonl(ip);
+    return a;
+}
+
+int mesh_listen(uint32_t ip, struct mesh_listen *out)
+{
+    struct sockaddr_in at = address(ip, 0);
+    socklen_t size = sizeof at;
+    char text[INET_TEXT];
+    struct mesh_handle h = {.magic = MAGIC, .ip = ip};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, MOST_RANKS) ||
+        getsockname(fd, (struct sockaddr *)&at, &size) ||
+        getrandom(&h.secret, sizeof h.secret, 0) != sizeof h.secret) {
+        const int rc = -errno;
+        if (fd >= 0)
+            close(fd);
+        return ERR(rc, "cannot listen at %s: %s", inet_text(ip, 0, text), strerror(-rc));
+    }
+    h.port = ntohs(at.sin_port);
+    *out = (struct mesh_listen){.fd = fd, .handle = h};
+    return 0;
+}
+
+void mesh_unlisten(struct mesh_listen *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}
+
+/* Until fd is ready, or the deadline has passed. 0 or -ETIMEDOUT. */
+static int await(int fd, short events, struct deadline *d)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    while (poll(&p, 1, 100) <= 0)
+        if (deadline_passed(d, clock_s()))
+            return -ETIMEDOUT;
+    return 0;
+}
+
+static void begin_stream(struct mesh *m, int peer, int fd)
+{
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    stream_open(&m->streams[peer], fd, true);
+}
+
+/* One below this rank. */
+static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct deadline *d)
+{
+    const struct sockaddr_in at = address(h->ip, h->port);
+    const struct hello hello = {MAGIC, m->rank, h->secret};
+    char text[INET_TEXT];
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return ERR(-errno, "cannot make a socket: %s", strerror(errno));
+    int rc = connect(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
+    if (rc == -EINPROGRESS)
+        rc = await(fd, POLLOUT, d);
+    if (rc == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) == 0)
+        rc = -failed;
+    if (rc == 0)
+        rc = sock_send(fd, &hello, sizeof hello); /* a new socket has room for it */
+    if (rc == 0) {
+        begin_stream(m, peer, fd);
+        return 0;
+    }
+    close(fd);
+    return ERR(rc, "cannot reach rank %d at %s: %s", peer,
+               inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
+}
+
+/* Return the rank of a caller that said this, -1 if it is none of ours. */
+static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t secret)
+{
+    const bool ours = hello->magic == MAGIC && hello->secret == secret && hello->rank > m->rank &&
+                      hello->rank < m->n_ranks && m->streams[hello->rank].fd < 0;
+    return ours ? hello->rank : -1;
+}
+
+/* Wait for the ranks above this one. */
+static int be_called(struct mesh *m, const struct mesh_listen *own, struct deadline *d)
+{
+    struct callers callers;
+    struct hello hello;
+    int left = m->n_ranks - 1 - m->rank;
+    callers_init(&callers, own->fd, sizeof hello);
+    while (left > 0 && !deadline_passed(d, clock_s())) {
+        const int fd = callers_turn(&callers, clock_s(), &hello);
+        const int peer = fd < 0 ? -1 : rank_of(m, &hello, own->handle.secret);
+        if (peer >= 0) {
+            begin_stream(m, peer, fd);
+            left--;
+        } else if (fd >= 0) {
+            close(fd);
+        } else {
+            callers_wait(&callers);
+        }
+    }
+    callers_fini(&callers);
+    return left ? ERR(-ETIMEDOUT, "%d of %d ranks have not come", left, m->n_ranks) : 0;
+}
+
+static int meet(struct mesh *m, const struct mesh_listen *own, void *const *handles,
+                double deadline_s)
+{
+    struct deadline d = deadline_in(clock_s(), deadline_s);
+    for (int r = 0; r < m->rank; r++) {
+        struct mesh_handle h;
+        memcpy(&h, handles[r], sizeof h);
+        if (h.magic != MAGIC)
+            return ERR(-EINVAL, "the handle of rank %d is none of narrowcast's", r);
+        TRY(call(m, r, &h, &d));
+    }
+    return be_called(m, own, &d);
+}
+
+int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
+              double deadline_s, struct mesh *m)
+{
+    if (n_ranks < 1 || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks)
+        return ERR(-EINVAL, "cannot be rank %d of %d", rank, n_ranks);
+    m->rank = rank, m->n_ranks = n_ranks;
+    m->streams = buf_alloc((size_t)n_ranks * sizeof *m->streams);
+    if (!m->streams)
+        return -ENOMEM;
+    for (int r = 0; r < n_ranks; r++)
+        stream_open(&m->streams[r], -1, true);
+    const int rc = meet(m, own, handles, deadline_s);
+    if (rc < 0)
+        mesh_close(m);
+    return rc;
 }

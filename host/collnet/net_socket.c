@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
-#include "base/sock.h"
+#include "base/inet.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>

@@ -2,9 +2,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
+#include "comm/comm.h"
+#include "base/text.h"
+#include "comm/protocol.h"
 #include <assert.h>
+#include <narrowcast.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int comm_init(struct comm *c)
@@ -96,4 +101,131 @@ void comm_abort(struct comm *c, int code)
 {
     err_release(true);
     c->ops->end(c, code);
+}
+
+/* ---- which ranks share a machine ---- */
+
+int comm_rank_on_node(struct comm *c)
+{
+    int rank;
+    TRY(c->ops->nodes(c, &rank, NULL));
+    return rank;
+}
+
+int comm_nodes(struct comm *c, int32_t *nodes)
+{
+    int rank;
+    return c->ops->nodes(c, &rank, nodes);
+}
+
+/* ---- who has not answered a roll call, in a line ---- */
+
+/* "1, 4, 7", or the first few of many. Returns how many. */
+static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
+{
+    struct text list = text_in(text, size);
+    int n = 0;
+    for (int r = 0; r < c->n_ranks; r++)
+        if (!heard[r] && ++n <= 16)
+            text_add(&list, "%s%d", n > 1 ? ", " : "", r);
+    if (n > 16)
+        text_add(&list, ", ...");
+    return n;
+}
+
+void comm_roll_say(const struct comm *c, const bool *heard, int code)
+{
+    char list[192] = "";
+    const int missing = list_missing(c, heard, list, sizeof list);
+    const char *s = missing > 1 ? "s" : "", *are = missing > 1 ? "are" : "is";
+    if (code != -ETIMEDOUT && missing > 0)
+        (void)ERR(code, "rank%s %s of %d %s gone: %s", s, list, c->n_ranks, are, strerror(-code));
+    else if (code != -ETIMEDOUT)
+        (void)ERR(code, "messages failed though all %d ranks answer: %s", c->n_ranks,
+                  strerror(-code));
+    else if (missing > 0)
+        (void)ERR(code, "rank%s %s of %d did not answer for %g s", s, list, c->n_ranks,
+                  c->deadline_s);
+    else
+        (void)ERR(code,
+                  "waited %g s for each other though all %d ranks answer: they take different "
+                  "steps, or the deadline is too short",
+                  c->deadline_s, c->n_ranks);
+}
+
+/* ---- checks that all ranks of a job have the same library. Its messages are the first of a
+ * job: rank 0's record to all ranks, then comm_agree(). They stay as they are in all versions ---- */
+
+struct record {
+    char magic[8];
+    uint32_t protocol;
+    char version[20]; /* ends with a zero */
+};
+_Static_assert(sizeof(struct record) == 32, "no gaps");
+_Static_assert(sizeof NC_VERSION <= sizeof((struct record *)0)->version, "has room");
+
+static const struct record own = {.magic = "ncjoins", .protocol = PROTOCOL, .version = NC_VERSION};
+
+/* Compare the record of rank 0 with this rank's. Return 0 or -EPROTO with a line. */
+static int compare(const struct comm *c, struct record *r)
+{
+    if (memcmp(r, &own, sizeof own) == 0)
+        return 0;
+    r->version[sizeof r->version - 1] = 0;
+    return ERR(-EPROTO,
+               "cannot join the job: rank %d has narrowcast %s (protocol %u), and rank 0 has %s "
+               "(protocol %u): need the same library on all ranks",
+               c->rank, own.version, own.protocol, r->version, r->protocol);
+}
+
+int comm_check_version(struct comm *c)
+{
+    struct record first = own;
+    TRY(c->ops->bcast(c, &first, sizeof first, 0));
+    err_hold();
+    return comm_agree(c, compare(c, &first));
+}
+
+/* ---- steps whose sums do not come by MPI: giving such a way up, waiting outside MPI, the
+ * vote that ends a step ---- */
+
+int comm_give_up(struct comm *c)
+{
+    c->gave_up = true;
+    return c->ops->give_up(c);
+}
+
+bool comm_given_up(struct comm *c)
+{
+    if (c->ops->poll(c) && c->ops->missing(c) < 0)
+        return true;
+    return c->ops->given_up(c);
+}
+
+int comm_missing(struct comm *c)
+{
+    return c->ops->missing(c);
+}
+
+/* Words of a mask of ranks. */
+static size_t mask_words(const struct comm *c)
+{
+    return ((size_t)c->n_ranks + 63) / 64;
+}
+
+int comm_vote(struct comm *c, uint64_t *bits, size_t n)
+{
+    uint64_t *all = c->scratch, *mask = all + n;
+    const size_t words = n + mask_words(c);
+    if (words * sizeof *all > COMM_BLOCK)
+        return ERR(-EINVAL, "cannot vote on %zu buckets: %d at most; take a larger --bucket-bytes",
+                   64 * n, COMM_BLOCK * 8 - 64 * (int)mask_words(c));
+    memcpy(all, bits, n * sizeof *bits);
+    memset(mask, 0, mask_words(c) * sizeof *mask);
+    if (c->gave_up)
+        mask[c->rank / 64] |= (uint64_t)1 << c->rank % 64;
+    TRY(c->ops->reduce(c, COMM_OR_U64, all, words, "vote"));
+    memcpy(bits, all, n * sizeof *bits);
+    c->gave_up = false;
+    return c->ops->forget(c, mask);
 }

@@ -141,11 +141,11 @@ int comm_round(struct comm *c);
  * al., 1997): rank r's stand at all + bytes * ((r - rank) mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
-/* At the opening of a job, all ranks: have all the same library (comm_version.c)? Returns 0, -EPROTO after
+/* At the opening of a job, all ranks: have all the same library (comm.c)? Returns 0, -EPROTO after
  * a line by one rank that names both versions, or what a failure of messages says. */
 int comm_check_version(struct comm *c);
 
-/* ---- waiting for some messages while others stay under way (comm_some.c) ----
+/* ---- waiting for some messages while others stay under way (comm_wait.c) ----
  *
  *     comm_lots_begin -> comm_lot_send, comm_lot_recv into lots -> comm_some until the lots of interest are done -> ...
  *     -> comm_wait for all that is left, which ends it. Nothing else is posted in between. */

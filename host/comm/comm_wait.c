@@ -2,7 +2,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
+#include <assert.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 int comm_place(struct comm *c)
@@ -91,4 +93,230 @@ int comm_round(struct comm *c)
 {
     c->count.rounds++;
     return comm_wait(c);
+}
+
+/* ---- waiting for some messages while others stay under way: lots of messages, each done
+ * at its own time ---- */
+
+int comm_lots_begin(struct comm *c, size_t n_places)
+{
+    assert(c->n_req == 0);
+    while (c->room < n_places) {
+        c->n_req = c->room; /* so that there will be more */
+        const int rc = comm_place(c);
+        c->n_req = 0;
+        TRY(rc);
+    }
+    c->ops->clear(c, n_places);
+    c->n_req = n_places;
+    return 0;
+}
+
+size_t comm_lot_places(const struct comm *c, size_t bytes)
+{
+    return (bytes + c->chunk_bytes - 1) / c->chunk_bytes;
+}
+
+/* The next of the lot's places, for the next chunk of a message. */
+static size_t take_place(const struct comm *c, struct comm_lot *lot)
+{
+    assert(lot->used < lot->n_places && lot->at + lot->used < c->n_req);
+    return lot->at + lot->used++;
+}
+
+int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
+                  size_t bytes)
+{
+    const char *at = buf;
+    c->count.sent_bytes += bytes;
+    for (size_t left = bytes, n; left > 0; left -= n, at += n) {
+        n = left < c->chunk_bytes ? left : c->chunk_bytes;
+        TRY(c->ops->send(c, take_place(c, lot), tag, to, at, n));
+    }
+    return 0;
+}
+
+int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes)
+{
+    char *at = buf;
+    for (size_t left = bytes, n; left > 0; left -= n, at += n) {
+        n = left < c->chunk_bytes ? left : c->chunk_bytes;
+        TRY(c->ops->recv(c, take_place(c, lot), tag, from, at, n));
+    }
+    return 0;
+}
+
+bool comm_lot_done(const struct comm *c, const struct comm_lot *lot)
+{
+    return c->ops->done(c, lot->at, lot->used);
+}
+
+int comm_some(struct comm *c, bool wait)
+{
+    return c->ops->some(c, wait);
+}
+
+/* ---- collectives: small things that all ranks tell each other. No gradient comes this
+ * way ---- */
+
+static size_t at_most(size_t n, size_t limit)
+{
+    return n < limit ? n : limit;
+}
+
+void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x)
+{
+    const union {
+        const int8_t *i8;
+        const float *f32;
+        const double *f64;
+        const uint64_t *u64;
+    } b = {.i8 = x};
+    union {
+        int8_t *i8;
+        float *f32;
+        double *f64;
+        uint64_t *u64;
+    } a = {.i8 = into};
+    for (size_t i = 0; i < n; i++)
+        switch (how) {
+        case COMM_MAX_I8:
+            a.i8[i] = a.i8[i] > b.i8[i] ? a.i8[i] : b.i8[i];
+            break;
+        case COMM_MAX_F32:
+            a.f32[i] = a.f32[i] > b.f32[i] ? a.f32[i] : b.f32[i];
+            break;
+        case COMM_SUM_F64:
+            a.f64[i] += b.f64[i];
+            break;
+        case COMM_MIN_U64:
+            a.u64[i] = a.u64[i] < b.u64[i] ? a.u64[i] : b.u64[i];
+            break;
+        default:
+            a.u64[i] |= b.u64[i];
+        }
+}
+
+void comm_larger_i8(size_t n, int8_t *into, const void *x)
+{
+    comm_combine(COMM_MAX_I8, n, into, x);
+}
+
+/* Everybody's numbers become one another's, as `how` says; a collective's bytes count once. */
+static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
+{
+    TRY(c->ops->reduce(c, how, x, n, what));
+    c->count.sent_bytes += c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
+    return 0;
+}
+
+int comm_barrier(struct comm *c)
+{
+    return c->ops->barrier(c);
+}
+
+int comm_bcast(struct comm *c, void *buf, size_t bytes, int root)
+{
+    TRY(c->ops->bcast(c, buf, bytes, root));
+    if (c->rank == root && c->n_ranks > 1)
+        c->count.sent_bytes += bytes;
+    return 0;
+}
+
+int comm_max_i8(struct comm *c, int8_t *x, size_t n)
+{
+    return reduce(c, COMM_MAX_I8, x, n, "find the largest exponents");
+}
+
+int comm_max_f32(struct comm *c, float *x, size_t n)
+{
+    return reduce(c, COMM_MAX_F32, x, n, "find the largest numbers");
+}
+
+int comm_sum_f64(struct comm *c, double *x, size_t n)
+{
+    return reduce(c, COMM_SUM_F64, x, n, "add up");
+}
+
+int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all)
+{
+    if (c->rank > 0) {
+        TRY(comm_send(c, 0, mine, bytes));
+    } else {
+        memcpy(all, mine, bytes);
+        for (int r = 1; r < c->n_ranks; r++)
+            TRY(comm_recv(c, r, (char *)all + (size_t)r * bytes, bytes));
+    }
+    return comm_wait(c);
+}
+
+int comm_double(struct comm *c, size_t bytes, uint8_t *all)
+{
+    const int p = c->n_ranks, me = c->rank;
+    for (int have = 1; have < p; have *= 2) {
+        const size_t more = (size_t)at_most((size_t)have, (size_t)(p - have)) * bytes;
+        TRY(comm_recv(c, (me + have) % p, all + (size_t)have * bytes, more));
+        TRY(comm_send(c, (me - have + p) % p, all, more));
+        TRY(comm_round(c));
+    }
+    return 0;
+}
+
+int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
+                    const uint8_t **parts)
+{
+    const int p = c->n_ranks;
+    const bool at_once = c->ops->all_gather && p > 1 && bytes > 0 && bytes <= c->chunk_bytes;
+    for (int r = 0; r < p; r++)
+        parts[r] = (uint8_t *)all + (size_t)(at_once ? r : (r - c->rank + p) % p) * bytes;
+    if (!at_once) {
+        memcpy(all, mine, bytes);
+        return comm_double(c, bytes, all);
+    }
+    TRY(c->ops->all_gather(c, mine, bytes, all));
+    c->count.sent_bytes += (size_t)(p - 1) * bytes;
+    for (int have = 1; have < p; have *= 2)
+        c->count.rounds++;
+    return 0;
+}
+
+int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
+{
+    if (c->rank == from)
+        TRY(comm_send(c, to, buf, bytes));
+    else
+        TRY(comm_recv(c, from, buf, bytes));
+    return comm_wait(c);
+}
+
+/* Compares with rank 0's bytes, block by block. All ranks go through the blocks rank 0 has,
+ * whatever their own length. */
+static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
+{
+    uint64_t length = bytes;
+    TRY(comm_bcast(c, &length, sizeof length, 0));
+    *differs = length != bytes;
+    for (size_t at = 0, n; at < length; at += n) {
+        n = at_most(length - at, COMM_BLOCK);
+        if (c->rank == 0)
+            memcpy(c->scratch, mine + at, n);
+        TRY(comm_bcast(c, c->scratch, n, 0));
+        *differs = *differs || memcmp(c->scratch, mine + at, n) != 0;
+    }
+    return 0;
+}
+
+int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what)
+{
+    bool differs;
+    TRY(differs_from_rank_0(c, mine, bytes, &differs));
+    const uint64_t none = (uint64_t)c->n_ranks;
+    uint64_t first = differs ? (uint64_t)c->rank : none;
+    TRY(c->ops->reduce(c, COMM_MIN_U64, &first, 1, "compare"));
+    if (first == none)
+        return 0;
+    return c->rank > 0
+               ? -EPROTO
+               : ERR(-EPROTO, "%s differs between ranks: rank %d does not have what rank 0 has",
+                     what, (int)first);
 }

@@ -2,7 +2,7 @@
  *
  *     T = casts + exponents + messages + additions - what the backward pass hides
  *
- * What is sent is not said here a second time: an algorithm's legs (algo_legs.h), a codec's bytes
+ * What is sent is not said here a second time: an algorithm's legs (algo_step.h), a codec's bytes
  * (fold.h), buckets (bucket.h) and a card's packets (packet.h) are those of a run. Here are seconds.
  *
  *     a step of a leg     latency + messages * message_s + bytes / link;  additions behind it

@@ -5,9 +5,11 @@
 #include "base/crc.h"
 #include "base/err.h"
 #include "job/choice.h"
-#include "job/job_gpu.h"
-#include "job/quantise.h"
 #include "vec/gpu/gpu.h"
+#include "comm/comm.h"
+#include "comm/gpu/mates_choose.h"
+#include "base/opt/opt.h"
+#include "codec/codec_kind.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,5 +216,79 @@ void job_path(struct job *j, struct text *to)
     else if (j->node) {
         text_add(to, "%s:%d, added ", j->algo->name, j->group);
         node_sum_describe(j->node, to);
+    }
+}
+
+/* ---- gradients on GPUs: one for each rank (several may share one), and by what codes travel
+ * between them ---- */
+
+/* Has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative errno. */
+static int all_have_one(struct comm *c, char *why, size_t size)
+{
+    int8_t none = !gpu_here(why, size);
+    TRY(comm_max_i8(c, &none, 1));
+    return !none;
+}
+
+static int take(struct job *j)
+{
+    const int place = comm_rank_on_node(j->comm);
+    TRY(place);
+    err_hold();
+    const int rc = gpu_open(place);
+    j->on_gpu = rc == 0;
+    return comm_agree(j->comm, rc);
+}
+
+int job_gpu(struct job *j, enum job_if wanted)
+{
+    if (wanted == JOB_NO)
+        return 0;
+    const int here = wanted == JOB_YES ? 1 : all_have_one(j->comm, j->device, sizeof j->device);
+    if (here <= 0)
+        return here;
+    TRY(take(j));
+    err_hold();
+    const bool cards = j->cards.where || node_sum_wanted(j->node_word);
+    return comm_agree(j->comm, mates_choose(j->comm, cards, codec_rescales(&j->codec), j->group,
+                                            &j->algo, &j->codec.ops, j->device, sizeof j->device));
+}
+
+/* ---- leaves the smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
+
+enum { SHARE = 100 }; /* one in so many elements may stay */
+
+int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small)
+{
+    if (!word || !strcmp(word, "auto"))
+        *leaves_small = codec->kind->leaves_small;
+    else if (!strcmp(word, "large") || !strcmp(word, "all"))
+        *leaves_small = !strcmp(word, "large");
+    else
+        return ERR(-EINVAL, "unknown --quantise \"%s\": want auto, large or all%s", word,
+                   opt_guess(word, "auto large all", (char[OPT_GUESS]){0}));
+    return 0;
+}
+
+/* The smallest that is not marked, the first of equals; -1: all are. */
+static int smallest(const struct reducer_layer *layers, int n_layers)
+{
+    int found = -1;
+    for (int i = 0; i < n_layers; i++)
+        if (!layers[i].fp32 && (found < 0 || layers[i].n < layers[found].n))
+            found = i;
+    return found;
+}
+
+void quantise_leave_small(struct reducer_layer *layers, int n_layers)
+{
+    size_t all = 0, left = 0;
+    for (int i = 0; i < n_layers; i++)
+        all += layers[i].n;
+    for (int i; (i = smallest(layers, n_layers)) >= 0;) {
+        left += layers[i].n;
+        if (left >= (all + SHARE - 1) / SHARE)
+            break;
+        layers[i].fp32 = true;
     }
 }

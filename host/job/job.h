@@ -14,6 +14,7 @@
 #include "job/node_sum.h"
 #include "offload/offload.h"
 #include "reduce/reducer.h"
+#include "job/job.h"
 
 enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 
@@ -76,5 +77,22 @@ void job_close(struct job *job);
 /* Of an open job, on rank 0: by which way gradients go, and why, where that is more than the
  * algorithm; else nothing is added. */
 void job_path(struct job *job, struct text *to);
+
+/* ---- the GPUs of a job whose gradients are there ---- */
+
+/* All ranks, the words read and the same: takes a GPU for each if they are wanted, and the algorithm
+ * and the codec's vec_ops by which codes travel between them; job->on_gpu and job->device say how it
+ * came out. Returns as job_settle(). */
+int job_gpu(struct job *job, enum job_if wanted);
+
+/* ---- --quantise: which layers travel by the codec, and which are too small to pay for it ---- */
+
+/* all, large, or auto (NULL is the same): as the kind of codec has it. Returns 0 or -EINVAL with a
+ * line. */
+int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small);
+
+/* Marks the smallest layers that together have less than 1 % of all elements: they travel in
+ * fp32. */
+void quantise_leave_small(struct reducer_layer *layers, int n_layers);
 
 #endif

@@ -1,9 +1,11 @@
 /* model.c : opens and closes a model; where its arrays are. */
 #include "nn/model.h"
-#include <stdlib.h>
-#include <string.h>
 #include "base/err.h"
 #include "nn/model_graph.h"
+#include "vec/vec.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum nn_math nn_math_of(const char *word)
 {
@@ -200,4 +202,123 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
 int nn_model_failed(const struct nn_model *m)
 {
     return m->failed;
+}
+
+/* ---- what nodes have made, for statistics ---- */
+
+int nn_model_n_outputs(const struct nn_model *m)
+{
+    return m->n_nodes - 1;
+}
+
+struct nn_output nn_model_output(const struct nn_model *m, int i)
+{
+    const struct node *node = &m->nodes[i + 1];
+    const bool norm = node->kind == &layer_norm;
+    const int c = node->window.in.c;
+    struct nn_output out = {.kind = node->kind->name,
+                            .n = graph_elements(node->window.out, 1),
+                            .variance = norm ? node->stat + (size_t)c : 0,
+                            .channels = norm ? c : 0};
+    if (node->n_params > 0) {
+        const char *name = m->params[node->first_param].name, *part = strrchr(name, '.');
+        snprintf(out.name, sizeof out.name, "%.*s", part ? (int)(part - name) : 31, name);
+    } else {
+        snprintf(out.name, sizeof out.name, "%.16s%d", out.kind, i);
+    }
+    return out;
+}
+
+/* The format of activations that have 16 bits. */
+static struct mf_fmt narrow_of(const struct nn_model *m)
+{
+    const struct mf_fmt bf16 = {8, 7, 0};
+    return m->math == NN_BF16 ? bf16 : mf_half();
+}
+
+/* n values from element `at` of an activation on, as floats. */
+static void fetch(struct nn_model *m, const real *y, size_t at, float *to, size_t n)
+{
+    uint16_t codes[256];
+    const size_t bytes = m->ops->act_bytes(m->ctx);
+    const char *from = (const char *)y + at * bytes;
+    if (bytes == sizeof *to) {
+        m->ops->get(m->ctx, to, from, n * bytes);
+        return;
+    }
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < 256 ? n - i : 256;
+        m->ops->get(m->ctx, codes, from + i * bytes, k * bytes);
+        vec_best()->decode(narrow_of(m), (const uint8_t *)codes, k, 0, 1, to + i);
+    }
+}
+
+int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n, float *largest)
+{
+    const struct node *node = &m->nodes[i + 1];
+    const size_t all = graph_elements(node->window.out, batch);
+    uint32_t most = 0;
+    for (size_t at = 0, k; at < all; at += k) {
+        k = all - at < n ? all - at : n;
+        fetch(m, node->y, at, scratch, k);
+        const uint32_t absmax = vec_best()->absmax(scratch, k);
+        most = absmax > most ? absmax : most;
+    }
+    memcpy(largest, &most, sizeof most);
+    return m->ops->wait(m->ctx);
+}
+
+/* ---- walks the nodes of a model, forward and backward ---- */
+
+static void head_pass(struct nn_model *m, int h, int batch, bool train)
+{
+    const struct graph_head *head = &m->heads[h];
+    const struct node *node = &m->nodes[head->node];
+    real *dy = train ? node->dy : NULL;
+    if (m->adaptive)
+        graph_scale_head(m, head);
+    head->loss->pass(m, node, batch, dy, &m->words.results[h]);
+    if (dy && head->weight != 1)
+        m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
+}
+
+void graph_forward(struct nn_model *m, int batch, bool train)
+{
+    m->ops->weights(m->ctx);
+    for (int i = 1; i < m->n_nodes; i++)
+        if (train || m->nodes[i].in_eval)
+            m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
+    for (int h = 0; h < (train ? m->n_heads : 1); h++)
+        head_pass(m, h, batch, train);
+}
+
+/* Written by the backend, perhaps by another processor. */
+static bool is_marked(const uint32_t *mark)
+{
+    return __atomic_load_n(mark, __ATOMIC_ACQUIRE) != 0;
+}
+
+void graph_deliver(const struct nn_model *m, struct graph_ready *r)
+{
+    for (; r->next < m->n_groups && is_marked(&m->marks[r->next]); r->next++)
+        r->call(r->ctx, m->groups[r->next].first, m->groups[r->next].n);
+}
+
+void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready)
+{
+    int group = 0;
+    for (int i = m->n_nodes - 1; i > 0; i--) {
+        if (m->adaptive)
+            graph_scale_node(m, i, batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, true);
+        m->nodes[i].kind->backward(m, &m->nodes[i], batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, false);
+        if (!marks || group == m->n_groups || m->groups[group].node != i)
+            continue;
+        m->ops->mark(m->ctx, &m->marks[group++]);
+        if (ready)
+            graph_deliver(m, ready);
+    }
 }

@@ -233,7 +233,7 @@ int graph_block_fits(const struct nn_model *m, const char *name);
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_wide.c: depth 18, 50 or 152; the others have one alone. */
+/* model_zoo_plain.c: depth 18, 50 or 152; the others have one alone. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
@@ -242,7 +242,7 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes);
 void graph_googlenet(struct nn_model *m, int depth, int n_classes);
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
-/* model_zoo_sequence.c: so many LSTMs. */
+/* model_zoo_plain.c: so many LSTMs. */
 void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
 

@@ -54,7 +54,7 @@ struct offload {
     char described[OFFLOAD_MOST_CARDS * OFFLOAD_NAME_BYTES + 128];
 };
 
-/* ---- offload_group.c ---- */
+/* ---- offload_members.c ---- */
 
 /* "239.1.1.1:5000" as words, NULL: none. Returns 0, or -EINVAL with a line. */
 int offload_group_parse(const char *words, struct fpga_rank *out);

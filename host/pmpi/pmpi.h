@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ---- pmpi_words.c: what the environment asks for ---- */
+/* ---- pmpi_begin.c: what the environment asks for ---- */
 
 struct pmpi_words {
     const char *format, *scale, *sum, *round, *algo, *out_format; /* NULL: narrowcast.h's */

@@ -13,7 +13,6 @@
 #ifndef REDUCER_H
 #define REDUCER_H
 #include "codec/codec.h"
-#include "codec/codec_lost.h"
 #include "comm/algo/algo.h"
 
 struct reducer;

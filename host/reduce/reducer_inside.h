@@ -91,7 +91,7 @@ struct reducing {
     struct reducer_step *report;
 };
 
-/* ---- reducer_plan.c ---- */
+/* ---- reducer_bucket.c ---- */
 
 /* Cuts the layers as configured, or all in fp32, and places their codes. Returns 0 or -ENOMEM. */
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes);
@@ -119,7 +119,7 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
 
-/* ---- reducer_lost.c ---- */
+/* ---- reducer_state.c ---- */
 
 /* Counts what the casts of a group lose, if that is asked: its exponents are known, and finite, and its
  * gradients are not means yet. */
@@ -229,7 +229,7 @@ int reducer_step_low(const struct reducing *s, bool *finite);
  * negative errno. */
 int reducer_step_all(struct reducer *r);
 
-/* ---- reducer_thread.c: the communication thread: asleep between steps and until a bucket's
+/* ---- overlap.c: the communication thread: asleep between steps and until a bucket's
  * gradients are there ---- */
 
 int overlap_open(struct reducer *r, struct overlap **out); /* 0, -ENOMEM, -EAGAIN with a line */

@@ -11,7 +11,7 @@
  * same: by each way codes are those of the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "reduce/reducer_parcel.h"
 #include <string.h>
 

@@ -11,7 +11,7 @@
  *
  * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
  * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
- * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. A step that is short
+ * layers go in one message; with overlap (overlap.c) those of one bucket do. A step that is short
  * may go in one message as a whole (reducer_short.c). */
 #include "base/clock.h"
 #include "base/err.h"

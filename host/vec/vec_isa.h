@@ -27,7 +27,7 @@ bool vec_isa_here(enum vec_isa isa);
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
 /* What asks by software for the memory that it will read, with avx512vbmi: chosen for this CPU by what
- * was measured; vec_ahead.c. */
+ * was measured; vec.c. */
 enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
 unsigned vec_isa_asks(void);
 

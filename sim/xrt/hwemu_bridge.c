@@ -8,7 +8,7 @@
  * usage: hwemu NARROWCAST-SIM [ITS OPTION...] */
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/sock.h"
+#include "base/inet.h"
 #include "sim/xrt/card_link.h"
 #include <signal.h>
 #include <stdbool.h>

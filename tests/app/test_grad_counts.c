@@ -1,6 +1,6 @@
 /* test_grad_counts.c : what --stats counts of a gradient, and its errors, against their definitions
  * by mf.h and plain loops. */
-#include "app/train/grad_counts.h"
+#include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/round_off.h"

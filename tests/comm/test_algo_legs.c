@@ -1,7 +1,7 @@
 /* test_algo_legs.c : what an algorithm says of its legs is what it does: bytes, messages and rounds of
  * virtual ranks, counted, on 1 to 256 of them; and the numbers of the APS paper's section 4.2. */
 #include "algo_check.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "comm/virtual/comm_virtual.h"
 
 struct counted {

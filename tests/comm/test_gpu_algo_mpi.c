@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
-#include "comm/comm_node.h"
+#include "comm/comm.h"
 #include "comm/gpu/mates_choose.h"
 #include "device/run/dev_nccl.h"
 #include "gpu_fixture.h"

@@ -6,7 +6,7 @@
 #include "gpu_models.h"
 #include "nn/data/feed.h"
 #include "nn/optim/optim.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 #include "vec/list/vec_counts.h"
 #include "vec/gpu/vec_cuda.h"
 #include "vec/list/vec_levels.h"

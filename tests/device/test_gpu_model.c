@@ -5,7 +5,6 @@
 #include "gpu_models.h"
 #include "nn/round/round_ops.h"
 #include "nn/optim/optim.h"
-#include "nn/round/scale_words.h"
 #include <stdlib.h>
 
 enum { ADAPTIVE = -1 };

@@ -7,7 +7,7 @@
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 #include <unistd.h>
 
 enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, SGD_SCRATCH = 64 * sizeof(float) };

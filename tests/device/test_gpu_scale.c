@@ -3,7 +3,7 @@
  * without, bit for bit. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 
 static double real_in(uint64_t key, uint64_t i, int low, int high)
 {

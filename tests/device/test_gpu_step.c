@@ -5,7 +5,7 @@
 #include "gpu_models.h"
 #include "nn/data/feed.h"
 #include "nn/optim/optim.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 
 enum { BATCH = 5, STEPS = 4 };
 

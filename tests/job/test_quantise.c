@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
-#include "job/quantise.h"
+#include "job/job.h"
 #include <string.h>
 
 enum { N_MOST = 6 };

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
-#include "comm/comm_node.h"
+#include "comm/comm.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,12 +3,11 @@
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
-#include "host/nn/cpu/cpu_add.c"
+#include "host/nn/cpu/cpu_ops.c"
 #include "host/nn/cpu/cpu_conv.c"
 #include "host/nn/cpu/cpu_conv_groups.c"
 #include "host/nn/cpu/cpu_lstm.c"
 #include "host/nn/cpu/cpu_norm.c"
-#include "host/nn/cpu/cpu_ops.c"
 #include "host/nn/cpu/cpu_round.c"
 #include "host/nn/cpu/cpu_sgd.c"
 #include "host/nn/layers/layer_add.c"
@@ -34,12 +33,9 @@
 #include "host/nn/model_memory.c"
 #include "host/nn/model_plan.c"
 #include "host/nn/model_train.c"
-#include "host/nn/model_walk.c"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_inception.c"
 #include "host/nn/zoo/model_zoo_plain.c"
-#include "host/nn/zoo/model_zoo_sequence.c"
-#include "host/nn/zoo/model_zoo_wide.c"
 
 #include "check.h"
 #include <stdio.h>

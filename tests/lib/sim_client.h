@@ -3,7 +3,6 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/inet.h"
-#include "base/sock.h"
 #include "card_frames.h"
 #include "check.h"
 #include "hls/arith/mf.h"

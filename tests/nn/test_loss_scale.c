@@ -5,7 +5,6 @@
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
-#include "nn/round/scale_words.h"
 
 enum { BATCH = 2, RANDOM = 20000 };
 

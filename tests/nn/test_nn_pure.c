@@ -6,7 +6,7 @@
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim/optim.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 #include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
 #include "hls/card/regs.h"
-#include "offload/card/fpga_sim.h"
+#include "offload/card/fpga_process.h"
 #include "offload/window/window.h"
 #include "offload/wire/wire_process.h"
 #include <libgen.h>

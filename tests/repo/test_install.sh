@@ -75,7 +75,7 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     commit() { git -C "$unpacked" -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m "$1" && git -C "$unpacked" rev-parse --short=12 HEAD; }
     git -C "$dir/outer" -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m outer
     is() { [ "$2" = "$3" ] || fail "the commit, $1: '$2', not '$3': $(cat "$dir/said")"; }
-    is 'of a tarball in a repository' "$(built)" 'host/app/main.c host/base/number.c unknown'
+    is 'of a tarball in a repository' "$(built)" 'host/app/main.c host/base/text.c unknown'
     is 'built again' "$(built)" unknown
     git -C "$unpacked" init -q && git -C "$unpacked" add -A && first=$(commit first)
     is 'the first' "$(built)" "host/app/main.c $first"

@@ -29,7 +29,7 @@ all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
 plans fabric FABRIC=
-lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire_plugin.c
+lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire.c
 plans xrt XRT=
 lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=

@@ -2,7 +2,7 @@
  * runs: sim_counters.c. */
 #include "app/app.h"
 #include "app/card/sim_counters.h"
-#include "base/beside.h"
+#include "base/plugin.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "hls/card/lease.h"
 #include "hls/card/regs.h"
-#include "offload/card/fpga_link_ops.h"
+#include "offload/card/fpga_link.h"
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* cmd_doctor.c : `narrowcast doctor`: what is wrong with a cluster's set-up, a line a finding. */
 #include "app/app.h"
 #include "app/doctor/doctor.h"
-#include "app/doctor/doctor_card.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"

@@ -54,7 +54,7 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f);
 void doctor_mtu(const struct doctor *d, struct doctor_finding *f);
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f);
 
-/* Of MPI's files (doctor_room.c). */
+/* Of MPI's files (doctor_network.c). */
 void doctor_shm(const struct doctor *d, struct doctor_finding *f);
 void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
 
@@ -77,5 +77,14 @@ void doctor_close(struct doctor *d);
 enum { DOCTOR_BYTES = 16384 };
 void doctor_lines(const struct info *info, char lines[DOCTOR_BYTES]);
 void doctor_unlines(const char lines[DOCTOR_BYTES], struct info *info);
+
+/* ---- do cards answer all ranks, and add? ---- */
+
+/* Opens a job through cards and takes a step. All ranks call it.
+ *   where, fabric   words of train's --offload and --fabric     deadline_s   a silent card is given up
+ *   f               rank 0: what was found
+ * Returns 0, or a negative errno: -EINVAL with a line: words that no card can have. */
+int doctor_card(struct comm *c, const char *where, const char *fabric, double deadline_s,
+                struct doctor_finding *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* doctor_card.c : do cards answer all ranks, and add? A job of one layer goes through them, as a training's
  * would. */
-#include "app/doctor/doctor_card.h"
+#include "app/doctor/doctor.h"
 #include "base/err.h"
 #include "job/job.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* info_gpu.c : what `narrowcast info` says about the GPU: the library that serves it, the device,
  * and by what codes could travel. */
 #include "app/doctor/info.h"
-#include "comm/comm_node.h"
+#include "comm/comm.h"
 #include "device/run/dev_nccl.h"
 #include "device/nn/dev_nn.h"
 #include "vec/gpu/gpu.h"

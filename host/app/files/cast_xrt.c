@@ -1,14 +1,15 @@
 /* cast_xrt.c : `cast` and `uncast` by a card in this machine (offload/xrt/card_cast.h): files are read
  * into the card's buffers, a run of a kernel for each. */
 #include "app/files/cast_xrt.h"
-#include "app/files/cast_in.h"
+#include "app/files/codes_in.h"
 #include "app/files/reduce_card.h"
 #include "base/err.h"
 #include "offload/xrt/card_cast.h"
-#include "offload/window/card_fits.h"
+#include "offload/window/frame.h"
+#include "offload/xrt/xrt_card.h"
 #include <string.h>
 
-static const double open_s = 60, run_s = 120; /* as reduce_xrt.c */
+static const double open_s = 60, run_s = 120; /* as reduce_card.c */
 
 int cast_xrt_check(const struct codec *codec, const char *round)
 {
@@ -87,4 +88,19 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
     const int rc = uncast_all(&c, in, shift, out);
     card_cast_close(&c);
     return rc;
+}
+
+/* ---- which card in this machine does the work of --on xrt ---- */
+
+int card_words_check(const char *on, const char *card, const char *xclbin)
+{
+    if (!strcmp(on, "xrt"))
+        return !card || xrt_card_name_fits(card)
+                   ? 0
+                   : ERR(-EINVAL, "unknown --card '%s': need xrt, xrt:1 or xrt:65:00.1", card);
+    if (card)
+        return ERR(-EINVAL, "--card '%s' needs --on xrt", card);
+    if (xclbin)
+        return ERR(-EINVAL, "--xclbin '%s' needs --on xrt", xclbin);
+    return 0;
 }

@@ -1,7 +1,7 @@
 /* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum,
  * block by block. */
 #include "app/app.h"
-#include "app/files/card_words.h"
+#include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
 #include "app/files/reduce_card.h"
 #include "base/buf.h"

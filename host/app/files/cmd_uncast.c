@@ -1,6 +1,5 @@
 /* cmd_uncast.c : `narrowcast uncast`: packed codes to a raw fp32 file, block by block. */
 #include "app/app.h"
-#include "app/files/card_words.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
 #include "app/files/layer_file.h"

@@ -3,6 +3,7 @@
 #define CODES_IN_H
 #include "base/file.h"
 #include "vec/vec.h"
+#include "codec/codec.h"
 
 /* codes; a multiple of 8, so that every block begins on a byte */
 enum { CODES_IN_BLOCK = 1 << 16 };
@@ -22,5 +23,15 @@ void codes_in_close(struct codes_in *in); /* legal when zeroed */
  * CODES_IN_BLOCK)]. Returns 0, or a negative errno with a line: a file that ends inside a code, or
  * that is too short or too long for count. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
+
+/* ---- what every way of casting a file begins with: its values, and the shift for them ---- */
+
+/* The next values of a file into x [most]: n of them, 0 at the end. Returns 0 or a negative errno with
+ * a line. */
+int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n);
+
+/* The shift for values of at most this magnitude, as fp32 bits. Returns 0 or -EINVAL with a line: in
+ * `path` there is inf or nan, and the scale depends on it. */
+int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift);
 
 #endif

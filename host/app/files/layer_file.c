@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "codec/codec_kind.h"
 #include <stdlib.h>
 #include <string.h>

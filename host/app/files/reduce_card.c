@@ -5,8 +5,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "hls/card/packet.h"
-#include "offload/window/card_fits.h"
+#include "offload/window/frame.h"
+#include "hls/core/reduce.h"
+#include "base/clock.h"
+#include "offload/xrt/card_mm.h"
 #include <stdlib.h>
+#include <string.h>
 
 int reduce_card_check(const struct vec_sum *sum, int n_ranks)
 {
@@ -71,5 +75,156 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     }
     close_blocks(&b);
     sim_sum_close(card);
+    return rc;
+}
+
+/* ---- files of codes added by the HLS core as this machine's compiler has it
+ * (hls/core/reduce.c) ---- */
+
+struct hls_job {
+    uint8_t **parts, *result; /* [n_in] a block of packed codes, whole beats */
+    struct beat *in, *out;    /* the same as beats */
+};
+
+static int open_buffers(struct hls_job *j, int n_in, size_t in_bytes, size_t out_bytes)
+{
+    j->parts = buf_alloc((size_t)n_in * sizeof *j->parts);
+    j->result = buf_alloc(out_bytes);
+    j->in = buf_alloc((size_t)n_in * in_bytes);
+    j->out = buf_alloc(out_bytes);
+    if (!j->parts || !j->result || !j->in || !j->out)
+        return -ENOMEM;
+    for (int i = 0; i < n_in; i++)
+        if (!(j->parts[i] = buf_alloc(in_bytes)))
+            return -ENOMEM;
+    return 0;
+}
+
+static void close_buffers(struct hls_job *j, int n_in)
+{
+    for (int i = 0; j->parts && i < n_in; i++)
+        free(j->parts[i]);
+    free(j->parts);
+    free(j->result);
+    free(j->in);
+    free(j->out);
+}
+
+/* The n codes in j->parts to their sums in j->result. */
+static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, size_t n)
+{
+    const size_t held = vec_bytes(sum->in, n), n_beats = (held + BEAT_SIZE - 1) / BEAT_SIZE;
+    uint32_t status;
+    for (int i = 0; i < n_in; i++) {
+        memset(j->parts[i] + held, 0, n_beats * BEAT_SIZE - held);
+        if (n * mf_width(sum->in) % 8)
+            j->parts[i][held - 1] &= 15;
+        for (size_t b = 0; b < n_beats; b++)
+            j->in[(size_t)i * n_beats + b] = beat_load(j->parts[i] + b * BEAT_SIZE);
+    }
+    reduce_kernel(j->in, j->out, (uint32_t)n_in, (uint32_t)n_beats, (uint32_t)n_beats,
+                  beat_format_byte(sum->in), beat_format_byte(sum->out), (uint32_t)sum->out_shift,
+                  sum->overflow == MF_SATURATE, &status);
+    if (status & REDUCE_REFUSED)
+        return ERR(-EINVAL, "the HLS core refused the sum");
+    for (size_t b = 0; b * BEAT_SIZE < vec_bytes(sum->out, n); b++)
+        beat_store(j->out[b], j->result + b * BEAT_SIZE);
+    return 0;
+}
+
+int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out)
+{
+    TRY(reduce_card_check(sum, n_in));
+    struct hls_job j = {0};
+    int rc = open_buffers(&j, n_in, vec_bytes(sum->in, CODES_IN_BLOCK),
+                          vec_bytes(sum->out, CODES_IN_BLOCK) * 4);
+    for (size_t n = 1; !rc && n;) {
+        rc = reduce_read(in, n_in, 1, j.parts, &n);
+        if (!rc && n)
+            rc = add_block(&j, sum, n_in, n);
+        if (!rc)
+            rc = file_out_write(out, j.result, vec_bytes(sum->out, n));
+    }
+    close_buffers(&j, n_in);
+    return rc;
+}
+
+/* ---- files of codes added by a card in this machine, in its own memory
+ * (offload/xrt/card_mm.h): a run of the card for each few MiB of them ---- */
+
+/* An Alveo needs seconds to take a container; a card that is simulated clock by clock adds 4 MB/s. */
+static const double open_s = 60, run_s = 120;
+
+struct xrt_job {
+    const struct vec_sum *sum;
+    struct card_mm mm;
+    int n_in;
+    uint8_t **parts, *sums; /* [n_in] of n_blocks blocks of codes; of their sums */
+    size_t n_blocks;
+    double card_s; /* spent in runs, transfers and all */
+};
+
+static int reduce_xrt_open_buffers(struct xrt_job *j)
+{
+    const size_t blocks = j->mm.run_codes / CODES_IN_BLOCK;
+    j->n_blocks = blocks ? blocks : 1;
+    j->parts = buf_alloc((size_t)j->n_in * sizeof *j->parts);
+    j->sums = buf_alloc(vec_bytes(j->sum->out, j->n_blocks * CODES_IN_BLOCK));
+    if (!j->parts || !j->sums)
+        return -ENOMEM;
+    for (int i = 0; i < j->n_in; i++)
+        if (!(j->parts[i] = buf_alloc(vec_bytes(j->sum->in, j->n_blocks * CODES_IN_BLOCK))))
+            return -ENOMEM;
+    return 0;
+}
+
+static void reduce_xrt_close_buffers(struct xrt_job *j)
+{
+    for (int i = 0; j->parts && i < j->n_in; i++)
+        free(j->parts[i]);
+    free(j->parts);
+    free(j->sums);
+}
+
+static int reduce_xrt_add_all(struct xrt_job *j, struct codes_in *in, struct file_out *out)
+{
+    for (;;) {
+        size_t n;
+        TRY(reduce_read(in, j->n_in, j->n_blocks, j->parts, &n));
+        if (!n)
+            return 0;
+        const double start = clock_s();
+        const int rc = card_mm_add(&j->mm, (const uint8_t *const *)j->parts, n, j->sums, run_s);
+        if (rc)
+            return ERR(rc, "%s", j->mm.why);
+        j->card_s += clock_s() - start;
+        TRY(file_out_write(out, j->sums, vec_bytes(j->sum->out, n)));
+    }
+}
+
+static void report(const struct xrt_job *j)
+{
+    const struct card_mm *mm = &j->mm;
+    err_note("%s: %llu runs, %.1f MB to the card, %.1f MB back, %.1f MB/s", mm->card.name,
+             (unsigned long long)mm->runs, 1e-6 * (double)mm->in_bytes,
+             1e-6 * (double)mm->out_bytes,
+             1e-6 * (double)mm->in_bytes / (j->card_s > 0 ? j->card_s : 1e-9));
+}
+
+int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
+               const char *card, const char *xclbin)
+{
+    struct xrt_job j = {.sum = sum, .n_in = n_in};
+    TRY(reduce_card_check(sum, n_in));
+    int rc = card_mm_open(&j.mm, card, xclbin, sum, n_in, 0, open_s);
+    if (rc)
+        return ERR(rc, "%s", j.mm.why);
+    rc = reduce_xrt_open_buffers(&j);
+    if (!rc)
+        rc = reduce_xrt_add_all(&j, in, out);
+    if (!rc)
+        report(&j);
+    reduce_xrt_close_buffers(&j);
+    card_mm_close(&j.mm);
     return rc;
 }

@@ -11,7 +11,7 @@
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
 #include "hls/card/regs.h"
-#include "offload/card/fpga_sim.h"
+#include "offload/card/fpga_process.h"
 #include "offload/window/window.h"
 #include "offload/wire/wire_process.h"
 #include <math.h>

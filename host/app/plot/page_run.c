@@ -2,7 +2,7 @@
 #include "app/plot/page.h"
 #include "app/train/train_options.h"
 #include "base/err.h"
-#include "base/number.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

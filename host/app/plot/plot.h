@@ -81,7 +81,7 @@ struct plot_file plot_file_in(const struct plot *p, const char *path);
 void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
 const char *plot_file_name(const struct plot_file *f);
 
-/* Rows of train --log (plot_train.c). */
+/* Rows of train --log (plot_stats.c). */
 int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
@@ -96,7 +96,7 @@ int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats about the way back (plot_back.c). */
+/* Rows of train --stats about the way back (plot_stats.c). */
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 

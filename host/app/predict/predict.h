@@ -41,7 +41,7 @@ int predict_time(const char *option, const char *text, double *out);
  * nothing is said of one. */
 double predict_label_bps(const char *label);
 
-/* ---- layers (predict_layers.c) ---- */
+/* ---- layers (predict_words.c) ---- */
 
 /* From a file, a line each: "N", "NAME N" or "NAME OFFSET N ..." (layers.txt of a dump) for N
  * elements; of a network; or one of `bytes` of fp32. layers [*n]: free() gives them back. Return 0 or a
@@ -111,7 +111,7 @@ struct cost_rates predict_rates_of(const struct predict_rates *r, const struct c
 /* Return how these sums are measured: one by one (PREDICT_ADD) or all at once (PREDICT_SUM). */
 enum predict_kind predict_adds(const struct vec_sum *sum);
 
-/* ---- measuring (predict_measure.c, predict_port.c): rates of one core, in CPU time ---- */
+/* ---- measuring (predict_measure.c, predict_measure.c): rates of one core, in CPU time ---- */
 
 /* Measure casts and sums of all formats of p, and of fp32, for budget_s seconds together. Add the
  * rows to *out. Return 0 or -ENOMEM. */
@@ -183,7 +183,7 @@ int predict_groups(const struct predict *p, const char *type,
 int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
                  int n_ranks, double link_bps, struct cost *out);
 
-/* Print the rates that all of it rests on, in words (predict_say.c). */
+/* Print the rates that all of it rests on, in words (predict_show.c). */
 void predict_say_rates(const struct predict *p);
 
 /* All of it. Returns 0 or a negative errno with a line. */

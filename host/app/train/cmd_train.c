@@ -3,8 +3,11 @@
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "comm/mpi/comm_library.h"
+#include "comm/virtual/comm_virtual.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 static const double DEADLINE_S = 60; /* until the options are known */
 
@@ -39,4 +42,71 @@ int cmd_train(int argc, char **argv)
     err_release(false);
     comm_close(comm);
     return rc;
+}
+
+/* ---- `narrowcast emulate`: a training whose ranks are fibers of this process ---- */
+
+struct emulation {
+    const struct train_options *o;
+    struct train *ranks; /* [o->ranks] */
+    int status;          /* of a run that was stopped */
+};
+
+/* A rank's whole life. */
+static int live(struct comm *c, void *ctx)
+{
+    struct emulation *e = ctx;
+    const int rank = comm_rank(c);
+    struct train *t = &e->ranks[rank];
+    t->o = e->o;
+    t->comm = c;
+    t->lead = rank > 0 ? e->ranks : NULL;
+    err_hold();
+    const int rc = train_all(t);
+    err_release(false);
+    e->status = rc;
+    return rc;
+}
+
+static int run(const struct train_options *o)
+{
+    struct emulation e = {.o = o};
+    struct comm_virtual *v;
+    TRY(comm_virtual_open((int)o->ranks, &v));
+    e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
+    int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
+    for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--) /* the lead, whose network it is, last */
+        train_close(&e.ranks[r]);
+    free(e.ranks);
+    comm_virtual_close(v);
+    return rc < 0 ? rc : e.status;
+}
+
+/* Several processes would each emulate all ranks, into the same files. The first one says so; mpirun
+ * ends all with the first that fails: the others give it time. */
+static int check_alone(void)
+{
+    static const struct timespec patience = {.tv_sec = 2};
+    int which;
+    const int n = comm_library_started(&which);
+    if (n <= 1)
+        return 0;
+    if (which == 0)
+        return ERR(-EINVAL,
+                   "emulate is one process for all ranks, and %d were started: leave mpirun out",
+                   n);
+    (void)nanosleep(&patience, NULL);
+    return -EINVAL;
+}
+
+int cmd_emulate(int argc, char **argv)
+{
+    struct train_options o = {0};
+    struct opt_parsed parsed = {0};
+    signal(SIGPIPE, SIG_IGN); /* as of train */
+    TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
+    if (parsed.help)
+        return opt_help(&emulate_command, &parsed, stdout), 0;
+    TRY(check_alone());
+    return run(&o);
 }

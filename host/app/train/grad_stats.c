@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "codec/codec.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,4 +216,34 @@ int grad_stats_after(struct train *t, double lr, const struct reducer_step *redu
     if (*file_rc == 0)
         *file_rc = grad_outputs_write(t, s);
     return 0;
+}
+
+/* ---- counts over a gradient ---- */
+
+static_assert(sizeof(struct grad_counts) == GRAD_COUNTS * sizeof(double), "counts are doubles");
+
+void grad_counts_add(struct grad_counts *c, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        const uint32_t field = bits >> 23 & 255;
+        if (bits << 1 == 0)
+            c->zero++;
+        else if (field == 255)
+            c->not_finite++;
+        else if (field > 0)
+            c->bins[(int)field - 127 - GRAD_EXPONENT_MIN]++;
+        else
+            c->bins[ilogbf(x[i]) - GRAD_EXPONENT_MIN]++;
+    }
+}
+
+void grad_counts_cast(struct grad_counts *c, const struct vec_cast *cast, int shift, const float *x,
+                      size_t n, size_t at)
+{
+    struct codec_lost lost = {.underflow = 0};
+    codec_lost_add(&lost, cast, shift, x, n, at);
+    c->underflow += (double)lost.underflow;
+    c->saturate += (double)lost.saturated;
 }

@@ -5,7 +5,9 @@
  * gradients in fp64; any other step costs a comparison. All ranks call, in step; rank 0 writes. */
 #ifndef GRAD_STATS_H
 #define GRAD_STATS_H
+#include "hls/arith/rules.h"
 #include <stdbool.h>
+#include <stddef.h>
 
 struct train;
 struct reducer_step;
@@ -23,5 +25,25 @@ bool grad_stats_due(const struct train *t);
  * errno of comm.h; *file_rc: what became of the file, on rank 0. */
 int grad_stats_before(struct train *t);
 int grad_stats_after(struct train *t, double lr, const struct reducer_step *reduced, int *file_rc);
+
+/* ---- what a layer's gradient is made of: how many values of each exponent, and what a
+ * cast to a narrow format loses of them. All counts are doubles, so that ranks add them up ---- */
+
+/* floor(log2|x|) of an fp32 that is finite and not 0 */
+enum { GRAD_EXPONENT_MIN = -149, GRAD_EXPONENT_MAX = 127, GRAD_BINS = 277 };
+
+struct grad_counts {
+    double zero, not_finite;
+    double underflow, saturate; /* as codec.h has them */
+    double bins[GRAD_BINS];
+};
+enum { GRAD_COUNTS = GRAD_BINS + 4 }; /* doubles in it */
+
+/* n more values. */
+void grad_counts_add(struct grad_counts *c, const float *x, size_t n);
+
+/* What the cast of x * 2^shift loses: underflow, saturate. at: index of x[0] in its layer. */
+void grad_counts_cast(struct grad_counts *c, const struct vec_cast *cast, int shift, const float *x,
+                      size_t n, size_t at);
 
 #endif

@@ -1,7 +1,7 @@
 /* grad_stats_inside.h : what the files of --stats share. */
 #ifndef GRAD_STATS_INSIDE_H
 #define GRAD_STATS_INSIDE_H
-#include "app/train/grad_counts.h"
+#include "app/train/grad_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
 #include "vec/round_off.h"
@@ -38,7 +38,7 @@ struct grad_stats {
 int grad_stats_write_layer(struct train *t, struct grad_stats *s, int i, bool skipped);
 int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, bool skipped);
 
-/* grad_stats_outputs.c : what nodes have made in the last pass is looked at before another pass, and
+/* grad_stats_write.c : what nodes have made in the last pass is looked at before another pass, and
  * written as a line each. open, look: 0 or a negative errno, and likewise. */
 int grad_outputs_open(struct train *t, struct grad_stats *s);
 int grad_outputs_look(struct train *t, struct grad_stats *s, size_t piece);

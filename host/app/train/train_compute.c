@@ -6,6 +6,7 @@
 #include "app/train/grad_stats.h"
 #include "base/clock.h"
 #include "hls/arith/philox.h"
+#include "base/err.h"
 
 #define STAGE_DROPOUT 0x64726f70u /* "drop": names this use of random bits, in micro-batch 0 */
 
@@ -84,4 +85,34 @@ struct nn_result train_compute(struct train *t, bool early)
     if (n > 1)
         (void)t->nn->wait(nn_model_ctx(t->model)); /* nn_model_failed() tells at the next pass */
     return all;
+}
+
+/* ---- all ranks agree whether a phase went well; behind it every rank holds its lines
+ * again ---- */
+
+int train_agree(struct train *t, int rc)
+{
+    rc = comm_agree(t->comm, rc);
+    t->agreed = rc < 0;
+    err_hold();
+    return rc;
+}
+
+/* ---- --memory low: emulated ranks make the gradients of a step twice ---- */
+
+/* The random bits of dropout and the images are keyed, so these are the same gradients; statistics are
+ * spared. */
+static void compute_again(void *ctx)
+{
+    struct train *t = ctx;
+    t->again = true;
+    (void)train_compute(t, false);
+    t->again = false;
+}
+
+void train_low_share(struct train *t)
+{
+    struct train *lead = t->lead ? t->lead : t;
+    if (t->low_memory)
+        reducer_share(t->job.reducer, lead->job.reducer, compute_again, t);
 }

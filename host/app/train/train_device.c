@@ -3,7 +3,7 @@
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "nn/round/scale_words.h"
+#include "nn/round/round_ops.h"
 #include "vec/gpu/gpu.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* opt_help.c : the help of a subcommand, printed from its table of options. */
-#include "base/beside.h"
+#include "base/plugin.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include <stdlib.h>

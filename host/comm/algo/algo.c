@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "base/text.h"
-#include "base/word.h"
 #include "codec/codec_kind.h"
 #include <stdio.h>
 #include <stdlib.h>

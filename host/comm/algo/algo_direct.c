@@ -16,7 +16,7 @@
  * where they do not, FLIGHTS messages under way hide it. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 #include <assert.h>
 

@@ -7,7 +7,7 @@
  * Source: Bruck et al., Efficient Algorithms for All-to-All Communications, 1997, section 4. */
 #include "base/err.h"
 #include "comm/algo/algo.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
 struct layout {

@@ -7,7 +7,7 @@
  * of their own, the masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
 struct layout {

@@ -8,7 +8,7 @@
  * otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
 /* The shape of one call. */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
-#include "comm/comm_node.h"
+#include "comm/comm.h"
 #include "comm/gpu/mates.h"
 #include "vec/gpu/gpu.h"
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * ... + c[j]. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
-#include "comm/algo/algo_legs.h"
+#include "comm/algo/algo_step.h"
 
 struct layout {
     void *acc;

@@ -101,3 +101,120 @@ int algo_check_group(const char *name, int n_ranks, int group)
                    name, group, n_ranks, group);
     return 0;
 }
+
+/* ---- the sum of several ranks' codes over one range, by the fold itself or, where wide
+ * partial sums travel, in blocks whose accumulators stay in the cache ---- */
+
+enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
+
+static size_t block_of(const struct fold *f)
+{
+    return f->unit < BLOCK ? BLOCK / f->unit * f->unit : f->unit;
+}
+
+size_t algo_acc_bytes(const struct fold *f)
+{
+    return f->ops->acc_bytes(f, block_of(f));
+}
+
+void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
+               const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum)
+{
+    algo_fold_blocks(f, block_of(f), r, from, parts, n_parts, acc, to, sum);
+}
+
+void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
+                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+                      uint8_t *sum)
+{
+    if (from != ALGO_WIDE && to != ALGO_WIDE) {
+        if (r.n > 0)
+            (from == ALGO_IN ? f->ops->sum : f->ops->merge)(f, r.at, parts, n_parts, r.n,
+                                                            to == ALGO_OUT, sum);
+        return;
+    }
+    for (size_t i = 0, n; i < r.n; i += n) {
+        n = r.n - i < block ? r.n - i : block;
+        const size_t skip = algo_bytes(f, from, i);
+        for (int p = 0; p < n_parts; p++) {
+            if (from == ALGO_WIDE)
+                f->ops->add_wide(f, acc, parts[p] + skip, n, p == 0);
+            else
+                f->ops->add(f, r.at + i, acc, parts[p] + skip, n, p == 0);
+        }
+        uint8_t *out = sum + algo_bytes(f, to, i);
+        if (to == ALGO_WIDE)
+            f->ops->spill(f, acc, n, out);
+        else if (to == ALGO_OUT)
+            f->ops->done(f, r.at + i, acc, n, out);
+        else
+            f->ops->part(f, r.at + i, acc, n, out);
+    }
+}
+
+/* ---- between the stages of a hierarchical all-reduce: the groups' sums get exponents of
+ * their own, one a layer for all of them, and are cast again.
+ * 
+ *     gradients * 2^f --cast--> codes ==group==> sums --largest--> E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
+ * 
+ * So the first stage leaves room for the K addends of a group alone, and the second one for P/K. All
+ * ranks learn E, by which results are decoded. Source: CPD's ResNet-50 script ---- */
+
+int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums)
+{
+    size_t n = 0;
+    int8_t *scales = f->ops->scales ? f->ops->scales(f, &n) : NULL;
+    if (n == 0)
+        return 0;
+    if (r.n > 0)
+        f->ops->measure(f, r.at, sums, r.n);
+    TRY(comm_max_i8(c, scales, n));
+    if (r.n > 0)
+        f->ops->rescale(f, r.at, sums, r.n);
+    return 0;
+}
+
+/* ---- the steps of algo_step.c, and what goes through a rank's port in each of them ---- */
+
+struct algo_leg algo_leg_ring(const struct algo_cut *cut)
+{
+    const uint64_t bytes = algo_cut_most(cut);
+    return (struct algo_leg){
+        .steps = cut->n_parts - 1, .sent = bytes, .got = bytes, .n_sent = 1, .n_got = 1};
+}
+
+struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds)
+{
+    const uint64_t bytes = algo_cut_most(cut);
+    const int others = cut->n_parts - 1;
+    return (struct algo_leg){.steps = others > 0,
+                             .sent = (uint64_t)others * bytes,
+                             .got = (uint64_t)others * bytes,
+                             .n_sent = others,
+                             .n_got = others,
+                             .added_bytes = adds ? (uint64_t)cut->n_parts * bytes : 0};
+}
+
+int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside)
+{
+    if (leg.steps == 0)
+        return n;
+    leg.inside = inside;
+    legs[n] = leg;
+    return n + 1;
+}
+
+int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside)
+{
+    struct algo_leg first = algo_leg_ring(cut), others = first;
+    const uint64_t sums = algo_hop_bytes(cut);
+    if (first.steps == 0)
+        return n;
+    first.steps = 1;
+    first.added_bytes = 2 * first.got;
+    others.steps--;
+    others.sent = others.got = sums;
+    others.added_bytes = first.got + sums;
+    n = algo_leg_add(legs, n, first, inside);
+    return algo_leg_add(legs, n, others, inside);
+}

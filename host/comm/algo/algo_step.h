@@ -7,6 +7,7 @@
 #define ALGO_STEP_H
 #include "codec/fold.h"
 #include "comm/comm.h"
+#include "comm/algo/algo.h"
 
 /* ---- ranges ---- */
 
@@ -57,7 +58,7 @@ static inline int algo_rank(const struct algo_set *s, int member)
     return s->first + member * s->stride;
 }
 
-/* ---- sums (algo_fold.c) ---- */
+/* ---- sums (algo_step.c) ---- */
 
 /* Bytes of the accumulators that algo_fold() works with: of one block, whatever the range. */
 size_t algo_acc_bytes(const struct fold *f);
@@ -104,7 +105,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
 int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                         uint8_t *vector);
 
-/* ---- between stages (algo_rescale.c) ---- */
+/* ---- between stages (algo_step.c) ---- */
 
 /* All ranks of the job, each with partial sums of the range r of its group's sum, in place; n = 0 for
  * none. Nothing happens, and nothing is sent, unless the fold asks for it. Returns 0 or a negative
@@ -123,5 +124,21 @@ void *algo_take(struct algo_arena *a, size_t bytes);
 
 /* P % K == 0, or -EINVAL and a line. name: of the algorithm. */
 int algo_check_group(const char *name, int n_ranks, int group);
+
+/* ---- what algorithms' legs are made of, as what they run is made of algo_step.h ---- */
+
+/* algo_ring_allgather() of a set of cut->n_parts ranks. */
+struct algo_leg algo_leg_ring(const struct algo_cut *cut);
+
+/* algo_alltoall() with the sum of what has come (adds), or algo_allgather(). */
+struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds);
+
+/* Adds a leg, which is one within a group or is not, to the n that there are; one without steps is
+ * none. Returns how many there are. */
+int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside);
+
+/* algo_ring_reduce(), likewise: its first step moves codes in the form of cut, the others partial
+ * sums. */
+int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
-#include "comm/comm_node.h"
+#include "comm/comm.h"
 #include "device/run/dev_nccl.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/vec_cuda.h"

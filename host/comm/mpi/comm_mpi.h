@@ -18,7 +18,7 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
     return (struct comm_mpi *)c;
 }
 
-/* comm_mpi_begin.c: what threads may call; MPI_Finalize if MPI was begun here and no job is open; so
+/* comm_mpi.c: what threads may call; MPI_Finalize if MPI was begun here and no job is open; so
  * many jobs more are open. */
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
@@ -31,9 +31,9 @@ int comm_mpi_check(int mpi_rc, const char *what);
  * it is under way. */
 MPI_Request *comm_mpi_request(struct comm *c);
 
-/* The slots of struct comm_ops: messages (comm_mpi_wait.c, comm_mpi_some.c), collectives
- * (comm_mpi_collect.c, comm_mpi_node.c), steps without messages (comm_mpi_vote.c), the roll call
- * (comm_mpi_roll.c). */
+/* The slots of struct comm_ops: messages (comm_mpi_wait.c, comm_mpi_wait.c), collectives
+ * (comm_mpi_collect.c, comm_mpi_collect.c), steps without messages (comm_mpi_collect.c), the roll call
+ * (comm_mpi_collect.c). */
 bool comm_mpi_make_room(struct comm *c, size_t places);
 void comm_mpi_clear(struct comm *c, size_t n);
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

@@ -1,7 +1,11 @@
 /* comm_mpi_collect.c : small collectives by MPI's non-blocking ones. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
+#include "comm/comm.h"
+#include "base/clock.h"
+#include "base/deadline.h"
 #include <string.h>
+#include <time.h>
 
 /* Runs one of MPI's to its end. `call` names its request `req`. */
 #define COLLECT(c, what, call)                  \
@@ -79,4 +83,166 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
                                comm_mpi(c)->mpi, req));
     }
     return 0;
+}
+
+/* ---- who gives a step's way up tells the others by empty messages, which are looked for
+ * now and then ---- */
+
+int comm_mpi_give_up(struct comm *c)
+{
+    for (int r = 0; r < c->n_ranks; r++) {
+        MPI_Request req;
+        if (r == c->rank)
+            continue;
+        TRY(comm_mpi_check(
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, comm_mpi(c)->mpi, &req), "give up"));
+        MPI_Request_free(&req); /* an empty message needs no buffer */
+    }
+    return 0;
+}
+
+bool comm_mpi_given_up(struct comm *c)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    int there = 0;
+    MPI_Status status;
+    while (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_GIVE_UP, m->mpi, &there, &status) == MPI_SUCCESS &&
+           there) {
+        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_GIVE_UP, m->mpi, MPI_STATUS_IGNORE);
+        m->gave_up[status.MPI_SOURCE] = true;
+    }
+    for (int r = 0; r < c->n_ranks; r++)
+        if (m->gave_up[r])
+            return true;
+    return false;
+}
+
+/* Receives the messages of those who gave up that have not been seen yet, so that none reaches into
+ * the next step. */
+int comm_mpi_forget(struct comm *c, const uint64_t *gave_up)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    for (int r = 0; r < c->n_ranks; r++) {
+        const bool sent = gave_up[r / 64] >> r % 64 & 1, seen = m->gave_up[r];
+        m->gave_up[r] = false;
+        if (!sent || seen || r == c->rank)
+            continue;
+        MPI_Request *req = comm_mpi_request(c);
+        if (!req)
+            return -ENOMEM;
+        TRY(comm_mpi_check(MPI_Irecv(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, m->mpi, req),
+                           "receive"));
+        c->n_req++;
+    }
+    return comm_mpi_wait(c);
+}
+
+/* ---- which ranks share a machine, and whether MPI takes a GPU's memory ---- */
+
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
+/* MPI_Comm_split_type waits without our deadline: a barrier goes before it, so that all ranks are
+ * there. */
+static int on_this_machine(struct comm *c, int *rank, int *lowest)
+{
+    MPI_Comm here;
+    TRY(comm_mpi_barrier(c));
+    TRY(comm_mpi_check(
+        MPI_Comm_split_type(comm_mpi(c)->mpi, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here),
+        "find the ranks of a machine"));
+    *lowest = c->rank;
+    MPI_Comm_rank(here, rank);
+    const int rc =
+        comm_mpi_check(MPI_Bcast(lowest, 1, MPI_INT, 0, here), "find the ranks of a machine");
+    MPI_Comm_free(&here);
+    return rc;
+}
+
+int comm_mpi_nodes(struct comm *c, int *rank, int32_t *nodes)
+{
+    int lowest;
+    TRY(on_this_machine(c, rank, &lowest));
+    if (!nodes)
+        return 0;
+    MPI_Request *req = comm_mpi_request(c);
+    if (!req)
+        return -ENOMEM;
+    const int32_t mine = lowest;
+    TRY(comm_mpi_check(
+        MPI_Iallgather(&mine, 1, MPI_INT32_T, nodes, 1, MPI_INT32_T, comm_mpi(c)->mpi, req),
+        "tell who shares a machine"));
+    c->n_req++;
+    return comm_mpi_wait(c);
+}
+
+bool comm_cuda_aware(void)
+{
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+    return MPIX_Query_cuda_support() == 1;
+#else
+    return false;
+#endif
+}
+
+/* ---- who is missing: the roll call that ends a job when a wait has passed its deadline.
+ * 
+ * The rank one waits for need not be the one that is gone: in a ring all ranks wait for a
+ * neighbour, and one of them for the dead one. So the first rank whose deadline passes sends an
+ * empty message to all others; every rank that waits hears it and does the same; who sends none
+ * within COMM_ROLL_S is missing. The lowest rank that answered says so, once, and ends the job ---- */
+
+/* how long the others leave the word to the lowest rank, which ends the job */
+static const double LAST_WORD_S = 10.0;
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+bool comm_mpi_roll_heard(struct comm *c)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    int there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_ROLL, m->mpi, &there, &status) != MPI_SUCCESS || !there)
+        return false;
+    MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_ROLL, m->mpi, MPI_STATUS_IGNORE);
+    m->heard[status.MPI_SOURCE] = true;
+    return true;
+}
+
+static int n_heard(const struct comm_mpi *m)
+{
+    int n = 0;
+    for (int r = 0; r < m->comm.n_ranks; r++)
+        n += m->heard[r];
+    return n;
+}
+
+int comm_mpi_roll_call(struct comm *c)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    err_release(false); /* the missing rank is the news, not what this one meant to say */
+    m->heard[c->rank] = true;
+    for (int r = 0; r < c->n_ranks; r++) {
+        MPI_Request req;
+        if (r != c->rank &&
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ROLL, m->mpi, &req) == MPI_SUCCESS)
+            MPI_Request_free(&req);
+    }
+    for (struct deadline d = deadline_in(clock_s(), COMM_ROLL_S);
+         !deadline_passed(&d, clock_s()) && n_heard(m) < c->n_ranks;)
+        if (!comm_mpi_roll_heard(c))
+            nap();
+    bool lowest = true;
+    for (int r = 0; r < c->rank; r++)
+        lowest = lowest && !m->heard[r];
+    if (lowest)
+        comm_roll_say(c, m->heard, -ETIMEDOUT);
+    for (struct deadline d = deadline_in(clock_s(), LAST_WORD_S);
+         !lowest && !deadline_passed(&d, clock_s());)
+        nap();
+    comm_abort(c, -ETIMEDOUT);
 }

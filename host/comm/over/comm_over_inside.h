@@ -85,7 +85,7 @@ bool over_done(const struct comm *c, size_t at, size_t n);
 int over_wait(struct comm *c);
 int over_some(struct comm *c, bool wait);
 
-/* ---- comm_over_collect.c ---- */
+/* ---- comm_over_message.c ---- */
 
 int over_barrier(struct comm *c);
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root);

@@ -1,7 +1,7 @@
 /* comm_over_note.c : what ranks tell each other beside messages: that they give a step's way up, call the
  * roll, give in or leave; and what a rank does when the communicator fails.
  *
- * The rank one waits for need not be the one that is gone (comm_mpi_roll.c); so the first rank whose wait
+ * The rank one waits for need not be the one that is gone (comm_mpi_collect.c); so the first rank whose wait
  * fails tells all others, every rank that waits hears it and does the same, and who says nothing within
  * COMM_ROLL_S is missing. */
 #include "base/clock.h"

@@ -90,11 +90,11 @@ void virtual_yield(struct virtual_rank *r);
 /* The run ends with this: says so at once, wakes all. Returns code. */
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 
-/* Who waits for whom, in a line (comm_virtual_why.c). */
+/* Who waits for whom, in a line (comm_virtual_turn.c). */
 enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 
-/* ---- slots of struct comm_ops (comm_virtual_message.c, comm_virtual_collect.c) ---- */
+/* ---- slots of struct comm_ops (comm_virtual_message.c, comm_virtual_message.c) ---- */
 
 bool virtual_make_room(struct comm *c, size_t places);
 int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

@@ -1,6 +1,7 @@
 /* comm_virtual_turn.c : whose turn it is: a rank that waits hands over to the next one that need not;
  * when there is none, nobody will ever go on. */
 #include "comm/virtual/comm_virtual_inside.h"
+#include "base/text.h"
 #include <stdio.h>
 
 static void queue_up(struct virtual_rank *r)
@@ -83,5 +84,100 @@ void virtual_live(void *arg)
         r->waits = VIRTUAL_RUN;
         r->job->n_live--;
         hand_over(r);
+    }
+}
+
+/* ---- all ranks wait: for whom, and how many bytes. Those first whose peer cannot
+ * bring what they wait for: it has ended, or offers something else; the others wait for one of them,
+ * or in a circle ---- */
+
+enum { SHOWN = 4 };
+
+/* The message that a rank waits for: of several, one that it receives. NULL: none. */
+static const struct virtual_message *waits_for(const struct virtual_rank *r)
+{
+    const struct virtual_message *found = NULL;
+    for (size_t i = 0; i < r->comm.room && r->n_under_way > 0; i++)
+        if (r->messages[i].under_way && (!found || !r->messages[i].sends)) {
+            found = &r->messages[i];
+            if (!found->sends)
+                break;
+        }
+    return found;
+}
+
+/* What the peer has posted to or from this rank under another tag; NULL: nothing. */
+static const struct virtual_message *offers(const struct virtual_rank *peer, int rank,
+                                            const struct virtual_message *wanted)
+{
+    for (size_t i = 0; i < peer->comm.room && peer->n_under_way > 0; i++) {
+        const struct virtual_message *m = &peer->messages[i];
+        if (m->under_way && m->peer == rank && m->sends != wanted->sends && m->tag != wanted->tag)
+            return m;
+    }
+    return NULL;
+}
+
+static int n_ended(const struct comm_virtual *v, int *one)
+{
+    int n = 0;
+    for (int r = v->n_ranks - 1; r >= 0; r--)
+        if (v->ranks[r].waits == VIRTUAL_RUN)
+            n++, *one = r;
+    return n;
+}
+
+/* Says what rank r waits for. False: nothing is said, as r has ended or, with hopeless, as its peer
+ * may yet bring it. */
+static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, struct text *t)
+{
+    const struct virtual_rank *r = &v->ranks[rank];
+    const struct virtual_message *m = waits_for(r);
+    const char *comma = t->n > 0 ? ", " : "";
+    int one = 0;
+    if (r->waits == VIRTUAL_RUN || r->waits == VIRTUAL_NOTHING)
+        return false;
+    if (r->waits == VIRTUAL_OTHERS) {
+        const bool ended = n_ended(v, &one) > 0;
+        if (hopeless != ended)
+            return false;
+        text_add(t, "%srank %d waits for all ranks, to %s", comma, rank, r->call.what);
+        if (ended)
+            text_add(t, ", though rank %d has ended", one);
+        return true;
+    }
+    if (!m) {
+        if (hopeless)
+            text_add(t, "%srank %d waits for a message and has posted none", comma, rank);
+        return hopeless;
+    }
+    const struct virtual_rank *peer = &v->ranks[m->peer];
+    const struct virtual_message *other = offers(peer, rank, m);
+    if (hopeless != (other || peer->waits == VIRTUAL_RUN))
+        return false;
+    text_add(t,
+             m->sends ? "%srank %d waits to send %zu bytes to rank %d"
+                      : "%srank %d waits for %zu bytes from rank %d",
+             comma, rank, m->bytes, m->peer);
+    if (other)
+        text_add(t, ", which has posted %zu with another tag (%d, not %d)", other->bytes,
+                 other->tag, m->tag);
+    else if (hopeless)
+        text_add(t, ", which has ended");
+    return true;
+}
+
+void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES])
+{
+    struct text t = text_in(text, VIRTUAL_WHY_BYTES - 24);
+    int shown = 0, n_wait = 0;
+    for (int r = 0; r < v->n_ranks; r++)
+        n_wait += v->ranks[r].waits != VIRTUAL_RUN && v->ranks[r].waits != VIRTUAL_NOTHING;
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < v->n_ranks && shown < SHOWN; r++)
+            shown += add_rank(v, r, pass == 0, &t);
+    if (n_wait > shown) {
+        t.size = VIRTUAL_WHY_BYTES;
+        text_add(&t, ", %d more wait", n_wait - shown);
     }
 }

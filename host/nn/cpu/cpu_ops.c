@@ -1,10 +1,15 @@
 /* cpu_ops.c : the CPU's table: memory is host memory, calls return when their work is done. */
 #include "nn/cpu/cpu_ops.h"
-#include <stdlib.h>
-#include <string.h>
 #include "base/buf.h"
 #include "base/err.h"
 #include "nn/cpu/winograd.h"
+#include "nn/cpu/blas.h"
+#include "vec/vec_isa.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 /* Who convolves 3x3 windows; NULL: products. */
 static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
@@ -204,3 +209,68 @@ const struct nn_ops nn_cpu = {
     .sgd_close = cpu_sgd_close,
     .sgd = cpu_sgd,
 };
+
+/* ---- OpenBLAS on a CPU that it does not know ---- */
+
+/* Weak: another CBLAS than OpenBLAS does not have them. */
+extern char *openblas_get_config(void) __attribute__((weak));
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+const char *blas_config(void)
+{
+    return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
+}
+
+/* The newest of OpenBLAS' kernels that this CPU runs, by the name in OPENBLAS_CORETYPE; NULL: those for SSE3. */
+static const char *best_core(void)
+{
+    if (vec_isa_here(VEC_AVX512))
+        return "SkylakeX";
+    if (vec_isa_here(VEC_AVX2))
+        return "Haswell";
+    return NULL;
+}
+
+void blas_know_cpu(char **argv)
+{
+    char self[PATH_MAX];
+    const char *core = best_core();
+    if (!core || !openblas_get_corename || strcmp(openblas_get_corename(), "Prescott") != 0)
+        return;
+    if (getenv("OPENBLAS_CORETYPE") ||
+        getauxval(AT_BASE) == 0) /* by a loader, which /proc/self/exe is */
+        return;
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
+        self[n] = 0;
+        execv(self, argv);
+        execv("/proc/self/exe", argv); /* its file is gone */
+        unsetenv("OPENBLAS_CORETYPE");
+    }
+    err_warn("OpenBLAS does not know this CPU and takes its slowest kernels: set "
+             "OPENBLAS_CORETYPE=%s",
+             core);
+}
+
+/* ---- gradients of several passes added up, on the CPU ---- */
+
+CPU_HOT static void divided_by(size_t n, const real *a, real divisor, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] / divisor;
+}
+
+CPU_HOT static void sum_of_two(size_t n, const real *a, const real *b, real divisor, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (a[i] + b[i]) / divisor;
+}
+
+void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y)
+{
+    (void)ctx;
+    if (b)
+        sum_of_two(n, a, b, divisor, y);
+    else
+        divided_by(n, a, divisor, y);
+}

@@ -1,15 +1,15 @@
 /* dataset.c : opens a data set by its spec: finds its source, and lets its kind of samples make
  * itself ready. */
 #include "nn/data/dataset.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/crc.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "base/text.h"
-#include "base/word.h"
 #include "nn/data/sources.h"
+#include "hls/arith/draw.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name, *more, *means;
@@ -179,4 +179,19 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
 {
     d->samples->to_real(d, test, index, n, augment, x);
     d->samples->labels(d, test, index, n, augment, labels, lengths);
+}
+
+/* ---- the order in which an epoch sees the training images ---- */
+
+/* Fisher and Yates' shuffle, inside out: no start from an earlier order, so an epoch depends on no
+ * other one. */
+void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
+{
+    struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t j = draw_below(&draw, (uint32_t)i + 1);
+        order[i] = (uint32_t)i; /* for j == i */
+        order[i] = order[j];
+        order[j] = (uint32_t)i;
+    }
 }

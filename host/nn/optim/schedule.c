@@ -4,8 +4,7 @@
 #include <string.h>
 #include "base/err.h"
 #include "base/opt/opt.h"
-#include "base/number.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "nn/optim/optim.h"
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };

@@ -1,8 +1,7 @@
 /* model_block.c : the forms of a residual block: where its last gamma and beta stand, what gammas
  * begin at, and a factor on its norms. Source: pure fp16 paper, 4. */
 #include "base/err.h"
-#include "base/number.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "nn/model_graph.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* model_zoo_plain.c : the large networks without shortcuts: CaffeNet, AlexNet, VGG-19. Dropout of
  * one half stands behind their two hidden layers. */
-#include <stdio.h>
 #include "nn/model_graph.h"
+#include <stdio.h>
 
 /* Pixels a product of theirs takes at least: filters are wide, and so a CPU is 1.5 times as fast. */
 enum { BLOCK = 64 };
@@ -79,4 +79,192 @@ void graph_vgg19(struct nn_model *m, int depth, int n_classes)
         x = graph_pool_max(m, x, 2, 2, 0);
     }
     classify(m, x, n_classes);
+}
+
+/* ---- networks of sequences: LSTMs, and behind them a 1x1 convolution, which is a linear
+ * layer at each step ---- */
+
+static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
+                   const struct loss_kind *loss)
+{
+    int x = 0;
+    for (int i = 0; i < n_layers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "lstm%d", i + 1);
+        x = graph_lstm(m, x, name, graph_width(m, cells), graph_width(m, cells / 2));
+    }
+    graph_head(m, graph_conv(m, x, "classifier", n_classes, 1, 1, 0, true), loss, 1);
+}
+
+/* The QSGD paper's network for AN4: transcripts. */
+void graph_speech_lstm(struct nn_model *m, int depth, int n_classes)
+{
+    layers(m, depth, 1024, n_classes, &loss_ctc);
+}
+
+/* A label for each step, as the next character. */
+void graph_step_lstm(struct nn_model *m, int depth, int n_classes)
+{
+    layers(m, depth, 512, n_classes, &loss_dense);
+}
+
+/* ---- the networks with 64 channels and more: ResNet-18, -50 and -152, DAWNBench's
+ * ResNet-9, and FCN on ResNet-50 ---- */
+
+enum { FIRST = 64 }; /* channels of the first layer */
+
+/* conv, norm and perhaps relu; name: what both are called, "conv" or "norm" and `number` behind
+ * it. */
+static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k,
+                     int stride, int addend, bool relu)
+{
+    char conv[40], norm[40];
+    snprintf(conv, sizeof conv, "%s.conv%d", name, number);
+    snprintf(norm, sizeof norm, "%s.norm%d", name, number);
+    x = graph_conv(m, x, conv, channels, k, stride, k / 2, false);
+    return graph_norm(m, x, norm, addend, relu);
+}
+
+/* The same of 3x3, with taps that lie apart where the stride is 1. */
+static int dilated_norm(struct nn_model *m, int x, const char *name, int number, int channels,
+                        int stride, int dilation)
+{
+    char conv[40], norm[40];
+    if (dilation == 1)
+        return conv_norm(m, x, name, number, channels, 3, stride, NO_ADDEND, true);
+    snprintf(conv, sizeof conv, "%s.conv%d", name, number);
+    snprintf(norm, sizeof norm, "%s.norm%d", name, number);
+    x = graph_conv_dilated(m, x, conv, channels, 3, dilation, dilation, false);
+    return graph_norm(m, x, norm, NO_ADDEND, true);
+}
+
+/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and
+ * 1x1 to four times the channels. x' = x, or its projection by conv 1x1 and norm where the shape
+ * changes. Source: He, Zhang, Ren, Sun 2016, Fig. 5; the stride's place: torchvision. */
+static int block(struct nn_model *m, int x, const char *name, int channels, int stride,
+                 int dilation, bool bottleneck)
+{
+    const int out_c = bottleneck ? 4 * channels : channels;
+    int y = x, shortcut = x, n = 1;
+    if (bottleneck)
+        y = graph_inside_block(m, conv_norm(m, y, name, n++, channels, 1, 1, NO_ADDEND, true));
+    y = graph_inside_block(m, dilated_norm(m, y, name, n++, channels, stride, dilation));
+    if (stride != 1 || m->nodes[x].window.out.c != out_c)
+        shortcut =
+            graph_inside_block(m, conv_norm(m, x, name, 0, out_c, 1, stride, NO_ADDEND, false));
+    y = conv_norm(m, y, name, n, out_c, bottleneck ? 1 : 3, 1, shortcut, true);
+    return graph_ends_block(m, y);
+}
+
+/* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR)
+ * are not. */
+static int stem(struct nn_model *m)
+{
+    const int width = graph_width(m, FIRST);
+    const struct nn_shape in = m->nodes[0].window.out;
+    if (in.h < STEM_SIDE || in.w < STEM_SIDE)
+        return conv_norm(m, 0, "stem", 1, width, 3, 1, NO_ADDEND, true);
+    const int x = conv_norm(m, 0, "stem", 1, width, 7, 2, NO_ADDEND, true);
+    return graph_pool_max(m, x, 3, 2, 1);
+}
+
+/* n blocks. Taps lie apart where a stride was left out before: those of the first block half as far. */
+static int stage(struct nn_model *m, int x, int number, int n, int stride, int dilation,
+                 bool bottleneck)
+{
+    const int channels = graph_width(m, FIRST << number), first = dilation > 1 ? dilation / 2 : 1;
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "s%db%d", number, i);
+        x = block(m, x, name, channels, i ? 1 : stride, i ? dilation : first, bottleneck);
+    }
+    return x;
+}
+
+static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck, int n_classes)
+{
+    int x = stem(m);
+    for (int i = 0; i < 4; i++)
+        x = stage(m, x, i, blocks[i], i ? 2 : 1, 1, bottleneck);
+    x = graph_linear(m, graph_mean(m, x), "classifier", n_classes, true);
+    graph_head(m, x, &loss_class, 1);
+}
+
+static const int blocks18[4] = {2, 2, 2, 2}, blocks50[4] = {3, 4, 6, 3},
+                 blocks152[4] = {3, 8, 36, 3};
+
+void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
+{
+    const int *blocks = depth == 18 ? blocks18 : depth == 50 ? blocks50 : blocks152;
+    wide_resnet(m, blocks, depth != 18, n_classes);
+}
+
+/* Three 3x3 convolutions in the place of the one 7x7. */
+static int deep_stem(struct nn_model *m)
+{
+    int x = conv_norm(m, 0, "stem", 1, graph_width(m, FIRST / 2), 3, 2, NO_ADDEND, true);
+    x = conv_norm(m, x, "stem", 2, graph_width(m, FIRST / 2), 3, 1, NO_ADDEND, true);
+    x = conv_norm(m, x, "stem", 3, graph_width(m, FIRST), 3, 1, NO_ADDEND, true);
+    return graph_pool_max(m, x, 3, 2, 1);
+}
+
+/* Scores of each class for each pixel, at the image's size. */
+static int pixel_scores(struct nn_model *m, int x, const char *name, int n_classes)
+{
+    const struct nn_shape in = m->nodes[0].window.out;
+    x = graph_conv(m, graph_dropout(m, x, 0.1), name, n_classes, 1, 1, 0, true);
+    return graph_bilinear(m, x, in.h, in.w);
+}
+
+/* Long, Shelhamer, Darrell 2015 as MMSegmentation has it (fcn_r50-d8): ResNet-50 with a deep stem, whose
+ * last two stages keep an eighth of the image's size; a head that joins what it made with what it was
+ * given, and one at the third stage. Dropout takes single values, theirs whole channels. */
+void graph_fcn(struct nn_model *m, int depth, int n_classes)
+{
+    static const int strides[4] = {1, 2, 1, 1}, dilations[4] = {1, 1, 2, 4};
+    int x = deep_stem(m), side = 0;
+    (void)depth;
+    graph_reads(m, NN_IMAGES);
+    for (int i = 0; i < 4; i++) {
+        x = stage(m, x, i, blocks50[i], strides[i], dilations[i], true);
+        side = i == 2 ? x : side;
+    }
+    const int head = graph_width(m, 512);
+    side = conv_norm(m, side, "side", 1, graph_width(m, 256), 3, 1, NO_ADDEND, true);
+    int y = conv_norm(m, x, "head", 1, head, 3, 1, NO_ADDEND, true);
+    y = conv_norm(m, y, "head", 2, head, 3, 1, NO_ADDEND, true);
+    y = graph_concat(m, (const int[]){x, y}, 2);
+    y = conv_norm(m, y, "head", 3, head, 3, 1, NO_ADDEND, true);
+    graph_head(m, pixel_scores(m, y, "classifier", n_classes), &loss_dense, 1);
+    graph_head(m, pixel_scores(m, side, "side.classifier", n_classes), &loss_dense, 0.4);
+}
+
+/* x + residual(x), added behind the ReLU. */
+static int residual(struct nn_model *m, int x, const char *name, int channels)
+{
+    int y = conv_norm(m, x, name, 1, channels, 3, 1, NO_ADDEND, true);
+    y = conv_norm(m, y, name, 2, channels, 3, 1, NO_ADDEND, true);
+    return graph_add(m, x, y);
+}
+
+/* David Page's ResNet-9 (DAWNBench 2018): the last pooling takes all pixels that a square window
+ * can (4x4 of a 32x32 image); no bias in the classifier, and its outputs times 1/8. */
+void graph_davidnet(struct nn_model *m, int depth, int n_classes)
+{
+    (void)depth;
+    int x = conv_norm(m, 0, "prep", 0, graph_width(m, FIRST), 3, 1, NO_ADDEND, true);
+    for (int layer = 1; layer <= 3; layer++) {
+        char name[32];
+        snprintf(name, sizeof name, "layer%d", layer);
+        const int channels = graph_width(m, FIRST << layer);
+        x = conv_norm(m, x, name, 0, channels, 3, 1, NO_ADDEND, true);
+        x = graph_pool_max(m, x, 2, 2, 0);
+        if (layer != 2)
+            x = residual(m, x, name, channels);
+    }
+    const struct nn_shape s = m->nodes[x].window.out;
+    const int side = s.h < s.w ? s.h : s.w;
+    x = graph_pool_max(m, x, side, side, 0);
+    x = graph_scale(m, graph_linear(m, x, "classifier", n_classes, false), 0.125);
+    graph_head(m, x, &loss_class, 1);
 }

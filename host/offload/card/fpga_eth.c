@@ -8,7 +8,6 @@
 #include "hls/card/regs.h"
 #include "offload/card/fpga.h"
 #include "offload/card/fpga_host.h"
-#include "offload/card/lease_keeper.h"
 #include "offload/card/lease_link.h"
 #include <stdio.h>
 #include <stdlib.h>

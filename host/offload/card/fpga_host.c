@@ -1,7 +1,10 @@
 /* fpga_host.c : "host:port" of a card on the network. */
 #include "offload/card/fpga_host.h"
 #include "base/inet.h"
+#include "offload/card/fpga.h"
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 bool fpga_host_fits(const char *name)
 {
@@ -23,4 +26,15 @@ int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to)
     *to = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(port)};
     return 0;
+}
+
+/* ---- why a call to a card failed, in one line, kept for who decides what it means ---- */
+
+int fpga_failed(struct fpga *card, int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(card->why, sizeof card->why, format, ap);
+    va_end(ap);
+    return code;
 }

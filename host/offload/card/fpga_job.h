@@ -3,7 +3,7 @@
 #ifndef FPGA_JOB_H
 #define FPGA_JOB_H
 #include "offload/card/fpga.h"
-#include "offload/window/card_fits.h"
+#include "offload/window/frame.h"
 
 struct fpga_caps {
     uint32_t slots, jobs, ranks, beats; /* ranks: of a job; beats: of a frame's payload */

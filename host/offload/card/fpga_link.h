@@ -3,6 +3,8 @@
 #ifndef FPGA_LINK_H
 #define FPGA_LINK_H
 #include "hls/card/simlink.h"
+#include "offload/card/fpga.h"
+#include "offload/card/fpga_link.h"
 #include <stdbool.h>
 
 struct fpga_link {
@@ -29,5 +31,15 @@ int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, str
 
 /* Is the other end still there? Does not wait. False as well when it speaks unasked. */
 bool fpga_link_alive(const struct fpga_link *l);
+
+/* ---- batch, address, time and alive of a card at the end of a link, for backends that have
+ * one: as struct fpga_ops says ---- */
+
+int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
+                    size_t *done, double timeout_s);
+int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
+                      double timeout_s);
+int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s);
+bool fpga_link_whole(struct fpga *card, const struct fpga_link *l);
 
 #endif

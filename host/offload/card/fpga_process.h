@@ -1,6 +1,6 @@
 /* fpga_process.h : a simulated card of one's own: starts narrowcast-sim, and hears how it ended.
  *
- * One that listens on the network is reached as any other (fpga_sim.c); one that does not is given
+ * One that listens on the network is reached as any other (fpga_process.c); one that does not is given
  * its frames by this program (wire_process.h). */
 #ifndef FPGA_PROCESS_H
 #define FPGA_PROCESS_H
@@ -30,5 +30,16 @@ void fpga_process_close(struct fpga_process *card);
 /* In one line, why the card at the other end is gone: how its process ended. Returns -ENOENT, -EIO,
  * or -ECHILD: it has said on stderr what was wrong. */
 int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
+
+/* ---- a simulated card that does not listen: the program that started it gives it its
+ * frames (wire_process.h) ---- */
+
+/* Starts one, disabled as after reset; model: "rtl" or "c"; wave: FST file, or NULL. Its address()
+ * is -ENOTSUP. Returns 0, or a negative errno with card->why: -ENOENT says how to build it; -ECHILD:
+ * it has said on stderr what was wrong. */
+int fpga_sim_start(struct fpga *card, const char *model, const char *wave);
+
+/* Its process; the card's own. */
+struct fpga_process *fpga_sim_process(const struct fpga *card);
 
 #endif

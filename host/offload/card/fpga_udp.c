@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/card/fpga_host.h"
-#include "offload/card/fpga_link_ops.h"
+#include "offload/card/fpga_link.h"
 #include <fcntl.h>
 #include <math.h>
 #include <netinet/tcp.h>

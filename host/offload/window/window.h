@@ -9,7 +9,7 @@
 #ifndef WINDOW_H
 #define WINDOW_H
 #include "reduce/way.h"
-#include "offload/window/card_fits.h"
+#include "offload/window/frame.h"
 #include "offload/card/fpga_job.h"
 #include "offload/wire/wire.h"
 

@@ -153,7 +153,7 @@ void window_flush(struct window *w);
 void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- window_path.c ---- */
+/* ---- window_flow.c ---- */
 
 /* The timer of a ping at the start has run out. */
 void window_path_due(struct window *w, struct window_slot *s, double now);
@@ -181,7 +181,7 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
 /* The slot's timer has run out. */
 void window_time_due(struct window *w, struct window_slot *s, double now);
 
-/* For window_path.c. Asks the card, and sets the timer; measures a round trip, if the echo is that
+/* For window_flow.c. Asks the card, and sets the timer; measures a round trip, if the echo is that
  * of the slot's first or last ping; is the card silent for longer than it may be? */
 void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
 void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,

@@ -6,7 +6,7 @@
  * All return 0 or a negative errno, and then one line in why; nothing prints. */
 #ifndef CARD_MM_H
 #define CARD_MM_H
-#include "offload/window/card_fits.h"
+#include "offload/window/frame.h"
 #include "offload/xrt/xrt_card.h"
 
 struct card_mm {

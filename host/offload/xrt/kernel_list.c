@@ -1,6 +1,9 @@
 /* kernel_list.c : hls/card/kernels.def as tables. */
 #include "offload/xrt/kernel_list.h"
+#include "offload/xrt/xclbin.h"
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { USER, HS };      /* KERNEL's control */
 enum { VALUE, MEMORY }; /* KERNEL_ARG's kind */
@@ -52,4 +55,60 @@ const struct kernel_stream *kernel_stream(enum kernel k, int n)
 const struct kernel_bank *kernel_bank(int index)
 {
     return &banks[index];
+}
+
+/* ---- names of what a container has: kinds of sections, modes, UUIDs ---- */
+
+void xclbin_kind_name(uint32_t kind, char name[32])
+{
+    static const char *const names[] = {
+        [0] = "bitstream",        [2] = "embedded_metadata",   [6] = "mem_topology",
+        [7] = "connectivity",     [8] = "ip_layout",           [9] = "debug_ip_layout",
+        [11] = "clock_freq",      [14] = "build_metadata",     [15] = "keyvalue_metadata",
+        [16] = "user_metadata",   [20] = "partition_metadata", [21] = "emulation_data",
+        [22] = "system_metadata", [26] = "group_topology",     [27] = "group_connectivity",
+    };
+    if (kind < sizeof names / sizeof *names && names[kind])
+        snprintf(name, 32, "%s", names[kind]);
+    else
+        snprintf(name, 32, "kind %u", kind);
+}
+
+const char *xclbin_mode_name(uint32_t mode)
+{
+    return mode == 0 || mode == 1   ? "hw"
+           : mode == 4 || mode == 6 ? "hw_emu"
+           : mode == 5              ? "sw_emu"
+                                    : "unknown";
+}
+
+void xclbin_uuid_print(const uint8_t uuid[XCLBIN_UUID_BYTES], char text[XCLBIN_UUID_TEXT])
+{
+    for (int i = 0; i < XCLBIN_UUID_BYTES; i++) {
+        snprintf(text, 3, "%02x", uuid[i]);
+        text += 2;
+        if (i == 3 || i == 5 || i == 7 || i == 9)
+            *text++ = '-';
+    }
+    *text = 0;
+}
+
+bool xclbin_uuid_read(const char *text, uint8_t uuid[XCLBIN_UUID_BYTES])
+{
+    uint8_t out[XCLBIN_UUID_BYTES] = {0};
+    if (strlen(text) != XCLBIN_UUID_TEXT - 1)
+        return false;
+    for (int i = 0, digit = 0; text[i]; i++) {
+        static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+        const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        const char *at = strchr(digits, text[i]);
+        if (dash ? text[i] != '-' : !at)
+            return false;
+        if (dash)
+            continue;
+        out[digit / 2] = (uint8_t)(out[digit / 2] << 4 | ((at - digits) & 15));
+        digit++;
+    }
+    memcpy(uuid, out, sizeof out);
+    return true;
 }

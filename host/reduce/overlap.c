@@ -1,19 +1,21 @@
-/* reducer_thread.c : the communication thread: a step's buckets travel while the main thread still
- * makes gradients.
- *
- *     main      begin .... ready(layers) .... ready(layers) .... next: waits for means .... finish:
- *               for the step's end
- *     thread    |asleep   |bucket 0: scan, exponents, encode, all-reduce, decode|asleep   |bucket 1 ...
- *
- * Buckets go in ascending order on all ranks, each when the last gradient of its layers is there.
- * Between begin and finish the thread alone calls MPI and touches gradients that are ready, until
- * it hands out their means; all that both look at is under the lock. */
+/* overlap.c : a step whose buckets travel while gradients are made. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the communication thread: a step's buckets travel while the main thread still
+ * makes gradients.
+ * 
+ *     main      begin .... ready(layers) .... ready(layers) .... next: waits for means .... finish:
+ *               for the step's end
+ *     thread    |asleep   |bucket 0: scan, exponents, encode, all-reduce, decode|asleep   |bucket 1 ...
+ * 
+ * Buckets go in ascending order on all ranks, each when the last gradient of its layers is there.
+ * Between begin and finish the thread alone calls MPI and touches gradients that are ready, until
+ * it hands out their means; all that both look at is under the lock. ---- */
 
 static const struct plan *plan_of(const struct overlap *o)
 {
