@@ -6,9 +6,9 @@
 # A run that ended is 15 rows of $TABLES/fig11.tsv (bench/data): run, what, algorithm, format, and in us exponents, codes, casts (means over ranks)
 # and time (the slowest rank's). It is not run again; fig11.svg, where there is gnuplot, shows the medians of the runs. --table only prints.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
-. bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
 export TABLES=${TABLES:-bench/data}
 only=''

@@ -6,9 +6,9 @@
 # order with Kahan's sums, with one rounding in all (e4m3 also by aps-tight), in fp32.
 # The gradients take 5.6 GB below $B until they are counted; a step takes 20 s of one core.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
-. bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
 B=${B:-build}
 tables=${TABLES:-bench/data}
 only=''

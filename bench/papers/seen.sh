@@ -8,9 +8,9 @@
 # the last step, FIGURE.svg where there is gnuplot. What is there is not measured again, nor is a network whose statistics stand in
 # $B/papers/seen; --table only prints. Both figures take some three minutes of one core.
 set -eu
-cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
-. bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
 B=${B:-build}
 TABLES=${TABLES:-bench/data}
 networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caffenet}

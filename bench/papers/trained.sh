@@ -6,9 +6,9 @@
 # "none" travels with the scale that the papers' programs hide in their gradients (CPD sums or divides them before they are cast), and
 # what overflows becomes inf, as in theirs.
 set -eu
-cd "$(dirname "$0")/../.."
 # shellcheck source=bench/usage.sh
-. bench/usage.sh
+. "$(dirname "$0")/../usage.sh"
+cd "$(dirname "$0")/../.."
 B=${B:-build}
 tables=${TABLES:-bench/data}
 only=''

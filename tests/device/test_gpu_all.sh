@@ -23,7 +23,7 @@ esac
 END
 chmod +x b/bench_train python
 # part NUMBER BROKEN_MODE
-part() { (cd "$top/bench" && BROKEN=$2 EMULATED=1 B=$dir/b PYTHON=$dir/python ./gpu_all.sh "$1") >said 2>&1 || fail "part $1: $(cat said)"; }
+part() { (cd "$top/bench/gpu" && BROKEN=$2 EMULATED=1 B=$dir/b PYTHON=$dir/python ./gpu_all.sh "$1") >said 2>&1 || fail "part $1: $(cat said)"; }
 # row NAME VALUE [WHY]
 row() { grep -q "^| $1 | [^|]*| $2 | [a-zA-Z ]* | ${3-}" b/gpu_all/summary.txt || fail "no '$1' of $2 in: $(cat b/gpu_all/summary.txt)"; }
 
@@ -56,7 +56,7 @@ done
 mkdir -p torch/nn && printf 'class Module: pass\n' >torch/nn/__init__.py && echo 'pad = 0' >torch/nn/functional.py
 echo 'raise OSError("libcublas.so.13: cannot open")' >torch/__init__.py
 for script in peer casts; do
-    PYTHONPATH=$dir python3 "$top/bench/torch_$script.py" >said 2>&1
+    PYTHONPATH=$dir python3 "$top"/bench/*/"torch_$script.py" >said 2>&1
     [ "$?:$(cat said)" = '77:skip  PyTorch: libcublas.so.13: cannot open' ] || fail "torch_$script.py: $(cat said)"
 done
 echo >torch/__init__.py

@@ -97,7 +97,8 @@ vivado) for word; do case $word in *.xo) touch "$word" ;; esac; done ;;
 v++) while [ $# -gt 0 ]; do
         case $1 in
         --config) [ -f "$2" ] || exit 1; top=$(sed -n 's/^syn.top=//p' "$2"); file=$(sed -n 's/^syn.file=//p' "$2")
-            [ -z "$file" ] || [ -f "$file" ] || { echo "no $file" >&2; exit 1; } ;;
+            [ -z "$file" ] || [ -f "$file" ] || { echo "no $file" >&2; exit 1; }
+            [ -z "$file" ] || [ -f "$(sed -n 's/^syn.cflags=.*-I//p' "$2")/hls/arith/mf.h" ] || { echo "$2: no headers" >&2; exit 1; } ;;
         --work_dir) mkdir -p "$2"; touch "$2/$top.xo" ;;
         -o) cp "$LINKED" "$2" ;;
         esac

@@ -12,7 +12,7 @@ part=xcu55c-fsvh2892-2L-e
 sockets=16 # nic_kernel's parameter
 
 here=$(cd "$(dirname "$0")" && pwd)
-tree=$(cd "$here/../.." && pwd)
+tree=$(cd "$here/../../.." && pwd)
 B=${B:-$tree/build}
 say() {
     echo "vitis.sh: $*" >&2
