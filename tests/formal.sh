@@ -34,8 +34,7 @@ prove() {
         esac
     done
     design="$B/formal/$label"
-    source=rtl/$module.sv
-    for source in "$source" rtl/{shell,check}/"$module.sv"; do [ ! -e "$source" ] || break; done
+    for source in "rtl/$module.sv" "rtl/shell/$module.sv" "rtl/check/$module.sv"; do [ ! -e "$source" ] || break; done
     read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $source;
         $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in

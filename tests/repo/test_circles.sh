@@ -20,7 +20,7 @@ circles() {
 
 # objects of files that are gone are nobody's; what is a library of its own may not be built
 mkdir -p "$dir/host"
-for file in $(find host -name "*.c"); do
+for file in host/*/*.c host/*/*/*.c; do
     case $file in host/pmpi/*) continue ;; esac # its names are MPI's, in front of which it stands
     if [ -f "$B/o/${file%.c}.o" ]; then
         install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
