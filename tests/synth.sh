@@ -8,7 +8,7 @@
 # Exit 0 all within their limits, 1 one is not or could not be made, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
-list=${SYNTH_LIST:-rtl/synth.list}
+list=${SYNTH_LIST:-rtl/check/synth.list}
 for tool in yosys python3; do
     if ! command -v $tool >/dev/null 2>&1; then
         echo "skip: no $tool"

@@ -7,7 +7,6 @@
  * time, the one that opened or, where comm_threads() says so, any other. */
 #ifndef COMM_H
 #define COMM_H
-#include "comm/comm.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -14,7 +14,6 @@
 #include "job/node_sum.h"
 #include "offload/offload.h"
 #include "reduce/reducer.h"
-#include "job/job.h"
 
 enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 

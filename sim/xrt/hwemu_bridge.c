@@ -1,7 +1,7 @@
 /* hwemu_bridge.c : the program that XRT's own libxrt_hwemu takes for the simulator of a container for
  * hardware emulation: gives what it asks for to a narrowcast-sim.
  *
- *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/simlink.h--> narrowcast-sim
+ *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *
  * It is started by simulate.sh of the container and calls back: /tmp/$USER/$EMULATION_SOCKETID. Calls
  * are 9 bytes of length, 5 of number, and the fields of a message; answers have no number.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_train.sh : `narrowcast train` on several ranks: the same bits again, by other roads and after a resume; refusals.
+# test_train.sh : `narrowcast train` on several ranks, its checkpoints and most of its refusals: the same bits again, by other roads and after a resume.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

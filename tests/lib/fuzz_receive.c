@@ -3,7 +3,7 @@
  * wrong.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib tests/lib/fuzz_receive.c
- *         host/offload/window*.c host/offload/window/frame.c build/libsim.a build/libnarrowcast.a -lm
+ *         host/offload/window/window*.c host/offload/window/frame.c build/libsim.a build/libnarrowcast.a -lm
  *
  * searches on; test_fuzz_receive.c replays.
  *

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_readmes.sh : every folder has a README, every file says its idea in its first sentence (map.sh), every link of a README leads to
-# something, and every file that a README names is in the tree.
+# something, and every file that a README, a script or a comment names is in the tree.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,6 +29,13 @@ for readme in $readmes; do
         grep -qxF -- "${name##*/}" <<<"$all" || say "$readme: there is no '$name'"
     done < <(grep -oE '`[a-z0-9_./-]*[a-z]\.(c|h|cu|cuh|cpp|def|sv|sh)`' "$readme" | tr -d '`' | grep -vE '^(build/|\.)')
 done
+# what a script, a comment or the Makefile names: a path from the top. rtl/nc_pkg.sv is made by the build
+while IFS=: read -r file name; do
+    [ -e "$name" ] || say "$file: there is no '$name'"
+done < <(find Makefile host hls device rtl sim tests bench -type f \( -name Makefile -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' \
+    -o -name '*.def' -o -name '*.sv' -o -name '*.sh' -o -name '*.py' -o -name '*.list' \) ! -name 'test_run.sh' ! -name 'test_deps.sh' ! -name 'test_readmes.sh' \
+    -exec grep -HoE '(^|[^A-Za-z0-9_./])(host|hls|device|rtl|sim|tests|bench)(/[a-z0-9_]+)+\.(c|h|cu|cuh|cpp|def|sv|sh|py|gp|list)\b' {} + 2>/dev/null |
+    sed -E 's/:[^a-z]*(-)?/:/' | grep -v 'rtl/nc_pkg.sv$' | sort -u)
 [ -n "$tree" ] && exit $bad
 
 # --- what is planted is found ---
@@ -45,6 +52,8 @@ refused() { # refused WORDS
     [ "$out" = "$1" ] || say "FAIL said '$out' for '$1'"
 }
 echo 'int x;' >"$tree/sim/e.h" && refused "e.h: its first sentence must be 'name : idea'"
+rm "$tree/sim/e.h"
+echo '/* e.h : as sim/gone.c. */' >"$tree/sim/e.h" && refused "sim/e.h: there is no 'sim/gone.c'"
 rm "$tree/sim/e.h"
 echo '`gone.c`' >>"$tree/sim/README.md" && refused "sim/README.md: there is no 'gone.c'"
 echo '[a](../host/a.c)' >"$tree/sim/README.md" && refused "sim/README.md: leads to no '../host/a.c'"

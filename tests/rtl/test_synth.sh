@@ -70,6 +70,7 @@ synth() {
 mkdir -p "$dir/rtl" && cp "$B/rtl/nc_pkg.sv" "$dir/rtl/" || exit 1
 synth 0 'within all limits' '# a comment' 'skid W=4 lut=100 ff=100 ns=3.0'
 grep -q '^skid W=4 .* -$' "$dir/log" || { echo "no line of the table" && bad=$((bad + 1)); }
+B=$dir tests/synth.sh skid >"$dir/log" 2>&1 || { echo 'the list of rtl/check' && cat "$dir/log" && bad=$((bad + 1)); }
 synth 1 'too many LUTs' 'skid W=4 lut=3 ff=100 ns=3.0'
 synth 1 'too many FFs' 'skid W=4 lut=100 ff=9 ns=3.0'
 synth 1 'too slow' 'skid W=4 lut=100 ff=100 ns=0.6'

@@ -1,4 +1,4 @@
-/* checkpoint_file.c : a checkpoint on the disk. */
+/* checkpoint_file.c : the bytes of a checkpoint's file, written and read; when and under which name: checkpoint.c. */
 #include "app/train/checkpoint_file.h"
 #include "base/buf.h"
 #include "base/err.h"

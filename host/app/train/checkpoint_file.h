@@ -1,4 +1,4 @@
-/* checkpoint_file.h : a checkpoint on the disk: written whole or not at all, read as bytes that
+/* checkpoint_file.h : the bytes of a checkpoint's file: written whole or not at all, read as bytes that
  * anybody may have made.
  *
  *     head (struct checkpoint_head) | id of the run | text: the options that matter for bits, "name=value" lines |

@@ -1,5 +1,5 @@
-/* train_options.c : the options of `narrowcast train`, their defaults and what they say in
- * --help. */
+/* train_options.c : the options of `narrowcast train`, which of them go together, their
+ * defaults and --help. */
 #include "app/train/train_options.h"
 #include "base/err.h"
 #include "base/text.h"

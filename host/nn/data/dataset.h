@@ -2,18 +2,8 @@
  * are augmented.
  *
  * A source (sources.def) fills the samples in; what kind they are of (struct sample_ops) says how
- * they become numbers, and which labels they have. Images of bytes with one label each, 28..64
- * pixels a side:
- *   idx:DIR         MNIST, Fashion-MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte;
- *                   images.idx3 and labels.idx1 as well
- *   cifar10:DIR     the binary version: data_batch_{1..5}.bin, test_batch.bin
- *   synthetic[:n,seed]   n generated 28x28 training images (n/4 for the test) that no linear model
- *                        can separate
- * and images with a label map, NN_SIDE_MIN..NN_SIDE_MAX (model.h) pixels a side:
- *   shapes[:n,seed]      n generated 64x64 training images (n/4 for the test) of discs, rings,
- *                        rectangles, crosses and triangles
- *   cityscapes:DIR[,SIDE[,CROPS]]    leftImg8bit/ and gtFine/, as crops of SIDE x SIDE pixels
- * Files may be plain or .gz.
+ * they become numbers, and which labels they have. Images of bytes with one label each are 28..64
+ * pixels a side, those with a label map NN_SIDE_MIN..NN_SIDE_MAX (model.h). Files may be plain or .gz.
  *
  * Images may be scaled up on their way (dataset_scale), to what a network wants.
  *

@@ -4,7 +4,6 @@
 #define FPGA_LINK_H
 #include "hls/card/simlink.h"
 #include "offload/card/fpga.h"
-#include "offload/card/fpga_link.h"
 #include <stdbool.h>
 
 struct fpga_link {

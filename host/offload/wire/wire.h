@@ -2,7 +2,6 @@
  * and overtaken. */
 #ifndef WIRE_H
 #define WIRE_H
-#include "offload/wire/wire.h"
 #include <stddef.h>
 #include <stdint.h>
 
