@@ -171,7 +171,21 @@ static const struct fold_ops ops = {.in_bytes = word_bytes,
                                     .spill = spill,
                                     .add_wide = add_wide};
 
-static void test_one(struct comm *c, const struct algo *a, int k, bool wide, size_t n)
+/* As run(); or by its halves, of which allgather() may know nothing but the length of results. */
+static int reduce(struct comm *c, const struct algo *a, const struct algo_call *call, bool halves)
+{
+    static const struct fold_ops results = {.out_bytes = out_bytes};
+    const struct algo_call second = {.fold = {.ops = &results, .ctx = call->fold.ctx, .unit = UNIT},
+                                     .n = call->n,
+                                     .result = call->result,
+                                     .group = call->group};
+    if (!halves)
+        return a->run(c, call);
+    const int rc = a->reduce_scatter(c, call);
+    return rc < 0 ? rc : a->allgather(c, &second);
+}
+
+static void test_one(struct comm *c, const struct algo *a, int k, bool wide, bool halves, size_t n)
 {
     struct ctx ctx = {.wide = wide};
     const struct fold f = {.ops = &ops, .ctx = &ctx, .unit = UNIT};
@@ -187,7 +201,7 @@ static void test_one(struct comm *c, const struct algo *a, int k, bool wide, siz
                                    .result = (uint8_t *)result,
                                    .scratch = scratch,
                                    .group = k};
-    CHECK(a->run(c, &call) == 0, "%s:%d", a->name, k);
+    CHECK(reduce(c, a, &call, halves) == 0, "%s:%d", a->name, k);
     CHECK(ctx.n_bad == 0, "%s:%d%s n %zu: %d bad calls", a->name, k, wide ? " wide" : "", n,
           ctx.n_bad);
     for (size_t i = 0; i < n; i++)
@@ -208,9 +222,9 @@ int main(void)
     const int p = comm_n_ranks(c);
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? p : 0); k++)
-            for (int s = 0; s < 8; s++)
+            for (int s = 0; s < (a->reduce_scatter ? 16 : 8); s++)
                 if (a != &algo_native && (a != &algo_self || p == 1) && (!a->grouped || p % k == 0))
-                    test_one(c, a, k, s % 2 != 0, sizes[s / 2]);
+                    test_one(c, a, k, s % 2 != 0, s >= 8, sizes[s / 2 % 4]);
     comm_close(c);
     DONE();
 }

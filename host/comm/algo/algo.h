@@ -5,6 +5,11 @@
 #include "codec/codec.h"
 #include "comm/comm.h"
 
+/* A range of a vector: index of its first element in the bucket, length; 0 elements are legal. */
+struct algo_range {
+    size_t at, n;
+};
+
 /* Casting while codes travel: what an all-reduce tells its caller, range by range. Ranges begin and
  * end on a multiple of fold.unit (or at n) and together cover the bucket once. NULL: all codes are
  * there from the start; nobody wants to know. */
@@ -95,6 +100,32 @@ struct algo {
     size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
     /* Returns 0 or a negative errno of comm.h, never for what is in the data. */
     int (*run)(struct comm *c, const struct algo_call *call);
+    /* The two halves of run(), for callers that need only one of them; both are NULL where sums are
+     * made in one place (group-master, gather, gather-sum), by MPI, a card, NCCL or IPC.
+     *
+     *     codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
+     *
+     * Rank r's range is algo_owned(). Codes of a range lie where they lie in the whole vector: from
+     * fold_out_at(range.at) of `result` on. reduce_scatter() and then allgather() of the same call
+     * make the bytes of run(), in as many rounds. Other calls may come between the two.
+     *
+     * All ranks call the same half, in the same order as all their calls. Each blocks until this
+     * rank's part is done and its messages have left: then codes, result and scratch are the
+     * caller's again. Both return what run() returns. After a failure `result` is undefined.
+     *
+     * reduce_scatter() takes the call of run(). It writes only this rank's range of result.
+     *   flow    asks once for all codes, announces once this rank's range
+     * A fold that keeps something of sums (fold_ops.keeps) keeps it of this rank's range. run() of
+     * `direct` gives ranks other ranges of a long vector: use one of the two for all steps.
+     *
+     * allgather() reads only fold, n, result, group and flow of the call; the others may be 0. Of
+     * the fold it reads unit, out_bytes and spared. So a fold made for other codes, such as weights
+     * as floats, gives those to all ranks. With the unit of the gradients' fold, ranges are the
+     * same.
+     *   result  [out_bytes(n)] in: this rank's range; out: all ranges
+     *   flow    asks once for this rank's range, announces once all of them */
+    int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
+    int (*allgather)(struct comm *c, const struct algo_call *call);
     /* Fills in legs [ALGO_LEGS], as run() goes through them, and returns how many: 0 for one rank.
      * Nothing is sent. Also for more ranks than there are. NULL: nobody knows (MPI's own). */
     int (*legs)(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs);
@@ -126,6 +157,16 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
 /* The algorithm as it runs on ranks of this kind: the one of that name for virtual ranks. In place,
  * between algo_find() and algo_settle(). Returns 0, or -EINVAL with a line where they cannot run it. */
 int algo_here(const struct comm *c, const struct algo **algo);
+
+/* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
+ * are multiples of the fold's unit and cover n once. Lengths differ by one unit at most among the
+ * ranks that share a part; some are empty if n has fewer units than there are ranks. Without groups
+ * ranges follow the ranks. With groups of K, members i of all groups share part i of K parts:
+ *
+ *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
+ *
+ *   group   K, or 0 */
+struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank);
 
 /* The algorithm, with K of its :K, as a codec is settled for it. */
 struct codec_adder algo_adder(const struct algo *algo, int group);

@@ -11,25 +11,24 @@
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-/* The shape of one call. */
-struct plan {
-    struct algo_cut in, out;            /* the vector among the members of a node */
-    struct algo_cut across, across_out; /* this rank's part among the nodes, and its result */
+/* Cuts in one form. */
+struct cuts {
+    struct algo_cut inside; /* the vector among the members of a node */
+    struct algo_cut across; /* member me's part among the nodes */
 };
 
-static struct plan make_plan(const struct fold *f, size_t n, int n_ranks, int group, int me)
+/* form: ALGO_IN, then partial sums go across; or ALGO_OUT. */
+static struct cuts cut_up(const struct fold *f, enum algo_form form, size_t n, int n_ranks,
+                          int group, int me)
 {
-    struct plan p;
-    const bool exact = f->ops->wide_bytes(f, f->unit) > 0;
-    p.in = (struct algo_cut){.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
-    p.out = p.in;
-    p.out.form = ALGO_OUT;
-    p.across = (struct algo_cut){
-        .fold = f, .whole = algo_cut_range(&p.in, me), .n_parts = n_ranks / group};
-    p.across.form = exact ? ALGO_WIDE : ALGO_PART;
-    p.across_out = p.across;
-    p.across_out.form = ALGO_OUT;
-    return p;
+    const struct algo_cut inside = {.fold = f, .form = form, .whole = {.n = n}, .n_parts = group};
+    return (struct cuts){inside,
+                         {.fold = f,
+                          .form = form == ALGO_OUT                     ? ALGO_OUT
+                                  : f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE
+                                                                       : ALGO_PART,
+                          .whole = algo_cut_range(&inside, me),
+                          .n_parts = n_ranks / group}};
 }
 
 struct layout {
@@ -42,12 +41,13 @@ struct layout {
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    const struct plan p = make_plan(f, n, n_ranks, group, 0); /* member 0 has the longest part */
+    const struct cuts in =
+        cut_up(f, ALGO_IN, n, n_ranks, group, 0); /* member 0 has the longest part */
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_most(&p.in));
-    l->node = algo_take(&a, algo_bytes(f, p.across.form, p.across.whole.n));
-    l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_most(&p.across));
+    l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_most(&in.inside));
+    l->node = algo_take(&a, algo_bytes(f, in.across.form, in.across.whole.n));
+    l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_most(&in.across));
     return a.used;
 }
 
@@ -57,45 +57,61 @@ static size_t scatter_scratch_bytes(const struct fold *f, size_t n, int n_ranks,
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* result: where this rank's part of the result begins. */
-static int across_nodes(struct comm *c, const struct algo_call *call, const struct plan *p,
-                        const struct layout *l, uint8_t *result)
+/* The sum over all nodes of this rank's range, from their sums of its part; to where it lies. */
+static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
+                     const struct layout *l, uint8_t *mine)
 {
     const struct algo_set nodes = algo_across(c, call->group);
     const uint8_t **parts = c->book;
-    TRY(algo_alltoall(c, &nodes, &p->across, l->node, l->node_store, parts));
-    algo_fold(&call->fold, algo_cut_range(&p->across, nodes.me), p->across.form, parts, nodes.n,
-              l->acc, ALGO_OUT, result + algo_cut_at(&p->across_out, nodes.me));
-    return algo_allgather(c, &nodes, &p->across_out, result);
+    TRY(algo_rescale(c, &call->fold, across->whole, l->node));
+    TRY(algo_alltoall(c, &nodes, across, l->node, l->node_store, parts));
+    algo_fold(&call->fold, algo_cut_range(across, nodes.me), across->form, parts, nodes.n, l->acc,
+              ALGO_OUT, mine);
+    return 0;
+}
+
+static int scatter_reduce(struct comm *c, const struct algo_call *call)
+{
+    const struct algo_set node = algo_node(c, call->group);
+    const int n_ranks = comm_n_ranks(c);
+    const bool one_node = node.n == n_ranks;
+    const struct fold *f = &call->fold;
+    const struct cuts in = cut_up(f, ALGO_IN, call->n, n_ranks, call->group, node.me);
+    const struct algo_range own = algo_owned(call->n, f->unit, n_ranks, call->group, comm_rank(c));
+    uint8_t *mine = call->result + fold_out_at(f, own.at);
+    const uint8_t **parts = c->book;
+    struct layout l;
+    lay_out(f, call->n, n_ranks, call->group, call->scratch, &l);
+    TRY(algo_alltoall(c, &node, &in.inside, call->codes, l.store, parts));
+    algo_fold(f, in.across.whole, ALGO_IN, parts, node.n, l.acc,
+              one_node ? ALGO_OUT : in.across.form, one_node ? mine : l.node);
+    return one_node ? 0 : add_nodes(c, call, &in.across, &l, mine);
+}
+
+static int scatter_allgather(struct comm *c, const struct algo_call *call)
+{
+    const struct algo_set node = algo_node(c, call->group), nodes = algo_across(c, call->group);
+    const struct cuts out =
+        cut_up(&call->fold, ALGO_OUT, call->n, comm_n_ranks(c), call->group, node.me);
+    TRY(algo_allgather(c, &nodes, &out.across, call->result + algo_cut_at(&out.inside, node.me)));
+    return algo_allgather(c, &node, &out.inside, call->result);
 }
 
 static int scatter_run(struct comm *c, const struct algo_call *call)
 {
-    const struct algo_set node = algo_node(c, call->group);
-    const bool one_node = node.n == comm_n_ranks(c);
-    const struct plan p = make_plan(&call->fold, call->n, comm_n_ranks(c), call->group, node.me);
-    uint8_t *result = call->result + algo_cut_at(&p.out, node.me);
-    const uint8_t **parts = c->book;
-    struct layout l;
-    lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
-    TRY(algo_alltoall(c, &node, &p.in, call->codes, l.store, parts));
-    algo_fold(&call->fold, p.across.whole, ALGO_IN, parts, node.n, l.acc,
-              one_node ? ALGO_OUT : p.across.form, one_node ? result : l.node);
-    if (!one_node)
-        TRY(algo_rescale(c, &call->fold, p.across.whole, l.node));
-    if (!one_node)
-        TRY(across_nodes(c, call, &p, &l, result));
-    return algo_allgather(c, &node, &p.out, call->result);
+    TRY(scatter_reduce(c, call));
+    return scatter_allgather(c, call);
 }
 
 static int scatter_legs(const struct fold *f, size_t n, int n_ranks, int group,
                         struct algo_leg *legs)
 {
-    const struct plan p = make_plan(f, n, n_ranks, group, 0);
-    int n_legs = algo_leg_add(legs, 0, algo_leg_all(&p.in, true), true);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&p.across, true), false);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&p.across_out, false), false);
-    return algo_leg_add(legs, n_legs, algo_leg_all(&p.out, false), true);
+    const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0),
+                      out = cut_up(f, ALGO_OUT, n, n_ranks, group, 0);
+    int n_legs = algo_leg_add(legs, 0, algo_leg_all(&in.inside, true), true);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&in.across, true), false);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&out.across, false), false);
+    return algo_leg_add(legs, n_legs, algo_leg_all(&out.inside, false), true);
 }
 
 static int scatter_check(const struct codec *codec, int n_ranks, int group)
@@ -112,6 +128,8 @@ const struct algo algo_group_scatter = {
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
+    .reduce_scatter = scatter_reduce,
+    .allgather = scatter_allgather,
     .legs = scatter_legs,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,

@@ -26,6 +26,12 @@ static int self_run(struct comm *c, const struct algo_call *call)
     return 0;
 }
 
+static int self_allgather(struct comm *c, const struct algo_call *call)
+{
+    (void)c, (void)call;
+    return 0;
+}
+
 static int self_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
 {
     (void)f, (void)n, (void)n_ranks, (void)group, (void)legs;
@@ -38,5 +44,7 @@ const struct algo algo_self = {
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,
+    .reduce_scatter = self_run,
+    .allgather = self_allgather,
     .legs = self_legs,
 };

@@ -11,10 +11,6 @@
 
 /* ---- ranges ---- */
 
-struct algo_range {
-    size_t at, n; /* elements: the first one's index in the bucket, how many (0 is legal) */
-};
-
 /* Part i of `whole` among n_parts: multiples of unit, lengths differ by one unit at most, the
  * longer ones first. Called from outside algo_range.c by tests alone. */
 struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, int i);
