@@ -259,7 +259,8 @@ static int check_all(struct comm *c, void *ctx)
     const struct algo *a;
     for (int i = 0; (a = algo_at(i)); i++) {
         int n_tried = 0;
-        const bool has = a == &algo_self || a == &algo_ring || a == &algo_group_scatter;
+        const bool has =
+            a == &algo_self || a == &algo_direct || a == &algo_ring || a == &algo_group_scatter;
         CHECK(has == !!a->reduce_scatter && has == !!a->allgather, "%s", a->name);
         for (int k = a->grouped ? 1 : 0; has && k <= (a->grouped ? c->n_ranks : 0); k++)
             for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

@@ -8,7 +8,8 @@
  *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
  *
  * so while codes of one segment travel, another one is cast, a third one added, and sums of a
- * fourth one travel back.
+ * fourth one travel back. A half alone (algo.h) is the same with messages of one kind. Its segments
+ * are pieces of each rank's range of the whole vector.
  *
  * All ranks sending to all at once is what networks do worst: where three flows meet at one port
  * two others stand idle. So a rank serves the others in turn, a short message each, beginning with
@@ -47,9 +48,11 @@ struct pipe {
     struct comm *comm;
     const struct algo_call *call;
     struct algo_set all;
+    bool does[N_KINDS]; /* which halves */
     struct layout mem;
     const uint8_t **parts; /* [P] of the segment that is added */
     size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
+    size_t each;           /* elements of a segment but the last */
     size_t n_segments;
     /* segments: receives posted, own codes there, summed, all sums there */
     size_t posted, made, folded, had;
@@ -57,43 +60,57 @@ struct pipe {
     int next; /* who is sent to next: the rank that many places on */
 };
 
-/* Elements of a segment but the last. */
-static size_t segment_n(const struct fold *f, size_t n, int n_ranks)
+/* Elements of a segment but the last, a multiple of n_ranks units. codes: do codes travel, too? */
+static size_t segment_n(const struct fold *f, size_t n, int n_ranks, bool codes)
 {
-    const size_t in = f->ops->in_bytes(f, f->unit), out = f->ops->out_bytes(f, f->unit);
+    const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
     const size_t unit_bytes = in > out ? in : out, all_bytes = n / f->unit * unit_bytes;
     size_t message = all_bytes / (size_t)n_ranks / SEGMENTS;
     message = message < MESSAGE_MIN ? MESSAGE_MIN : message > MESSAGE_MAX ? MESSAGE_MAX : message;
     return (unit_bytes < message ? message / unit_bytes : 1) * f->unit * (size_t)n_ranks;
 }
 
-static size_t count_segments(const struct fold *f, size_t n, int n_ranks)
+static size_t count_segments(size_t n, size_t each)
 {
-    const size_t each = segment_n(f, n, n_ranks);
     return n > each ? (n + each - 1) / each : 1;
 }
 
-static struct algo_range segment(const struct pipe *p, size_t s)
+/* Piece s of a range that is cut into pieces of so many elements. */
+static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
-    const size_t each = segment_n(&p->call->fold, p->call->n, p->all.n), at = s * each,
-                 left = p->call->n - at;
-    return (struct algo_range){.at = at, .n = left < each ? left : each};
+    const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
+    return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* Segment s in one form, cut for all ranks, and where it lies in a vector of that form. */
-static struct algo_cut cut_of(const struct pipe *p, size_t s, enum algo_form form)
+/* What rank i adds of segment s: its part of it, or, in the halves, a piece of its range. */
+static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
-    return (struct algo_cut){
-        .fold = &p->call->fold, .form = form, .whole = segment(p, s), .n_parts = p->all.n};
+    const struct algo_range whole = {.n = p->call->n};
+    const size_t unit = p->call->fold.unit;
+    if (p->does[CODES] && p->does[SUMS])
+        return algo_part(slice(whole, s, p->each), unit, p->all.n, i);
+    return slice(algo_part(whole, unit, p->all.n, i), s, p->each / (size_t)p->all.n);
 }
-static size_t place_of(const struct pipe *p, const struct algo_cut *cut, int i)
+
+/* Where a range lies in a vector of this form, and its bytes. */
+static size_t place_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
-    return algo_place(&p->call->fold, cut->form, algo_cut_range(cut, i).at);
+    return algo_place(&p->call->fold, form, r.at);
+}
+static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_range r)
+{
+    return algo_place(&p->call->fold, form, r.at + r.n) - place_of(p, form, r);
+}
+
+/* No piece has more bytes. */
+static size_t most_of(const struct pipe *p, enum algo_form form)
+{
+    return algo_bytes(&p->call->fold, form, piece(p, 0, 0).n);
 }
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
 {
-    const size_t each = segment_n(f, n, n_ranks), n_slots = count_segments(f, n, n_ranks);
+    const size_t each = segment_n(f, n, n_ranks, true), n_slots = count_segments(n, each);
     const struct algo_cut longest = {
         .fold = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
@@ -115,33 +132,42 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
+/* Where the codes lie that the rank `by` places before this one has sent. */
+static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
+{
+    return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
+}
+
 /* Takes a slot for segment s: receives of both kinds, before anybody sends. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
-    const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
+    const struct algo_range mine = piece(p, s, p->all.me);
     slot->in[CODES].used = slot->in[SUMS].used = 0;
     for (int by = 1; by < p->all.n; by++) {
         const int from = around(p, -by);
-        TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from,
-                          slot->store + (size_t)(by - 1) * algo_cut_most(&in),
-                          algo_cut_bytes(&in, p->all.me)));
-        TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
-                          p->call->result + place_of(p, &out, from), algo_cut_bytes(&out, from)));
+        const struct algo_range theirs = piece(p, s, from);
+        if (p->does[CODES])
+            TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from, store_of(p, slot, by),
+                              bytes_of(p, ALGO_IN, mine)));
+        if (p->does[SUMS])
+            TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
+                              p->call->result + place_of(p, ALGO_OUT, theirs),
+                              bytes_of(p, ALGO_OUT, theirs)));
     }
     return 0;
 }
 
-/* The sum of this rank's range of segment s. */
+/* The sum of this rank's piece of segment s. */
 static void fold(struct pipe *p, size_t s)
 {
     const struct slot *slot = &p->mem.slots[s % WINDOW];
-    const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
-    p->parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
+    const struct algo_range mine = piece(p, s, p->all.me);
+    p->parts[p->all.me] = p->call->codes + place_of(p, ALGO_IN, mine);
     for (int by = 1; by < p->all.n; by++)
-        p->parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_most(&in);
-    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->parts, p->all.n,
-              p->mem.acc, ALGO_OUT, p->call->result + place_of(p, &out, p->all.me));
+        p->parts[around(p, -by)] = store_of(p, slot, by);
+    algo_fold(&p->call->fold, mine, ALGO_IN, p->parts, p->all.n, p->mem.acc, ALGO_OUT,
+              p->call->result + place_of(p, ALGO_OUT, mine));
     p->comm->count.rounds += p->all.n > 1;
 }
 
@@ -165,16 +191,17 @@ static int send_one(struct pipe *p)
         p->next = by + 1 < p->all.n ? by + 1 : 1;
         size_t *sums = &p->sent[SUMS][by], *codes = &p->sent[CODES][by];
         if (*sums < p->folded) {
-            const struct algo_cut out = cut_of(p, (*sums)++, ALGO_OUT);
+            const struct algo_range mine = piece(p, (*sums)++, p->all.me);
             TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to,
-                              p->call->result + place_of(p, &out, p->all.me),
-                              algo_cut_bytes(&out, p->all.me)));
+                              p->call->result + place_of(p, ALGO_OUT, mine),
+                              bytes_of(p, ALGO_OUT, mine)));
             return 1;
         }
         if (*codes < p->made) {
-            const struct algo_cut in = cut_of(p, (*codes)++, ALGO_IN);
+            const struct algo_range theirs = piece(p, (*codes)++, to);
             TRY(comm_lot_send(p->comm, flight, COMM_TAG_DATA, to,
-                              p->call->codes + place_of(p, &in, to), algo_cut_bytes(&in, to)));
+                              p->call->codes + place_of(p, ALGO_IN, theirs),
+                              bytes_of(p, ALGO_IN, theirs)));
             return 1;
         }
     }
@@ -198,18 +225,38 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
+/* Tells the caller of segment s: all of it, or this rank's piece; pieces that touch in one go. */
+static void tell(const struct pipe *p, size_t s, bool all,
+                 void (*say)(const struct algo_flow *flow, size_t at, size_t n))
+{
+    const int first = all ? 0 : p->all.me, last = all ? p->all.n - 1 : p->all.me;
+    if (!p->call->flow)
+        return;
+    struct algo_range r = piece(p, s, first);
+    for (int i = first + 1; i <= last; i++) {
+        const struct algo_range next = piece(p, s, i);
+        if (next.at == r.at + r.n) {
+            r.n += next.n;
+        } else {
+            say(p->call->flow, r.at, r.n);
+            r = next;
+        }
+    }
+    say(p->call->flow, r.at, r.n);
+}
+
 /* Adds or casts one segment, what others wait for first. False: there is none until a message
  * comes. */
 static bool work(struct pipe *p)
 {
     if (p->folded < p->made && have_come(p, p->folded, CODES)) {
-        fold(p, p->folded++);
+        if (p->does[CODES])
+            fold(p, p->folded);
+        p->folded++;
     } else if (p->made < p->posted) {
-        const struct algo_range r = segment(p, p->made++);
-        algo_need(p->call->flow, r.at, r.n);
+        tell(p, p->made++, p->does[CODES], algo_need);
     } else if (p->had < p->folded && have_come(p, p->had, SUMS)) {
-        const struct algo_range r = segment(p, p->had++);
-        algo_have(p->call->flow, r.at, r.n);
+        tell(p, p->had++, p->does[SUMS], algo_have);
     } else {
         return false;
     }
@@ -218,9 +265,9 @@ static bool work(struct pipe *p)
 
 static int open_lots(struct pipe *p)
 {
-    const struct algo_cut in = cut_of(p, 0, ALGO_IN), out = cut_of(p, 0, ALGO_OUT);
-    const size_t places[N_KINDS] = {comm_lot_places(p->comm, algo_cut_most(&in)),
-                                    comm_lot_places(p->comm, algo_cut_most(&out))};
+    const size_t places[N_KINDS] = {
+        p->does[CODES] ? comm_lot_places(p->comm, most_of(p, ALGO_IN)) : 0,
+        p->does[SUMS] ? comm_lot_places(p->comm, most_of(p, ALGO_OUT)) : 0};
     size_t at = 0;
     for (size_t i = 0; i < WINDOW && i < p->n_segments; i++)
         for (int kind = 0; kind < N_KINDS; kind++) {
@@ -254,15 +301,17 @@ static void lay_out_book(struct pipe *p)
                   "the book is too small");
 }
 
-static int direct_run(struct comm *c, const struct algo_call *call)
+static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bool sums)
 {
-    struct pipe p = {.comm = c, .call = call, .all = algo_all(c), .next = 1};
+    struct pipe p = {.comm = c, .call = call, .all = algo_all(c), .does = {codes, sums}, .next = 1};
     lay_out_book(&p);
-    lay_out(&call->fold, call->n, p.all.n, call->scratch, &p.mem);
-    p.n_segments = count_segments(&call->fold, call->n, p.all.n);
+    if (codes)
+        lay_out(&call->fold, call->n, p.all.n, call->scratch, &p.mem);
+    p.each = segment_n(&call->fold, call->n, p.all.n, codes);
+    p.n_segments = count_segments(call->n, p.each);
     for (int kind = 0; kind < N_KINDS; kind++)
         for (int by = 0; by < p.all.n; by++)
-            p.sent[kind][by] = 0;
+            p.sent[kind][by] = p.does[kind] ? 0 : p.n_segments;
     TRY(open_lots(&p));
     for (;;) {
         TRY(exchange(&p));
@@ -272,7 +321,22 @@ static int direct_run(struct comm *c, const struct algo_call *call)
         if (!worked || p.n_segments > 1) /* one segment has no others to move on */
             TRY(comm_some(c, !worked));
     }
-    return p.all.n > 1 ? comm_round(c) : comm_wait(c); /* until the last messages are gone */
+    /* until the last messages are gone */
+    return sums && p.all.n > 1 ? comm_round(c) : comm_wait(c);
+}
+
+/* Not one half after the other: segments of both travel at the same time. */
+static int direct_run(struct comm *c, const struct algo_call *call)
+{
+    return run_pipe(c, call, true, true);
+}
+static int direct_reduce_scatter(struct comm *c, const struct algo_call *call)
+{
+    return run_pipe(c, call, true, false);
+}
+static int direct_allgather(struct comm *c, const struct algo_call *call)
+{
+    return run_pipe(c, call, false, true);
 }
 
 /* Two steps however many segments follow each other: while one is waited for, others travel. */
@@ -282,11 +346,12 @@ static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
     const struct algo_cut out = {
         .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    const int segments = (int)count_segments(n, segment_n(f, n, n_ranks, true));
     struct algo_leg leg[] = {algo_leg_all(&in, true), algo_leg_all(&out, false)};
     int n_legs = 0;
     (void)group;
     for (int i = 0; i < 2; i++) {
-        leg[i].n_sent *= (int)count_segments(f, n, n_ranks);
+        leg[i].n_sent *= segments;
         leg[i].n_got = leg[i].n_sent;
         n_legs = algo_leg_add(legs, n_legs, leg[i], false);
     }
@@ -299,6 +364,8 @@ const struct algo algo_direct = {
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,
+    .reduce_scatter = direct_reduce_scatter,
+    .allgather = direct_allgather,
     .legs = direct_legs,
     .by_nccl = &algo_direct_nccl,
     .by_ipc = &algo_direct_ipc,
