@@ -1,14 +1,17 @@
-/* inet.c : "HOST:PORT" and IPv4 addresses as text. */
+/* inet.c : "HOST:PORT" and IPv4 addresses as text; TCP sockets that listen and connect there. */
 #include "base/inet.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 const char *inet_hint(const char *text)
 {
@@ -76,6 +79,73 @@ const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT])
     snprintf(to, INET_TEXT, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
              (unsigned)port);
     return to;
+}
+
+/* ---- TCP ---- */
+
+static struct sockaddr_in address(uint32_t ip, uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+/* -errno, after closing fd, if it is one. */
+static int closed(int fd)
+{
+    const int rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int inet_listen(uint32_t ip, uint16_t *port, int most)
+{
+    struct sockaddr_in at = address(ip, *port);
+    socklen_t size = sizeof at;
+    const int one = 1; /* one may listen where another has just ended */
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+        bind(fd, (const struct sockaddr *)&at, size) || listen(fd, most) ||
+        getsockname(fd, (struct sockaddr *)&at, &size))
+        return closed(fd);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+int inet_call(uint32_t ip, uint16_t port)
+{
+    const struct sockaddr_in at = address(ip, port);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, (const struct sockaddr *)&at, sizeof at) && errno != EINPROGRESS))
+        return closed(fd);
+    return fd;
+}
+
+int inet_called(int fd, int wait_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int why = 0;
+    socklen_t size = sizeof why;
+    if (poll(&p, 1, wait_ms) <= 0)
+        return 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size))
+        return -errno;
+    return why ? -why : 1;
+}
+
+int inet_connect(uint32_t ip, uint16_t port, struct deadline *d)
+{
+    const int fd = inet_call(ip, port);
+    int rc = fd < 0 ? fd : 0;
+    while (rc == 0) {
+        const double left_s = d->at - clock_s();
+        rc = inet_called(fd, left_s <= 0 ? 0 : left_s < 0.1 ? 1 + (int)(left_s * 1e3) : 100);
+        if (rc == 0 && deadline_passed(d, clock_s()))
+            rc = -ETIMEDOUT;
+    }
+    if (rc < 0 && fd >= 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
 }
 
 /* ---- whole messages over a stream socket ---- */

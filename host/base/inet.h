@@ -1,6 +1,7 @@
-/* inet.h : "HOST:PORT" and IPv4 addresses as text. */
+/* inet.h : "HOST:PORT" and IPv4 addresses as text; TCP sockets that listen and connect there. */
 #ifndef INET_H
 #define INET_H
+#include "base/deadline.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,22 @@ const char *inet_hint(const char *text);
 /* "127.0.0.1:4711" into to, which is returned. */
 enum { INET_TEXT = 24 };
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT]);
+
+/* ---- TCP. All return a negative errno and print nothing: the caller knows whose socket it is.
+ * Sockets do not block, and are closed on exec. ---- */
+
+/* Listen on ip:*port, with a queue of `most` who are not yet accepted. If *port is 0, the system
+ * chooses one, which is written to it. Return the socket. */
+int inet_listen(uint32_t ip, uint16_t *port, int most);
+
+/* Connect to ip:port, and wait for it until the deadline. Return the socket, or -ETIMEDOUT. */
+int inet_connect(uint32_t ip, uint16_t port, struct deadline *d);
+
+/* The two parts of inet_connect(). inet_call() begins, and returns the socket at once.
+ * inet_called() waits for wait_ms at most, and returns 1 if the socket is connected, 0 if not yet.
+ * After a failure the caller closes the socket. */
+int inet_call(uint32_t ip, uint16_t port);
+int inet_called(int fd, int wait_ms);
 
 /* ---- whole messages over a stream socket ---- */
 

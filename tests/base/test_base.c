@@ -2,14 +2,17 @@
  * is aligned, zero and refused with its size; callers of a socket, heard all at once. */
 #include "base/buf.h"
 #include "base/callers.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/err_line.h"
+#include "base/inet.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "check.h"
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <iconv.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,18 +237,67 @@ static void test_strangers(void)
     CHECK(!text[0], "said twice: '%s'", text);
 }
 
+/* ---- TCP ---- */
+
+/* Until the queue of a listener is full, which then answers nobody: the deadline holds. */
+static void test_full_queue(uint16_t port)
+{
+    int fd[8], n = 0;
+    double took = 0;
+    do {
+        struct deadline d = deadline_in(clock_s(), 0.3);
+        const double start = clock_s();
+        fd[n] = inet_connect(INADDR_LOOPBACK, port, &d);
+        took = clock_s() - start;
+    } while (fd[n] >= 0 && ++n < 8);
+    CHECK(n > 0 && n < 8 && fd[n] == -ETIMEDOUT && took >= 0.3, "%d: %d after %g s", n, fd[n],
+          took);
+    while (n > 0)
+        close(fd[--n]);
+}
+
+static void test_inet_tcp(void)
+{
+    struct deadline d = deadline_in(clock_s(), 10);
+    uint16_t port = 0, again;
+    const int listener = inet_listen(INADDR_LOOPBACK, &port, 1);
+    const int fd = inet_connect(INADDR_LOOPBACK, port, &d), flags = fcntl(fd, F_GETFL);
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    char byte = 0;
+    CHECK(listener >= 0 && port > 0 && fd >= 0, "%d at %d: %d", listener, port, fd);
+    CHECK(flags & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC, "flags");
+    CHECK(fcntl(listener, F_GETFL) & O_NONBLOCK && fcntl(listener, F_GETFD) & FD_CLOEXEC, "flags");
+    CHECK(poll(&p, 1, 10000) == 1, "nobody comes");
+    const int other = accept(listener, NULL, NULL);
+    CHECK(sock_send(fd, "x", 1) == 0 && sock_recv(other, &byte, 1) == 0 && byte == 'x', "a byte");
+    again = port;
+    CHECK(inet_listen(INADDR_LOOPBACK, &again, 1) == -EADDRINUSE && again == port,
+          "one port twice");
+    test_full_queue(port);
+    close(other); /* from this side, so that the port stays in TIME_WAIT */
+    close(fd);
+    close(listener);
+    CHECK(inet_connect(INADDR_LOOPBACK, port, &d) == -ECONNREFUSED, "nobody listens");
+    const int anew = inet_listen(INADDR_LOOPBACK, &again, 1);
+    CHECK(anew >= 0 && again == port, "the port of one that has ended: %d", anew);
+    close(anew);
+    again = 0;
+    CHECK(inet_listen(0x01010101, &again, 1) == -EADDRNOTAVAIL && again == 0,
+          "an address of another machine");
+}
+
 /* ---- callers ---- */
 
 static struct callers callers;
-static struct sockaddr_in callers_at;
+static uint16_t callers_port;
 static const char own_word[8] = "it's me";
 
 static int call(size_t bytes)
 {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(connect(fd, (struct sockaddr *)&callers_at, sizeof callers_at) == 0 &&
-              send(fd, own_word, bytes, MSG_NOSIGNAL) == (ssize_t)bytes,
-          "cannot call: %s", strerror(errno));
+    struct deadline d = deadline_in(clock_s(), 10);
+    const int fd = inet_connect(INADDR_LOOPBACK, callers_port, &d);
+    CHECK(fd >= 0 && send(fd, own_word, bytes, MSG_NOSIGNAL) == (ssize_t)bytes, "cannot call: %s",
+          strerror(errno));
     return fd;
 }
 
@@ -288,14 +340,9 @@ static void one_that_dawdles(void)
 static void test_callers(void)
 {
     struct rlimit before, low;
-    socklen_t n = sizeof callers_at;
-    callers_at = (struct sockaddr_in){.sin_family = AF_INET};
-    callers_at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    callers.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    CHECK(bind(callers.listener, (struct sockaddr *)&callers_at, n) == 0 &&
-              listen(callers.listener, CALLERS_MOST) == 0 &&
-              getsockname(callers.listener, (struct sockaddr *)&callers_at, &n) == 0,
-          "cannot listen");
+    callers_port = 0;
+    callers.listener = inet_listen(INADDR_LOOPBACK, &callers_port, CALLERS_MOST);
+    CHECK(callers.listener >= 0 && callers_port > 0, "cannot listen");
     one_of_many(0, 0, 0);
     one_of_many(50, 0, 0);
     one_of_many(50, sizeof own_word - 1, 0);
@@ -385,6 +432,7 @@ int main(void)
     hear(too_much);
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
     test_memory();
+    test_inet_tcp();
     test_callers();
     alarm(100); /* nothing hangs */
     test_strangers();
