@@ -235,41 +235,15 @@ static void net_close(void *net)
 
 /* ---- opening ---- */
 
-static int bind_to(int fd, uint32_t ip, uint16_t port)
+static int bind_to(int fd, uint32_t ip, uint16_t *port)
 {
-    const struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
-    return bind(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
-}
-
-/* UDP alone on *port; 0: the system's choice. */
-static int bind_one(uint32_t ip, uint16_t *port, int udp)
-{
-    struct sockaddr_in at;
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(ip)};
     socklen_t n = sizeof at;
-    TRY(bind_to(udp, ip, *port));
-    if (getsockname(udp, (struct sockaddr *)&at, &n))
+    if (bind(fd, (const struct sockaddr *)&at, n) || getsockname(fd, (struct sockaddr *)&at, &n))
         return -errno;
     *port = ntohs(at.sin_port);
     return 0;
-}
-
-/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
-static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
-{
-    const int one = 1;
-    struct sockaddr_in at;
-    socklen_t n = sizeof at;
-    /* a card may start anew where one has just ended */
-    setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    int rc = bind_to(tcp, ip, *port);
-    if (!rc && getsockname(tcp, (struct sockaddr *)&at, &n))
-        rc = -errno;
-    if (!rc)
-        rc = bind_to(udp, ip, ntohs(at.sin_port));
-    if (!rc)
-        *port = ntohs(at.sin_port);
-    return rc;
 }
 
 /* Long buffers: without the right to force it the system gives less. No fragments. What goes to a group leaves where the
@@ -287,28 +261,30 @@ static void set_options(int fd, uint32_t ip)
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
 }
 
+/* UDP alone on *port; 0: the system's choice. */
+static int open_udp(uint32_t ip, uint16_t *port, int *udp)
+{
+    *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int rc = *udp < 0 ? -errno : bind_to(*udp, ip, port);
+    if (rc && *udp >= 0)
+        close(*udp);
+    return rc;
+}
+
+/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;
-    if (!tcp) {
-        *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        rc = *udp < 0 ? -errno : bind_one(ip, port, *udp);
-        if (rc && *udp >= 0)
-            close(*udp);
-        return rc;
-    }
     for (int i = 0; i < TRIES && rc == -EADDRINUSE; i++) {
-        *tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        rc = *tcp < 0 || *udp < 0 ? -errno : bind_both(ip, port, *tcp, *udp);
-        if (!rc && listen(*tcp, 64))
-            rc = -errno;
-        if (!rc)
-            return 0;
-        close(*tcp);
-        close(*udp);
-        if (*port)
+        uint16_t both = *port;
+        *tcp = inet_listen(ip, &both, 64);
+        rc = *tcp < 0 ? *tcp : open_udp(ip, &both, udp);
+        if (rc && *tcp >= 0)
+            close(*tcp);
+        if (!rc || *port) {
+            *port = both;
             break;
+        }
     }
     return rc;
 }
@@ -320,7 +296,7 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
     if (!d)
         return -ENOMEM;
     d->fd = -1;
-    int rc = open_sockets(ip, port, tcp, &d->fd);
+    int rc = tcp ? open_sockets(ip, port, tcp, &d->fd) : open_udp(ip, port, &d->fd);
     if (rc) {
         d->fd = -1;
         net_close(d);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -112,29 +111,19 @@ struct hello {
 };
 static_assert(sizeof(struct hello) <= CALLERS_BYTES, "what a caller says first");
 
-static struct sockaddr_in address(uint32_t ip, uint32_t port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    a.sin_addr.s_addr = htonl(ip);
-    return a;
-}
-
 int mesh_listen(uint32_t ip, struct mesh_listen *out)
 {
-    struct sockaddr_in at = address(ip, 0);
-    socklen_t size = sizeof at;
     char text[INET_TEXT];
+    uint16_t port = 0;
     struct mesh_handle h = {.magic = MAGIC, .ip = ip};
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, MOST_RANKS) ||
-        getsockname(fd, (struct sockaddr *)&at, &size) ||
-        getrandom(&h.secret, sizeof h.secret, 0) != sizeof h.secret) {
-        const int rc = -errno;
-        if (fd >= 0)
-            close(fd);
-        return ERR(rc, "cannot listen at %s: %s", inet_text(ip, 0, text), strerror(-rc));
+    const int fd = inet_listen(ip, &port, MOST_RANKS);
+    if (fd < 0)
+        return ERR(fd, "cannot listen on %s: %s", inet_text(ip, 0, text), strerror(-fd));
+    if (getrandom(&h.secret, sizeof h.secret, 0) != sizeof h.secret) {
+        close(fd);
+        return ERR(-EIO, "cannot listen on %s: no secret", inet_text(ip, port, text));
     }
-    h.port = ntohs(at.sin_port);
+    h.port = port;
     *out = (struct mesh_listen){.fd = fd, .handle = h};
     return 0;
 }
@@ -144,16 +133,6 @@ void mesh_unlisten(struct mesh_listen *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-}
-
-/* Until fd is ready, or the deadline has passed. 0 or -ETIMEDOUT. */
-static int await(int fd, short events, struct deadline *d)
-{
-    struct pollfd p = {.fd = fd, .events = events};
-    while (poll(&p, 1, 100) <= 0)
-        if (deadline_passed(d, clock_s()))
-            return -ETIMEDOUT;
-    return 0;
 }
 
 static void begin_stream(struct mesh *m, int peer, int fd)
@@ -167,28 +146,18 @@ static void begin_stream(struct mesh *m, int peer, int fd)
 /* One below this rank. */
 static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct deadline *d)
 {
-    const struct sockaddr_in at = address(h->ip, h->port);
     const struct hello hello = {MAGIC, m->rank, h->secret};
     char text[INET_TEXT];
-    int failed = 0;
-    socklen_t size = sizeof failed;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return ERR(-errno, "cannot make a socket: %s", strerror(errno));
-    int rc = connect(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
-    if (rc == -EINPROGRESS)
-        rc = await(fd, POLLOUT, d);
-    if (rc == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) == 0)
-        rc = -failed;
+    const int fd = inet_connect(h->ip, (uint16_t)h->port, d);
+    /* a new socket has room for it */
+    const int rc = fd < 0 ? fd : sock_send(fd, &hello, sizeof hello);
     if (rc == 0)
-        rc = sock_send(fd, &hello, sizeof hello); /* a new socket has room for it */
-    if (rc == 0) {
         begin_stream(m, peer, fd);
-        return 0;
-    }
-    close(fd);
-    return ERR(rc, "cannot reach rank %d at %s: %s", peer,
-               inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
+    else if (fd >= 0)
+        close(fd);
+    return rc == 0 ? 0
+                   : ERR(rc, "cannot reach rank %d at %s: %s", peer,
+                         inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
 }
 
 /* Return the rank of a caller that said this, -1 if it is none of ours. */

@@ -95,15 +95,8 @@ static struct line *make_line(int fd)
 
 static struct line *begin_call(const struct mesh_handle *h)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)h->port)};
-    at.sin_addr.s_addr = htonl(h->ip);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || (connect(fd, (const struct sockaddr *)&at, sizeof at) && errno != EINPROGRESS)) {
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
-    struct line *l = make_line(fd);
+    const int fd = inet_call(h->ip, (uint16_t)h->port);
+    struct line *l = fd < 0 ? NULL : make_line(fd);
     if (l)
         l->secret = h->secret;
     return l;
@@ -112,15 +105,11 @@ static struct line *begin_call(const struct mesh_handle *h)
 /* Is it connected? A negative errno: it never will be. */
 static int is_connected(struct line *l)
 {
-    struct pollfd p = {.fd = l->stream.fd, .events = POLLOUT};
-    int failed = 0;
-    socklen_t size = sizeof failed;
-    if (poll(&p, 1, 0) <= 0)
-        return 0;
-    if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &failed, &size) || failed)
-        return failed ? -failed : -EIO;
-    const int rc = sock_send(p.fd, &l->secret, sizeof l->secret); /* a new socket has room for it */
-    return rc < 0 ? rc : 1;
+    const int rc = inet_called(l->stream.fd, 0);
+    if (rc <= 0)
+        return rc;
+    TRY(sock_send(l->stream.fd, &l->secret, sizeof l->secret)); /* a new socket has room for it */
+    return 1;
 }
 
 int net_connect_to(void *handle, void **comm)

@@ -10,7 +10,6 @@
 #include "control/connections.h"
 #include "hls/card/regs.h"
 #include "offload/xrt/xrt_nic.h"
-#include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,26 +75,6 @@ static void report(void *arg, struct text *to)
              (unsigned long long)err_left_out());
 }
 
-static int open_listener(uint32_t ip, uint16_t *port)
-{
-    char text[INET_TEXT];
-    const int one = 1;
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(*port)};
-    socklen_t n = sizeof at;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) &&
-        !bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 64) &&
-        !getsockname(fd, (struct sockaddr *)&at, &n)) {
-        *port = ntohs(at.sin_port);
-        return fd;
-    }
-    const int rc = -errno;
-    if (fd >= 0)
-        close(fd);
-    return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
-}
-
 static int open_all(struct server *s, const struct card_options *o)
 {
     char name[80], at[INET_TEXT], frames[INET_TEXT];
@@ -104,7 +83,10 @@ static int open_all(struct server *s, const struct card_options *o)
     const bool whole = !strncmp(o->xrt, "xrt", 3); /* as info lists them */
     snprintf(name, sizeof name, "%s%s", whole ? "" : "xrt:", o->xrt);
     TRY(inet_parse(o->listen, &ip, &port));
-    TRY(s->listener = open_listener(ip, &port));
+    s->listener = inet_listen(ip, &port, 64);
+    if (s->listener < 0)
+        return ERR(s->listener, "cannot listen on %s: %s", inet_text(ip, port, at),
+                   strerror(-s->listener));
     int rc = xrt_nic_open(&s->nic, name, o->xclbin, 60);
     if (!rc)
         rc = xrt_nic_address(&s->nic, &s->ip, &s->port);

@@ -8,10 +8,7 @@
 #include "hls/card/lease.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga_link.h"
-#include <netinet/in.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
@@ -32,28 +29,12 @@ static const struct {
 /* A socket connected to it, or a negative errno with a line. */
 static int connect_to(const char *where)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET};
     uint32_t ip;
     uint16_t port;
     TRY(inet_parse(where, &ip, &port));
-    to.sin_addr.s_addr = htonl(ip);
-    to.sin_port = htons(port);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return ERR(-errno, "cannot make a socket: %s", strerror(errno));
-    int why = connect(fd, (struct sockaddr *)&to, sizeof to) ? errno : 0;
-    if (why == EINPROGRESS) {
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
-        socklen_t n = sizeof why;
-        if (poll(&p, 1, WAIT_MS) <= 0)
-            why = ETIMEDOUT;
-        else
-            getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n);
-    }
-    if (!why)
-        return fd;
-    close(fd);
-    return ERR(-why, "cannot reach a card at %s: %s", where, strerror(why));
+    struct deadline d = deadline_in(clock_s(), WAIT_MS / 1e3);
+    const int fd = inet_connect(ip, port, &d);
+    return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
 /* What reads all counters as of one clock: [OPS]. */

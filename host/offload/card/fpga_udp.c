@@ -2,12 +2,10 @@
  * host:port. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include "offload/card/fpga_host.h"
 #include "offload/card/fpga_link.h"
-#include <fcntl.h>
-#include <math.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,56 +16,26 @@ struct udp_card {
     uint32_t peer; /* its address, as connected */
 };
 
-static int wait_connected(int fd, double until)
-{
-    int why = 0;
-    socklen_t size = sizeof why;
-    for (;;) {
-        const double left = until - clock_s();
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
-        int n = poll(&p, 1, left > 0 ? (int)ceil(left * 1e3) : 0);
-        if (n > 0)
-            break;
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (left <= 0)
-            return -ETIMEDOUT;
-    }
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size) ? -errno : -why;
-}
-
-/* A connected socket, or a negative errno. */
-static int connect_to(const struct sockaddr_in *to, double until)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    int rc = connect(fd, (const struct sockaddr *)to, sizeof *to) ? -errno : 0;
-    if (rc == -EINPROGRESS)
-        rc = wait_connected(fd, until);
-    if (!rc)
-        return fd;
-    close(fd);
-    return rc;
-}
-
 static int udp_open(struct fpga *card, const char *name, double timeout_s)
 {
     const double until = clock_s() + timeout_s;
+    const int one = 1;
     struct sockaddr_in peer;
     TRY(fpga_host_find(card, name, &peer));
-    int fd = connect_to(&peer, until);
+    const uint32_t ip = ntohl(peer.sin_addr.s_addr);
+    struct deadline d = deadline_in(clock_s(), until - clock_s());
+    const int fd = inet_connect(ip, ntohs(peer.sin_port), &d);
     if (fd < 0)
         return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 
     struct udp_card *u = calloc(1, sizeof *u);
     if (!u) {
         close(fd);
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     }
-    u->peer = ntohl(peer.sin_addr.s_addr);
-    int rc = fpga_link_open(&u->link, fd, until);
+    u->peer = ip;
+    int rc = fpga_link_open(&u->link, fd, d.at);
     if (rc) {
         free(u);
         if (rc == -EUSERS)
