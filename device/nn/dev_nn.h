@@ -54,9 +54,9 @@ struct dev_nn_ops {
     /* The passes of layers and losses: hls/nn/layers.def. All they read and write is device memory, so
      * that a graph can be repeated with other keys, labels and scales, which are copied there before
      * it. */
-#define PASS(name, params, args) int (*name)(struct dev_nn * d, LIST params);
-#define ACT                      void
-#define PAR                      void
+#define PASS(name, params, args, makes) int (*name)(struct dev_nn * d, LIST params);
+#define ACT                             void
+#define PAR                             void
 #include "hls/nn/layers.def"
 
     /* Windows planned whose gradient cuDNN cannot add to dx: it is made apart, and a kernel of ours adds

@@ -66,9 +66,9 @@ int nn_weights_open(struct dev_nn *d, const void *w, size_t n);
 int nn_weights(struct dev_nn *d);
 void nn_loss_scale(struct dev_nn *d, const float *scale);
 int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
-#define PASS(name, params, args) int nn_##name(struct dev_nn *d, LIST params);
-#define ACT                      void
-#define PAR                      void
+#define PASS(name, params, args, makes) int nn_##name(struct dev_nn *d, LIST params);
+#define ACT                             void
+#define PAR                             void
 #include "hls/nn/layers.def"
 int nn_add_divide(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor, void *y);
 int nn_conv_apart(const struct dev_nn *d);

@@ -24,6 +24,12 @@ struct nn_shape {
     int h, w, c;
 };
 
+/* Of one sample. */
+MF_FN size_t shape_elements(struct nn_shape s)
+{
+    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
 /* A window of k*k pixels that walks over an image: conv2d (out.c filters) and pooling (out.c =
  * in.c). The last windows may reach over the image's end, as those of pooling do that rounds up. */
 struct nn_window {
@@ -41,6 +47,12 @@ struct nn_window {
 MF_FN int window_dilation(struct nn_window g)
 {
     return g.dilation > 1 ? g.dilation : 1;
+}
+
+/* Weights of each filter of a conv2d. */
+MF_FN int window_weights(const struct nn_window *g)
+{
+    return g->k * g->k * (g->in.c / (g->groups ? g->groups : 1));
 }
 
 /* From the first pixel under a window to the last, along a side. */

@@ -168,8 +168,8 @@ struct nn_ops {
     void (*feed_take)(void *ctx, int slot, real *x);
 
     /* The passes of layers and losses: hls/nn/layers.def has their shapes and rules. */
-#define PLAN(name, params, args) int (*name)(void *ctx, LIST params);
-#define PASS(name, params, args) void (*name)(void *ctx, LIST params);
+#define PLAN(name, params, args)        int (*name)(void *ctx, LIST params);
+#define PASS(name, params, args, makes) void (*name)(void *ctx, LIST params);
 #include "hls/nn/layers.def"
 
     /* y [n] = (a + b) / divisor, two roundings; b NULL: a / divisor. y may be a or b. For gradients. */

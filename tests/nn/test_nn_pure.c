@@ -69,7 +69,7 @@ static void look(const char *slot)
 }
 
 #define PLAN(name, params, args)
-#define PASS(name, params, args)                     \
+#define PASS(name, params, args, makes)              \
     static void watch_##name(void *ctx, LIST params) \
     {                                                \
         nn_round.name(ctx, LIST args);               \
@@ -107,7 +107,7 @@ static struct nn_ops watching(void)
 {
     struct nn_ops ops = nn_round;
 #define PLAN(name, params, args)
-#define PASS(name, params, args) ops.name = watch_##name;
+#define PASS(name, params, args, makes) ops.name = watch_##name;
 #include "hls/nn/layers.def"
     ops.put = watch_put;
     ops.input = watch_input;

@@ -202,7 +202,7 @@ const struct nn_ops nn_cpu = {
     .feed_open = cpu_feed_open,
     .feed_send = cpu_feed_send,
     .feed_take = cpu_feed_take,
-#define PASS(name, params, args) .name = cpu_##name,
+#define PASS(name, params, args, makes) .name = cpu_##name,
 #include "hls/nn/layers.def"
     .add_divide = cpu_add_divide,
     .sgd_plan = cpu_sgd_plan,

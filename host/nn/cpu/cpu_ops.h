@@ -78,8 +78,8 @@ int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real
                     struct nn_result *result);
 
 /* One function for each slot. */
-#define PLAN(name, params, args) int cpu_##name(void *ctx, LIST params);
-#define PASS(name, params, args) void cpu_##name(void *ctx, LIST params);
+#define PLAN(name, params, args)        int cpu_##name(void *ctx, LIST params);
+#define PASS(name, params, args, makes) void cpu_##name(void *ctx, LIST params);
 #include "hls/nn/layers.def"
 void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
 int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);

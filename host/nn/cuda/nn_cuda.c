@@ -190,7 +190,7 @@ static void cuda_watch(void *ctx, struct scale_tally *to)
         const struct cuda *cuda_ = ctx;                \
         return cuda_->ops->name(cuda_->nn, LIST args); \
     }
-#define PASS(name, params, args)                                  \
+#define PASS(name, params, args, makes)                           \
     static void cuda_##name(void *ctx, LIST params)               \
     {                                                             \
         struct cuda *cuda_ = ctx;                                 \
@@ -235,7 +235,7 @@ const struct nn_ops nn_cuda = {
     .feed_open = cuda_feed_open,
     .feed_send = cuda_feed_send,
     .feed_take = cuda_feed_take,
-#define PASS(name, params, args) .name = cuda_##name,
+#define PASS(name, params, args, makes) .name = cuda_##name,
 #include "hls/nn/layers.def"
     .add_divide = cuda_add_divide,
     .sgd_plan = cuda_sgd_plan,

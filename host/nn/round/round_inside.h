@@ -24,21 +24,8 @@ static inline void round_values(const struct rounder *r, enum round_what what, s
         r->below->round_to(r->ctx, n, &r->setup.of[what].rule, x, x);
 }
 
-/* Of dx, before it is rounded. */
-static inline void round_watched(const struct rounder *r, size_t n, const real *dx)
-{
-    if (r->watched && dx && r->setup.of[ROUND_ERROR].on)
-        r->below->tally(r->ctx, n, dx, r->watched);
-}
-
-/* Where layers read weights that the model names by the optimiser's; NULL stays. */
-static inline const real *round_weight(const struct rounder *r, const real *w)
-{
-    return w && r->narrow ? r->narrow + (w - r->weights) : w;
-}
-
-#define PLAN(name, params, args) int round_##name(void *ctx, LIST params);
-#define PASS(name, params, args) void round_##name(void *ctx, LIST params);
+#define PLAN(name, params, args)        int round_##name(void *ctx, LIST params);
+#define PASS(name, params, args, makes) void round_##name(void *ctx, LIST params);
 #include "hls/nn/layers.def"
 
 #endif

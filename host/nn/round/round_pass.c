@@ -1,71 +1,70 @@
-/* round_pass.c : the passes of the rounding table: the backend's, and what they have made is
- * rounded. */
+/* round_pass.c : the passes of the rounding table: calls the backend's, then rounds the tensors that
+ * layers.def says the pass makes. */
 #include "nn/round/round_inside.h"
 
-static size_t elements(struct nn_shape s, int batch)
+/* Gradients of activations, which may be watched. */
+static void round_gradient(const struct rounder *r, size_t n, real *dx)
 {
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+    if (r->watched && dx && r->setup.of[ROUND_ERROR].on)
+        r->below->tally(r->ctx, n, dx, r->watched); /* before it is rounded */
+    round_values(r, ROUND_ERROR, n, dx);
 }
 
-static size_t filters(const struct nn_window *g)
+/* Where layers read weights that the model names by the optimiser's; NULL stays. */
+static const real *round_weight(const struct rounder *r, const real *w)
 {
-    const int groups = g->groups ? g->groups : 1;
-    return (size_t)g->out.c * (size_t)(g->k * g->k) * (size_t)(g->in.c / groups);
+    return w && r->narrow ? r->narrow + (w - r->weights) : w;
 }
 
-/* ---- with weights ---- */
+#define VALUES(rows, each)           ((size_t)(rows) * (size_t)(each))
+#define ACT_OUT(y, rows, each)       round_values(r, ROUND_ACT, VALUES(rows, each), y);
+#define GRAD_OUT(dx, rows, each)     round_gradient(r, VALUES(rows, each), dx);
+#define TOP_GRAD_OUT(dx, rows, each) (r->back |= (dx) != NULL), GRAD_OUT(dx, rows, each)
+#define BOTH_OUT(y, rows, each) \
+    round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, VALUES(rows, each), y);
+#define PAR_GRAD_OUT(dw, rows, each) round_values(r, ROUND_GRAD, VALUES(rows, each), dw);
+#define STAT_OUT(value, rows, each)  round_values(r, ROUND_STATE, VALUES(rows, each), value);
+#define NONE
 
-int round_conv_plan(void *ctx, const struct nn_window *g, bool dx, bool add, int max_batch,
-                    size_t *scratch_bytes)
+#define PLAN(name, params, args)                  \
+    int round_##name(void *ctx, LIST params)      \
+    {                                             \
+        const struct rounder *r = ctx;            \
+        return r->below->name(r->ctx, LIST args); \
+    }
+#define PASS(name, params, args, makes)       \
+    void round_##name(void *ctx, LIST params) \
+    {                                         \
+        struct rounder *r = ctx;              \
+        r->below->name(r->ctx, LIST args);    \
+        makes                                 \
+    }
+#define OWN(name, params, args)
+#define WEIGHT(w) round_weight(r, w)
+#include "hls/nn/layers.def"
+
+/* ---- by hand: batch norm's way back. A backend may work out anew what passed the ReLU, before
+ * rounding: what was rounded to zero is taken out first ---- */
+
+void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                         real *dbeta, void *scratch)
 {
-    const struct rounder *r = ctx;
-    return r->below->conv_plan(r->ctx, g, dx, add, max_batch, scratch_bytes);
+    struct rounder *r = ctx;
+    const size_t all = n * (size_t)f->c;
+    if (f->relu && r->setup.of[ROUND_ACT].on)
+        r->below->relu_backward(r->ctx, all, y, dy, dy);
+    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
+    GRAD_OUT(dx, n, f->c)
+    if (f->swapped) /* gamma has multiplied it */
+        GRAD_OUT(dy, n, f->c)
+    PAR_GRAD_OUT(dgamma, f->c, 1)
+    PAR_GRAD_OUT(dbeta, f->c, 1)
 }
 
-void round_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                        const real *w, const real *bias, real *y, void *scratch)
-{
-    const struct rounder *r = ctx;
-    r->below->conv_forward(r->ctx, g, batch, x, round_weight(r, w), round_weight(r, bias), y,
-                           scratch);
-    round_values(r, ROUND_ACT, elements(g->out, batch), y);
-}
+/* ---- by hand: an LSTM's weights and their gradients come in structs. Sums, cells and the way
+ * through time stay as the backend has them: what leaves the layer is rounded ---- */
 
-void round_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                         const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
-                         void *scratch)
-{
-    const struct rounder *r = ctx;
-    r->below->conv_backward(r->ctx, g, batch, x, round_weight(r, w), dy, dx, add, dw, dbias,
-                            scratch);
-    round_watched(r, elements(g->in, batch), dx);
-    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
-    round_values(r, ROUND_GRAD, filters(g), dw);
-    round_values(r, ROUND_GRAD, (size_t)g->out.c, dbias);
-}
-
-void round_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                          const real *bias, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->linear_forward(r->ctx, batch, in, out, x, round_weight(r, w), round_weight(r, bias),
-                             y);
-    round_values(r, ROUND_ACT, (size_t)batch * (size_t)out, y);
-}
-
-void round_linear_backward(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                           const real *dy, real *dx, real *dw, real *dbias)
-{
-    const struct rounder *r = ctx;
-    r->below->linear_backward(r->ctx, batch, in, out, x, round_weight(r, w), dy, dx, dw, dbias);
-    round_watched(r, (size_t)batch * (size_t)in, dx);
-    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
-    round_values(r, ROUND_GRAD, (size_t)out * (size_t)in, dw);
-    round_values(r, ROUND_GRAD, (size_t)out, dbias);
-}
-
-/* Sums, cells and the way through time stay as the backend has them: what leaves the layer is
- * rounded. */
 static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
 {
     struct nn_lstm g = *f;
@@ -77,30 +76,13 @@ static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm
     return g;
 }
 
-int round_lstm_plan(void *ctx, const struct nn_lstm *f, int max_batch, size_t *scratch_bytes)
-{
-    const struct rounder *r = ctx;
-    return r->below->lstm_plan(r->ctx, f, max_batch, scratch_bytes);
-}
-
 void round_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
                         const real *x, real *y, real *kept, void *scratch)
 {
     const struct rounder *r = ctx;
     const struct nn_lstm g = lstm_rounded(r, f);
     r->below->lstm_forward(r->ctx, &g, batch, lengths, x, y, kept, scratch);
-    round_values(r, ROUND_ACT, (size_t)batch * (size_t)f->steps * (size_t)f->out, y);
-}
-
-static void round_lstm_grads(const struct rounder *r, const struct nn_lstm *f,
-                             const struct nn_lstm_grads *dw)
-{
-    const size_t cells = (size_t)f->cells, in = (size_t)f->in, out = (size_t)f->out;
-    round_values(r, ROUND_GRAD, 4 * cells * in, dw->wx);
-    round_values(r, ROUND_GRAD, 4 * cells * out, dw->wr);
-    round_values(r, ROUND_GRAD, out * cells, dw->wp);
-    round_values(r, ROUND_GRAD, 3 * cells, dw->peep);
-    round_values(r, ROUND_GRAD, 4 * cells, dw->bias);
+    ACT_OUT(y, batch, f->steps * f->out)
 }
 
 void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
@@ -110,246 +92,30 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     const struct rounder *r = ctx;
     const struct nn_lstm g = lstm_rounded(r, f);
     r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
-    round_watched(r, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
-    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
-    round_lstm_grads(r, f, dw);
+    GRAD_OUT(dx, batch, f->steps * f->in)
+    PAR_GRAD_OUT(dw->wx, LSTM_GATES * f->cells, f->in)
+    PAR_GRAD_OUT(dw->wr, LSTM_GATES * f->cells, f->out)
+    PAR_GRAD_OUT(dw->wp, f->out, f->cells)
+    PAR_GRAD_OUT(dw->peep, LSTM_PEEPS, f->cells)
+    PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
     if (r->setup.of[ROUND_STATE].on) /* it has been used up, but no tensor is wider */
-        round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->out, dy);
+        round_values(r, ROUND_ERROR, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* ---- batch norm ---- */
+/* ---- by hand: scales of layers. Gradients that were multiplied are rounded again, inside the
+ * product: they may have left the format at either end. What was watched has been counted ---- */
 
-int round_norm_plan(void *ctx, int c, size_t *scratch_bytes)
+void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {
     const struct rounder *r = ctx;
-    return r->below->norm_plan(r->ctx, c, scratch_bytes);
+    const struct round_rule *own =
+        r->setup.of[ROUND_ERROR].on ? &r->setup.of[ROUND_ERROR].rule : rule;
+    r->below->scale_by(r->ctx, n, k, own, x);
 }
 
-void round_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                        const real *addend, real *y, void *scratch)
+void round_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
 {
     const struct rounder *r = ctx;
-    r->below->norm_forward(r->ctx, f, n, x, addend, y, scratch);
-    round_values(r, ROUND_ACT, n * (size_t)f->c, y);
-    round_values(r, ROUND_STATE, (size_t)f->c, f->run_mean);
-    round_values(r, ROUND_STATE, (size_t)f->c, f->run_var);
-}
-
-void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                     const real *addend, real *y, void *scratch)
-{
-    const struct rounder *r = ctx;
-    r->below->norm_eval(r->ctx, f, n, x, addend, y, scratch);
-    round_values(r, ROUND_ACT, n * (size_t)f->c, y);
-}
-
-/* A backend may work out anew what passed the ReLU, before rounding: what was rounded to zero is
- * taken out first. */
-void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
-                         real *dbeta, void *scratch)
-{
-    const struct rounder *r = ctx;
-    const size_t all = n * (size_t)f->c;
-    if (f->relu && r->setup.of[ROUND_ACT].on)
-        r->below->relu_backward(r->ctx, all, y, dy, dy);
-    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
-    round_values(r, ROUND_ERROR, all, dx);
-    if (f->swapped) /* gamma has multiplied it */
-        round_values(r, ROUND_ERROR, all, dy);
-    round_values(r, ROUND_GRAD, (size_t)f->c, dgamma);
-    round_values(r, ROUND_GRAD, (size_t)f->c, dbeta);
-}
-
-/* ---- values that are handed on: rounded already ---- */
-
-void round_relu_forward(void *ctx, size_t n, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->relu_forward(r->ctx, n, x, y);
-}
-
-void round_relu_backward(void *ctx, size_t n, const real *y, const real *dy, real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->relu_backward(r->ctx, n, y, dy, dx);
-}
-
-void round_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
-                            real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->shortcut_forward(r->ctx, in, out_c, batch, x, y);
-}
-
-void round_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
-                             real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->shortcut_backward(r->ctx, in, out_c, batch, dy, dx);
-}
-
-void round_concat_forward(void *ctx, size_t n, int c, const real *x, int at, int all, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->concat_forward(r->ctx, n, c, x, at, all, y);
-}
-
-void round_concat_backward(void *ctx, size_t n, int c, const real *dy, int at, int all, real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->concat_backward(r->ctx, n, c, dy, at, all, dx);
-}
-
-void round_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->pool_max_forward(r->ctx, g, batch, x, y);
-}
-
-/* Windows that overlap add up. */
-void round_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                             const real *y, const real *dy, real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->pool_max_backward(r->ctx, g, batch, x, y, dy, dx);
-    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
-}
-
-/* ---- passes that go both ways ---- */
-
-void round_add(void *ctx, size_t n, const real *a, const real *b, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->add(r->ctx, n, a, b, y);
-    round_values(r, ROUND_ACT, n, y);
-}
-
-void round_scale(void *ctx, size_t n, double k, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->scale(r->ctx, n, k, x, y);
-    if (k != 1) /* a copy: what an addition hands to its first summand */
-        round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, n, y);
-}
-
-void round_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x,
-                   real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->dropout(r->ctx, n, p, key, node, x, y);
-    round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, n, y);
-}
-
-/* ---- the other layers ---- */
-
-void round_lrn_forward(void *ctx, size_t n, int c, double alpha, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->lrn_forward(r->ctx, n, c, alpha, x, y);
-    round_values(r, ROUND_ACT, n * (size_t)c, y);
-}
-
-void round_lrn_backward(void *ctx, size_t n, int c, double alpha, const real *x, const real *dy,
-                        real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->lrn_backward(r->ctx, n, c, alpha, x, dy, dx);
-    round_values(r, ROUND_ERROR, n * (size_t)c, dx);
-}
-
-void round_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->pool_avg_forward(r->ctx, g, batch, x, y);
-    round_values(r, ROUND_ACT, elements(g->out, batch), y);
-}
-
-void round_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
-                             real *dx, bool add)
-{
-    const struct rounder *r = ctx;
-    r->below->pool_avg_backward(r->ctx, g, batch, dy, dx, add);
-    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
-}
-
-void round_bilinear_forward(void *ctx, struct nn_shape in, struct nn_shape out, int batch,
-                            const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->bilinear_forward(r->ctx, in, out, batch, x, y);
-    round_values(r, ROUND_ACT, elements(out, batch), y);
-}
-
-void round_bilinear_backward(void *ctx, struct nn_shape in, struct nn_shape out, int batch,
-                             const real *dy, real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->bilinear_backward(r->ctx, in, out, batch, dy, dx);
-    round_values(r, ROUND_ERROR, elements(in, batch), dx);
-}
-
-void round_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->mean_forward(r->ctx, batch, pixels, c, x, y);
-    round_values(r, ROUND_ACT, (size_t)batch * (size_t)c, y);
-}
-
-void round_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx)
-{
-    const struct rounder *r = ctx;
-    r->below->mean_backward(r->ctx, batch, pixels, c, dy, dx);
-    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)pixels * (size_t)c, dx);
-}
-
-/* ---- the loss ---- */
-
-void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
-                        const int32_t *labels, real *dlogits, struct nn_result *result)
-{
-    struct rounder *r = ctx;
-    r->below->softmax_loss(r->ctx, batch, classes, logits, labels, dlogits, result);
-    r->back |= dlogits != NULL;
-    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
-}
-
-int round_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
-                   size_t *scratch_bytes)
-{
-    const struct rounder *r = ctx;
-    return r->below->ctc_plan(r->ctx, max_batch, steps, classes, targets, scratch_bytes);
-}
-
-void round_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, const real *logits,
-                    const int32_t *lengths, const int32_t *labels, real *dlogits,
-                    struct nn_result *result, void *scratch)
-{
-    struct rounder *r = ctx;
-    r->below->ctc_loss(r->ctx, batch, steps, classes, targets, logits, lengths, labels, dlogits,
-                       result, scratch);
-    r->back |= dlogits != NULL;
-    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)steps * (size_t)classes, dlogits);
-}
-
-int round_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)
-{
-    const struct rounder *r = ctx;
-    return r->below->dense_plan(r->ctx, max_rows, classes, scratch_bytes);
-}
-
-void round_dense_loss(void *ctx, int rows, int classes, const real *logits, const int32_t *labels,
-                      real *dlogits, uint32_t *confusion, struct nn_result *result, void *scratch)
-{
-    struct rounder *r = ctx;
-    r->below->dense_loss(r->ctx, rows, classes, logits, labels, dlogits, confusion, result,
-                         scratch);
-    r->back |= dlogits != NULL;
-    round_values(r, ROUND_ERROR, (size_t)rows * (size_t)classes, dlogits);
-}
-
-void round_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
-{
-    const struct rounder *r = ctx;
-    r->below->round_to(r->ctx, n, rule, x, y);
+    if (to != r->watched || !r->setup.of[ROUND_ERROR].on)
+        r->below->tally(r->ctx, n, x, to);
 }
