@@ -275,13 +275,23 @@ $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
+archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first has the name that counts
 $(foreach t,$(TESTS) $(RTL_TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
 $(B)/bench_%: $(B)/libnarrowcast.a
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
+# The network once more with double for real, for those who include tests/lib/nn_double.h.
+DOUBLE := $(filter host/nn/model% host/nn/cpu/cpu_% host/nn/layers/% host/nn/zoo/% %/dataset.c %/sample_images.c,$(LIB))
+$(B)/o/double/%.o: %.c $(B)/flags
+	$(Q)mkdir -p $(@D)
+	$(if $(V),,@echo 'cc    $< in double')
+	$(Q)$(CC) $(FLAGS) $(werror) -DNN_REAL_DOUBLE -MMD -MP -c $< -o $@
+$(B)/libnn_double.a: $(DOUBLE:%.c=$(B)/o/double/%.o)
+	$(Q)rm -f $@; ar rcs $@ $^
+$(call test_bin,$(filter tests/nn/test_nn_grad% %/test_nn_ctc.c,$(TESTS))) $(B)/bench_grad64: $(B)/libnn_double.a
 # The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(Q)mkdir -p $(@D)

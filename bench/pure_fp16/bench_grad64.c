@@ -6,11 +6,10 @@
  * run's, of a network without dropout, without --augment, --image and --micro. Printed of each layer:
  * |g - g64| / |g64|, the mean over steps and ranks; and of all layers together. */
 #include "tests/lib/nn_double.h"
-
-#include "host/nn/data/dataset.c"
-#include "host/nn/data/sample_images.c"
-
+#include "base/err.h"
 #include "base/opt/opt.h"
+#include "nn/data/dataset.h"
+#include "nn/data/sample_images.h"
 #include "bench/codecs/dump.h"
 
 struct options {

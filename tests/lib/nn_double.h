@@ -1,44 +1,17 @@
-/* nn_double.h : the network and its CPU backend once more, with double for real, inside one test
- * program; and the error of a gradient against a central difference. Include it first. */
+/* nn_double.h : the network and its CPU backend once more, with double for real (the Makefile links
+ * them: DOUBLE); and the error of a gradient against a central difference. Include it first. */
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
-#include "host/nn/cpu/cpu_ops.c"
-#include "host/nn/cpu/cpu_conv.c"
-#include "host/nn/cpu/cpu_conv_groups.c"
-#include "host/nn/cpu/cpu_lstm.c"
-#include "host/nn/cpu/cpu_norm.c"
-#include "host/nn/cpu/cpu_round.c"
-#include "host/nn/cpu/cpu_sgd.c"
-#include "host/nn/layers/layer_add.c"
-#include "host/nn/layers/layer_bilinear.c"
-#include "host/nn/layers/layer_concat.c"
-#include "host/nn/layers/layer_conv.c"
-#include "host/nn/layers/layer_dropout.c"
-#include "host/nn/layers/layer_linear.c"
-#include "host/nn/layers/layer_lrn.c"
-#include "host/nn/layers/layer_lstm.c"
-#include "host/nn/layers/layer_mean.c"
-#include "host/nn/layers/layer_norm.c"
-#include "host/nn/layers/layer_pool.c"
-#include "host/nn/layers/layer_relu.c"
-#include "host/nn/layers/layer_scale.c"
-#include "host/nn/layers/layer_shortcut.c"
-#include "host/nn/layers/loss_class.c"
-#include "host/nn/layers/loss_ctc.c"
-#include "host/nn/layers/loss_dense.c"
-#include "host/nn/model.c"
-#include "host/nn/zoo/model_block.c"
-#include "host/nn/model_build.c"
-#include "host/nn/model_memory.c"
-#include "host/nn/model_plan.c"
-#include "host/nn/model_train.c"
-#include "host/nn/zoo/model_zoo.c"
-#include "host/nn/zoo/model_zoo_inception.c"
-#include "host/nn/zoo/model_zoo_plain.c"
+#include "nn/cpu/cpu_ops.h"
+#include "nn/model_graph.h"
 
 #include "check.h"
+#include "base/buf.h"
+#include "hls/arith/philox.h"
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Uniform in [-1, 1). */

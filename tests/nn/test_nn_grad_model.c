@@ -2,6 +2,8 @@
  * loss, in double: that nodes are wired up rightly, residuals and shortcuts included, and shared
  * gradient buffers are not used too early or too long. */
 #include "nn_double.h"
+#include "host/nn/zoo/model_zoo.c"
+#include "host/nn/zoo/model_zoo_plain.c"
 
 enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
 
