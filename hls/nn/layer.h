@@ -64,7 +64,7 @@ MF_FN int window_reach(struct nn_window g)
 /* Batch norm over n pixels of c channels, with what may follow it:
  * y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, swapped,
  * y = relu(gamma * (addend + k * (x - mean) / sqrt(var + eps)) + beta); k is the factor. */
-struct nn_norm {
+struct nn_batch_norm {
     int c;
     bool relu;
     /* a second tensor is added before the ReLU: the end of a residual block */

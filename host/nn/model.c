@@ -214,7 +214,7 @@ int nn_model_n_outputs(const struct nn_model *m)
 struct nn_output nn_model_output(const struct nn_model *m, int i)
 {
     const struct node *node = &m->nodes[i + 1];
-    const bool norm = node->kind == &layer_norm;
+    const bool norm = node->kind == &layer_batch_norm;
     const int c = node->window.in.c;
     struct nn_output out = {.kind = node->kind->name,
                             .n = graph_elements(node->window.out, 1),

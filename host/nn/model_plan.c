@@ -160,7 +160,8 @@ static int group_params(struct nn_model *m)
     int end = m->n_params; /* params from here on are in groups */
     for (int i = m->n_nodes - 1; i > 0; i--) {
         const struct node *node = &m->nodes[i];
-        if (node->n_params == 0 || (node->kind == &layer_norm && m->nodes[node->in].n_params > 0))
+        if (node->n_params == 0 ||
+            (node->kind == &layer_batch_norm && m->nodes[node->in].n_params > 0))
             continue;
         m->groups[m->n_groups++] =
             (struct graph_group){node->first_param, end - node->first_param, i};

@@ -13,7 +13,7 @@ static struct nn_model *open_net(const struct nn_ops *ops, const struct dataset 
     if (!m || graph_init(m, ops, dataset_shape(d), BATCH) || ops->open(NULL, &m->ctx))
         exit(1);
     int x = graph_conv(m, 0, "conv1", 8, 3, 1, 1, true);
-    x = graph_norm(m, x, "norm1", NO_ADDEND, true);
+    x = graph_batch_norm(m, x, "norm1", NO_ADDEND, true);
     graph_head(m, graph_conv(m, x, "classifier", d->n_classes, 1, 1, 0, true), &loss_dense, 1);
     if (graph_plan(m, 4))
         exit(1);

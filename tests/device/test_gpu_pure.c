@@ -106,7 +106,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
         bad += known("gradient in buffer", b, m->buffers[b].p, 2 * m->buffers[b].n, say);
     /* what is wider: batch norm's means and 1/std, and what passes use inside */
     for (int i = 1; i < m->n_nodes; i++)
-        if (m->nodes[i].kept && m->nodes[i].kind == &layer_norm)
+        if (m->nodes[i].kept && m->nodes[i].kind == &layer_batch_norm)
             bad += known("mean and 1/std of node", i, m->nodes[i].kept,
                          2 * sizeof(float) * (size_t)m->nodes[i].window.in.c, say);
     drop(m->scratch);

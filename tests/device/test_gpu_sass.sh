@@ -72,14 +72,14 @@ cast.cu k_encode<16, as_is>: 4 4 80
 uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
 absmax.cu k_absmax: 4 4 32
-norm_forward.cu k_norm_apply<__half, 8, (norm_form)0>: 4 4 64
-norm_forward.cu k_norm_apply<__half, 8, (norm_form)1>: 8 8 80
-norm_forward.cu k_norm_apply<__half, 8, (norm_form)2>: 8 8 128
-norm_backward.cu k_norm_sums<__half, 8, (norm_gate)1>: 4 4 80
-norm_backward.cu k_norm_sums<__half, 8, (norm_gate)2>: 3 3 80
-norm_backward.cu k_norm_sums<__half, 8, (norm_gate)3>: 6 6 128
-norm_backward.cu k_norm_sums<__half, 8, (norm_gate)4>: 6 6 128
-norm_backward.cu k_norm_dx<__half, 8, (norm_gate)1>: 4 4 80
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)0>: 4 4 64
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)1>: 8 8 80
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)2>: 8 8 128
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)1>: 4 4 80
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)2>: 3 3 80
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)3>: 6 6 128
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)4>: 6 6 128
+batch_norm_backward.cu k_norm_dx<__half, 8, (norm_gate)1>: 4 4 80
 sgd.cu k_sgd<float, float>: 8 8 80
 sgd.cu k_sgd<__half, __half>: 8 8 80
 END

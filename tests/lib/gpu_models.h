@@ -52,13 +52,17 @@ static inline void images_close(struct images *d)
 /* Every kind of node, every residual form. */
 static inline void build_kinds(struct nn_model *m)
 {
-    int x = graph_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
-    int y = graph_norm(m, graph_conv(m, x, "conv2", 8, 3, 1, 1, false), "norm2", NO_ADDEND, true);
-    x = graph_norm(m, graph_conv(m, y, "conv3", 8, 1, 1, 0, false), "norm3", x, true);
-    y = graph_norm(m, graph_conv(m, x, "conv4", 16, 3, 2, 1, false), "norm4", NO_ADDEND, false);
-    x = graph_norm(m, graph_conv(m, y, "conv5", 16, 3, 1, 1, false), "norm5",
-                   graph_shortcut(m, x, 16), false);
-    y = graph_norm(m, graph_conv(m, x, "conv6", 16, 3, 1, 1, false), "norm6", NO_ADDEND, true);
+    int x =
+        graph_batch_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
+    int y =
+        graph_batch_norm(m, graph_conv(m, x, "conv2", 8, 3, 1, 1, false), "norm2", NO_ADDEND, true);
+    x = graph_batch_norm(m, graph_conv(m, y, "conv3", 8, 1, 1, 0, false), "norm3", x, true);
+    y = graph_batch_norm(m, graph_conv(m, x, "conv4", 16, 3, 2, 1, false), "norm4", NO_ADDEND,
+                         false);
+    x = graph_batch_norm(m, graph_conv(m, y, "conv5", 16, 3, 1, 1, false), "norm5",
+                         graph_shortcut(m, x, 16), false);
+    y = graph_batch_norm(m, graph_conv(m, x, "conv6", 16, 3, 1, 1, false), "norm6", NO_ADDEND,
+                         true);
     x = graph_add(m, x, y);
     x = graph_pool_avg(m, x, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv7", 24, 3, 1, 1, true));
@@ -76,7 +80,8 @@ static inline void build_kinds(struct nn_model *m)
 static inline void build_branches(struct nn_model *m)
 {
     const struct nn_shape in = m->nodes[0].window.out;
-    int x = graph_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
+    int x =
+        graph_batch_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
     int a = graph_conv(m, graph_pool_avg(m, x, 3, 2, 0), "conv2", 8, 1, 1, 0, true);
     a = graph_bilinear(m, graph_relu(m, a), in.h, in.w);
     const int b = graph_relu(m, graph_conv_dilated(m, x, "conv3", 16, 3, 2, 2, true));

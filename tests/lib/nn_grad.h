@@ -18,7 +18,7 @@ struct layer {
     char name[120];
     int batch;
     struct nn_window g;
-    struct nn_norm f;
+    struct nn_batch_norm f;
     struct var vars[VARS]; /* what L depends on: x first */
     int n_vars;
     size_t n_y;

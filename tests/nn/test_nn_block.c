@@ -82,7 +82,7 @@ static void check_form(const char *name, const struct form *f, int n_blocks)
         x[i] = (real)uniform(1, i);
     for (int i = 1; i < m->n_nodes; i++) {
         const struct node *node = &m->nodes[i];
-        if (node->kind != &layer_norm)
+        if (node->kind != &layer_batch_norm)
             continue;
         const bool ends = node->addend >= 0;
         real *gamma = graph_part(m, node, 0, m->weights);
@@ -102,7 +102,8 @@ static void check_form(const char *name, const struct form *f, int n_blocks)
     (void)nn_model_train(m, &(struct nn_batch){.n = BATCH, .x = x, .labels = labels}, 0, NULL,
                          NULL);
     for (int i = 1; i < m->n_nodes; i++)
-        for (int k = 0; m->nodes[i].kind == &layer_norm && k < m->nodes[i].window.in.c; k += 5)
+        for (int k = 0; m->nodes[i].kind == &layer_batch_norm && k < m->nodes[i].window.in.c;
+             k += 5)
             check_channel(m, &m->nodes[i], f->word, (size_t)k);
     free(x);
     nn_model_close(m);

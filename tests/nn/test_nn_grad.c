@@ -150,8 +150,8 @@ static void check_linear(void *ctx, int batch, int in, int out)
 static void norm_y(struct layer *l)
 {
     const double *addend = l->f.addend ? l->vars[3].v : NULL;
-    nn_cpu.norm_forward(l->ctx, &l->f, l->vars[0].n / (size_t)l->f.c, l->vars[0].v, addend, l->y,
-                        l->scratch);
+    nn_cpu.batch_norm_forward(l->ctx, &l->f, l->vars[0].n / (size_t)l->f.c, l->vars[0].v, addend,
+                              l->y, l->scratch);
 }
 
 static void norm_d(struct layer *l)
@@ -160,8 +160,9 @@ static void norm_d(struct layer *l)
     double *dx = l->vars[0].d;
     if (!l->f.addend) /* in place */
         dx = memcpy(dx, l->dy, bytes);
-    nn_cpu.norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->f.addend ? l->vars[3].v : NULL, l->y,
-                         l->f.addend ? l->dy : dx, dx, l->vars[1].d, l->vars[2].d, l->scratch);
+    nn_cpu.batch_norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->f.addend ? l->vars[3].v : NULL,
+                               l->y, l->f.addend ? l->dy : dx, dx, l->vars[1].d, l->vars[2].d,
+                               l->scratch);
     if (l->f.addend)
         memcpy(l->vars[3].d, l->dy, bytes);
 }
@@ -173,7 +174,7 @@ static void check_norm_form(void *ctx, int pixels, int c, bool relu, bool addend
     size_t n = (size_t)(pixels * c), bytes;
     snprintf(l.name, sizeof l.name, "norm of %d pixels, %d channels%s%s%s, times %g", pixels, c,
              addend ? ", addend" : "", relu ? ", relu" : "", swapped ? ", swapped" : "", factor);
-    nn_cpu.norm_plan(ctx, c, &bytes);
+    nn_cpu.batch_norm_plan(ctx, c, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, n, 1);
     add_var(&l, (size_t)c, 2);
@@ -182,9 +183,9 @@ static void check_norm_form(void *ctx, int pixels, int c, bool relu, bool addend
         add_var(&l, n, 4);
     set_output(&l, n);
     double *more = new_reals(4 * (size_t)c);
-    l.f = (struct nn_norm){c,           relu, addend,   1e-5,         0.1,          l.vars[1].v,
-                           l.vars[2].v, more, more + c, more + 2 * c, more + 3 * c, factor,
-                           swapped};
+    l.f = (struct nn_batch_norm){
+        c,    relu,     addend,       1e-5,         0.1,    l.vars[1].v, l.vars[2].v,
+        more, more + c, more + 2 * c, more + 3 * c, factor, swapped};
     check_layer(&l);
     close_layer(&l);
     free(more);

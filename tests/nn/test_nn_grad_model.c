@@ -21,7 +21,7 @@ static uint64_t pattern(const struct nn_model *m)
     for (int i = 1; i < m->n_nodes; i++) {
         const struct node *node = &m->nodes[i];
         size_t n = graph_elements(node->window.out, BATCH);
-        if (node->kind == &layer_relu || (node->kind == &layer_norm && node->relu))
+        if (node->kind == &layer_relu || (node->kind == &layer_batch_norm && node->relu))
             for (size_t j = 0; j < n; j++)
                 sum = sum * 3 + (node->y[j] > 0);
         if (node->kind == &layer_pool_max) {
@@ -106,12 +106,12 @@ static struct nn_model *all_kinds(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
     int x = graph_conv(m, 0, "conv1", 4, 3, 1, 1, false);
-    x = graph_norm(m, x, "norm1", -1, true);
-    int y = graph_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
-    x = graph_norm(m, graph_conv(m, y, "conv3", 4, 1, 1, 0, false), "norm3", x, true);
-    y = graph_norm(m, graph_conv(m, x, "conv4", 7, 3, 2, 1, false), "norm4", -1, false);
-    x = graph_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5",
-                   graph_shortcut(m, x, 7), false);
+    x = graph_batch_norm(m, x, "norm1", -1, true);
+    int y = graph_batch_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
+    x = graph_batch_norm(m, graph_conv(m, y, "conv3", 4, 1, 1, 0, false), "norm3", x, true);
+    y = graph_batch_norm(m, graph_conv(m, x, "conv4", 7, 3, 2, 1, false), "norm4", -1, false);
+    x = graph_batch_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5",
+                         graph_shortcut(m, x, 7), false);
     x = graph_pool_avg(m, x, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
     x = graph_pool_max(m, x, 2, 2, 0);
@@ -140,12 +140,12 @@ static struct nn_model *in_groups(struct nn_shape in)
 static struct nn_model *sums(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
-    int y = graph_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
+    int x = graph_batch_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
+    int y = graph_batch_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
     x = graph_add(m, x, y);
     y = graph_relu(m, graph_conv(m, x, "conv3", 4, 3, 1, 1, true));
     x = graph_scale(m, graph_add(m, x, y), 1.5);
-    y = graph_norm(m, graph_conv(m, x, "conv4", 4, 1, 1, 0, false), "norm3", -1, false);
+    y = graph_batch_norm(m, graph_conv(m, x, "conv4", 4, 1, 1, 0, false), "norm3", -1, false);
     x = graph_add(m, x, graph_add(m, y, graph_conv(m, y, "conv5", 4, 3, 1, 1, false)));
     x = graph_linear(m, graph_mean(m, x), "classifier", CLASSES, false);
     graph_head(m, graph_scale(m, x, 0.125), &loss_class, 1);
@@ -208,10 +208,11 @@ static struct nn_model *small_resnet(struct nn_shape in)
 static struct nn_model *two_heads(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    const int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
+    const int x =
+        graph_batch_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
     int y = graph_relu(m, graph_conv(m, x, "side.conv", 3, 3, 2, 1, true));
     graph_head(m, graph_linear(m, y, "side.classifier", CLASSES, true), &loss_class, 0.3);
-    y = graph_norm(m, graph_conv(m, x, "conv2", 5, 3, 1, 1, false), "norm2", -1, true);
+    y = graph_batch_norm(m, graph_conv(m, x, "conv2", 5, 3, 1, 1, false), "norm2", -1, true);
     y = graph_linear(m, graph_mean(m, y), "classifier", CLASSES, true);
     graph_head(m, y, &loss_class, 1);
     return m;
@@ -226,7 +227,7 @@ static struct nn_model *branches(struct nn_shape in)
     for (int i = 0; i < 2; i++) {
         const int a = graph_relu(m, graph_conv(m, x, "1x1", 3, 1, 1, 0, true));
         int b = graph_relu(m, graph_conv(m, x, "reduce", 2, 1, 1, 0, true));
-        b = graph_norm(m, graph_conv(m, b, "3x3", 5, 3, 1, 1, false), "norm", -1, true);
+        b = graph_batch_norm(m, graph_conv(m, b, "3x3", 5, 3, 1, 1, false), "norm", -1, true);
         const int c = graph_relu(m, graph_conv(m, x, "5x5", 2, 5, 1, 2, true));
         const int d = graph_conv(m, graph_pool_max(m, x, 3, 1, 1), "pool", 2, 1, 1, 0, true);
         x = graph_concat(m, (const int[]){a, b, c, d}, 4);
@@ -244,11 +245,12 @@ static struct nn_model *branches(struct nn_shape in)
 static struct nn_model *pixels(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    const int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 2, 1, false), "norm1", -1, true);
+    const int x =
+        graph_batch_norm(m, graph_conv(m, 0, "conv1", 4, 3, 2, 1, false), "norm1", -1, true);
     int y = graph_relu(m, graph_conv(m, x, "side.conv", 3, 1, 1, 0, true));
     const int side = pixel_scores(m, y, "side.classifier", CLASSES);
     y = graph_conv_dilated(m, x, "conv2", 5, 3, 2, 2, false);
-    y = graph_norm(m, y, "norm2", -1, true);
+    y = graph_batch_norm(m, y, "norm2", -1, true);
     y = graph_relu(m, graph_conv_dilated(m, y, "conv3", 3, 3, 4, 4, true));
     y = graph_conv(m, graph_concat(m, (const int[]){x, y}, 2), "conv4", 6, 1, 1, 0, true);
     graph_head(m, pixel_scores(m, y, "classifier", CLASSES), &loss_dense, 1);

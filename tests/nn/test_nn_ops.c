@@ -198,14 +198,14 @@ static void check_norm(void *ctx, struct norm_case k)
         }
         want_dgamma[i] = dot, want_dbeta[i] = sum;
     }
-    nn_cpu.norm_plan(ctx, k.c, &bytes);
+    nn_cpu.batch_norm_plan(ctx, k.c, &bytes);
     void *scratch = buf_alloc(bytes);
     memset(scratch, 0xff, bytes);
-    struct nn_norm norm = {k.c,      k.relu,  k.addend,  1e-5,      0.1, gamma, beta,
-                           run_mean, run_var, f + 4 * c, f + 5 * c, 1,   false};
-    nn_cpu.norm_forward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
-    nn_cpu.norm_backward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, dy_in,
-                         k.addend ? dx : dy_in, dgamma, dbeta, scratch);
+    struct nn_batch_norm norm = {k.c,      k.relu,  k.addend,  1e-5,      0.1, gamma, beta,
+                                 run_mean, run_var, f + 4 * c, f + 5 * c, 1,   false};
+    nn_cpu.batch_norm_forward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
+    nn_cpu.batch_norm_backward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, dy_in,
+                               k.addend ? dx : dy_in, dgamma, dbeta, scratch);
     /* x itself carries an error of eps * far, and 1 / std is about 2 */
     double eps = 0x1p-24, far = 1 + fabs(k.offset);
     check_near(name, run_mean, want_mean, c, 4 * eps * far);
@@ -216,7 +216,7 @@ static void check_norm(void *ctx, struct norm_case k)
     check_near(name, k.addend ? dx : dy_in, want_dx, n, 64 * eps * far);
     if (k.addend)
         check_near(name, dy_in, want_dadd, n, 0);
-    nn_cpu.norm_eval(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
+    nn_cpu.batch_norm_eval(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
     check_near(name, y, want_eval, n, 16 * eps * far);
     void *all[] = {x,           addend,     y,         dy,      dx,        f,
                    dy_in,       want,       want_eval, want_dx, want_mean, want_var,

@@ -39,7 +39,7 @@ static void round_weights(struct nn_model *m, const struct round_setup *s)
 /* What passed the ReLU of a norm is what is above zero once it is rounded. */
 static void mask_relu(const struct node *node)
 {
-    for (size_t i = 0; node->kind == &layer_norm && node->relu && i < out_n(node); i++)
+    for (size_t i = 0; node->kind == &layer_batch_norm && node->relu && i < out_n(node); i++)
         node->dy[i] = node->y[i] > 0 ? node->dy[i] : 0;
 }
 

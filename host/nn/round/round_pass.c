@@ -46,15 +46,15 @@ static const real *round_weight(const struct rounder *r, const real *w)
 /* ---- by hand: batch norm's way back. A backend may work out anew what passed the ReLU, before
  * rounding: what was rounded to zero is taken out first ---- */
 
-void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
-                         real *dbeta, void *scratch)
+void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
+                               const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                               real *dbeta, void *scratch)
 {
     struct rounder *r = ctx;
     const size_t all = n * (size_t)f->c;
     if (f->relu && r->setup.of[ROUND_ACT].on)
         r->below->relu_backward(r->ctx, all, y, dy, dy);
-    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
+    r->below->batch_norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     GRAD_OUT(dx, n, f->c)
     if (f->swapped) /* gamma has multiplied it */
         GRAD_OUT(dy, n, f->c)

@@ -42,11 +42,11 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
     snprintf(conv2, sizeof conv2, "%s.conv2", name);
     snprintf(norm2, sizeof norm2, "%s.norm2", name);
     int y = graph_conv(m, x, conv1, channels, 3, stride, 1, false);
-    y = graph_inside_block(m, graph_norm(m, y, norm1, NO_ADDEND, true));
+    y = graph_inside_block(m, graph_batch_norm(m, y, norm1, NO_ADDEND, true));
     y = graph_conv(m, y, conv2, channels, 3, 1, 1, false);
     if (stride == 2)
         x = graph_shortcut(m, x, channels);
-    return graph_ends_block(m, graph_norm(m, y, norm2, x, true));
+    return graph_ends_block(m, graph_batch_norm(m, y, norm2, x, true));
 }
 
 /* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64
@@ -54,7 +54,7 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
 static void build_resnet(struct nn_model *m, int depth, int n_classes)
 {
     int x = graph_conv(m, 0, "stem.conv", graph_width(m, 16), 3, 1, 1, false);
-    x = graph_norm(m, x, "stem.norm", NO_ADDEND, true);
+    x = graph_batch_norm(m, x, "stem.norm", NO_ADDEND, true);
     for (int stage = 0; stage < 3; stage++)
         for (int block = 0; block < (depth - 2) / 6; block++) {
             char name[32];

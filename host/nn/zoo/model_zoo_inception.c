@@ -25,7 +25,7 @@ static int conv_layer(struct nn_model *m, int x, const char *block, const char *
     if (!norm)
         return graph_relu(m, x);
     snprintf(text, sizeof text, "%s.%s.norm", block, name);
-    return graph_norm(m, x, text, NO_ADDEND, true);
+    return graph_batch_norm(m, x, text, NO_ADDEND, true);
 }
 
 /* Two layers and the poolings around them: to 192 channels at an eighth of the size, at half of a small

@@ -122,7 +122,7 @@ static int conv_norm(struct nn_model *m, int x, const char *name, int number, in
     snprintf(conv, sizeof conv, "%s.conv%d", name, number);
     snprintf(norm, sizeof norm, "%s.norm%d", name, number);
     x = graph_conv(m, x, conv, channels, k, stride, k / 2, false);
-    return graph_norm(m, x, norm, addend, relu);
+    return graph_batch_norm(m, x, norm, addend, relu);
 }
 
 /* The same of 3x3, with taps that lie apart where the stride is 1. */
@@ -135,7 +135,7 @@ static int dilated_norm(struct nn_model *m, int x, const char *name, int number,
     snprintf(conv, sizeof conv, "%s.conv%d", name, number);
     snprintf(norm, sizeof norm, "%s.norm%d", name, number);
     x = graph_conv_dilated(m, x, conv, channels, 3, dilation, dilation, false);
-    return graph_norm(m, x, norm, NO_ADDEND, true);
+    return graph_batch_norm(m, x, norm, NO_ADDEND, true);
 }
 
 /* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and

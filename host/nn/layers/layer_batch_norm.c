@@ -1,9 +1,9 @@
-/* layer_norm.c : batch norm as a node; what the CPU does is in cpu_norm.c. */
+/* layer_batch_norm.c : batch norm as a node; what the CPU does is in cpu_batch_norm.c. */
 #include "nn/model_graph.h"
 
-int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
+int graph_batch_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
 {
-    struct node *node = graph_append(m, &layer_norm, in);
+    struct node *node = graph_append(m, &layer_batch_norm, in);
     const size_t c = (size_t)node->window.in.c;
     node->addend = addend;
     node->relu = relu;
@@ -24,7 +24,7 @@ static size_t norm_node_kept(const struct nn_model *m, const struct node *node)
 
 static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
 {
-    return m->ops->norm_plan(m->ctx, node->window.in.c, scratch_bytes);
+    return m->ops->batch_norm_plan(m->ctx, node->window.in.c, scratch_bytes);
 }
 
 /* Gammas and running variances are 1; gammas of a branch that begins as nothing 0. */
@@ -40,11 +40,11 @@ static void norm_node_draw(const struct nn_model *m, const struct node *node, ui
     }
 }
 
-static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
+static struct nn_batch_norm norm_of(const struct nn_model *m, const struct node *node)
 {
     const int c = node->window.in.c;
     real *kept = node->kept;
-    return (struct nn_norm){
+    return (struct nn_batch_norm){
         .c = c,
         .relu = node->relu,
         .addend = node->addend >= 0,
@@ -63,25 +63,25 @@ static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
 
 static void norm_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
-    const struct nn_norm f = norm_of(m, node);
+    const struct nn_batch_norm f = norm_of(m, node);
     const real *x = m->nodes[node->in].y,
                *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
-    (train ? m->ops->norm_forward : m->ops->norm_eval)(
+    (train ? m->ops->batch_norm_forward : m->ops->batch_norm_eval)(
         m->ctx, &f, graph_pixels(node->window.in, batch), x, addend, node->y, m->scratch);
 }
 
 static void norm_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    const struct nn_norm f = norm_of(m, node);
+    const struct nn_batch_norm f = norm_of(m, node);
     const struct node *in = &m->nodes[node->in];
     const real *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
-    m->ops->norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, addend, node->y,
-                          node->dy, in->dy, graph_part(m, node, 0, m->grads),
-                          graph_part(m, node, 1, m->grads), m->scratch);
+    m->ops->batch_norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, addend,
+                                node->y, node->dy, in->dy, graph_part(m, node, 0, m->grads),
+                                graph_part(m, node, 1, m->grads), m->scratch);
 }
 
-const struct layer_kind layer_norm = {
-    .name = "norm",
+const struct layer_kind layer_batch_norm = {
+    .name = "norm", /* in logs */
     .in_place = true,
     .kept_bytes = norm_node_kept,
     .plan = norm_node_plan,

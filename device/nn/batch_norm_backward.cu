@@ -1,4 +1,4 @@
-/* norm_backward.cu : batch norm backward: the sums of dy and of dy * (x - mean) in one pass; dx in
+/* batch_norm_backward.cu : batch norm backward: the sums of dy and of dy * (x - mean) in one pass; dx in
  * a second.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
@@ -7,7 +7,7 @@
  * all of it times the factor; or, with gamma behind the addition, of G = gamma * dy, which is the
  * addend's gradient, and dgamma is a third sum, of dy times what gamma multiplies. */
 #include "device/nn/nn.cuh"
-#include "device/nn/norm.cuh"
+#include "device/nn/batch_norm.cuh"
 
 /* What a ReLU after the norm let through: all, as there is none; where y, computed from x again, is
  * above zero (no need to read it); where y itself is (what was added decides too). In that case
@@ -225,7 +225,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
 
 struct back { /* of one call */
     struct dev_nn *d;
-    const struct nn_norm *f;
+    const struct nn_batch_norm *f;
     size_t n;
     void *dgamma, *dbeta;
     void *scratch;
@@ -234,7 +234,7 @@ struct back { /* of one call */
 template <typename T, int V, enum norm_gate FIRST, enum norm_gate SECOND>
 static int back_gated(const struct back *b, const T *x, const T *y, T *dy, T *dx)
 {
-    const struct nn_norm *f = b->f;
+    const struct nn_batch_norm *f = b->f;
     const cudaStream_t s = cu_stream(b->d->s);
     const norm_arrays arrays = norm_arrays_of(b->d, f, false);
     const struct norm_grid g = norm_grid(b->n, f->c, V, NORM_BLOCKS),
@@ -276,9 +276,9 @@ static int back_typed(const struct back *b, const void *x, const void *y, void *
     return back_wide<T, 1>(b, (const T *)x, (const T *)y, (T *)dy, (T *)dx);
 }
 
-int nn_norm_backward(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
-                     const void *addend, const void *y, void *dy, void *dx, void *dgamma,
-                     void *dbeta, void *scratch)
+int nn_batch_norm_backward(struct dev_nn *d, const struct nn_batch_norm *f, size_t n, const void *x,
+                           const void *addend, const void *y, void *dy, void *dx, void *dgamma,
+                           void *dbeta, void *scratch)
 {
     if (n == 0)
         return 0;

@@ -1,4 +1,4 @@
-/* cpu_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same
+/* cpu_batch_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same
  * passes.
  *
  * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w
@@ -37,7 +37,7 @@ static struct scratch_norm scratch_of_norm(int c, void *memory)
     return s;
 }
 
-int cpu_norm_plan(void *ctx, int c, size_t *scratch_bytes)
+int cpu_batch_norm_plan(void *ctx, int c, size_t *scratch_bytes)
 {
     (void)ctx;
     *scratch_bytes =
@@ -193,8 +193,8 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
 }
 
 /* The factors of a norm, spread over the first three lane arrays, and swapped over the sixth. */
-static struct lanes lanes_of_norm(const struct nn_norm *f, const real *mean, const real *inv_std,
-                                  struct scratch_norm *s)
+static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
+                                  const real *inv_std, struct scratch_norm *s)
 {
     for (int j = 0; j < s->w; j += f->c)
         for (int i = 0; i < f->c; i++) {
@@ -206,7 +206,7 @@ static struct lanes lanes_of_norm(const struct nn_norm *f, const real *mean, con
     return (struct lanes){s->lane[0], s->lane[1], s->lane[2], s->lane[5]};
 }
 
-static void apply(const struct nn_norm *f, size_t n, const real *mean, const real *inv_std,
+static void apply(const struct nn_batch_norm *f, size_t n, const real *mean, const real *inv_std,
                   const real *x, const real *addend, real *y, struct scratch_norm *s)
 {
     struct lanes lanes = lanes_of_norm(f, mean, inv_std, s);
@@ -217,8 +217,8 @@ static void apply(const struct nn_norm *f, size_t n, const real *mean, const rea
     }
 }
 
-void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                      const real *addend, real *y, void *scratch)
+void cpu_batch_norm_forward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
+                            const real *addend, real *y, void *scratch)
 {
     (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
@@ -233,8 +233,8 @@ void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *
     apply(f, n, f->mean, f->inv_std, x, addend, y, &s);
 }
 
-void cpu_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend,
-                   real *y, void *scratch)
+void cpu_batch_norm_eval(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
+                         const real *addend, real *y, void *scratch)
 {
     (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
@@ -324,9 +324,9 @@ CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *re
                 dx[j] = scale[j] * (dx[j] - level[j] - (x[j] - mean[j]) * slope[j]);
 }
 
-void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                       const real *addend, const real *y, real *dy, real *dx, real *dgamma,
-                       real *dbeta, void *scratch)
+void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
+                             const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                             real *dbeta, void *scratch)
 {
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];

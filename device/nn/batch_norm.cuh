@@ -1,4 +1,4 @@
-/* norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads
+/* batch_norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads
  * meet.
  *
  *            <- tx threads, V channels each ->
@@ -9,8 +9,8 @@
  * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of
  * all lines in a fixed order, in double. Who meets what follows from n and c alone, so results are
  * the same on every GPU. */
-#ifndef NORM_CUH
-#define NORM_CUH
+#ifndef BATCH_NORM_CUH
+#define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 #include "device/nn/nn.cuh"
@@ -130,7 +130,8 @@ template <int V> static __device__ inline float norm_get(const norm_values<V> &v
 }
 
 /* eval: by the running mean, with 1/std of the running variance. */
-static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_norm *f, bool eval)
+static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_batch_norm *f,
+                                         bool eval)
 {
     const norm_arrays p = {
         eval ? f->run_mean : f->mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped,

@@ -1,7 +1,7 @@
-/* norm_forward.cu : batch norm forward: mean and variance in one pass over x; then normalise, add,
+/* batch_norm_forward.cu : batch norm forward: mean and variance in one pass over x; then normalise, add,
  * ReLU in a second. */
 #include "device/nn/nn.cuh"
-#include "device/nn/norm.cuh"
+#include "device/nn/batch_norm.cuh"
 #include <math.h>
 
 /* Moments of V channels seen by one thread, relative to a base that all threads share (the
@@ -208,8 +208,8 @@ static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE  ? 4
 }
 
 template <typename T, int V>
-static int apply_wide(struct dev_nn *d, const struct nn_norm *f, bool eval, size_t n, const T *x,
-                      const T *addend, T *y)
+static int apply_wide(struct dev_nn *d, const struct nn_batch_norm *f, bool eval, size_t n,
+                      const T *x, const T *addend, T *y)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, 2 * NORM_BLOCKS);
     const norm_arrays p = norm_arrays_of(d, f, eval);
@@ -227,8 +227,8 @@ static int apply_wide(struct dev_nn *d, const struct nn_norm *f, bool eval, size
 }
 
 template <typename T>
-static int apply(struct dev_nn *d, const struct nn_norm *f, bool eval, size_t n, const void *x,
-                 const void *addend, void *y)
+static int apply(struct dev_nn *d, const struct nn_batch_norm *f, bool eval, size_t n,
+                 const void *x, const void *addend, void *y)
 {
     if (act_wide<T>((size_t)f->c, x, f->addend ? addend : NULL, y))
         return apply_wide<T, ACT_LANES(T)>(d, f, eval, n, (const T *)x, (const T *)addend, (T *)y);
@@ -236,7 +236,7 @@ static int apply(struct dev_nn *d, const struct nn_norm *f, bool eval, size_t n,
 }
 
 template <typename T, int V>
-static int train_wide(struct dev_nn *d, const struct nn_norm *f, size_t n, const T *x,
+static int train_wide(struct dev_nn *d, const struct nn_batch_norm *f, size_t n, const T *x,
                       float2 *partial)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, NORM_BLOCKS);
@@ -251,7 +251,7 @@ static int train_wide(struct dev_nn *d, const struct nn_norm *f, size_t n, const
 }
 
 template <typename T>
-static int train(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
+static int train(struct dev_nn *d, const struct nn_batch_norm *f, size_t n, const void *x,
                  const void *addend, void *y, void *scratch)
 {
     const int rc = act_wide<T>((size_t)f->c, x)
@@ -260,23 +260,23 @@ static int train(struct dev_nn *d, const struct nn_norm *f, size_t n, const void
     return rc < 0 ? rc : apply<T>(d, f, false, n, x, addend, y);
 }
 
-int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
+int nn_batch_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
 {
     (void)d;
     *scratch_bytes = 2 * norm_partials(c) * sizeof(float2) + (size_t)c * 2 * sizeof(float);
     return 0;
 }
 
-int nn_norm_forward(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
-                    const void *addend, void *y, void *scratch)
+int nn_batch_norm_forward(struct dev_nn *d, const struct nn_batch_norm *f, size_t n, const void *x,
+                          const void *addend, void *y, void *scratch)
 {
     if (n == 0)
         return 0;
     return NN_BY_TYPE(d, train, d, f, n, x, addend, y, scratch);
 }
 
-int nn_norm_eval(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
-                 const void *addend, void *y, void *scratch)
+int nn_batch_norm_eval(struct dev_nn *d, const struct nn_batch_norm *f, size_t n, const void *x,
+                       const void *addend, void *y, void *scratch)
 {
     (void)scratch;
     if (n == 0)

@@ -1,4 +1,4 @@
-/* test_gpu_layers_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in
+/* test_gpu_layers_batch_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in
  * double, within bounds that follow from the roundings; what is made of them value by value to the
  * bit.
  *
@@ -21,7 +21,7 @@ struct norm {
     bool relu, addend;
     float *x, *add, *gamma, *beta, *run_mean, *run_var; /* on the host */
     void *px, *padd, *py, *scratch;
-    struct nn_norm f;
+    struct nn_batch_norm f;
 };
 
 /* Of the norms that are opened now. */
@@ -52,7 +52,7 @@ static float *puts_float(struct layers *g, const float *x, int c)
     return layers_put_float(g, x, (size_t)c);
 }
 
-/* Floats to nn_norm, whatever they are. */
+/* Floats to nn_batch_norm, whatever they are. */
 static float *puts_par(struct layers *g, const float *x, int c)
 {
     return layers_put_par(g, x, (size_t)c);
@@ -75,7 +75,7 @@ static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool 
     t.px = layers_put(g, t.x, all);
     t.padd = layers_put(g, t.add, all);
     t.py = layers_put(g, t.add, all);
-    g->nn->norm_plan(g->d, c, &scratch_bytes);
+    g->nn->batch_norm_plan(g->d, c, &scratch_bytes);
     char *rubbish = layers_memory(scratch_bytes);
     memset(rubbish, 0x7f, scratch_bytes);
     const size_t skew = g->skew;
@@ -83,19 +83,19 @@ static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool 
     t.scratch = layers_hold(g, rubbish, 0, scratch_bytes);
     g->skew = skew;
     free(rubbish);
-    t.f = (struct nn_norm){.c = c,
-                           .relu = relu,
-                           .addend = addend,
-                           .eps = 1e-5f,
-                           .momentum = 0.1f,
-                           .gamma = puts_par(g, t.gamma, c),
-                           .beta = puts_par(g, t.beta, c),
-                           .run_mean = puts_par(g, t.run_mean, c),
-                           .run_var = puts_par(g, t.run_var, c),
-                           .mean = puts_float(g, t.beta, c),
-                           .inv_std = puts_float(g, t.beta, c),
-                           .factor = form.factor,
-                           .swapped = form.swapped};
+    t.f = (struct nn_batch_norm){.c = c,
+                                 .relu = relu,
+                                 .addend = addend,
+                                 .eps = 1e-5f,
+                                 .momentum = 0.1f,
+                                 .gamma = puts_par(g, t.gamma, c),
+                                 .beta = puts_par(g, t.beta, c),
+                                 .run_mean = puts_par(g, t.run_mean, c),
+                                 .run_var = puts_par(g, t.run_var, c),
+                                 .mean = puts_float(g, t.beta, c),
+                                 .inv_std = puts_float(g, t.beta, c),
+                                 .factor = form.factor,
+                                 .swapped = form.swapped};
     return t;
 }
 
@@ -154,7 +154,7 @@ static void moments(const struct norm *t, int channel, double *mean, double *var
 static void check_forward(struct layers *g, size_t n, int c, bool relu, bool addend)
 {
     struct norm t = norm_open(g, n, c, relu, addend);
-    g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    g->nn->batch_norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
     float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
     float *run_mean = layers_get_par(g, t.f.run_mean, (size_t)c),
           *run_var = layers_get_par(g, t.f.run_var, (size_t)c);
@@ -182,7 +182,7 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
             CHECK(mean[i] == 3.25f && inv_std[i] == (float)(1 / sqrt((double)t.f.eps)),
                   "equal values: %g %g", (double)mean[i], (double)inv_std[i]);
     }
-    g->nn->norm_eval(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    g->nn->batch_norm_eval(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
     for (int i = 0; i < c; i++)
         inv_std[i] = (float)(1 / sqrt((double)run_var[i] + (double)t.f.eps));
     check_values(&t, "eval", run_mean, inv_std);
@@ -245,13 +245,13 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     for (int i = 0; i < c; i++)
         t.beta[i] = i % KINDS == KIND_EQUAL ? 0x1p-26f : t.beta[i];
     t.f.beta = puts_par(g, t.beta, c);
-    g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    g->nn->batch_norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
     void *pdy = layers_put(g, dy, all), *pdx = in_place ? pdy : layers_put(g, dy, all);
     float *dgamma = puts_par(g, t.beta, c), *dbeta = puts_par(g, t.beta, c);
     *k = scale;
     g->nn->loss_scale(g->d, scale == 1 ? NULL : k);
-    g->nn->norm_backward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, pdy, pdx, dgamma, dbeta,
-                         t.scratch);
+    g->nn->batch_norm_backward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, pdy, pdx, dgamma,
+                               dbeta, t.scratch);
     g->nn->loss_scale(g->d, NULL);
 
     float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
@@ -305,9 +305,9 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
 static void check_repeat(struct layers *g, size_t n, int c)
 {
     struct norm t = norm_open(g, n, c, true, false);
-    g->nn->norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
+    g->nn->batch_norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
     float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
-    g->nn->norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
+    g->nn->batch_norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
     layers_same_floats(g, "mean again", layers_get_float(g, t.f.mean), mean, (size_t)c);
     layers_same_floats(g, "1/std again", layers_get_float(g, t.f.inv_std), inv_std, (size_t)c);
     free(mean), free(inv_std);
