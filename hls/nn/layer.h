@@ -15,6 +15,16 @@ typedef double real;
 typedef float real;
 #endif
 
+/* A product that no compiler makes one rounding of with a sum, as nvcc does with a * b + c. */
+MF_FN real real_mul(real a, real b)
+{
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
 /* What conv and linear compute with: float; float whose products take 10 bits of mantissa; 16-bit
  * activations and copies of the weights, with float sums, float weights and float gradients of
  * weights; halves everywhere, weights, their gradients, statistics and velocities too. */

@@ -1,7 +1,7 @@
 /* test_nn_grad_lstm.c : the LSTM in double, with sequences of uneven lengths: its output against its equations
  * written as plain loops, every gradient against central differences; exp, sigmoid and tanh against libm. */
 #include "nn_grad.h"
-#include "nn/cpu/squash.h"
+#include "hls/nn/squash.h"
 
 struct sizes {
     int batch, steps, in, cells, out;

@@ -7,7 +7,7 @@
  * product is over neighbouring rows. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
-#include "nn/cpu/squash.h"
+#include "hls/nn/squash.h"
 
 /* Scratch, in this order: rows are those of all steps. */
 struct packed {

@@ -23,7 +23,7 @@ enum { SQUASH_MANTISSA = 23, SQUASH_BIAS = 127, SQUASH_TERMS = 7, SQUASH_END = 4
 #define SQUASH_LN2_LOW  0x1.7f7d1cp-20f
 #endif
 
-static inline real squash_exp(real x)
+MF_FN real squash_exp(real x)
 {
 #define OVER(n) (real)(1.0 / (n))
     static const real one_over[] = {
@@ -33,13 +33,13 @@ static inline real squash_exp(real x)
     const int least = (int)(sizeof one_over / sizeof *one_over) + 1 - SQUASH_TERMS;
     const real end = SQUASH_END, limited = x > end ? end : x < -end ? -end : x;
     /* k stands in the low bits of a number this large, which has no fraction */
-    const real shifted = limited * (real)1.44269504088896340736 + SQUASH_ROUND;
+    const real shifted = real_mul(limited, (real)1.44269504088896340736) + SQUASH_ROUND;
     const real k = shifted - SQUASH_ROUND;
-    const real r = (limited - k * SQUASH_LN2_HIGH) - k * SQUASH_LN2_LOW;
+    const real r = (limited - real_mul(k, SQUASH_LN2_HIGH)) - real_mul(k, SQUASH_LN2_LOW);
     real sum = one_over[least];
     for (int i = least + 1; i < (int)(sizeof one_over / sizeof *one_over); i++)
-        sum = sum * r + one_over[i];
-    sum = (sum * r + 1) * r + 1;
+        sum = real_mul(sum, r) + one_over[i];
+    sum = real_mul(real_mul(sum, r) + 1, r) + 1;
     squash_bits bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + SQUASH_BIAS) << SQUASH_MANTISSA;
@@ -48,12 +48,12 @@ static inline real squash_exp(real x)
     return sum * power;
 }
 
-static inline real squash_sigmoid(real x)
+MF_FN real squash_sigmoid(real x)
 {
     return 1 / (1 + squash_exp(-x));
 }
 
-static inline real squash_tanh(real x)
+MF_FN real squash_tanh(real x)
 {
     return 2 / (1 + squash_exp(-2 * x)) - 1;
 }
