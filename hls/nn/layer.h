@@ -90,6 +90,15 @@ struct nn_batch_norm {
     bool swapped; /* gamma and beta stand behind the addition, which there is */
 };
 
+/* Layer norm's order of sums, on every backend. Over a row's channels: lane j adds channels j, j +
+ * LAYER_NORM_LANES, ... upward; then lane j adds lane j + half, for half the lanes, a quarter, ...
+ * Over rows: each run of so many adds upward, then the runs in double. */
+enum { LAYER_NORM_LANES = 32, LAYER_NORM_RUNS = 128 };
+MF_FN size_t layer_norm_run(size_t n)
+{
+    return n / LAYER_NORM_RUNS + (n % LAYER_NORM_RUNS != 0);
+}
+
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 

@@ -40,6 +40,12 @@ static void check_elements(struct layers *g, size_t n)
         a[i] = layers_round(g->math, a[i]);
     void *pa = layers_put(g, a, n), *pb = layers_put(g, b, n), *py = layers_put(g, b, n);
 
+    g->nn->gelu_forward(g->d, n, pa, py);
+    nn_cpu.gelu_forward(g->cpu, n, a, want);
+    layers_same(g, "gelu", py, want, n);
+    g->nn->gelu_backward(g->d, n, pa, pb, py);
+    nn_cpu.gelu_backward(g->cpu, n, a, b, want);
+    layers_same(g, "gelu backward", py, want, n);
     g->nn->relu_forward(g->d, n, pa, py);
     nn_cpu.relu_forward(g->cpu, n, a, want);
     layers_same(g, "relu", py, want, n);

@@ -71,6 +71,7 @@ static inline void build_kinds(struct nn_model *m)
     x = graph_pool_max_up(m, x, 3, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
     x = graph_relu(m, graph_linear(m, x, "hidden", 12, true));
+    x = graph_add(m, graph_gelu(m, graph_layer_norm(m, x, "norm7")), x);
     x = graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);
     graph_head(m, x, &loss_class, 1);
 }

@@ -211,6 +211,44 @@ static void check_norms(void *ctx)
     check_norm(ctx, 2500, 2, true, true); /* several tiles */
 }
 
+/* ---- layer norm ---- */
+static void layer_norm_y(struct layer *l)
+{
+    nn_cpu.layer_norm_forward(l->ctx, l->n_y / (size_t)l->g.in.c, l->g.in.c, 1e-5, l->vars[0].v,
+                              l->vars[1].v, l->vars[2].v, l->y);
+}
+
+static void layer_norm_d(struct layer *l)
+{
+    const size_t n = l->n_y / (size_t)l->g.in.c;
+    double *x = l->vars[0].v, *gamma = l->vars[1].v, *dx = new_reals(l->n_y);
+    for (size_t i = 0; i < l->n_y; i++)
+        dx[i] = 1;
+    nn_cpu.layer_norm_backward(l->ctx, n, l->g.in.c, 1e-5, x, gamma, l->dy, dx, true, l->vars[1].d,
+                               l->vars[2].d, l->scratch);
+    nn_cpu.layer_norm_backward(l->ctx, n, l->g.in.c, 1e-5, x, gamma, l->dy, l->vars[0].d, false,
+                               l->vars[1].d, l->vars[2].d, l->scratch);
+    for (size_t i = 0; i < l->n_y; i++)
+        CHECK(fabs(dx[i] - 1 - l->vars[0].d[i]) < 1e-12, "%s: add: %g, not 1 + %g", l->name, dx[i],
+              l->vars[0].d[i]);
+    free(dx);
+}
+
+static void check_layer_norm(void *ctx, int rows, int c)
+{
+    struct layer l = {.ctx = ctx, .g.in.c = c, .forward = layer_norm_y, .backward = layer_norm_d};
+    size_t bytes;
+    snprintf(l.name, sizeof l.name, "layer norm of %d rows, %d channels", rows, c);
+    nn_cpu.layer_norm_plan(ctx, (size_t)rows, c, &bytes);
+    l.scratch = buf_alloc(bytes);
+    add_var(&l, (size_t)(rows * c), 1);
+    add_var(&l, (size_t)c, 2);
+    add_var(&l, (size_t)c, 3);
+    set_output(&l, (size_t)(rows * c));
+    check_layer(&l);
+    close_layer(&l);
+}
+
 int main(void)
 {
     void *ctx = open_cpu();
@@ -220,6 +258,10 @@ int main(void)
     check_linear(ctx, 1, 7, 3);
     check_linear(ctx, 5, 40, 11);
     check_norms(ctx);
+    check_layer_norm(ctx, 1, 5);
+    check_layer_norm(ctx, 9, 33);
+    check_layer_norm(ctx, 300, 4); /* several rows in a run */
+    check_layer_norm(ctx, 3, 130);
     close_cpu(ctx);
     DONE();
 }

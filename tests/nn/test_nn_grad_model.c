@@ -204,6 +204,22 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
+/* What a transformer's blocks have besides attention: a tensor read by an addition and by the layer norm
+ * before it, so that the norm adds to its gradient. */
+static struct nn_model *transformer(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_conv(m, 0, "embed", 5, 1, 1, 0, true);
+    for (int i = 0; i < 2; i++) {
+        int y = graph_conv(m, graph_layer_norm(m, x, "norm"), "up", 8, 1, 1, 0, true);
+        y = graph_conv(m, graph_gelu(m, y), "down", 5, 1, 1, 0, true);
+        x = graph_add(m, y, x);
+    }
+    x = graph_mean(m, graph_layer_norm(m, x, "last"));
+    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 1);
+    return m;
+}
+
 /* A second head in the middle, that counts less: its tensor's gradient comes from two sides. */
 static struct nn_model *two_heads(struct nn_shape in)
 {
@@ -318,6 +334,7 @@ int main(void)
                 planned(narrow_davidnet((struct nn_shape){16, 16, 3})));
     check_model("davidnet, 4 channels, 8x9x1",
                 planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
+    check_model("transformer, 6x1x4", planned(transformer((struct nn_shape){6, 1, 4})));
     check_model("two heads, 7x6x2", planned(two_heads((struct nn_shape){7, 6, 2})));
     check_model("branches, 7x6x3", planned(branches((struct nn_shape){7, 6, 3})));
     check_model("pixels, 9x14x3", planned(pixels((struct nn_shape){9, 14, 3})));

@@ -1,6 +1,7 @@
 /* test_nn_grad_plain.c : every gradient of the layers without weights, and of the loss, against central
  * differences. */
 #include "nn_grad.h"
+#include "hls/nn/gelu.h"
 
 #define X  l->vars[0].v
 #define DX l->vars[0].d
@@ -25,6 +26,7 @@ WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c
            mean_backward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, l->dy, DX))
 WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
            shortcut_backward(l->ctx, l->g.in, l->g.out.c, l->batch, l->dy, DX))
+WEIGHTLESS(gelu, gelu_forward(l->ctx, l->n_y, X, l->y), gelu_backward(l->ctx, l->n_y, X, l->dy, DX))
 WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y),
            relu_backward(l->ctx, l->n_y, l->y, l->dy, DX))
 static const uint64_t dropout_key = 5;
@@ -47,8 +49,28 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
     l.bends = forward == relu_y;
     for (size_t i = 0; forward == max_y && i < l.vars[0].n; i++) /* all distinct, 1/n apart */
         l.vars[0].v[i] = (double)((i * 7919) % 10007) / 10007;
+    for (size_t i = 0; forward == gelu_y && i < l.vars[0].n; i++) /* its tails, too */
+        l.vars[0].v[i] *= 7;
     check_layer(&l);
     close_layer(&l);
+}
+
+/* Against libm's erf; the share below zero is relative to itself, far into the tail. */
+static void check_gelu(void)
+{
+    double worst = 0;
+    for (double x = -GELU_END + 0.07; x < 12; x += 0.0137) {
+        const struct gelu g = gelu_at(x);
+        const double share = erfc(-x / sqrt(2)) / 2,
+                     slope = share + x * exp(-x * x / 2) / sqrt(2 * acos(-1));
+        const double error = fmax(fabs(g.share / share - 1), fabs(g.slope - slope));
+        worst = error > worst ? error : worst;
+        CHECK(error < 1e-9, "gelu at %g: %.15g, %.15g, not %.15g, %.15g", x, g.share, g.slope,
+              share, slope);
+    }
+    CHECK(gelu_at(-GELU_END).share == 0 && gelu_at(INFINITY).share == 1, "ends of gelu");
+    CHECK(isnan(gelu_at(NAN).share) && isnan(gelu_at(NAN).slope), "nan is lost");
+    printf("gelu's worst error %.2g\n", worst);
 }
 
 static void check_all_weightless(void *ctx)
@@ -76,6 +98,7 @@ static void check_all_weightless(void *ctx)
         }
         struct nn_window same = {.in = in, .out = in};
         check_weightless(ctx, "relu", relu_y, relu_d, 2, same);
+        check_weightless(ctx, "gelu", gelu_y, gelu_d, 2, same);
         check_weightless(ctx, "dropout", dropout_y, dropout_d, 2, same);
         check_weightless(ctx, "scale", scale_y, scale_d, 2, same);
         check_weightless(ctx, "lrn", lrn_y, lrn_d, 2, same);
@@ -198,6 +221,7 @@ int main(void)
 {
     void *ctx = open_cpu();
     check_all_weightless(ctx);
+    check_gelu();
     check_bilinear(ctx);
     check_concat(ctx, 1, 1, 1, 1);
     check_concat(ctx, 6, 3, 17, 2);

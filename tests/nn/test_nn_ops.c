@@ -338,6 +338,51 @@ static void check_dropout(void *ctx)
     free(x), free(y), free(dx), free(other);
 }
 
+/* The exponent's a^2 / 2 is off by an ulp of itself, which the exponential has as a relative error. */
+static void check_gelu(void *ctx)
+{
+    enum { N = 4000 };
+    static real x[N], one[N], y[N], slope[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (real)(i - N / 2) * 0.0043f, one[i] = 1;
+    nn_cpu.gelu_forward(ctx, N, x, y);
+    nn_cpu.gelu_backward(ctx, N, x, one, slope);
+    for (int i = 0; i < N; i++) {
+        const double a = (double)x[i], bell = exp(-a * a / 2) / sqrt(2 * acos(-1)),
+                     share = erfc(-a / sqrt(2)) / 2, bound = 0x1p-24 * (8 + a * a);
+        CHECK(fabs((double)y[i] - a * share) <= bound * fabs(a) * share, "gelu(%g) is %g, not %g",
+              a, (double)y[i], a * share);
+        CHECK(fabs((double)slope[i] - share - a * bell) <= bound * (share + fabs(a) * bell),
+              "slope of gelu at %g is %g, not %g", a, (double)slope[i], share + a * bell);
+    }
+}
+
+/* Against sums in double: rounds(c) of a row's values up to `most`, relative to its deviation. */
+static void check_layer_norm(void *ctx, size_t n, int c)
+{
+    const size_t all = n * (size_t)c;
+    real *x = uniforms(all, 1), *gamma = uniforms((size_t)c, 2), *beta = uniforms((size_t)c, 3),
+         *y = uniforms(all, 5);
+    nn_cpu.layer_norm_forward(ctx, n, c, 1e-5, x, gamma, beta, y);
+    for (size_t r = 0; r < n; r++) {
+        const real *row = x + r * (size_t)c;
+        double mean = 0, var = 0;
+        for (int i = 0; i < c; i++)
+            mean += (double)row[i] / c;
+        for (int i = 0; i < c; i++)
+            var += ((double)row[i] - mean) * ((double)row[i] - mean) / c;
+        const double std = sqrt(var + 1e-5), bound = sum_bound((size_t)c + 8) / std;
+        for (int i = 0; i < c; i++) {
+            const double v = ((double)row[i] - mean) / std,
+                         want = v * (double)gamma[i] + (double)beta[i];
+            CHECK(fabs((double)y[r * (size_t)c + (size_t)i] - want) <= bound * (1 + fabs(v)),
+                  "layer norm [%zu][%d]: %g, not %g", r, i, (double)y[r * (size_t)c + (size_t)i],
+                  want);
+        }
+    }
+    free(x), free(gamma), free(beta), free(y);
+}
+
 int main(void)
 {
     void *ctx;
@@ -374,6 +419,10 @@ int main(void)
     check_loss(ctx);
     check_top(ctx);
     check_dropout(ctx);
+    check_gelu(ctx);
+    check_layer_norm(ctx, 7, 3);
+    check_layer_norm(ctx, 200, 33);
+    check_layer_norm(ctx, 3, 768);
     nn_cpu.close(ctx);
     DONE();
 }

@@ -154,6 +154,24 @@ static void batch_free(struct batch *b)
     free(b->x), free(b->labels);
 }
 
+/* The layers that no network by name has. */
+static struct nn_model *open_transformer(const struct nn_ops *ops, const struct nn_setup *setup,
+                                         struct nn_shape in)
+{
+    struct nn_model *m = malloc(sizeof *m);
+    if (!m || graph_init(m, ops, in, BATCH) < 0)
+        exit(1);
+    graph_scale_open(m, setup);
+    int x = graph_conv(m, 0, "embed", 12, 7, 7, 0, true);
+    int y = graph_conv(m, graph_layer_norm(m, x, "norm"), "up", 24, 1, 1, 0, true);
+    y = graph_conv(m, graph_gelu(m, y), "down", 12, 1, 1, 0, true);
+    x = graph_mean(m, graph_add(m, y, x));
+    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 1);
+    if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 1) < 0)
+        exit(1);
+    return m;
+}
+
 static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round_setup *round,
                                     const char *name, const char *block, struct nn_shape in,
                                     double width, const struct scale_setup *scales)
@@ -162,6 +180,8 @@ static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round
     struct nn_setup setup = {
         .round = round, .block = &form, .width = width, .adaptive = scales, .scaled = scales};
     struct nn_model *m;
+    if (!strcmp(name, "transformer"))
+        return open_transformer(ops, &setup, in);
     if (nn_block_words(block, &form) < 0 ||
         nn_model_open(ops, &setup, name, in, CLASSES, BATCH, 1, &m) < 0)
         exit(1);
@@ -336,6 +356,8 @@ int main(void)
     check_steps("mlp", "plain", image, 1, NULL, &sgd, 2);
     check_steps("lstm", "plain", sequence, 0.02, NULL, &sgd, 2);
     check_steps("charlstm", "plain", sequence, 0.05, NULL, &lars, 2);
+    check_steps("transformer", "plain", image, 1, NULL, &sgd, 2);
+    check_steps("transformer", "plain", image, 1, &c.adaptive, &sgd, 2);
     check_steps("fcn", "swap", image, 0.03, NULL, &sgd, 1);
     check_steps("googlenet", "plain", (struct nn_shape){64, 64, 3}, 0.04, NULL, &sgd, 1);
     check_steps("resnet8", "swap", image, 1, &c.adaptive, &sgd, 2);
@@ -345,5 +367,6 @@ int main(void)
     check_values("resnet8", "swap");
     check_values("resnet8", "plain:0.25");
     check_values("lenet5", "plain");
+    check_values("transformer", "plain");
     DONE();
 }
