@@ -41,7 +41,7 @@ verdict() {
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 part_1() {
-    local mib tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_sgd)
+    local mib tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_optim)
     "$B/narrowcast" info
     for mib in ${MIB:-1024 4096}; do
         "$B/bench_gpu" --mib "$mib" --json ${EMULATED:+--emulated} | sed "s/^{/{\"mib\":$mib,/" >>"$figures"

@@ -3,27 +3,18 @@
  *
  * The meaning of every pass is that of host/nn/nn_ops.h. Activations, and their gradients, are NHWC
  * in the type that the math says (float, half or bfloat16): `void *`. Weights, their gradients,
- * statistics and velocities are float, with NN_FP16_PURE half: `void *`, too, and float * in structs of
+ * statistics and states of optimisers are float, with NN_FP16_PURE half: `void *`, too, and float * in structs of
  * hls/nn/layer.h all the same; 16-bit copies of float weights are made by weights(). With a loss scale, gradients of activations carry it and gradients of weights do not. All passes of a
  * context run on its stream. */
 #ifndef DEV_NN_H
 #define DEV_NN_H
 #include "device/run/dev.h"
 #include "hls/nn/layer.h"
+#include "hls/nn/optimisers.h"
 #include "hls/arith/rules.h"
 #include "hls/nn/view.h"
 
-struct dev_sgd {      /* one tensor of a step; lists are device memory */
-    size_t offset, n; /* into weights, gradients, velocities */
-    float rate;       /* times the step's */
-    float weight_decay, trust;
-};
-enum { DEV_SGD_SCRATCH = 64 }; /* floats a tensor */
-struct dev_sgd_all {
-    float momentum;
-    bool nesterov;
-    bool float_grads; /* gradients are floats, whatever weights are */
-};
+enum { DEV_OPTIM_SCRATCH = 64 }; /* floats a tensor */
 /* A batch of images that waits in device memory as bytes. */
 struct dev_feed {
     struct nn_shape image, shown; /* as it waits, and as the network sees it; no smaller */
@@ -67,12 +58,15 @@ struct dev_nn_ops {
     int (*add_divide)(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor,
                       void *y);
 
-    /* One step of SGD over all tensors of a list, in one launch (two with LARS). rate: [1]
-     * device. scratch: device, [DEV_SGD_SCRATCH * n_tensors] float, used where a trust
-     * coefficient is not 0; NULL: none is. g [n]: not changed. With NN_FP16_PURE every operation on
-     * an element is rounded to half, and so are the factors (nn_sgd's `round` of nn_ops.h). */
-    int (*sgd)(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list,
-               int n_tensors, const float *rate, void *w, const void *g, void *v, float *scratch);
+    /* One step of an optimiser over all tensors of a list, in one launch (two with LARS), by
+     * optim_kind. list, step [1]: device. scratch: device, [DEV_OPTIM_SCRATCH * n_tensors] float.
+     * g [n]: not changed. state: those that the optimiser has, [n] each. With NN_FP16_PURE every
+     * operation on an element is rounded to half, and so are the factors (nn_optim's `round` of
+     * nn_ops.h). */
+    int (*optim[N_OPTIMISERS])(struct dev_nn *d, const struct optim_options *o,
+                               const struct optim_tensor *list, int n_tensors,
+                               const struct optim_step *step, void *w, const void *g,
+                               void *const *state, float *scratch);
 
     /* x [batch, shown] in the type of activations: normalised, cropped, flipped and scaled, the bits
      * of dataset_batch() before they are rounded to that type. bytes [batch, image]; which

@@ -78,7 +78,11 @@ extern "C" const struct dev_nn_ops dev_nn = {
 #include "hls/nn/layers.def"
     .conv_apart = nn_conv_apart,
     .add_divide = nn_add_divide,
-    .sgd = nn_sgd,
+    .optim =
+        {
+#define OPTIMISER(name, takes, states, update, help) nn_##name,
+#include "hls/nn/optimisers.def"
+        },
     .feed = nn_feed,
     .to_math = nn_to_math,
     .from_math = nn_from_math,

@@ -72,8 +72,11 @@ int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
 #include "hls/nn/layers.def"
 int nn_add_divide(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor, void *y);
 int nn_conv_apart(const struct dev_nn *d);
-int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
-           const float *rate, void *w, const void *g, void *v, float *scratch);
+#define OPTIMISER(name, takes, states, update, help)                                             \
+    int nn_##name(struct dev_nn *d, const struct optim_options *o,                               \
+                  const struct optim_tensor *list, int n_tensors, const struct optim_step *step, \
+                  void *w, const void *g, void *const *state, float *scratch);
+#include "hls/nn/optimisers.def"
 int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,
             const uint64_t *keys, void *x);
 int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y);

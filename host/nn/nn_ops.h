@@ -5,7 +5,7 @@
  * never asks which backend it runs on.
  *   - Tensors are NHWC, contiguous. Weights of conv are [out][k][k][in], of linear [out][in].
  *   - Activations and their gradients (x, y, addend, dx, dy, logits, dlogits) have elements of
- *     act_bytes; weights, their gradients, velocities and running statistics of weight_bytes: a
+ *     act_bytes; weights, their gradients, states of optimisers and running statistics of weight_bytes: a
  *     backend with 16-bit ones gets them as real * all the same, and nobody else looks inside.
  *     Everything else is real.
  *   - All pointers are memory of the backend (alloc) unless a slot says otherwise: "shared" is what
@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "hls/nn/layer.h"
+#include "hls/nn/optimisers.h"
 #include "hls/nn/view.h"
 
 struct gemm_rule; /* hls/arith/rules.h */
@@ -66,23 +67,15 @@ struct nn_setup {
     const char *fewer;
 };
 
-/* SGD over a list of tensors, which are parts of flat arrays. */
-struct nn_sgd_tensor {
-    size_t offset, n;
-    double rate; /* times the step's */
-    double weight_decay;
-    double trust; /* LARS: the trust coefficient; 0 = plain SGD */
-};
-struct nn_sgd {
-    double momentum;
-    bool nesterov;
-    bool real_grads;                     /* gradients are reals, whatever weights are */
-    const struct nn_sgd_tensor *tensors; /* [n_tensors] */
+/* Steps of an optimiser over a list of tensors. */
+struct nn_optim {
+    struct optim_options o;
+    const struct optim_tensor *tensors; /* [n_tensors] */
     int n_tensors;
     /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
      * factors; r stands for that:
-     *     d = r(g + r(decay * w)), with LARS r(trust's factor * d)
-     *     v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
+     *     SGD   d = r(g + r(decay * w)), with LARS r(trust's factor * d)
+     *           v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
      * It lives as long as the plan. */
     const struct round_rule *round;
 };
@@ -175,12 +168,13 @@ struct nn_ops {
     /* y [n] = (a + b) / divisor, two roundings; b NULL: a / divisor. y may be a or b. For gradients. */
     void (*add_divide)(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
 
-    /* One step of SGD (optim.h has the rule) over tensors [first, first + n) of a list that was
-     * planned once: weights w, gradients g and velocities v are the flat arrays. */
-    int (*sgd_plan)(void *ctx, const struct nn_sgd *o, void **plan);
-    void (*sgd_close)(void *ctx, void *plan); /* takes NULL */
-    void (*sgd)(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g,
-                real *v);
+    /* One step of an optimiser (optim.h has the rules) over tensors [first, first + n) of a list that
+     * was planned once: weights w, gradients g and the states that the optimiser has are flat
+     * arrays. */
+    int (*optim_plan)(void *ctx, const struct nn_optim *o, void **plan);
+    void (*optim_close)(void *ctx, void *plan); /* takes NULL */
+    void (*optim)(void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
+                  const real *g, real *const *state);
 };
 
 extern const struct nn_ops nn_cpu;

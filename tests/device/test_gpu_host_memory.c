@@ -51,7 +51,7 @@ static void hear(void *ctx, int first, int n)
 /* Steps whose rates, labels and keys change, the later ones played and told of; and an evaluation. */
 static void train(const char *what, struct nn_model *m, struct nn_shape in)
 {
-    const struct optim_options options = {.lars = true, .momentum = 0.9, .trust = 0.01};
+    const struct optim_options options = {.kind = OPTIM_lars, .momentum = 0.9, .trust = 0.01};
     struct images d = images_open(in, BATCH);
     const struct nn_target target = nn_model_target(m);
     int32_t *labels = calloc((size_t)BATCH * (size_t)target.n, sizeof *labels),

@@ -10,7 +10,7 @@
 #include "nn/round/round_ops.h"
 #include <unistd.h>
 
-enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, SGD_SCRATCH = 64 * sizeof(float) };
+enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, OPTIM_SCRATCH = 64 * sizeof(float) };
 
 static char log_path[] = "/tmp/narrowcast_pure.XXXXXX";
 
@@ -111,10 +111,11 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
                          2 * sizeof(float) * (size_t)m->nodes[i].window.in.c, say);
     drop(m->scratch);
     bad += known("words of a pass", 0, m->words_block, m->words_all, say);
-    bad += some("SGD's list of tensors", ((size_t)m->n_params + 1) * sizeof(struct dev_sgd), say);
-    bad += some("SGD's rate", sizeof(float), say);
+    bad +=
+        some("the list of tensors", ((size_t)m->n_params + 1) * sizeof(struct optim_tensor), say);
+    bad += some("the step's numbers", sizeof(struct optim_step), say);
     bad += some("cuBLAS's own", 32 << 20, say);
-    bad += some("norms of LARS", (size_t)m->n_params * SGD_SCRATCH, say);
+    bad += some("norms of LARS", ((size_t)m->n_params + 1) * OPTIM_SCRATCH, say);
     for (int k = 0; k < noted.n_live; k++)
         CHECK(!say, "%zu bytes that nobody knows", noted.live[k].bytes);
     return bad + noted.n_live;
@@ -125,7 +126,7 @@ static int train(const char *name, struct nn_shape in, const struct nn_setup *se
 {
     static long at;
     const struct optim_options o = {
-        .lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02, .bias_rate = 1};
+        .kind = OPTIM_lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02, .bias_rate = 1};
     struct images d = images_open(in, BATCH);
     const struct nn_batch batch = {.n = BATCH, .x = d.x, .labels = d.labels};
     memset(&noted, 0, sizeof noted);
@@ -147,7 +148,7 @@ static int train(const char *name, struct nn_shape in, const struct nn_setup *se
     (void)nn_model_eval(m, &batch);
     CHECK(nn_model_failed(m) == 0 && m->n_records > 0, "%s: failed, or nothing was recorded", name);
     at = read_log(at);
-    const int n_known = noted.n_live, bad = check_memory(m, optim_state(optim, &n), sum, say);
+    const int n_known = noted.n_live, bad = check_memory(m, optim_state(optim, 0), sum, say);
     printf("%-10s %d allocations, %d bad; %d gemms, %d add in float; %d convs, %d add in float\n",
            name, n_known, bad, noted.n_gemms, noted.wide_gemms, noted.n_convs, noted.wide_convs);
     nn_cuda.free(ctx, sum);

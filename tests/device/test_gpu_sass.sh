@@ -80,8 +80,10 @@ batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)2>: 3 3 80
 batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)3>: 6 6 128
 batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)4>: 6 6 128
 batch_norm_backward.cu k_norm_dx<__half, 8, (norm_gate)1>: 4 4 80
-sgd.cu k_sgd<float, float>: 8 8 80
-sgd.cu k_sgd<__half, __half>: 8 8 80
+sgd.cu k_optim<sgd_rule, float, float>: 6 6 80
+sgd.cu k_optim<sgd_rule, __half, __half>: 3 3 80
+sgd.cu k_optim<lars_rule, float, float>: 8 8 80
+sgd.cu k_optim<lars_rule, __half, __half>: 8 8 80
 END
 
 # --- planted, in what adds eight ranks' codes: each must be seen ---

@@ -87,7 +87,7 @@ struct side {
 static struct side side_open(const struct nn_setup *setup, const char *model, struct nn_shape in)
 {
     const struct optim_options options = {
-        .lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01, .bias_rate = 2};
+        .kind = OPTIM_lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01, .bias_rate = 2};
     struct side s = {.m = model_open(&counted, setup, model, in, BATCH)};
     s.w = nn_model_weights(s.m, &s.n);
     real *stats = nn_model_stats(s.m, &s.n_stats);
@@ -105,7 +105,7 @@ static void side_restart(struct side *s)
     size_t n;
     nn_model_put(s->m, s->w, s->start_w, s->n);
     nn_model_put(s->m, nn_model_stats(s->m, &n), s->start_stats, s->n_stats);
-    nn_model_put(s->m, optim_state(s->o, &n), s->zeros, s->n);
+    nn_model_put(s->m, optim_state(s->o, 0), s->zeros, s->n);
 }
 
 static void side_close(struct side *s)

@@ -32,7 +32,8 @@ static bool is_half(float x)
 
 static struct {
     const struct nn_model *m; /* NULL: none */
-    const real *velocity, *more;
+    struct optim *optim;
+    const real *more;
     size_t n_more, n_looks, n_values;
     bool bad;
 } watched;
@@ -62,8 +63,8 @@ static void look(const char *slot)
     look_at(slot, "weights", 0, m->weights, m->n_weights);
     look_at(slot, "gradients of weights", 0, m->grads, m->n_weights);
     look_at(slot, "running statistics", 0, m->stats, m->n_stats);
-    if (watched.velocity)
-        look_at(slot, "velocities", 0, watched.velocity, m->n_weights);
+    for (int i = 0; watched.optim && i < optim_n_states(watched.optim); i++)
+        look_at(slot, "states", i, optim_state(watched.optim, i), m->n_weights);
     if (watched.more)
         look_at(slot, "sums of micro-batches", 0, watched.more, watched.n_more);
 }
@@ -96,11 +97,11 @@ static void watch_add_divide(void *ctx, size_t n, const real *a, const real *b, 
     look("add_divide");
 }
 
-static void watch_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g,
-                      real *v)
+static void watch_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step,
+                        real *w, const real *g, real *const *state)
 {
-    nn_round.sgd(ctx, plan, first, n, lr, w, g, v);
-    look("sgd");
+    nn_round.optim(ctx, plan, first, n, step, w, g, state);
+    look("optim");
 }
 
 static struct nn_ops watching(void)
@@ -112,7 +113,7 @@ static struct nn_ops watching(void)
     ops.put = watch_put;
     ops.input = watch_input;
     ops.add_divide = watch_add_divide;
-    ops.sgd = watch_sgd;
+    ops.optim = watch_optim;
     return ops;
 }
 
@@ -229,7 +230,7 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
     if (optim_open(&ops, ctx, o, params, n_params, n, &optim) < 0)
         exit(1);
     real *sum = ops.alloc(ctx, n * sizeof *sum);
-    watched.velocity = optim_state(optim, &n), watched.more = sum, watched.n_more = n;
+    watched.optim = optim, watched.more = sum, watched.n_more = n;
     for (uint64_t step = 0; step < n_steps; step++) {
         struct batch a = batch_of(m, 2 * step), b = batch_of(m, 2 * step + 1);
         const struct nn_batch first = first_of(m, &a, BATCH), second = first_of(m, &b, BATCH - 1);
@@ -256,7 +257,7 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
     for (int i = 1; scales && i < m->n_nodes; i++)
         n_own += m->host.scales[i].own != 1;
     CHECK(!scales || n_own > 0, "%s: no layer has found a scale of its own", name);
-    watched.m = NULL, watched.velocity = watched.more = NULL;
+    watched.m = NULL, watched.optim = NULL, watched.more = NULL;
     watched.n_values = watched.n_looks = 0;
     free(third);
     batch_free(&d);
@@ -338,7 +339,7 @@ static void check_values(const char *name, const char *block)
 int main(void)
 {
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1},
-                               lars = {.lars = true,
+                               lars = {.kind = OPTIM_lars,
                                        .nesterov = true,
                                        .momentum = 0.9,
                                        .weight_decay = 5e-4,

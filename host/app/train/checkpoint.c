@@ -28,7 +28,7 @@ static int kit_init(struct kit *k, const struct train *t)
     assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
     memset(k, 0, sizeof *k);
     struct text text = text_in(k->text, sizeof k->text);
-    opt_lines(&train_command, t->o, TRAIN_BITS, &text);
+    train_options_lines(t->o, &text);
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
     if (schedule_by_length(&t->schedule))

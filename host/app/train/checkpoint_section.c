@@ -50,7 +50,7 @@ static int position_put(struct train *t, const void *from)
     return 0;
 }
 
-/* ---- weights, and the velocities of the optimiser ---- */
+/* ---- weights, and the states of the optimiser, array after array ---- */
 
 static size_t weights_bytes(const struct train *t)
 {
@@ -79,19 +79,27 @@ static int weights_put(struct train *t, const void *from)
     return nn_model_put(t->model, t->weights, from, t->n_weights);
 }
 
-static int velocities_get(struct train *t, void *to)
+static size_t states_bytes(const struct train *t)
 {
-    size_t n;
-    const real *velocities = optim_state(t->optim, &n);
-    return nn_model_get(t->model, to, velocities, n);
+    return (size_t)optim_n_states(t->optim) * weights_bytes(t);
 }
 
-static int velocities_put(struct train *t, const void *from)
+static int states_get(struct train *t, void *to)
 {
-    size_t n;
-    real *velocities = optim_state(t->optim, &n);
-    TRY(check_finite(t, from, "velocities"));
-    return nn_model_put(t->model, velocities, from, n);
+    for (int i = 0; i < optim_n_states(t->optim); i++)
+        TRY(nn_model_get(t->model, (real *)to + (size_t)i * t->n_weights, optim_state(t->optim, i),
+                         t->n_weights));
+    return 0;
+}
+
+static int states_put(struct train *t, const void *from)
+{
+    for (int i = 0; i < optim_n_states(t->optim); i++) {
+        const real *state = (const real *)from + (size_t)i * t->n_weights;
+        TRY(check_finite(t, state, "velocities"));
+        TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
+    }
+    return 0;
 }
 
 /* ---- a rank's sums of the epoch so far, and its statistics of the batch norms ---- */
@@ -178,11 +186,11 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = weights_bytes,
      .get = weights_get,
      .put = weights_put},
-    {.name = "velocities",
+    {.name = "velocities", /* as it was called when there was momentum alone */
      .in_common = true,
-     .bytes = weights_bytes,
-     .get = velocities_get,
-     .put = velocities_put},
+     .bytes = states_bytes,
+     .get = states_get,
+     .put = states_put},
     {.name = "sums", .per_rank = true, .bytes = sums_bytes, .get = sums_get, .put = sums_put},
     {.name = "statistics",
      .per_rank = true,

@@ -2,7 +2,7 @@
  * the weights have been updated.
  *
  *     before   each layer's exponent over all ranks --> shift --> counts of this rank --sum--> of all; gradients --fp64 sum--> rank 0
- *     after    rank 0: mean against the fp64 mean; velocities against weights; a line a layer, one of the whole network
+ *     after    rank 0: mean against the fp64 mean; updates against weights; a line a layer, one of the whole network
  *
  * Vectors pass in pieces, so that ranks that share a process need little memory each. */
 #include "app/train/grad_stats.h"
@@ -165,15 +165,15 @@ static double half_ulp(const struct train *t, float w)
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
-/* Velocities that are not 0, and those of them that leave their weight as it is. */
+/* Updates that are not 0, and those of them that leave their weight as it is; none where the
+ * optimiser keeps none. */
 static int count_updates(struct train *t, struct grad_stats *s, int i, double lr)
 {
-    size_t n;
-    const real *velocity = optim_state(t->optim, &n);
-    const double rate = lr * (t->params[i].bias ? t->o->bias_lr : 1);
+    const real *update = optim_update(t->optim);
+    const double rate = lr * (t->params[i].bias ? t->o->optim.bias_rate : 1);
     s->layer.updates = s->layer.lost = 0;
-    for (size_t at = 0, k; at < t->params[i].n; at += k) {
-        TRY(fetch(t, velocity, i, at, s->piece, &k));
+    for (size_t at = 0, k; at < t->params[i].n && update; at += k) {
+        TRY(fetch(t, update, i, at, s->piece, &k));
         for (size_t j = 0; j < k; j++)
             s->wide[j] = rate * fabs((double)s->piece[j]);
         TRY(fetch(t, t->weights, i, at, s->piece, &k));

@@ -9,7 +9,7 @@
 /* Of a layer, or of all. */
 struct grad_outcome {
     struct round_off error; /* of the mean over ranks */
-    double updates, lost;   /* velocities that are not 0; those that leave their weight as it is */
+    double updates, lost;   /* updates that are not 0; those that leave their weight as it is */
 };
 
 /* Of what a node has made, on rank 0. */

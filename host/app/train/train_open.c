@@ -130,14 +130,9 @@ static int open_model(struct train *t)
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
-    const struct optim_options sgd = {.lars = !strcmp(o->optimizer, "lars"),
-                                      .nesterov = o->nesterov,
-                                      .real_grads = train_has_means(t),
-                                      .momentum = o->momentum,
-                                      .weight_decay = o->weight_decay,
-                                      .trust = o->trust,
-                                      .bias_rate = o->bias_lr};
-    TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights,
+    struct optim_options how = o->optim;
+    how.real_grads = train_has_means(t);
+    TRY(optim_open(t->nn, nn_model_ctx(t->model), &how, t->params, t->n_params, t->n_weights,
                    &t->optim));
 
     const struct dataset_augment augment = {.how = t->augment, .seed = o->seed};

@@ -18,6 +18,11 @@
     name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
 #define FLAG(name, field, mark, help) name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
+static const char optimiser_words[] = /* behind the first bar */
+#define OPTIMISER(name, takes, states, update, help) "|" #name
+#include "hls/nn/optimisers.def"
+    ;
+
 static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
@@ -59,16 +64,12 @@ static const struct opt opts[] = {
      AT(warmup), 0, 1e6, TRAIN_BITS},
     {"warmup-from", "X", "0", "The rate that it grows from.", OPT_REAL, AT(warmup_from), 0, 1e6,
      TRAIN_BITS},
-    {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS,
-            "Plain SGD or LARS, both with momentum.")},
-    {"momentum", "X", "0.9", "0: none.", OPT_REAL, AT(momentum), 0, 1, TRAIN_BITS},
-    {FLAG("nesterov", nesterov, TRAIN_BITS, "Nesterov's momentum (sgd).")},
-    {"weight-decay", "X", "1e-4", "Not on norms and biases.", OPT_REAL, AT(weight_decay), 0, 1e3,
-     TRAIN_BITS},
-    {"bias-lr", "X", "1",
-     "Biases of convolutions and linear layers learn at X times the rate (Caffe: 2).", OPT_REAL,
-     AT(bias_lr), 0, 1e3, TRAIN_BITS},
-    {"trust", "X", "0.001", "LARS: trust coefficient.", OPT_REAL, AT(trust), 0, 1e3, TRAIN_BITS},
+    {CHOICE("optimizer", optimiser_words + 1, "sgd", optimizer, TRAIN_BITS,
+            "One of those listed below.")},
+#define OPTIM_NUMBER(field, option, fallback, least, most, text, help) \
+    {option, "X", fallback, help, OPT_REAL, AT(optim.field), least, most, text},
+#define OPTIM_FLAG(field, option, text, help) {FLAG(option, optim.field, text, help)},
+#include "hls/nn/optimisers.def"
     {"seed", "N", "1",
      "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed "
      "gives the same weights, bit for bit.",
@@ -254,6 +255,9 @@ static void list_tables(FILE *to)
 {
     const struct codec_kind *codec;
     const struct algo *algo;
+    fprintf(to, "\nrules of --optimizer\n");
+    for (int i = 0; i < N_OPTIMISERS; i++)
+        opt_help_row(to, optimisers[i].name, optimisers[i].help);
     fprintf(to, "\nkinds of --codec\n");
     for (int i = 0; (codec = codec_kind_at(i)); i++)
         opt_help_row(to, codec->name, codec->help);
@@ -338,12 +342,24 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
 {
     struct train_options read = {0};
     TRY(opt_parse(command, argc, argv, &read, parsed));
+    read.optim.kind = optim_find(read.optimizer);
     TRY(train_options_check(command, &read, parsed));
     if (read.steps)
         read.epochs = 0;
     forget_formats(&read, parsed);
     *o = read;
     return 0;
+}
+
+void train_options_lines(const struct train_options *o, struct text *to)
+{
+    char number[OPT_NUMBER];
+    opt_lines(&train_command, o, TRAIN_BITS, to);
+    for (int i = 0; i < train_command.n_opts; i++) {
+        const struct opt *row = &opts[i];
+        if (row->mark == TRAIN_TAKEN && optim_takes(o->optim.kind, row->name))
+            text_add(to, "%s=%s\n", row->name, opt_get(row, o, number));
+    }
 }
 
 /* ---- which options of `narrowcast train` and `emulate` go together ---- */
@@ -385,6 +401,25 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
+/* Options that only some optimisers take. */
+static int check_taken(const struct train_options *o, const struct words *w)
+{
+    for (int i = 0; i < w->command->n_opts; i++) {
+        const char *option = w->command->opts[i].name;
+        char room[128];
+        struct text takers = text_in(room, sizeof room);
+        const char *between = "";
+        for (int k = 0; k < N_OPTIMISERS; k++)
+            if (optim_takes((enum optim_kind)k, option)) {
+                text_add(&takers, "%s%s", between, optimisers[k].name);
+                between = " or ";
+            }
+        if (*room && w->parsed->given[i] && !optim_takes(o->optim.kind, option))
+            return ERR(-EINVAL, "--%s needs --optimizer %s", option, room);
+    }
+    return 0;
+}
+
 /* How long, how fast, and what is written. */
 static int check_run(const struct train_options *o, const struct words *w)
 {
@@ -400,12 +435,9 @@ static int check_run(const struct train_options *o, const struct words *w)
     TRY(train_files_check(o));
     if (o->warmup == 0 && given(w, "warmup-from"))
         return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
-    if (o->nesterov && strcmp(o->optimizer, "sgd"))
-        return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
-    if (o->nesterov && o->momentum == 0)
+    TRY(check_taken(o, w));
+    if (o->optim.nesterov && o->optim.momentum == 0)
         return ERR(-EINVAL, "--nesterov needs --momentum above 0");
-    if (given(w, "trust") && strcmp(o->optimizer, "lars"))
-        return ERR(-EINVAL, "--trust needs --optimizer lars");
     return 0;
 }
 

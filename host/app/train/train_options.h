@@ -2,6 +2,7 @@
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 #include "base/opt/opt.h"
+#include "hls/nn/optimisers.h"
 
 struct train_options {
     const char *data, *augment, *model, *block;
@@ -13,8 +14,8 @@ struct train_options {
     uint64_t batch;        /* images of a step, over all ranks */
     int64_t micro;         /* passes in which a rank takes its share of them */
     const char *optimizer, *schedule;
-    double lr, warmup, warmup_from, momentum, weight_decay, bias_lr, trust;
-    bool nesterov;
+    double lr, warmup, warmup_from;
+    struct optim_options optim;
     uint64_t seed;
     const char *codec, *quantise, *format, *scale, *sum, *acc_format, *out_format, *overflow,
         *round;
@@ -41,6 +42,8 @@ struct train_options {
 /* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the
  * same ones alone. */
 enum { TRAIN_BITS = 1 };
+/* Mark of options that do so where the optimiser takes them. */
+enum { TRAIN_TAKEN = 2 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most; more are refused */
 
@@ -51,6 +54,9 @@ extern const struct opt_command train_command, emulate_command;
  * -EINVAL with a line. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
+
+/* Adds the lines of opt_lines() that a checkpoint names. */
+void train_options_lines(const struct train_options *o, struct text *to);
 
 /* Do they go together? Returns 0 or -EINVAL with a line. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,

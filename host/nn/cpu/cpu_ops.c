@@ -205,9 +205,9 @@ const struct nn_ops nn_cpu = {
 #define PASS(name, params, args, makes) .name = cpu_##name,
 #include "hls/nn/layers.def"
     .add_divide = cpu_add_divide,
-    .sgd_plan = cpu_sgd_plan,
-    .sgd_close = cpu_sgd_close,
-    .sgd = cpu_sgd,
+    .optim_plan = cpu_optim_plan,
+    .optim_close = cpu_optim_close,
+    .optim = cpu_optim,
 };
 
 /* ---- OpenBLAS on a CPU that it does not know ---- */

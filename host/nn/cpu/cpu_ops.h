@@ -82,8 +82,32 @@ int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real
 #define PASS(name, params, args, makes) void cpu_##name(void *ctx, LIST params);
 #include "hls/nn/layers.def"
 void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
-int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
-void cpu_sgd_close(void *ctx, void *plan);
-void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);
+int cpu_optim_plan(void *ctx, const struct nn_optim *o, void **plan);
+void cpu_optim_close(void *ctx, void *plan);
+void cpu_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
+               const real *g, real *const *state);
+
+/* ---- what the files of optimisers share: cpu_optim.c ---- */
+
+/* A tensor in one step, of which `state` are those that the optimiser has. */
+struct cpu_part {
+    const struct nn_optim *how;
+    const struct optim_tensor *t;
+    const struct optim_step *step;
+    real *w;
+    const real *g;
+    real *state[OPTIM_STATES];
+};
+#define OPTIMISER(name, takes, states, update, help) void cpu_##name(const struct cpu_part *p);
+#include "hls/nn/optimisers.def"
+
+enum { OPTIM_BLOCK = 1024 }; /* of elements, which stay in the nearest cache */
+
+/* y = k * x, and y = a + k * b; rounded, unless rule is NULL. */
+void cpu_step_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y);
+void cpu_step_plus(const struct round_rule *rule, size_t n, const real *a, real k, const real *b,
+                   real *y);
+/* x is rounded, unless rule is NULL. */
+void cpu_step_round(const struct round_rule *rule, size_t n, real *x);
 
 #endif

@@ -1,10 +1,7 @@
-/* cpu_sgd.c : one optimiser step over a list of tensors, a single pass each; LARS first takes the
- * norms. In narrow numbers it is done block by block, an operation at a time, and rounded behind
- * each. */
+/* cpu_sgd.c : a step of SGD and of LARS, a single pass over each tensor; LARS first takes the norms. In
+ * narrow numbers it is done block by block, an operation at a time, and rounded behind each. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include "base/err.h"
 #include "nn/cpu/cpu_ops.h"
 
 static double norm2(size_t n, const real *x)
@@ -21,12 +18,12 @@ static double norm2(size_t n, const real *x)
 
 /* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is
  * zero. */
-static double local_rate(const struct nn_sgd_tensor *o, size_t n, const real *w, const real *g)
+static double local_rate(const struct cpu_part *p)
 {
-    double w_norm = norm2(n, w), g_norm = norm2(n, g);
+    double w_norm = norm2(p->t->n, p->w), g_norm = norm2(p->t->n, p->g);
     if (w_norm == 0 || g_norm == 0)
         return 1;
-    return o->trust * w_norm / (g_norm + o->weight_decay * w_norm);
+    return p->how->o.trust * w_norm / (g_norm + p->t->weight_decay * w_norm);
 }
 
 struct rates {
@@ -45,52 +42,23 @@ CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restri
 
 /* ---- the same, each result rounded ---- */
 
-enum { SGD_BLOCK = 1024 }; /* of elements, which stay in the nearest cache */
-
-/* y = k * x */
-CPU_HOT static void times(size_t n, real k, const real *x, real *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = k * x[i];
-}
-
-/* y = a + k * b, k = 1 or -1 */
-CPU_HOT static void plus(size_t n, const real *a, real k, const real *b, real *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i] + k * b[i];
-}
-
-static void round_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y)
-{
-    times(n, k, x, y);
-    cpu_round_to(NULL, n, rule, y, y);
-}
-
-static void round_plus(const struct round_rule *rule, size_t n, const real *a, real k,
-                       const real *b, real *y)
-{
-    plus(n, a, k, b, y);
-    cpu_round_to(NULL, n, rule, y, y);
-}
-
 static void update_block(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
                          real *w, const real *g, real *v)
 {
-    real d[SGD_BLOCK], u[SGD_BLOCK];
-    round_times(rule, n, r.decay, w, d);
-    round_plus(rule, n, g, 1, d, d);
+    real d[OPTIM_BLOCK], u[OPTIM_BLOCK];
+    cpu_step_times(rule, n, r.decay, w, d);
+    cpu_step_plus(rule, n, g, 1, d, d);
     if (r.local != 1)
-        round_times(rule, n, r.local, d, d);
-    round_times(rule, n, r.momentum, v, v);
-    round_plus(rule, n, v, 1, d, v);
+        cpu_step_times(rule, n, r.local, d, d);
+    cpu_step_times(rule, n, r.momentum, v, v);
+    cpu_step_plus(rule, n, v, 1, d, v);
     memcpy(u, v, n * sizeof *u);
     if (nesterov) {
-        round_times(rule, n, r.momentum, v, u);
-        round_plus(rule, n, d, 1, u, u);
+        cpu_step_times(rule, n, r.momentum, v, u);
+        cpu_step_plus(rule, n, d, 1, u, u);
     }
-    round_times(rule, n, r.lr, u, u);
-    round_plus(rule, n, w, -1, u, w);
+    cpu_step_times(rule, n, r.lr, u, u);
+    cpu_step_plus(rule, n, w, -1, u, w);
 }
 
 static void update_rounded(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
@@ -99,49 +67,28 @@ static void update_rounded(const struct round_rule *rule, struct rates r, bool n
     real factors[] = {r.local, r.lr, r.momentum, r.decay};
     cpu_round_to(NULL, 4, rule, factors, factors);
     const struct rates rounded = {factors[0], factors[1], factors[2], factors[3]};
-    for (size_t at = 0; at < n; at += SGD_BLOCK)
-        update_block(rule, rounded, nesterov, n - at < SGD_BLOCK ? n - at : SGD_BLOCK, w + at,
+    for (size_t at = 0; at < n; at += OPTIM_BLOCK)
+        update_block(rule, rounded, nesterov, n - at < OPTIM_BLOCK ? n - at : OPTIM_BLOCK, w + at,
                      g + at, v + at);
 }
 
-struct plan {
-    struct nn_sgd o;
-    struct nn_sgd_tensor tensors[];
-};
-
-int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **out)
+static void step_at(const struct cpu_part *p, double local)
 {
-    (void)ctx;
-    const size_t bytes = (size_t)o->n_tensors * sizeof *o->tensors;
-    struct plan *p = malloc(sizeof *p + bytes);
-    if (!p)
-        return ERR(-ENOMEM, "cannot plan the steps of %d tensors: no memory", o->n_tensors);
-    p->o = *o;
-    p->o.tensors = p->tensors;
-    if (o->n_tensors > 0)
-        memcpy(p->tensors, o->tensors, bytes);
-    *out = p;
-    return 0;
+    const struct optim_options *o = &p->how->o;
+    const struct rates r = {(real)local, (real)p->step->lr * (real)p->t->rate, (real)o->momentum,
+                            (real)p->t->weight_decay};
+    if (p->how->round)
+        update_rounded(p->how->round, r, o->nesterov, p->t->n, p->w, p->g, p->state[0]);
+    else
+        update(r, o->nesterov, p->t->n, p->w, p->g, p->state[0]);
 }
 
-void cpu_sgd_close(void *ctx, void *plan)
+void cpu_sgd(const struct cpu_part *p)
 {
-    (void)ctx;
-    free(plan);
+    step_at(p, 1);
 }
 
-void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v)
+void cpu_lars(const struct cpu_part *p)
 {
-    (void)ctx;
-    const struct nn_sgd *o = &((const struct plan *)plan)->o;
-    for (const struct nn_sgd_tensor *t = o->tensors + first; t < o->tensors + first + n; t++) {
-        const double local = t->trust > 0 ? local_rate(t, t->n, w + t->offset, g + t->offset) : 1;
-        const struct rates r = {(real)local, (real)lr * (real)t->rate, (real)o->momentum,
-                                (real)t->weight_decay};
-        if (o->round)
-            update_rounded(o->round, r, o->nesterov, t->n, w + t->offset, g + t->offset,
-                           v + t->offset);
-        else
-            update(r, o->nesterov, t->n, w + t->offset, g + t->offset, v + t->offset);
-    }
+    step_at(p, p->t->decays && p->how->o.trust > 0 ? local_rate(p) : 1);
 }

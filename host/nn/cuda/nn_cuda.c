@@ -238,7 +238,7 @@ const struct nn_ops nn_cuda = {
 #define PASS(name, params, args, makes) .name = cuda_##name,
 #include "hls/nn/layers.def"
     .add_divide = cuda_add_divide,
-    .sgd_plan = cuda_sgd_plan,
-    .sgd_close = cuda_sgd_close,
-    .sgd = cuda_sgd,
+    .optim_plan = cuda_optim_plan,
+    .optim_close = cuda_optim_close,
+    .optim = cuda_optim,
 };

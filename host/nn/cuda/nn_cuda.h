@@ -44,9 +44,10 @@ void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b);
 void cuda_feed_take(void *ctx, int slot, real *x);
 void cuda_feed_close(struct cuda *c); /* of what there is */
 
-/* ---- nn_cuda_sgd.c ---- */
-int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
-void cuda_sgd_close(void *ctx, void *plan);
-void cuda_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);
+/* ---- nn_cuda_optim.c ---- */
+int cuda_optim_plan(void *ctx, const struct nn_optim *o, void **plan);
+void cuda_optim_close(void *ctx, void *plan);
+void cuda_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
+                const real *g, real *const *state);
 
 #endif

@@ -1,37 +1,59 @@
 /* optim.c : what the options mean for each tensor, planned once; a step is one call for all of
  * them. */
 #include "nn/optim/optim.h"
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/err.h"
+
+#define OPTIMISER(name, takes, states, update, help) \
+    static_assert((states) <= OPTIM_STATES && (update) < (states), #name " has too many arrays");
+#include "hls/nn/optimisers.def"
+
+const struct optimiser optimisers[N_OPTIMISERS] = {
+#define OPTIMISER(name, takes, states, update, help) {#name, takes, help, states, update},
+#include "hls/nn/optimisers.def"
+};
+
+enum optim_kind optim_find(const char *name)
+{
+    int i = 0;
+    while (i < N_OPTIMISERS && strcmp(optimisers[i].name, name) != 0)
+        i++;
+    return (enum optim_kind)i;
+}
+
+bool optim_takes(enum optim_kind kind, const char *option)
+{
+    const size_t n = strlen(option);
+    for (const char *at = optimisers[kind].takes; (at = strstr(at, option)); at += n)
+        if (at[-1] == ' ' && at[n] == ' ')
+            return true;
+    return false;
+}
 
 struct optim {
     const struct nn_ops *ops;
     void *ctx, *plan;
+    struct optim_options o;
     int n_params;
     size_t n;
-    real *velocity; /* [n] */
+    real *state[OPTIM_STATES]; /* [n] each; NULL: the optimiser has fewer */
 };
 
 static int plan_steps(struct optim *s, const struct optim_options *o, const struct nn_param *params)
 {
-    struct nn_sgd_tensor *tensors = calloc((size_t)s->n_params + 1, sizeof *tensors);
+    struct optim_tensor *tensors = calloc((size_t)s->n_params + 1, sizeof *tensors);
     if (!tensors)
         return ERR(-ENOMEM, "cannot open the optimiser: no memory");
-    for (int i = 0; i < s->n_params; i++) {
-        tensors[i] = (struct nn_sgd_tensor){.offset = params[i].offset,
-                                            .n = params[i].n,
-                                            .rate = params[i].bias ? o->bias_rate : 1};
-        if (params[i].decay) {
-            tensors[i].weight_decay = o->weight_decay;
-            tensors[i].trust = o->lars ? o->trust : 0;
-        }
-    }
-    const struct nn_sgd sgd = {.momentum = o->momentum,
-                               .nesterov = o->nesterov,
-                               .real_grads = o->real_grads,
-                               .tensors = tensors,
-                               .n_tensors = s->n_params};
-    const int rc = s->ops->sgd_plan(s->ctx, &sgd, &s->plan);
+    for (int i = 0; i < s->n_params; i++)
+        tensors[i] = (struct optim_tensor){.offset = params[i].offset,
+                                           .n = params[i].n,
+                                           .rate = params[i].bias ? o->bias_rate : 1,
+                                           .weight_decay = params[i].decay ? o->weight_decay : 0,
+                                           .decays = params[i].decay};
+    const struct nn_optim how = {.o = *o, .tensors = tensors, .n_tensors = s->n_params};
+    const int rc = s->ops->optim_plan(s->ctx, &how, &s->plan);
     free(tensors);
     return rc;
 }
@@ -42,35 +64,34 @@ int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *
     struct optim *s = calloc(1, sizeof *s);
     if (!s)
         return ERR(-ENOMEM, "cannot open the optimiser: no memory");
-    *s = (struct optim){.ops = ops, .ctx = ctx, .n_params = n_params, .n = n_weights};
+    *s = (struct optim){.ops = ops, .ctx = ctx, .o = *o, .n_params = n_params, .n = n_weights};
     int rc = plan_steps(s, o, params);
-    if (rc < 0)
-        goto fail_plan;
-    rc = -ENOMEM;
-    s->velocity = ops->alloc(ctx, n_weights * ops->weight_bytes(ctx));
-    if (!s->velocity)
-        goto fail_alloc;
+    for (int i = 0; i < optimisers[o->kind].n_states && rc == 0; i++) {
+        s->state[i] = ops->alloc(ctx, n_weights * ops->weight_bytes(ctx));
+        rc = s->state[i] ? 0 : -ENOMEM;
+    }
+    if (rc < 0) {
+        optim_close(s);
+        return rc;
+    }
     *out = s;
     return 0;
-fail_alloc:
-    ops->sgd_close(ctx, s->plan);
-fail_plan:
-    free(s);
-    return rc;
 }
 
 void optim_close(struct optim *s)
 {
     if (!s)
         return;
-    s->ops->free(s->ctx, s->velocity);
-    s->ops->sgd_close(s->ctx, s->plan);
+    for (int i = 0; i < OPTIM_STATES; i++)
+        s->ops->free(s->ctx, s->state[i]);
+    s->ops->optim_close(s->ctx, s->plan);
     free(s);
 }
 
 void optim_step_some(struct optim *s, int first, int n, real *weights, real *grads, double lr)
 {
-    s->ops->sgd(s->ctx, s->plan, first, n, lr, weights, grads, s->velocity);
+    const struct optim_step step = {.lr = lr};
+    s->ops->optim(s->ctx, s->plan, first, n, &step, weights, grads, s->state);
 }
 
 void optim_step(struct optim *s, real *weights, real *grads, double lr)
@@ -78,8 +99,18 @@ void optim_step(struct optim *s, real *weights, real *grads, double lr)
     optim_step_some(s, 0, s->n_params, weights, grads, lr);
 }
 
-real *optim_state(struct optim *s, size_t *n)
+int optim_n_states(const struct optim *s)
 {
-    *n = s->n;
-    return s->velocity;
+    return optimisers[s->o.kind].n_states;
+}
+
+real *optim_state(struct optim *s, int i)
+{
+    return s->state[i];
+}
+
+const real *optim_update(const struct optim *s)
+{
+    const int i = optimisers[s->o.kind].update;
+    return i < 0 ? NULL : s->state[i];
 }

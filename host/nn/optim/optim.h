@@ -1,6 +1,6 @@
-/* optim.h : SGD with momentum, Nesterov, weight decay, and LARS; learning-rate schedules.
+/* optim.h : optimisers, from gradients to weights; learning-rate schedules.
  *
- * The rule is PyTorch's: d = g + decay * w;  v = momentum * v + d;  w -= lr * v (Nesterov: lr * (d
+ * SGD is PyTorch's: d = g + decay * w;  v = momentum * v + d;  w -= lr * v (Nesterov: lr * (d
  * + momentum * v)).
  * LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|),
  * or by 1 where a norm is zero. Params that do not decay (biases, norms) know neither decay nor
@@ -11,19 +11,20 @@
 #include <stddef.h>
 #include "nn/model.h"
 
-struct optim_options {
-    bool lars;
-    bool nesterov;
-    bool real_grads; /* as nn_sgd's */
-    double momentum;
-    double weight_decay;
-    double trust;     /* LARS: trust coefficient eta, 0.001 */
-    double bias_rate; /* of the biases of conv and linear, times the others' */
+/* A row of optimisers.def. */
+struct optimiser {
+    const char *name, *takes, *help;
+    int n_states, update;
 };
+extern const struct optimiser optimisers[N_OPTIMISERS];
+/* Return the optimiser of this name, or N_OPTIMISERS. */
+enum optim_kind optim_find(const char *name);
+/* Does the row of this optimiser name the option? */
+bool optim_takes(enum optim_kind kind, const char *option);
 
 struct optim;
-/* One velocity an element. ctx: the backend's; the model's own, so that a step stands in order with
- * its passes. params are those of the model and must outlive it, as ctx must. Returns 0 or
+/* Opens with states of zeros. ctx: the backend's; the model's own, so that a step stands in order
+ * with its passes. params are those of the model and must outlive it, as ctx must. Returns 0 or
  * -ENOMEM. */
 int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
                const struct nn_param *params, int n_params, size_t n_weights, struct optim **out);
@@ -33,8 +34,12 @@ void optim_close(struct optim *o);
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
 /* The same for params [first, first + n) alone. */
 void optim_step_some(struct optim *o, int first, int n, real *weights, real *grads, double lr);
-/* velocities, for checkpoints; memory of the backend */
-real *optim_state(struct optim *o, size_t *n);
+/* States, for checkpoints: arrays 0..optim_n_states() of one element a weight, memory of the
+ * backend. */
+int optim_n_states(const struct optim *o);
+real *optim_state(struct optim *o, int i);
+/* Return the state that the rate is multiplied by to update weights; NULL: there is none. */
+const real *optim_update(const struct optim *o);
 
 struct schedule_kind; /* schedule.c: a row of its table */
 struct schedule {

@@ -214,25 +214,25 @@ static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, 
     round_values(r, ROUND_GRAD, n, y);
 }
 
-static int round_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan)
+static int round_optim_plan(void *ctx, const struct nn_optim *o, void **plan)
 {
     const struct rounder *r = ctx;
-    struct nn_sgd rounded = *o;
+    struct nn_optim rounded = *o;
     rounded.round = r->setup.of[ROUND_STATE].on ? &r->setup.of[ROUND_STATE].rule : NULL;
-    return r->below->sgd_plan(r->ctx, &rounded, plan);
+    return r->below->optim_plan(r->ctx, &rounded, plan);
 }
 
-static void round_sgd_close(void *ctx, void *plan)
+static void round_optim_close(void *ctx, void *plan)
 {
     const struct rounder *r = ctx;
-    r->below->sgd_close(r->ctx, plan);
+    r->below->optim_close(r->ctx, plan);
 }
 
-static void round_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g,
-                      real *v)
+static void round_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step,
+                        real *w, const real *g, real *const *state)
 {
     const struct rounder *r = ctx;
-    r->below->sgd(r->ctx, plan, first, n, lr, w, g, v);
+    r->below->optim(r->ctx, plan, first, n, step, w, g, state);
 }
 
 const struct nn_ops nn_round = {
@@ -268,7 +268,7 @@ const struct nn_ops nn_round = {
 #define PASS(name, params, args, makes) .name = round_##name,
 #include "hls/nn/layers.def"
     .add_divide = round_add_divide,
-    .sgd_plan = round_sgd_plan,
-    .sgd_close = round_sgd_close,
-    .sgd = round_sgd,
+    .optim_plan = round_optim_plan,
+    .optim_close = round_optim_close,
+    .optim = round_optim,
 };

@@ -20,7 +20,7 @@
  *     input    images, as layers see them
  *     grad     gradients of weights, and their sums over micro-batches
  *     state    what lives from step to step: weights, velocities (each operation of a step is
- *              rounded, nn_ops.h's nn_sgd), running statistics; and all that is put
+ *              rounded, nn_ops.h's nn_optim), running statistics; and all that is put
  *
  * Source: pure fp16 paper, 4. What stays wider is inside one operation: round_pure_wide.
  *

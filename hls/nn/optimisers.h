@@ -1,0 +1,37 @@
+/* optimisers.h : steps of optimisers as plain data that CPU and GPU backends share. */
+#ifndef OPTIMISERS_H
+#define OPTIMISERS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+enum optim_kind {
+#define OPTIMISER(name, takes, states, update, help) OPTIM_##name,
+#include "hls/nn/optimisers.def"
+    N_OPTIMISERS
+};
+
+/* Arrays of state at most. */
+enum { OPTIM_STATES = 2 };
+
+struct optim_options {
+    enum optim_kind kind;
+    bool real_grads; /* gradients are reals, whatever weights are */
+#define OPTIM_NUMBER(field, option, fallback, least, most, text, help) double field;
+#define OPTIM_FLAG(field, option, text, help)                          bool field;
+#include "hls/nn/optimisers.def"
+};
+
+/* A part of the flat arrays of weights, gradients and states. */
+struct optim_tensor {
+    size_t offset, n;
+    double rate;         /* times the step's */
+    double weight_decay; /* 0 unless it decays */
+    bool decays;
+};
+
+/* Numbers of one step. */
+struct optim_step {
+    double lr;
+};
+
+#endif
