@@ -32,6 +32,9 @@ struct optim_tensor {
 /* Numbers of one step. */
 struct optim_step {
     double lr;
+    /* 1 / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) in step t = 1, 2...: what makes up for a mean, and
+     * for the root of one, that began at 0 */
+    double mean, root;
 };
 
 #endif

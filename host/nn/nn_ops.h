@@ -73,9 +73,12 @@ struct nn_optim {
     const struct optim_tensor *tensors; /* [n_tensors] */
     int n_tensors;
     /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
-     * factors; r stands for that:
+     * factors except betas; r stands for that:
      *     SGD   d = r(g + r(decay * w)), with LARS r(trust's factor * d)
      *           v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
+     *     AdamW m = r(beta1 * m + (1 - beta1) * g)     s = r(sqrt(beta2 * s^2 + (1 - beta2) * g^2))
+     *           d = r(r(m / (1 - beta1^t)) / r(r(s / sqrt(1 - beta2^t)) + eps))
+     *           w = r(w - r(lr * r(d + r(decay * w))))     both divisions are by factors, multiplied
      * It lives as long as the plan. */
     const struct round_rule *round;
 };

@@ -49,7 +49,7 @@ on 1 fp16 --precision fp16 --loss-scale none
 
 # resumed; scales of layers are found anew in steps 0 and 3: a run that ends behind step 2 has to hand them on
 narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
-for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' "$narrow --loss-scale adaptive:1e-3,3" \
+for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' '--optimizer adamw --lr 0.002 --eps 1e-6' "$narrow --loss-scale adaptive:1e-3,3" \
     "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
     # shellcheck disable=SC2086
     on 2 whole $options --save "$dir/whole.ck" && on 2 first $options --steps 2 --save "$dir/first.ck" && on 2 rest $options --resume "$dir/first.ck" --save "$dir/rest.ck"

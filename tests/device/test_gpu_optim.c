@@ -74,7 +74,10 @@ static struct optim_options options(enum optim_kind kind, bool nesterov)
                                   .real_grads = float_grads,
                                   .momentum = 0.875,
                                   .nesterov = nesterov,
-                                  .trust = 0x1p-7};
+                                  .trust = 0x1p-7,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.999,
+                                  .eps = 1e-6};
 }
 
 static void cpu_step(struct layers *g, struct model *m, const struct optim_options *o)
@@ -97,6 +100,12 @@ static void gpu_step(struct layers *g, struct model *m, const struct optim_optio
                           m->scratch);
 }
 
+/* Numbers as of the k-th step, k = 0, 1... */
+static struct optim_step step_at(int k, double lr)
+{
+    return (struct optim_step){.lr = lr, .mean = 10.0 / (k + 1), .root = 31.622776 / (k + 1)};
+}
+
 static void check_same(struct layers *g, struct model *m, const char *what)
 {
     layers_same_floats(g, what, layers_get_par(g, m->gpu_w, m->n), m->w, m->n);
@@ -110,7 +119,7 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
     struct model m = model_open(g, n_tensors);
     const struct optim_options o = options(kind, nesterov);
     for (int k = 0; k < STEPS; k++) {
-        *m.step = (struct optim_step){.lr = 0.1 / (k + 1)};
+        *m.step = step_at(k, 0.1 / (k + 1));
         gpu_step(g, &m, &o);
         cpu_step(g, &m, &o);
         g->run->wait(g->s);
@@ -134,7 +143,7 @@ static void check_lars(struct layers *g)
     m.gpu_g = put_grads(g, m.g, m.n);
     float *was = layers_memory(m.n * sizeof *was);
     memcpy(was, m.w, m.n * sizeof *was);
-    *m.step = (struct optim_step){.lr = 0.5};
+    *m.step = step_at(0, 0.5);
     gpu_step(g, &m, &o);
     cpu_step(g, &m, &o);
     float *w = layers_get_par(g, m.gpu_w, m.n), *v = layers_get_par(g, m.gpu_state[0], m.n);
@@ -161,14 +170,14 @@ static void check_graph(struct layers *g, enum optim_kind kind)
     struct model m = model_open(g, 30);
     const struct optim_options o = options(kind, false);
     struct dev_graph *graph;
-    *m.step = (struct optim_step){.lr = 7};
+    *m.step = step_at(9, 7);
     if (g->run->graph_begin(g->s) < 0)
         exit(1);
     gpu_step(g, &m, &o);
     if (g->run->graph_end(g->s, &graph) < 0)
         exit(1);
     for (int k = 0; k < STEPS; k++) {
-        *m.step = (struct optim_step){.lr = 0.25 / (k + 1)};
+        *m.step = step_at(k, 0.25 / (k + 1));
         g->run->graph_launch(graph, g->s);
         g->run->wait(g->s);
         cpu_step(g, &m, &o);
@@ -210,12 +219,15 @@ int main(void)
             check_steps(&g, OPTIM_sgd, 2, true);
             check_steps(&g, OPTIM_sgd, TENSORS, false);
             check_steps(&g, OPTIM_sgd, 257, true);
+            check_steps(&g, OPTIM_adamw, 2, false);
+            check_steps(&g, OPTIM_adamw, TENSORS, false);
             check_lars(&g);
             check_add_divide(&g, 7001, true);
             check_add_divide(&g, 255, false);
         }
         g.skew = 0;
         check_graph(&g, OPTIM_sgd);
+        check_graph(&g, OPTIM_adamw);
     }
     layers_close(&g);
     DONE();

@@ -84,6 +84,8 @@ sgd.cu k_optim<sgd_rule, float, float>: 6 6 80
 sgd.cu k_optim<sgd_rule, __half, __half>: 3 3 80
 sgd.cu k_optim<lars_rule, float, float>: 8 8 80
 sgd.cu k_optim<lars_rule, __half, __half>: 8 8 80
+adamw.cu k_optim<adamw_rule, float, float>: 8 8 80
+adamw.cu k_optim<adamw_rule, __half, __half>: 4 4 80
 END
 
 # --- planted, in what adds eight ranks' codes: each must be seen ---

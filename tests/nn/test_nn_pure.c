@@ -344,7 +344,13 @@ int main(void)
                                        .momentum = 0.9,
                                        .weight_decay = 5e-4,
                                        .trust = 0.01,
-                                       .bias_rate = 2};
+                                       .bias_rate = 2},
+                               adamw = {.kind = OPTIM_adamw,
+                                        .weight_decay = 0.01,
+                                        .bias_rate = 1,
+                                        .beta1 = 0.9,
+                                        .beta2 = 0.999,
+                                        .eps = 1e-4};
     struct scale_choice c;
     CHECK(scale_words("adaptive:1e-7", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
@@ -353,6 +359,7 @@ int main(void)
     const struct nn_shape image = {SIDE, SIDE, 1}, sequence = {9, 1, 11};
     check_steps("resnet8", "swap", image, 1, NULL, &sgd, 3);
     check_steps("resnet8", "zero-gamma", image, 1, NULL, &lars, 2);
+    check_steps("lenet5", "plain", image, 1, NULL, &adamw, 3);
     check_steps("lenet5", "plain", image, 1, NULL, &lars, 2);
     check_steps("mlp", "plain", image, 1, NULL, &sgd, 2);
     check_steps("lstm", "plain", sequence, 0.02, NULL, &sgd, 2);

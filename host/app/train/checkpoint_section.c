@@ -99,6 +99,7 @@ static int states_put(struct train *t, const void *from)
         TRY(check_finite(t, state, "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
+    optim_resume(t->optim, t->state.step - t->state.skipped); /* the section before these said so */
     return 0;
 }
 

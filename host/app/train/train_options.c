@@ -462,6 +462,10 @@ static int check_numbers(const struct train_options *o, const struct words *w)
                    o->gemm);
     if (on_gpu && given(w, "conv"))
         return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
+    if (pure && optim_takes(o->optim.kind, "eps") && o->optim.eps < 0x1p-24)
+        return ERR(-EINVAL,
+                   "--eps %g is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more",
+                   o->optim.eps);
     if (!pure && given(w, "reduce-in"))
         return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
                             "weights are fp32");

@@ -2,6 +2,7 @@
  * them. */
 #include "nn/optim/optim.h"
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -38,6 +39,7 @@ struct optim {
     struct optim_options o;
     int n_params;
     size_t n;
+    uint64_t n_stepped;        /* params, each counted in every step */
     real *state[OPTIM_STATES]; /* [n] each; NULL: the optimiser has fewer */
 };
 
@@ -88,15 +90,35 @@ void optim_close(struct optim *s)
     free(s);
 }
 
+/* x^n by multiplications alone: every machine has these bits. */
+static double power(double x, uint64_t n)
+{
+    double y = 1;
+    for (; n > 0; n /= 2, x *= x)
+        y *= n % 2 ? x : 1;
+    return y;
+}
+
 void optim_step_some(struct optim *s, int first, int n, real *weights, real *grads, double lr)
 {
-    const struct optim_step step = {.lr = lr};
+    if (n == 0)
+        return;
+    const uint64_t number = s->n_stepped / (uint64_t)s->n_params + 1;
+    const struct optim_step step = {.lr = lr,
+                                    .mean = 1 / (1 - power(s->o.beta1, number)),
+                                    .root = 1 / sqrt(1 - power(s->o.beta2, number))};
+    s->n_stepped += (uint64_t)n;
     s->ops->optim(s->ctx, s->plan, first, n, &step, weights, grads, s->state);
 }
 
 void optim_step(struct optim *s, real *weights, real *grads, double lr)
 {
     optim_step_some(s, 0, s->n_params, weights, grads, lr);
+}
+
+void optim_resume(struct optim *s, uint64_t n_steps)
+{
+    s->n_stepped = n_steps * (uint64_t)s->n_params;
 }
 
 int optim_n_states(const struct optim *s)

@@ -4,11 +4,16 @@
  * + momentum * v)).
  * LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|),
  * or by 1 where a norm is zero. Params that do not decay (biases, norms) know neither decay nor
- * LARS. */
+ * LARS.
+ * AdamW (Loshchilov, Hutter 2019) is PyTorch's, too, in step t:
+ *     m = beta1 * m + (1 - beta1) * g;  s = sqrt(beta2 * s^2 + (1 - beta2) * g^2)
+ *     w -= lr * (m / (1 - beta1^t) / (s / sqrt(1 - beta2^t) + eps) + decay * w)
+ * State 1 is s, the root of the mean square, because s^2 would soon be 0 in halves. */
 #ifndef OPTIM_H
 #define OPTIM_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "nn/model.h"
 
 /* A row of optimisers.def. */
@@ -32,8 +37,10 @@ void optim_close(struct optim *o);
 /* One step; weights and grads are those of the model (memory of its backend). grads may be used
  * up. */
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
-/* The same for params [first, first + n) alone. */
+/* The same for params [first, first + n) alone. A step takes each param once. */
 void optim_step_some(struct optim *o, int first, int n, real *weights, real *grads, double lr);
+/* The next step is taken as the one after n_steps. */
+void optim_resume(struct optim *o, uint64_t n_steps);
 /* States, for checkpoints: arrays 0..optim_n_states() of one element a weight, memory of the
  * backend. */
 int optim_n_states(const struct optim *o);

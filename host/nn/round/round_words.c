@@ -68,7 +68,8 @@ int round_words(const char *word, struct round_setup *out)
 
 const char round_pure_wide[] =
     "sums inside an operation: products (but with --gemm e5m10), batch norm, means over pixels, "
-    "loss, LARS's norms; up to the backward pass batch norm's mean and 1/std, LSTM's gates, cells";
+    "loss, LARS's norms, AdamW's means; up to the backward pass batch norm's mean and 1/std, "
+    "LSTM's gates, cells";
 const char round_pure_wide_cuda[] =
     "of products only those of an LSTM's gates, and of convolutions that cuDNN has no sums in half "
     "for; sums of biases' gradients, what an LSTM hands from step to step backward, means by "

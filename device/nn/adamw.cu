@@ -1,0 +1,39 @@
+/* adamw.cu : a step of AdamW. */
+#include "device/nn/optim.cuh"
+
+/* Rounded where the CPU rounds. */
+struct adamw_rule {
+    enum { STATES = 2 };
+    float b1, c1, b2, c2, mean, root, eps, decay, lr;
+    template <class T>
+    static __device__ inline adamw_rule of(const optim_options &o, const optim_step &step,
+                                           const optim_tensor &t, const float *)
+    {
+        return {(float)o.beta1,
+                (float)(1 - o.beta1),
+                (float)o.beta2,
+                (float)(1 - o.beta2),
+                rounded<T>((float)step.mean),
+                rounded<T>((float)step.root),
+                rounded<T>((float)o.eps),
+                rounded<T>((float)t.weight_decay),
+                rounded<T>(optim_rate(step, t))};
+    }
+    template <class T> __device__ inline void update(float &w, float g, float *s) const
+    {
+        s[0] = plus<T>(__fmul_rn(b1, s[0]), __fmul_rn(c1, g));
+        const float square =
+            __fadd_rn(__fmul_rn(b2, __fmul_rn(s[1], s[1])), __fmul_rn(c2, __fmul_rn(g, g)));
+        s[1] = rounded<T>(__fsqrt_rn(square));
+        const float d =
+            rounded<T>(__fdiv_rn(times<T>(mean, s[0]), plus<T>(times<T>(root, s[1]), eps)));
+        w = plus<T>(w, -times<T>(lr, plus<T>(d, times<T>(decay, w))));
+    }
+};
+
+int nn_adamw(struct dev_nn *d, const struct optim_options *o, const struct optim_tensor *list,
+             int n_tensors, const struct optim_step *step, void *w, const void *g,
+             void *const *state, float *scratch)
+{
+    return optim_step_by<adamw_rule>(d, o, list, n_tensors, step, w, g, state, scratch);
+}
