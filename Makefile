@@ -318,7 +318,8 @@ $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-line      = $(shell sed -n 's|@B@|$(B)|; s/^$(1) //p' sim/rtl/models)
+# The build folder as seen from here, however it was given: another word for it must not verilate anew.
+line      = $(shell sed -n 's|@B@|$(B:$(CURDIR)/%=%)|; s/^$(1) //p' sim/rtl/models)
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force

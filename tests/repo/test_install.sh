@@ -69,7 +69,7 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     unpacked=$dir/outer/narrowcast-$version
     # built: what make compiles, and the commit that it finds
     built() {
-        make -C "$unpacked" -s B="$dir/of" OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/number}.o 2>"$dir/said" |
+        make -C "$unpacked" -s B="$dir/of" OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/text}.o 2>"$dir/said" |
             sed -n 's/^cc *//p' | LC_ALL=C sort | tr '\n' ' ' && cat "$dir/of/commit"
     }
     commit() { git -C "$unpacked" -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m "$1" && git -C "$unpacked" rev-parse --short=12 HEAD; }

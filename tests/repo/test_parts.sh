@@ -27,7 +27,7 @@ for folder in '' "$dir/a b"; do
 done
 all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
-lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
+lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/rtl/shell_none narrowcast-sim
 plans fabric FABRIC=
 lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire.c
 plans xrt XRT=

@@ -87,7 +87,7 @@ void cpu_optim_close(void *ctx, void *plan);
 void cpu_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
                const real *g, real *const *state);
 
-/* ---- what the files of optimisers share: cpu_optim.c ---- */
+/* ---- what the files of optimisers share: cpu_optim.c, cpu_round.c ---- */
 
 /* A tensor in one step, of which `state` are those that the optimiser has. */
 struct cpu_part {

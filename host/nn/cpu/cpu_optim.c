@@ -1,39 +1,8 @@
-/* cpu_optim.c : steps of optimisers over a list of tensors, and the operations that round in them. */
+/* cpu_optim.c : steps of optimisers over a list of tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
 #include "nn/cpu/cpu_ops.h"
-
-CPU_HOT static void times(size_t n, real k, const real *x, real *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = k * x[i];
-}
-
-CPU_HOT static void plus(size_t n, const real *a, real k, const real *b, real *y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i] + k * b[i];
-}
-
-void cpu_step_round(const struct round_rule *rule, size_t n, real *x)
-{
-    if (rule)
-        cpu_round_to(NULL, n, rule, x, x);
-}
-
-void cpu_step_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y)
-{
-    times(n, k, x, y);
-    cpu_step_round(rule, n, y);
-}
-
-void cpu_step_plus(const struct round_rule *rule, size_t n, const real *a, real k, const real *b,
-                   real *y)
-{
-    plus(n, a, k, b, y);
-    cpu_step_round(rule, n, y);
-}
 
 struct plan {
     struct nn_optim how;

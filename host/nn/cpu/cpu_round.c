@@ -1,5 +1,5 @@
 /* cpu_round.c : floats rounded to a format on the CPU: cast and back, in blocks that stay in the
- * nearest cache. */
+ * nearest cache; and the operations of optimisers that round. */
 #include "nn/cpu/cpu_ops.h"
 #include "vec/vec.h"
 
@@ -37,4 +37,37 @@ void cpu_round_to(void *ctx, size_t n, const struct round_rule *rule, const real
 {
     (void)ctx;
     _Generic(y, float * : round_floats, double * : round_doubles)(n, rule, x, y);
+}
+
+/* ---- operations of optimisers ---- */
+
+CPU_HOT static void times(size_t n, real k, const real *x, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = k * x[i];
+}
+
+CPU_HOT static void plus(size_t n, const real *a, real k, const real *b, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + k * b[i];
+}
+
+void cpu_step_round(const struct round_rule *rule, size_t n, real *x)
+{
+    if (rule)
+        cpu_round_to(NULL, n, rule, x, x);
+}
+
+void cpu_step_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y)
+{
+    times(n, k, x, y);
+    cpu_step_round(rule, n, y);
+}
+
+void cpu_step_plus(const struct round_rule *rule, size_t n, const real *a, real k, const real *b,
+                   real *y)
+{
+    plus(n, a, k, b, y);
+    cpu_step_round(rule, n, y);
 }
