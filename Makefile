@@ -11,6 +11,7 @@ PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 BOARD    ?= ecpix5# of `make bitstream`
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 $(if $(filter 1,$(words $(B))),,$(error B='$(B)': must be a folder whose name has no spaces))
+$(if $(wildcard $(B)/README.md $(B)/Makefile $(B)/.git),$(error B='$(B)': must be a folder for nothing but what is built))
 Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
@@ -197,6 +198,7 @@ lint:                                   ## other compilers' and linters' opinion
 fmt:                                    ## format all C with clang-format
 	$(Q)clang-format -i $(ALL_C)
 clean:                                  ## remove $(B)
+	$(Q)test ! -e '$(B)' || test -e '$(B)/installed' || { echo "make clean: '$(B)' is no build folder: it has no file 'installed'" >&2; exit 1; }
 	$(Q)rm -rf $(B)
 map:                                    ## every folder and file with its idea (IN=FOLDER: of one)
 	@tests/map.sh $(IN)

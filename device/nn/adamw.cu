@@ -22,9 +22,12 @@ struct adamw_rule {
     template <class T> __device__ inline void update(float &w, float g, float *s) const
     {
         s[0] = plus<T>(__fmul_rn(b1, s[0]), __fmul_rn(c1, g));
+        const bool large = s[1] > ADAMW_LARGE || fabsf(g) > ADAMW_LARGE;
+        const float down = large ? ADAMW_DOWN : 1, up = large ? 1 / ADAMW_DOWN : 1;
+        const float x = __fmul_rn(s[1], down), y = __fmul_rn(g, down);
         const float square =
-            __fadd_rn(__fmul_rn(b2, __fmul_rn(s[1], s[1])), __fmul_rn(c2, __fmul_rn(g, g)));
-        s[1] = rounded<T>(__fsqrt_rn(square));
+            __fadd_rn(__fmul_rn(b2, __fmul_rn(x, x)), __fmul_rn(c2, __fmul_rn(y, y)));
+        s[1] = rounded<T>(__fmul_rn(up, __fsqrt_rn(square)));
         const float d =
             rounded<T>(__fdiv_rn(times<T>(mean, s[0]), plus<T>(times<T>(root, s[1]), eps)));
         w = plus<T>(w, -times<T>(lr, plus<T>(d, times<T>(decay, w))));

@@ -13,6 +13,11 @@ enum optim_kind {
 /* Arrays of state at most. */
 enum { OPTIM_STATES = 2 };
 
+/* AdamW: a number beyond LARGE is multiplied by DOWN before it is squared, and the root divided by it:
+ * fp32 has no square of it. Both are powers of two, so all other roots have the same bits. */
+#define ADAMW_LARGE 0x1p60f
+#define ADAMW_DOWN  0x1p-70f
+
 struct optim_options {
     enum optim_kind kind;
     bool real_grads; /* gradients are reals, whatever weights are */

@@ -208,6 +208,24 @@ static void check_bits(const struct nn_ops *ops)
     side_close(&a), side_close(&b), side_close(&c);
 }
 
+/* Gradients whose squares overflow: the first step is as long as any, and the states stay numbers. */
+static void check_large(void)
+{
+    static struct side s;
+    static real before[N];
+    side_open(&s, &nn_cpu, &usual, params, N_PARAMS);
+    memcpy(before, s.w, sizeof before);
+    for (size_t i = 0; i < N; i++)
+        s.g[i] = i % 2 ? (real)2e38 : (real)-3e19;
+    optim_step(s.optim, s.w, s.g, 0.125);
+    int bad = 0;
+    for (size_t i = 0; i < N; i++)
+        bad += !isfinite((double)optim_state(s.optim, 1)[i]) ||
+               fabs(fabs((double)(s.w[i] - before[i])) - 0.125) > 0.002;
+    CHECK(bad == 0, "large gradients: %d of %d weights", bad, N);
+    side_close(&s);
+}
+
 int main(void)
 {
     puts("seeds: weights 1, gradients 2");
@@ -220,6 +238,7 @@ int main(void)
                                          .beta2 = 0.75,
                                          .eps = 1e-3});
     check_torch();
+    check_large();
     check_halves();
     check_bits(&nn_cpu);
     check_bits(&nn_round);

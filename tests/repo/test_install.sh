@@ -38,6 +38,14 @@ all_read "$dir/listing"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
+# --- a folder that is no build folder is not removed ---
+mkdir -p "$dir/tiny/host" "$dir/tiny/kept" && cp "$tree/Makefile" "$dir/tiny/" && touch "$dir/tiny/host/README.md" "$dir/tiny/kept/mine"
+for folder in host . kept; do
+    make -C "$dir/tiny" -s B=$folder clean >"$dir/said" 2>&1 && fail "make clean takes B=$folder"
+    grep -qE "must be a folder for nothing but what is built|is no build folder" "$dir/said" || fail "make clean B=$folder: $(cat "$dir/said")"
+done
+if [ ! -e "$dir/tiny/host/README.md" ] || [ ! -e "$dir/tiny/kept/mine" ]; then fail 'make clean removed a folder that is none of its own'; fi
+
 make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
 make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
 [ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"

@@ -22,6 +22,7 @@ for option in listen model drop dup reorder delay seed wave pcap tap ip counters
 done
 refused '--listen 127.0.0.1' "$n" sim
 refused '--counters' "$n" sim --json
+refused 'it takes no --listen' "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
 refused 'cannot reach a card at 127.0.0.1:1' "$n" sim --counters 127.0.0.1:1
 refused 'HOST:PORT' "$n" sim --counters here
 refused 'cannot reach card eth://127.0.0.1:1' "$n" sim --counters eth://127.0.0.1:1

@@ -91,6 +91,8 @@ int cmd_sim(int argc, char **argv)
     int rc = opt_parse(&command, argc, argv, &o, &p);
     if (!rc && p.help)
         opt_help(&command, &p, stdout);
+    else if (!rc && o.counters && (o.listen || o.fd >= 0))
+        rc = ERR(-EINVAL, "--counters asks a card that runs already: it takes no --listen");
     else if (!rc && o.counters)
         rc = sim_counters(o.counters, o.json);
     else if (!rc && o.json)

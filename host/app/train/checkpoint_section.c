@@ -96,7 +96,7 @@ static int states_put(struct train *t, const void *from)
 {
     for (int i = 0; i < optim_n_states(t->optim); i++) {
         const real *state = (const real *)from + (size_t)i * t->n_weights;
-        TRY(check_finite(t, state, "velocities"));
+        TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
     optim_resume(t->optim, t->state.step - t->state.skipped); /* the section before these said so */

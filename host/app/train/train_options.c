@@ -466,6 +466,11 @@ static int check_numbers(const struct train_options *o, const struct words *w)
         return ERR(-EINVAL,
                    "--eps %g is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more",
                    o->optim.eps);
+    if (pure && optim_takes(o->optim.kind, "beta1") && 1 / (1 - o->optim.beta1) > 65504)
+        return ERR(-EINVAL,
+                   "--beta1 %g: the first step multiplies by 1 / (1 - beta1), which is infinite in "
+                   "halves: --precision fp16-pure needs 0.99998 or less",
+                   o->optim.beta1);
     if (!pure && given(w, "reduce-in"))
         return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
                             "weights are fp32");

@@ -3,14 +3,18 @@
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* Means of gradients and roots of means of their squares. */
+/* Means of gradients and roots of means of their squares. Numbers whose squares overflow fp32 are scaled
+ * down by a power of two first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {
     const real b1 = (real)o->beta1, c1 = (real)(1 - o->beta1);
     const real b2 = (real)o->beta2, c2 = (real)(1 - o->beta2);
     for (size_t i = 0; i < n; i++) {
         m[i] = b1 * m[i] + c1 * g[i];
-        s[i] = (real)sqrt((double)(b2 * (s[i] * s[i]) + c2 * (g[i] * g[i])));
+        const bool large = s[i] > ADAMW_LARGE || g[i] > ADAMW_LARGE || g[i] < -ADAMW_LARGE;
+        const real down = large ? ADAMW_DOWN : 1, up = large ? 1 / ADAMW_DOWN : 1;
+        const real x = s[i] * down, y = g[i] * down;
+        s[i] = up * (real)sqrt((double)(b2 * (x * x) + c2 * (y * y)));
     }
 }
 
