@@ -6,7 +6,7 @@
 # A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second. These
 # run last, two at a time: mpirun waits for longer than most of them compute; all else in the order given, $JOBS (3) at a time: scripts wait more
 # than they compute, so that 3 keep two cores busy. JOBS=1: never two.
-# Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
+# Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
 set -u
 here=$(dirname "$0")
 case ${JOBS-} in # not for arithmetic, in which bash would run a word such as a[$(command)]
@@ -20,7 +20,7 @@ case ${1-} in
 --long) long=long mode=long && shift ;;
 --check) mode=check && shift ;;
 esac
-limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
+limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 900)}
 
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
