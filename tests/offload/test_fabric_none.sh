@@ -9,13 +9,17 @@ train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --of
 
 # --- not loaded where nobody asks ---
 loads() { rm -f loaded.*; LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
-for command in --help info "cast --help"; do
-    # shellcheck disable=SC2086
-    if loads "$n" $command; then fail "$command loads libfabric"; fi
-done
 ldd "$n" "$B/libnarrowcast.so" >out 2>&1
 grep -q libopenblas out || fail "ldd said: $(cat out)"
-if grep libfabric out; then fail "linked with libfabric"; fi
+if ldd "$(awk '/libmpi\./ { print $3; exit }' out)" | grep -q libfabric; then
+    echo 'skip  not loaded where nobody asks: MPI itself is linked with libfabric here'
+else
+    for command in --help info "cast --help"; do
+        # shellcheck disable=SC2086
+        if loads "$n" $command; then fail "$command loads libfabric"; fi
+    done
+    if grep libfabric out; then fail "linked with libfabric"; fi
+fi
 if [ -f "$library" ]; then
     "$n" info | grep -qF "$library" || fail "info says: $("$n" info | grep '^libfabric')"
     loads "${train[@]}" udp || fail "--fabric udp does not load libfabric: $(cat err)"
@@ -28,6 +32,7 @@ none() {
     grep -q "^libfabric  *none: .*$2" out || fail "$1: info says: $(grep '^libfabric' out)"
     [ -s err ] && fail "$1: info printed: $(cat err)"
     env "${@:3}" "${ranks[@]}" "${train[@]}" udp >out 2>err && fail "$1: --fabric udp was taken"
+    sed -i '/^---/,/^---/d; /^prterun/,$d' err # what mpirun says of its own
     [ "$(grep -c '' err)" = 1 ] || fail "$1: not one line: $(cat err)"
     grep -q "^narrowcast: no provider 'udp', only socket: .*$2" err || fail "$1: said: $(cat err)"
 }
