@@ -320,12 +320,13 @@ $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-# The build folder as seen from here, however it was given: another word for it must not verilate anew.
-line      = $(shell sed -n 's|@B@|$(B:$(CURDIR)/%=%)|; s/^$(1) //p' sim/rtl/models)
+# What is compared with last time has @B@ in it: another word for the same build folder verilates nothing anew.
+model     = $(shell sed -n 's/^$(1) //p' sim/rtl/models)
+line      = $(subst @B@,$(B),$(call model,$1))
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
-	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call line,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call line,$*)' >$@
+	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call model,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call model,$*)' >$@
 $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(if $(V),,@echo 'rtl   $*')
 	$(Q)test -n '$(call line,$*)' || { echo "sim/rtl/models has no line '$*'" >&2; exit 1; }
