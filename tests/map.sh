@@ -4,8 +4,12 @@
 set -eu
 cd "${TREE:-$(dirname "$0")/..}"
 in=${1-}
-case $in in *[!A-Za-z0-9_/-]* | /* | build*) in=nowhere/$in ;; esac
-[ -z "$in" ] || [ -n "$(ls "$in" 2>/dev/null)" ] || { echo "map.sh: there is no folder '${in#nowhere/}' in this tree" >&2 && exit 2; }
+refuse() { echo "map.sh: there is no folder '$in' in this tree" >&2 && exit 2; }
+case $in in
+'') ;;
+/* | build* | *[!A-Za-z0-9_/-]*) refuse ;;
+*) [ -n "$(ls "$in" 2>/dev/null)" ] || refuse ;;
+esac
 # shellcheck disable=SC2086,SC2016 # folders are words; an awk program
 find ${in:-bench device hls host rtl sim tests} -type f -printf '%h\t%f\n' 2>/dev/null | LC_ALL=C sort |
     while IFS=$'\t' read -r folder name; do
