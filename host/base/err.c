@@ -45,9 +45,9 @@ static void put(const struct err_lines *err, bool error, const char *text)
 enum { TEXT_BYTES = 448 };
 
 /* A line may quote a file, a peer or a name: no byte of theirs moves a cursor or ends the line. */
-static void write_line(char text[TEXT_BYTES], const char *format, va_list ap)
+static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
-    vsnprintf(text, TEXT_BYTES, format, ap);
+    vsnprintf(text, bytes, format, ap);
     text_clean(text);
 }
 
@@ -55,7 +55,7 @@ static void say(bool error, const char *format, va_list ap)
 {
     struct err_lines *err = lines();
     char text[TEXT_BYTES];
-    write_line(text, format, ap);
+    write_line(text, sizeof text, format, ap);
     pthread_mutex_lock(&err_lock);
     const bool held = err->held;
     if (held && (!err->full || (error && !err->full_of_error))) {
@@ -85,7 +85,7 @@ void err_add(const char *format, ...)
     char text[TEXT_BYTES];
     va_list ap;
     va_start(ap, format);
-    write_line(text, format, ap);
+    write_line(text, sizeof text, format, ap);
     va_end(ap);
     pthread_mutex_lock(&err_lock);
     if (err->held && err->full_of_error) {
@@ -111,7 +111,7 @@ void err_news(const char *format, ...)
     char text[TEXT_BYTES];
     va_list ap;
     va_start(ap, format);
-    write_line(text, format, ap);
+    write_line(text, sizeof text, format, ap);
     va_end(ap);
     put(lines(), false, text);
 }
@@ -121,9 +121,8 @@ void err_note(const char *format, ...)
     char text[ERR_LINE_BYTES - 128];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text - 1, format, ap);
+    write_line(text, sizeof text - 1, format, ap);
     va_end(ap);
-    text_clean(text);
     strcat(text, "\n");
     err_line(text);
 }
