@@ -278,7 +278,7 @@ $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
 archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first has the name that counts
-$(foreach t,$(TESTS) $(RTL_TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
+$(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
