@@ -64,7 +64,7 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     struct sim_sum *card;
     char line[320];
     struct text said = text_in(line, sizeof line);
-    TRY(sim_sum_open(sum, n_in, "files", model, wave, &card));
+    TRY(sim_sum_open(sum, n_in, model, wave, &card));
     struct blocks b = {.sum = sum, .n_in = n_in, .n_blocks = sim_sum_most(card) / CODES_IN_BLOCK};
     int rc = open_blocks(&b);
     if (!rc)

@@ -209,11 +209,11 @@ void sim_sum_describe(const struct sim_sum *j, struct text *to)
         text_add(to, "; no clock; %.1f MB/s", mb / seconds);
 }
 
-int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *what, const char *model,
-                 const char *wave, struct sim_sum **out)
+int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, const char *wave,
+                 struct sim_sum **out)
 {
     struct card_fit fit;
-    TRY(card_fits(sum, n_ranks, what, &fit));
+    TRY(card_fits(sum, n_ranks, "files", &fit));
     struct sim_sum *j = buf_alloc(sizeof *j);
     if (!j)
         return -ENOMEM;

@@ -6,11 +6,10 @@
 
 struct sim_sum; /* opened by sim_sum_open, closed by sim_sum_close */
 
-/* Starts the card, for sums of n_ranks vectors. what: of whom there are so many, for messages. model: "rtl" (Verilated) or
- * "c", a literal; wave: FST file of all signals, or NULL. Returns 0, or a negative errno with a line: what a card
- * cannot add, or no simulator. */
-int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *what, const char *model,
-                 const char *wave, struct sim_sum **out);
+/* Start the card, for sums of n_ranks vectors, each of a file. model: "rtl" (Verilated) or "c", a literal; wave: FST
+ * file of all signals, or NULL. Return 0, or a negative errno with a line: what a card cannot add, or no simulator. */
+int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, const char *wave,
+                 struct sim_sum **out);
 void sim_sum_close(struct sim_sum *c); /* NULL is legal */
 
 /* sums = parts[0] + ... + parts[n_ranks - 1], n packed codes each, from a byte on. Returns 0, or a negative errno with a
