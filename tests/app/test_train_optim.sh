@@ -66,7 +66,8 @@ refused "--trust needs --optimizer lars" --trust 0.1
 refused "--beta2 needs --optimizer adamw" --beta2 0.99 --optimizer lars
 refused "--beta1 '1': must be from 0 to 0.999999" --beta1 1
 refused "--eps '0': must be from 1e-30 to 1" --eps 0
-refused "which is infinite in halves" --precision fp16-pure --eps 1e-7 --beta1 0.99999
+refused "--beta1 0.99999: the first step multiplies by 1 / (1 - beta1), which is infinite in halves: --precision fp16-pure needs 0.99998 or less" \
+    --precision fp16-pure --eps 1e-7 --beta1 0.99999
 refused "--eps 1e-08 is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more" --precision fp16-pure
 refused "--optimizer 'adam': must be one of sgd|lars|adamw: did you mean 'adamw'?" --optimizer adam
 
