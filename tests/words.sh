@@ -1,0 +1,78 @@
+#!/bin/bash
+# words.sh : counts words and sentence forms that the prose of this project avoids, and fails above the allowed number of each.
+#
+# usage: tests/words.sh [--list RULE] [PATH...]
+#   PATH         files or folders, as git knows them [all]; a limit holds for the whole tree, so with a PATH nothing fails
+#   --list RULE  print the places of one rule
+#
+# Searched: Markdown outside code blocks, comments, and the string literals of host/, sim/ and hls/ (help and messages).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+list=''
+[ "${1-}" != --list ] || { list=${2:?--list needs a RULE} && shift 2; }
+
+# RULE, the number that is allowed, an extended regular expression, what to write instead
+rules='behind|10|[Bb]ehind\>|after
+nobody|5|[Nn]obody\>|no process, no caller: name it
+pronoun|5|(What|Who|Of|That|Those) [a-z]|begin with a noun or a verb
+stands|5|stands\>|is, holds
+alone|20|alone\>|only
+line|10|(in|by|with) a line\>|in one line of output
+but-for|0|but for\>|except
+in-place-of|0|in place of\>|instead of
+code-lines|0||code of at most 100 columns
+text-lines|0||Markdown of at most 140 columns outside tables'
+
+# prose FILE...: FILE:LINE:TEXT of comments, Markdown and strings
+prose() {
+    awk '
+    FNR == 1 { block = fence = 0; md = FILENAME ~ /\.md$/
+        c = FILENAME ~ /\.(c|h|cu|cuh|cpp|def|sv|v|rs)$/; says = FILENAME ~ /^(host|sim|hls)\// }
+    md { if (/^ *```/) { fence = !fence; next } if (!fence) print FILENAME ":" FNR ":" $0; next }
+    !c { if (match($0, /(^|[ \t])#[ !]/)) print FILENAME ":" FNR ":" substr($0, RSTART + RLENGTH); next }
+    {
+        rest = $0; text = ""
+        while (rest != "") {
+            if (block) {
+                if ((at = index(rest, "*/"))) { text = text " " substr(rest, 1, at - 1); rest = substr(rest, at + 2); block = 0 }
+                else { text = text " " rest; rest = "" }
+            } else if (match(rest, /"([^"\\]|\\.)*"|\047([^\047\\]|\\.)\047|\/\/|\/\*/)) {
+                found = substr(rest, RSTART, RLENGTH); rest = substr(rest, RSTART + RLENGTH)
+                if (found == "//") { text = text " " rest; rest = "" }
+                else if (found == "/*") block = 1
+                else if (found ~ /^"/ && says) text = text " " substr(found, 2, length(found) - 2)
+            } else rest = ""
+        }
+        sub(/^[ *]+/, "", text)
+        if (text != "") print FILENAME ":" FNR ":" text
+    }' "$@" </dev/null
+}
+
+mapfile -t files < <(git ls-files -- "$@" | grep -vE '^bench/data/|\.(svg|tsv|jsonl|json|txt|lpf|list|patch)$|^LICENSE|^tests/words\.sh')
+[ ${#files[@]} -gt 0 ] || { echo "words.sh: no file at ${*:-.}" >&2 && exit 2; }
+all=$(mktemp) && trap 'rm -f "$all"' EXIT
+prose "${files[@]}" >"$all"
+
+# places RULE REGEX
+places() {
+    case $1 in
+    code-lines) printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp|def|sv)$' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ":" $0 }' /dev/null ;;
+    text-lines) printf '%s\n' "${files[@]}" | grep '\.md$' | xargs awk 'FNR == 1 { fence = 0 } /^ *```/ { fence = !fence }
+        !fence && !/^ *\|/ && length($0) > 140 { print FILENAME ":" FNR ":" $0 }' /dev/null ;;
+    *) grep -E "^[^:]+:[0-9]+:(|.*[^[:alnum:]_])$2" "$all" || true ;;
+    esac
+}
+
+bad=0
+while IFS='|' read -r rule limit rest; do
+    regex=${rest%|*} instead=${rest##*|}
+    if [ -n "$list" ]; then
+        [ "$list" != "$rule" ] || places "$rule" "$regex"
+        continue
+    fi
+    n=$(places "$rule" "$regex" | wc -l)
+    printf '%-12s %5d of %d   (%s)\n' "$rule" "$n" "$limit" "$instead"
+    if [ $# = 0 ] && [ "$n" -gt "$limit" ]; then bad=1; fi
+done <<<"$rules"
+[ -n "$list" ] || echo "words of prose: $(cut -d: -f3- "$all" | wc -w)"
+exit $bad
