@@ -28,7 +28,7 @@ sample_run() {
     same "group-scatter:2" scatter.out "$(checksum out)"
     grep '^all-reduce: ' err
     echo ...
-    sed -n '/^model /,$p' out
+    grep -E '^(run|gradients|offload|accuracy|bytes) .* |^weights' out
 }
 
 sample_emulate() {

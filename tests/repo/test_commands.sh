@@ -73,6 +73,7 @@ data=synthetic:240,3
 shorter() {
     local small=' --steps 2' && [[ $1 == *--data* ]] || small=' --data synthetic:240,3 --batch 24 --steps 2'
     local c=${1//10.0.0.9/127.0.0.1}
+    c=${c#timeout -s KILL 8 }
     c=${c/idx:DIR\/fashion-mnist/$data}
     c=${c/idx:DIR/$data}
     [[ $data != synthetic* ]] || c=${c/ --train-samples 20000/}
@@ -151,7 +152,7 @@ commands() {
         {
             line = $0
             sub(/^ +/, "", line); sub(/^\$ /, "", line)
-            if (!held && line !~ /^((([A-Z_]+=("[^"]*"|[^ ]+) )*((build|host|bench|tests)\/[a-z0-9_\/.]+( |$)|make( |$)))|mpirun |printf |python3 )/) next
+            if (!held && line !~ /^((([A-Z_]+=("[^"]*"|[^ ]+) )*((build|host|bench|tests)\/[a-z0-9_\/.]+( |$)|make( |$)))|mpirun |printf |python3 |timeout )/) next
             sub(/[ \t]+#.*$/, "", line)
             line = held line
             if (quotes(line) % 2) { if (!sub(/\\$/, "", line)) line = line "; "; held = line; next }

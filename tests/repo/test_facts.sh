@@ -42,7 +42,8 @@ settings() { # settings FILE SECTION
         on { item = item " " $0 }
         END { judge(); exit bad }' "$1" || { echo "$1: $2: figures without their setting" && bad=1; }
 }
-settings README.md 'What is measured'
+settings README.md 'Savings'
+settings bench/README.md 'In short'
 for said in 'those of e3m0 in e4m3' 'Sums of e3m0 and e1m2 travel back in e4m3'; do says_text bench/codec_accuracy/README.md "$said"; done
 says_text bench/allreduce/README.md 'the card, in plain C, has a port without limit in all rows'
 says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
