@@ -60,7 +60,7 @@ BENCH    := $(sort $(wildcard bench/*/bench_*.c))
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(notdir $(BENCH)))
 CU       := $(call files,device,*.cu)
 ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run))
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run .githooks/*))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
@@ -126,7 +126,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean map help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean hooks map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -200,11 +200,13 @@ fmt:                                    ## format all C with clang-format
 clean:                                  ## remove $(B)
 	$(Q)test ! -e '$(B)' || test -e '$(B)/installed' || { echo "make clean: '$(B)' is no build folder: it has no file 'installed'" >&2; exit 1; }
 	$(Q)rm -rf $(B)
+hooks:                                  ## refuse commits whose message is not "area: Verb the thing"
+	$(Q)git config core.hooksPath .githooks
 map:                                    ## every folder and file with its idea (IN=FOLDER: of one)
 	@tests/map.sh $(IN)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (nothing behind): each leaves out what needs it; the last three with a folder behind: it is there. GPU_ARCHS=all: for a release'
+	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------

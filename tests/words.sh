@@ -54,6 +54,7 @@ all=$(mktemp) && trap 'rm -f "$all"' EXIT
 prose "${files[@]}" >"$all"
 
 # places RULE REGEX
+# shellcheck disable=SC2016 # awk
 places() {
     case $1 in
     code-lines) printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp|def|sv)$' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ":" $0 }' /dev/null ;;

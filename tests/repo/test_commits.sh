@@ -1,0 +1,28 @@
+#!/bin/bash
+# test_commits.sh : the commit-msg hook refuses what it should, and every commit since the hook was added passes it.
+set -eu
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+tree=$here/..
+hook=$tree/.githooks/commit-msg
+says() { printf '%b' "$1" >message; }
+for good in 'host: Add a thing\n' 'host, rtl: Add a thing\n\nWhy.\n' '# a remark\nbase: Mend it\n' 'Merge branch x\n'; do
+    says "$good"
+    "$hook" message 2>said || fail "refused '$good': $(cat said)"
+done
+long=$(printf 'host: A%066d' 0)
+for bad in 'Add a thing\n' 'host: add a thing\n' 'host:Add\n' 'Host: Add\n' "$long\n" 'host: Add\nno empty line\n' '\n' ; do
+    says "$bad"
+    if "$hook" message 2>said; then fail "took '$bad'"; fi
+    [ "$(wc -l <said)" = 2 ] || fail "did not say two lines: $(cat said)"
+done
+
+if ! git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then echo 'skip  commits: no git history here' && exit 0; fi
+first=$(git -C "$tree" log --format=%H --diff-filter=A -- .githooks/commit-msg | tail -n 1)
+[ -n "$first" ] || { echo 'skip  commits: the history here does not reach back to the hook' && exit 0; }
+for commit in $(git -C "$tree" log --no-merges --format=%H "$first..HEAD"); do
+    git -C "$tree" log -1 --format=%B "$commit" >message
+    "$hook" message 2>said || fail "commit $commit: $(cat said)"
+done
+exit "$bad"
