@@ -1,4 +1,4 @@
-/* bucket.c : cuts layers into buckets. */
+/* bucket.c : Cuts layers into buckets. */
 #include "reduce/bucket.h"
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static bool same_class(const struct bucket *a, const struct bucket *b)
            code_bytes(&a->fold, a->fold.unit) == code_bytes(&b->fold, b->fold.unit);
 }
 
-/* The open bucket of the class of `alone`: the latest one, if there is room. NULL: none. */
+/* Returns the latest bucket of the class of `alone` if it has room, else NULL. */
 static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struct bucket *alone,
                                   size_t bucket_bytes)
 {
@@ -31,14 +31,15 @@ static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struc
     return NULL;
 }
 
-/* By their first layers, from the last on; no two have the same. */
+/* By first layers, from the last on; no two are equal. */
 static int by_completion(const void *a, const void *b)
 {
     const struct bucket *x = a, *y = b;
     return y->first - x->first;
 }
 
-/* The layers of each bucket, from its last one down. began: the last layer of each layer's bucket. */
+/* Places the layers of each bucket, from its last one down.
+ * began: [n_layers] the last layer of each layer's bucket. */
 static void place(const struct reducer_layer *layers, const int *began, struct bucket *out,
                   int n_buckets, struct codec_layer *placed)
 {
@@ -64,7 +65,8 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
     int n_buckets = 0;
     for (int i = n_layers - 1; i >= 0; i--) {
         struct bucket alone = {.last = i, .fp32 = all_fp32 || layers[i].fp32};
-        placed[i] = describe(layers, i); /* a fold looks at a layer; its place is found below */
+        /* The reduce op looks at a layer now; place() finds its final position. */
+        placed[i] = describe(layers, i);
         alone.call =
             (struct codec_call){.codec = &codecs[alone.fp32], .layers = &placed[i], .n_layers = 1};
         alone.fold = codec_fold(&alone.call);

@@ -1,4 +1,11 @@
-/* overlap.c : a step whose buckets travel while gradients are made. */
+/* overlap.c : Sends the buckets of a step from a thread while gradients are still being made.
+ *
+ * main      begin ... ready(layers) ... ready(layers) ... next: waits for means ... finish
+ * thread    asleep | bucket 0: scan, exponents, encode, all-reduce, decode | asleep | bucket 1 ...
+ *
+ * Buckets go in ascending order on all ranks, each when the last gradient of its layers is final.
+ * Between begin and finish only the thread calls MPI, and only it touches gradients that are final
+ * until it hands out their means. The lock protects everything that both threads look at. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
@@ -6,16 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the communication thread: a step's buckets travel while the main thread still
- * makes gradients.
- * 
- *     main      begin .... ready(layers) .... ready(layers) .... next: waits for means .... finish:
- *               for the step's end
- *     thread    |asleep   |bucket 0: scan, exponents, encode, all-reduce, decode|asleep   |bucket 1 ...
- * 
- * Buckets go in ascending order on all ranks, each when the last gradient of its layers is there.
- * Between begin and finish the thread alone calls MPI and touches gradients that are ready, until
- * it hands out their means; all that both look at is under the lock. ---- */
+/* ---- the communication thread ---- */
 
 static const struct plan *plan_of(const struct overlap *o)
 {
@@ -26,7 +24,7 @@ static void *run(void *arg)
 {
     struct overlap *o = arg;
     err_turn(o->lines);
-    fesetenv(FE_DFL_ENV); /* a thread begins in the mode of the one that starts it */
+    fesetenv(FE_DFL_ENV); /* A thread inherits the floating-point mode of its creator. */
     pthread_mutex_lock(&o->lock);
     for (;;) {
         while (o->state != RUNNING && !o->quit)
@@ -119,7 +117,7 @@ void overlap_begin(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Locked. */
+/* Marks layers as final. The caller holds the lock, here and in the two functions below. */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);
@@ -140,14 +138,13 @@ void overlap_ready(struct overlap *o, int first, int n)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Locked. */
 static bool stands(const struct overlap *o, int i)
 {
     return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
 }
 
-/* Hands out, of layers whose means stand, the last one and those before it, up to one that was
- * handed out or still travels. Locked. */
+/* Hands out, among layers whose means are ready, the last one and the layers before it, down to one
+ * that was handed out or still travels. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;

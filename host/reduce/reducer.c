@@ -1,5 +1,4 @@
-/* reducer.c : opens and closes a reducer, and the caller's side of a step: begin, ready, next,
- * finish. */
+/* reducer.c : Opens and closes a reducer, and implements the caller's side of a step. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -8,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- opening: everything a step needs is allocated here ---- */
+/* ---- opening: allocates everything a step needs ---- */
 
 static const char *name_of(const struct reducer_layer *layer)
 {
     return layer->name ? layer->name : "?";
 }
 
-/* Names follow the list in the same memory: later messages need them, the caller's may be gone. */
+/* Copies the names after the list: later messages need them, and the caller's may be gone. */
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
@@ -54,7 +53,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* How long buffers for both plans are. */
+/* Sizes the buffers for both plans. */
 static void size_buffers(struct reducer *r)
 {
     size_t codes = (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
@@ -73,7 +72,7 @@ static void size_buffers(struct reducer *r)
         (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
-/* Where the backend and MPI reach them. */
+/* Allocates the buffers where the backend and MPI reach them. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
@@ -84,7 +83,7 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-/* All but what is as long as the layers are. */
+/* Plans buckets and sizes; allocates only lists of layers. */
 static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
 {
     const int n_ranks = comm_n_ranks(r->comm);
@@ -105,7 +104,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* owns: also that, as far as it is this rank's. */
+/* owns: also allocates this rank's buffers and state. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                 bool owns, struct reducer **out)
@@ -175,7 +174,8 @@ void reducer_close(struct reducer *r)
     if (!r)
         return;
     overlap_close(r->overlap);
-    (void)comm_wait(r->comm); /* what a step that failed has posted is into these buffers */
+    /* Messages posted by a failed step still write into these buffers. */
+    (void)comm_wait(r->comm);
     algo_leave(r->algo, r->comm, &r->home);
     for (int i = 0; i < 2; i++) {
         free(r->plans[i].buckets);
@@ -238,8 +238,8 @@ void reducer_set_trace(struct reducer *r, struct trace *trace)
     r->trace = trace;
 }
 
-/* A thread of this rank alone that MPI does not allow keeps all ranks from it: they must send the
- * same messages. */
+/* All ranks must send the same messages, so a single rank
+ * whose MPI allows no thread turns overlap off for all. */
 int reducer_set_overlap(struct reducer *r, bool on)
 {
     int8_t refused = on && !comm_threads(r->comm);
@@ -287,7 +287,7 @@ int reducer_ready_on(struct reducer *r, int first, int n, void *stream)
     return 0;
 }
 
-/* Without overlap: the step, once. Returns what it returned. */
+/* Without overlap: runs the step unless it has run. Returns its result. */
 static int run_once(struct reducer *r)
 {
     if (!r->ran)

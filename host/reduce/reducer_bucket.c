@@ -1,16 +1,15 @@
-/* reducer_bucket.c : a bucket of a step: its codes made, reduced over MPI, and decoded to means,
- * range by range.
+/* reducer_bucket.c : Encodes a bucket, reduces it over MPI and decodes it to means, range by range.
  *
- * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting
- * and sending overlap. A backend that takes many layers in one launch casts the whole bucket in one
- * go instead, there and back. */
+ * Codes are made when an algorithm needs them and decoded as soon as they
+ * are there, so that casting and sending overlap. A backend that takes
+ * many layers per launch casts the whole bucket at once instead. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "base/buf.h"
 
-/* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the
- * layer's own, padding included. False: none of it. */
+/* Finds the part of layer i that lies in elements at..at+n of bucket b: from..to of the layer,
+ * padding included. Returns false if there is none. */
 static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
                     size_t *from, size_t *to)
 {
@@ -23,7 +22,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
-/* Were the codes of layer i made, rightly, before its shift was known? */
+/* True if the codes of layer i were made with the right shift before it was known. */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
     return !r->low && !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
@@ -36,7 +35,7 @@ static int number_of(const struct bucket_flow *f)
     return (int)(f->bucket - r->plans[r->force_fp32].buckets);
 }
 
-/* Time that casting took since start. */
+/* Adds the time of casting since start. */
 static void cast_since(struct bucket_flow *f, const char *name, double start)
 {
     const struct reducer *r = f->step->r;
@@ -44,7 +43,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Encodes what was not guessed; zero codes behind each layer. */
+/* Encodes layers that were not guessed; padding gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
     const struct reducing *s = f->step;
@@ -95,7 +94,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     cast_since(f, "decode", start);
 }
 
-/* ---- as an algorithm or a way calls it ---- */
+/* ---- callbacks of an algorithm or of the card path ---- */
 
 static void need(void *arg, size_t at, size_t n)
 {
@@ -172,7 +171,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     return 0;
 }
 
-/* ---- which layer's codes lie where, and which buckets' exponents go in one message ---- */
+/* ---- plan: places of layers' codes, and groups of
+ * buckets whose exponents go in one message ---- */
 
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
 {

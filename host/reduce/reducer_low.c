@@ -1,12 +1,12 @@
-/* reducer_low.c : a step of virtual ranks that hold neither gradients nor codes of their own, so that
- * memory does not grow with the number of ranks. Each makes its gradients twice:
+/* reducer_low.c : Runs a step of virtual ranks that keep neither gradients nor codes, so that
+ * memory does not grow with the number of ranks.
  *
- *     first    gradients --absmax--> exponents ==max over ranks==> shifts     (inf or nan anywhere: all ranks skip the step)
- *     then, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets; behind the last rank
- *     accumulators --done--> codes of the sum --decode--> means, once
+ *  each rank:                gradients --absmax--> exponents ==max over ranks==> shifts
+ *  each rank, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets
+ *  once:                     accumulators --done--> codes of the sum --decode--> means
  *
- * So sums are those of algorithms that add all codes in one place, in rank order; or exact ones, which
- * have no order. */
+ * If any gradient is inf or nan all ranks skip the step after the first line. Sums are those of
+ * algorithms that add all codes in one place, in rank order; or exact ones, which have no order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "codec/codec_kind.h"
@@ -38,7 +38,7 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* Of one bucket's accumulators; those of all lie behind each other. */
+/* Returns the bytes of one bucket's accumulators; buckets follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
     return (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
@@ -65,7 +65,7 @@ void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *
     r->again_ctx = ctx;
 }
 
-/* This rank's codes, on top of those of the ranks before it. */
+/* Adds this rank's codes to those of the ranks before it. */
 static void add_codes(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -83,7 +83,7 @@ static void add_codes(const struct reducing *s)
     }
 }
 
-/* The means, where one rank's gradients, and all others', are. */
+/* Decodes the means into the memory of one rank's gradients, which all ranks share. */
 static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -102,7 +102,7 @@ static void make_means(const struct reducing *s)
 int reducer_step_low(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
-    const struct group g = reducer_group(r, 0); /* nothing overlaps: all buckets */
+    const struct group g = reducer_group(r, 0); /* all buckets: nothing overlaps */
     const int me = comm_rank(r->comm), n_ranks = comm_n_ranks(r->comm);
     uint8_t turn = 0;
     TRY(reducer_scan(s, &g));

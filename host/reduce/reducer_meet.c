@@ -1,10 +1,10 @@
-/* reducer_meet.c : where the communication thread meets the main one in mid-step: gradients waited
- * for, means handed out, and whose time it is. */
+/* reducer_meet.c : Synchronises the communication thread with the main thread in mid-step: waiting
+ * for gradients, handing out means, and accounting time. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 
-/* Before `works` or `waits` changes. Locked. */
+/* Adds the time since the last change. Call it, locked, before `works` or `waits` changes. */
 static void count_work(struct overlap *o)
 {
     const double now = clock_s();

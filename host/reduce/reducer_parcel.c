@@ -1,13 +1,14 @@
-/* reducer_parcel.c : a short step's one message, and the codes of all ranks that come out of it.
+/* reducer_parcel.c : Packs a short step's one message, and unpacks the codes of all ranks from it.
  *
- *     | exponents of all layers | a layer's codes, or words | ...      as the plan places layers
- *     | a layer's codes | ...                                          a second one: those that were guessed wrong
+ *  | exponents of all layers | a layer's codes, or words | ...      layers as the plan places them
+ *  | a layer's codes | ...                                          second message: wrong guesses
  *
- * A word is the upper half of an fp32, its last bit set where a bit below is (rounded to odd): 7 bits behind the
- * first, of which m + 2 suffice to round to m as from the fp32 itself, at any shift that does not bring
- * subnormal fp32s up to what the format can tell apart.
- * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
- * rounding to odd, 2008, section 2. */
+ * A word is the upper half of an fp32 whose last bit is set if any lower bit is (rounded to odd).
+ * Its fraction has 7 bits. m + 2 of them suffice to round to m bits as from the fp32 itself, for
+ * any shift that does not bring subnormal fp32s up to what the format can resolve.
+ *
+ * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
+ * using rounding to odd, 2008, section 2. */
 #include "reduce/reducer_parcel.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -18,10 +19,10 @@
 
 enum {
     WORD_BITS = 7,     /* of a word's fraction */
-    WORD_LEAST = -133, /* the exponent of a subnormal word's last bit */
+    WORD_LEAST = -133, /* exponent of a subnormal word's last bit */
 };
 
-/* Do words round as the fp32s that they are of, those that are not subnormal? */
+/* True if words round as their fp32s do, except subnormal ones. */
 static bool words_round(const struct vec_cast *cast)
 {
     return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
@@ -29,11 +30,11 @@ static bool words_round(const struct vec_cast *cast)
 
 bool parcel_words_do(const struct vec_cast *cast, int shift)
 {
-    const int least = 1 - mf_bias(cast->fmt) - cast->fmt.m; /* the exponent of the smallest code */
+    const int least = 1 - mf_bias(cast->fmt) - cast->fmt.m; /* exponent of the smallest code */
     return words_round(cast) && WORD_LEAST + shift <= least - 2;
 }
 
-/* ---- what a layer takes ---- */
+/* ---- sizes ---- */
 
 static const struct bucket *bucket_of(const struct reducer *r, int i)
 {
@@ -41,7 +42,7 @@ static const struct bucket *bucket_of(const struct reducer *r, int i)
     return &plan->buckets[plan->bucket_of[i]];
 }
 
-/* Bytes of layer i's codes, padding included. */
+/* With padding. */
 static size_t code_bytes(const struct reducer *r, int i)
 {
     const struct fold *f = &bucket_of(r, i)->fold;
@@ -59,7 +60,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Bytes of the longest message: of codes alone, or also of words. */
+/* Returns the bytes of the longest message. words: layers may go as words. */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
@@ -68,7 +69,7 @@ static size_t message_bytes(const struct reducer *r, bool words)
     return parcel_lines((size_t)r->n_layers) + parcel_lines(bytes);
 }
 
-/* Words where they round right, and are not too long. */
+/* True if words round right and fit. */
 static bool takes_words(const struct reducer *r)
 {
     struct vec_cast cast;
@@ -135,13 +136,13 @@ bool parcel_is_guessed(const struct reducer *r, int i)
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
-/* Layer i's shift, by the exponents of all ranks. */
+/* Returns layer i's shift by the exponents of all ranks. */
 static int shift_of(const struct reducer *r, int i)
 {
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
 }
 
-/* Zeroes have one code by any shift. */
+/* A layer of zeroes has the same codes with any shift. */
 bool parcel_is_right(const struct reducer *r, int i)
 {
     return reducer_exponent(r, i) == CODEC_ALL_ZERO || shift_of(r, i) == r->guesses[i];
@@ -153,7 +154,7 @@ static bool words_do(const struct reducer *r, int i)
     return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
 }
 
-/* Must codes of layer i be sent once more? */
+/* True if codes of layer i must be sent again. */
 static bool is_wrong(const struct reducer *r, int i)
 {
     return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)
@@ -182,7 +183,7 @@ static void from_words(const uint8_t *words, size_t n, float *out)
     }
 }
 
-/* Codes of layer i of any rank, from its words. */
+/* Encodes layer i of any rank from its words. */
 static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t *codes)
 {
     const size_t n = r->layers[i].n;
@@ -197,14 +198,13 @@ static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t
     codec_encode_all(&r->codecs[NARROW], r->spans, r->parts, 1);
 }
 
-/* ---- messages: layers as the plan places them ---- */
+/* ---- messages; layers are in the order of the plan ---- */
 
 static int placed(const struct reducer *r, int k)
 {
     return (int)r->plans[NARROW].placed[k].index;
 }
 
-/* Codes of layer i, of this rank. */
 static uint8_t *add_codes(const struct reducer *r, int i, uint8_t *to)
 {
     memcpy(to, r->codes + r->plans[NARROW].places[i], code_bytes(r, i));
@@ -217,7 +217,7 @@ static uint8_t *add_words(const struct reducer *r, int i, uint8_t *to)
     return to + word_bytes(r, i);
 }
 
-/* What stands in `mine` up to `end`, to all. */
+/* Sends the message from `mine` to `end` to all ranks. */
 static int send(struct reducer *r, const uint8_t *end)
 {
     struct parcels *p = r->parcels;
@@ -234,7 +234,7 @@ int parcel_send(struct reducer *r)
     return send(r, to);
 }
 
-/* A rank's codes from its message, but of layers that were guessed wrong. */
+/* Takes a rank's codes from its message, except those of layers that were guessed wrong. */
 static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {
@@ -249,7 +249,7 @@ static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
     }
 }
 
-/* A rank's codes of those layers, from its second message. */
+/* Takes these layers from the rank's second message. */
 static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {
@@ -262,7 +262,7 @@ static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes
     }
 }
 
-/* This rank's codes of layer i by its shift. */
+/* Encodes layer i of this rank with its shift. */
 static void encode(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
@@ -272,7 +272,7 @@ static void encode(const struct reducing *s, int i)
     s->report->codec_s += clock_s() - start;
 }
 
-/* Once more what was guessed wrong. */
+/* Sends again the layers that were guessed wrong. */
 static int send_again(const struct reducing *s)
 {
     struct reducer *r = s->r;

@@ -1,12 +1,12 @@
-/* reducer_scan.c : the first half of a step: each layer's largest magnitude, its codes where a
- * shift can be guessed, and the exponents that all ranks agree on. */
+/* reducer_scan.c : Runs the first half of a step: finds exponents, encodes with guessed shifts, and
+ * agrees on exponents over ranks. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include <string.h>
 
-/* The layers of the group that travel by codec `kind`: spans with a guess from the front on, the
- * others from the end. */
+/* Scans the layers of the group that travel by codec `kind`. Spans with a guess fill r->spans from
+ * the front, others from the end. */
 static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
     struct reducer *r = s->r;
@@ -71,8 +71,8 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
-/* What the largest magnitudes are, of this rank and of all, if a codec asks for that of any layer:
- * the exponents say so to all ranks. */
+/* Computes the largest magnitudes over ranks if the codec asks for them in any layer. The exponents
+ * tell all ranks that it does. */
 static int share_maxima(struct reducer *r, const struct group *g)
 {
     if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW], NULL) || !reducer_all_finite(r, g) ||

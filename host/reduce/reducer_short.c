@@ -1,14 +1,15 @@
-/* reducer_short.c : a step that fits into one message: this rank's exponents of all layers, and what sums
- * can be made from, to all ranks, each of which adds alone (algo.h: together).
+/* reducer_short.c : Runs a step that fits into one message: each rank sends its exponents and codes
+ * to all, and each rank adds all codes by itself.
  *
- *     scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
- *                                                 |              ^
- *                              layers whose guess was wrong ==gathered==
+ *  scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
+ *                                              |              ^
+ *                           layers whose guess was wrong ==gathered==
  *
- * Codes are made by the shift of the last step. Where there is none yet, or where it was wrong more than once in
- * the last eight steps, the layer goes as words from which any rank makes the codes when it knows the shift
- * (reducer_parcel.c). If the codec's codes cannot be made from words, exponents go first, as ever. The bits are the
- * same: by each way codes are those of the agreed shift, and sums are in rank order. */
+ * Codes are made with the last step's shift. A layer without a shift, or whose shift
+ * was wrong more than once in the last eight steps, is sent as words: any rank makes
+ * its codes from words once the shift is known (reducer_parcel.c). If the codec
+ * cannot do that, the step sends exponents first, as usual. The bits are the same in
+ * all cases: codes have the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -16,14 +17,14 @@
 #include <string.h>
 
 enum {
-    PAYS = 4 << 10,     /* bytes of a message, up to which a step of many ranks is faster so */
-    PAYS_TWO = 8 << 10, /* likewise of two ranks */
+    PAYS = 4 << 10,     /* largest message for which a step of many ranks is faster */
+    PAYS_TWO = 8 << 10, /* the same for two ranks */
 };
 
-/* ---- which steps ---- */
+/* ---- choice of steps ---- */
 
-/* Codes of the narrow layers are casts by a shift that the last step's may be a guess of, and their sums
- * leave nothing on a rank. */
+/* Codes must be casts with a shift that the last step's
+ * can predict, and sums must leave nothing on a rank. */
 size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
                            int n_layers, uint64_t code_bytes)
 {
@@ -43,9 +44,10 @@ size_t reducer_message_bytes(const struct reducer *r)
                                r->plans[NARROW].code_bytes);
 }
 
-/* `direct` sends 2(P - 1) messages and 2(P - 1)/P vectors, doubling log2 P and P - 1: for each message that
- * is spared, about (1 - 2/P)/2 vectors more. A message costs what 2 KB do: so 2 to 8 ranks measured on links of
- * 1 Gbit/s (bench/allreduce). No clock is asked, for a job's bytes are known without running it. */
+/* `direct` sends 2(P - 1) messages and 2(P - 1)/P vectors; doubling sends log2 P messages and P - 1
+ * vectors: for each message saved, about (1 - 2/P)/2 more vectors. A message costs as much as 2 KB:
+ * measured with 2 to 8 ranks on 1 Gbit/s links (bench/allreduce). The rule reads no clock, so that
+ * a job's bytes are known without running it. */
 bool reducer_short_pays(int n_ranks, size_t bytes)
 {
     const size_t p = (size_t)n_ranks;
@@ -75,7 +77,7 @@ void reducer_short_note(struct reducer *r)
     }
 }
 
-/* The largest of all ranks' exponents. */
+/* Sends this rank's message and takes the largest of all ranks' exponents. */
 static int exchange(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
@@ -89,7 +91,7 @@ static int exchange(const struct reducing *s, const struct group *g)
     return 0;
 }
 
-/* The mean of a bucket of which all ranks' codes are there. */
+/* Makes the means of a bucket from all ranks' codes. */
 static void sum(const struct reducing *s, const struct bucket *b)
 {
     struct reducer *r = s->r;

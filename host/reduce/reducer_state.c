@@ -1,9 +1,9 @@
-/* reducer_state.c : what codecs know of layers besides gradients: weights, and what they keep from
- * step to step.
+/* reducer_state.c : Holds what codecs know of layers besides
+ * gradients: weights, and state kept from step to step.
  *
- * State is there twice: a step reads one and writes the other, and they change places when it is
- * taken. So codes may be made more than once, and a step that is skipped, or forced to fp32, leaves
- * no trace. */
+ * There are two copies of the state: a step reads one and writes the other, and they swap when the
+ * step is taken. Codes may therefore be made more than once, and a step that is skipped, or in
+ * forced fp32, leaves no trace. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
@@ -20,15 +20,15 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Whose memory it lies in. */
+/* Returns the backend in whose memory the state is. */
 static const struct vec_ops *ops_of(const struct reducer *r)
 {
     const struct codec *c = &r->codecs[NARROW];
     return c->kind->state_on_host ? vec_best() : c->ops;
 }
 
-/* Every layer's part of both, from the last layer to the first whatever the buckets: a checkpoint
- * holds them so. */
+/* Sets every layer's part of both copies, from the last layer to the first for any buckets, because
+ * a checkpoint has this order. */
 static void point(struct reducer *r)
 {
     size_t at = 0;
@@ -91,7 +91,8 @@ int reducer_state_get(const struct reducer *r, void *to)
     return r->state_bytes ? copy(r, to, r->state[0]) : 0;
 }
 
-/* Bytes may lie anywhere, so words are copied out. Numbers of steps stay below an inf's bits. */
+/* Bytes may be unaligned, so words are copied out. Step
+ * numbers in a state stay below the bits of inf. */
 static bool is_finite(const uint8_t *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
@@ -131,7 +132,7 @@ void reducer_set_weights(struct reducer *r, const float *const *weights)
         }
 }
 
-/* ---- how many elements of a step are sent as 0, or as the largest number ---- */
+/* ---- counting elements that are sent as 0 or as the largest number ---- */
 
 int reducer_count_lost(struct reducer *r)
 {

@@ -1,31 +1,30 @@
-/* reducer_step.c : the lazy all-reduce of a step: exponents first, then bucket by bucket.
+/* reducer_step.c : Runs the lazy all-reduce of a step: exponents first, then bucket by bucket.
  *
- *     gradients --absmax--> exponents --max over ranks--> shifts
- *     gradients --encode, each layer with its shift--> codes --algo--> result --decode--> means, in place
+ *  gradients --absmax--> exponents --max over ranks--> shifts
+ *  gradients --encode, each by its shift--> codes --algo--> result --decode--> means in place
  *
- * Reading the gradients is what both lines cost, so the first one encodes as well, with the shift
- * of the last step (without aps it is always known). Only layers whose shift turns out to be
- * another are encoded again: the bits are those of two passes. So the codes of all buckets stand at
- * once; where all layers travel in fp32 that would be too much memory, and buckets take turns in
- * one place.
+ * Both lines are bound by reading the gradients. The first one therefore encodes as well, with the
+ * last step's shift (without aps the shift is always known). Layers whose shift turns out to differ
+ * are encoded again, so the bits are those of two passes. The codes of all buckets are thus in
+ * memory at once. In forced fp32 that would take too much, so buckets take turns in one buffer.
  *
- * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
- * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
- * layers go in one message; with overlap (overlap.c) those of one bucket do. A step that is short
- * may go in one message as a whole (reducer_short.c). */
+ * reducer_bucket.c casts a bucket while it travels. reducer_way.c sends
+ * narrow buckets by cards. overlap.c sends the exponents of each bucket in
+ * its own message. reducer_short.c sends a short step in one message. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
 
-/* Those of buckets 0..n_buckets; none of a GPU that has failed, which ends the step. */
+/* Hands out the means of buckets 0..n_buckets, unless a GPU has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)
 {
     if (!r->batches || gpu_failed() == 0)
         overlap_hand_out(r->overlap, n_buckets);
 }
 
-/* When the last group is finite the step will be taken: means are handed out from then on. */
+/* Runs a step over MPI. Once the last group is known to be finite the step will be taken, so means
+ * are handed out from then on. */
 static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
@@ -49,7 +48,8 @@ static int step_mpi(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* Is there a way for this step's narrow buckets? 1, 0, or a negative errno. */
+/* Returns 1 if a card path is open for this step's
+ * narrow buckets, 0 if not, or a negative errno. */
 static int way_is_open(const struct reducer *r)
 {
     bool narrow = false;
@@ -88,6 +88,6 @@ int reducer_step_all(struct reducer *r)
         reducer_state_swap(r);
     done->skipped = !finite;
     done->by_way = open && !done->n_redone;
-    done->sent_bytes = r->low ? 0 : sent(r) - sent_before; /* the algorithm does not run */
+    done->sent_bytes = r->low ? 0 : sent(r) - sent_before; /* low: no algorithm runs */
     return 0;
 }

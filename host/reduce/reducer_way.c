@@ -1,25 +1,23 @@
-/* reducer_way.c : a step whose narrow buckets go by another way than MPI, and the vote that lets it
- * fail.
+/* reducer_way.c : Runs a step with narrow buckets on the card path, and the vote that lets it fail.
  *
- *     group after group: exponents --way.max--> shifts, bucket after bucket --way.sum--> means      as far as this rank gets
- *     one vote of all ranks: what has any of them missed?
- *     group after group: missed exponents, then missed buckets and those that travel in fp32, in
- *         ascending order, over MPI
+ *  per group: exponents --way.max--> shifts, per bucket --way.sum--> means
+ *  one vote of all ranks: what has any rank missed?
+ *  per group: missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
- * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not
- * encoded again; a rank that had the way's result takes part and replaces it by an equal one.
- * Nothing else of the step comes before the vote: ranks that got different results must not meet in
- * different collectives. A group with inf or nan ends the step: who missed its exponents learns so
- * from the ones made up. */
+ * A rank goes as far as it can before the vote. Codes stay until the vote, and their shifts are the
+ * next guesses, so a repeated bucket is not encoded again. A rank that has the card's result takes
+ * part and replaces it by an equal one. All other messages of the step come after the vote: ranks
+ * with different results must not enter different collectives. A group with inf or nan ends the
+ * step. A rank that missed its exponents learns this when they are repeated. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "hls/card/crc32c.h"
 #include <string.h>
 
-/* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of
- * which there are no more. Behind these words, two: the way's digest and its complement, which have a bit in common when
- * digests differ. */
+/* Layout of the vote: one fatal bit, one bit per bucket, one per group's exponents (there are at
+ * most as many groups as buckets). Two words follow: the digest of the card path and its
+ * complement, whose ORs have a common bit only if digests differ. */
 enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)
@@ -41,7 +39,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* What all ranks must agree on before their codes may be added. */
+/* Returns a checksum of everything that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -51,7 +49,7 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-/* Returns as the way's max. */
+/* Returns as way_ops.max(). */
 static int max_by_way(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
@@ -63,7 +61,7 @@ static int max_by_way(const struct reducing *s, const struct group *g, int k)
     return rc;
 }
 
-/* Returns as the way's sum. */
+/* Returns as way_ops.sum(). */
 static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
@@ -88,8 +86,8 @@ static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
     return rc;
 }
 
-/* The narrow buckets of a group; what this rank does not get is marked. rc: as the step stands, 0
- * or WAY_GAVE_UP. Returns it, or a negative errno. */
+/* Sums the narrow buckets of a group and marks those that this rank misses. rc: 0 or WAY_GAVE_UP,
+ * the state of the step so far. Returns the new state or a negative errno. */
 static int buckets_by_way(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
@@ -105,7 +103,7 @@ static int buckets_by_way(const struct reducing *s, const struct group *g, int r
     return rc;
 }
 
-/* Everything this rank gets by the way. All groups are scanned, for what is made up. */
+/* Gets as much as this rank can by the card path. Scans all groups, since repeats need them. */
 static int go(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -127,7 +125,7 @@ static int go(const struct reducing *s)
     return 0;
 }
 
-/* After the vote, over MPI. */
+/* Repeats over MPI, after the vote, what any rank missed. */
 static int make_up(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
@@ -153,8 +151,8 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* The vote, which rc is the outcome of this rank's go() for. *any: something is to be done again; where digests differ,
- * all of it. */
+/* Votes. rc: this rank's result of go(). *any: something
+ * has to be repeated; if digests differ, everything. */
 static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),
@@ -182,7 +180,8 @@ int reducer_step_way(const struct reducing *s, bool *finite)
     memset(r->failed, 0, words * sizeof *r->failed);
     int rc = go(s);
     if (rc == -ECANCELED)
-        return rc; /* the reducer is being closed: nobody waits for this step */
+        /* The reducer is being closed: no rank waits for this step. */
+        return rc;
     const double start = clock_s();
     TRY(vote(r, rc, &any));
     s->report->comm_s += clock_s() - start;

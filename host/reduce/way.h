@@ -1,52 +1,55 @@
-/* way.h : another way for sums than MPI: cards in the network. It may fail in the middle of a step,
- * on some ranks only.
+/* way.h : Interface of the card path: sums by cards in the network instead of MPI. It may fail in
+ * the middle of a step, and on some ranks only.
  *
- *     step, on every rank:  begin -> max -> sum of each bucket, in ascending order -> the ranks' vote -> end
+ *     step, on every rank:  begin -> max -> sum of each bucket, in ascending order -> vote -> end
  *
- * A rank that cannot go on gives up (comm_give_up()), says so by WAY_GAVE_UP, and still takes part
- * in the vote; the reducer then does over MPI what any rank has missed, from the contributions,
- * which stay as they are until the vote. */
+ * A rank that cannot go on abandons the path (comm_give_up()), returns WAY_GAVE_UP, and still takes
+ * part in the vote. The reducer then repeats over MPI what any rank has missed, from the same
+ * codes, which stay unchanged until the vote. */
 #ifndef WAY_H
 #define WAY_H
 #include "comm/algo/algo.h"
 
 enum { WAY_GAVE_UP = 1 };
 
-/* One bucket. Buffers are the reducer's. */
+/* One bucket. Buffers belong to the reducer. */
 struct way_sum {
     const struct codec *codec; /* settled, exact */
-    size_t n;                  /* elements, a multiple of unit but for nothing behind it */
-    const uint8_t *codes;      /* [packed, n] this rank's; 8 bytes behind them may be read */
+    size_t n;                  /* elements, padding to units included */
+    const uint8_t *codes;      /* [packed, n] of this rank; 8 bytes after them are readable */
     uint8_t *result;           /* [packed, n] out, in codec->out */
-    /* CRC32C of step, bucket, codec and all exponents; packets go on with more (offload/window/frame.h) */
+    /* CRC32C of step, bucket, codec and all exponents;
+     * packets extend it (offload/window/frame.h) */
     uint32_t tag;
-    /* need() has been called for all of the bucket when sum returns, even if it gave up */
+    /* sum() has called need() for the whole bucket when
+     * it returns, even if it abandoned the path. */
     struct algo_flow flow;
 };
 
 struct way_count {
-    /* sent for the first time, again; stale: answers to nothing outstanding */
+    /* resent: sent again; stale: answers to no outstanding packet */
     uint64_t packets, resent, pings, stale;
-    uint64_t sent_bytes, received_bytes; /* payloads of datagrams, headers of frames included */
-    double rtt_s;                        /* smoothed; 0 before the first PING was answered */
+    uint64_t sent_bytes, received_bytes; /* payloads of datagrams, frame headers included */
+    double rtt_s;                        /* smoothed; 0 before the first PING is answered */
 };
 
 struct way_ops {
-    /* A step begins; all ranks. 1: the way is open, on all ranks; 0: closed, on all ranks; a
-     * negative errno ends the job. */
+    /* Begins a step on all ranks. Returns 1 if the path is open and 0 if it is closed, the same on
+     * all ranks. A negative errno ends the job. */
     int (*begin)(void *way);
-    /* x [n], in place: the largest over ranks. 0, WAY_GAVE_UP, or a negative errno that ends the
-     * job. */
+    /* x [n]: replaces it by the largest over ranks. Returns 0,
+     * WAY_GAVE_UP, or a negative errno that ends the job. */
     int (*max)(void *way, uint32_t tag, int8_t *x, size_t n);
-    /* Returns as max. */
+    /* Returns as max(). */
     int (*sum)(void *way, const struct way_sum *sum);
-    /* Of all results that this rank has got since it was opened, in whatever order; ranks whose digests differ have got
-     * different results, and none of the step's counts. 0: what comes this way cannot differ. */
+    /* Digest of all results that this rank has received since the path
+     * was opened, in any order. If ranks' digests differ, none of the
+     * step's results count. 0: results of this path cannot differ. */
     uint64_t (*digest)(const void *way);
-    /* All ranks have voted; failed: some rank gave up, or digests differ, so the way is closed until a later begin()
-     * opens it again. */
+    /* Ends a step after the vote of all ranks. failed: some rank abandoned the path or digests
+     * differ, so the path is closed until a later begin() opens it again. */
     int (*end)(void *way, bool failed);
-    struct way_count (*counted)(const void *way); /* since it was opened */
+    struct way_count (*counted)(const void *way); /* since the path was opened */
 };
 
 #endif
