@@ -1,4 +1,5 @@
-/* comm.c : one rank of a job: what it knows of itself, and agreeing whether a step went well. */
+/* comm.c : Implements one rank of a job: its properties,
+ * agreement on failures, and steps reduced outside MPI. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -58,8 +59,8 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* One word a rank, | rank : -code |, and the smallest wins: the lowest rank that failed brings its
- * code along. */
+/* The minimum of one word per rank, | rank : -code |: the
+ * lowest rank that failed wins and its code comes along. */
 int comm_agree(struct comm *c, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -86,7 +87,7 @@ void comm_leave(struct comm *c)
 {
     if (!c)
         return;
-    assert(c->ops->leave); /* virtual ranks are closed by who opened them */
+    assert(c->ops->leave); /* virtual ranks are closed by their opener */
     c->ops->leave(c);
 }
 
@@ -103,7 +104,7 @@ void comm_abort(struct comm *c, int code)
     c->ops->end(c, code);
 }
 
-/* ---- which ranks share a machine ---- */
+/* ---- ranks of one machine ---- */
 
 int comm_rank_on_node(struct comm *c)
 {
@@ -118,9 +119,9 @@ int comm_nodes(struct comm *c, int32_t *nodes)
     return c->ops->nodes(c, &rank, nodes);
 }
 
-/* ---- who has not answered a roll call, in a line ---- */
+/* ---- result of a liveness check, in one line ---- */
 
-/* "1, 4, 7", or the first few of many. Returns how many. */
+/* Lists missing ranks, "1, 4, 7", or the first few of many. Returns their number. */
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);
@@ -153,20 +154,22 @@ void comm_roll_say(const struct comm *c, const bool *heard, int code)
                   c->deadline_s, c->n_ranks);
 }
 
-/* ---- checks that all ranks of a job have the same library. Its messages are the first of a
- * job: rank 0's record to all ranks, then comm_agree(). They stay as they are in all versions ---- */
+/* ---- check that all ranks have the same library ---- */
+
+/* The first messages of a job: rank 0's record to all ranks,
+ * then comm_agree(). They must stay the same in all versions. */
 
 struct record {
     char magic[8];
     uint32_t protocol;
-    char version[20]; /* ends with a zero */
+    char version[20]; /* zero-terminated */
 };
 _Static_assert(sizeof(struct record) == 32, "no gaps");
 _Static_assert(sizeof NC_VERSION <= sizeof((struct record *)0)->version, "has room");
 
 static const struct record own = {.magic = "ncjoins", .protocol = PROTOCOL, .version = NC_VERSION};
 
-/* Compare the record of rank 0 with this rank's. Return 0 or -EPROTO with a line. */
+/* Compares the record of rank 0 with this rank's. Returns 0 or reports -EPROTO. */
 static int compare(const struct comm *c, struct record *r)
 {
     if (memcmp(r, &own, sizeof own) == 0)
@@ -186,8 +189,7 @@ int comm_check_version(struct comm *c)
     return comm_agree(c, compare(c, &first));
 }
 
-/* ---- steps whose sums do not come by MPI: giving such a way up, waiting outside MPI, the
- * vote that ends a step ---- */
+/* ---- steps reduced outside MPI: abandoning the card path, waiting, voting ---- */
 
 int comm_give_up(struct comm *c)
 {
@@ -207,7 +209,6 @@ int comm_missing(struct comm *c)
     return c->ops->missing(c);
 }
 
-/* Words of a mask of ranks. */
 static size_t mask_words(const struct comm *c)
 {
     return ((size_t)c->n_ranks + 63) / 64;

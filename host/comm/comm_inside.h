@@ -1,8 +1,8 @@
-/* comm_inside.h : the inside of struct comm, and the table by which its ranks reach each other. For
- * this folder and its tests alone.
+/* comm_inside.h : Internals of struct comm, and the table of operations that connects its ranks.
+ * Only for this folder and its tests.
  *
- * Everything is non-blocking: messages are posted into one list of places, then comm_wait() (or
- * comm_round()) waits for all of them. Buffers belong to the message until then. */
+ * Messages are non-blocking: they are posted into a list of places, and comm_wait() or comm_round()
+ * waits for all of them. A message owns its buffer until then. */
 #ifndef COMM_INSIDE_H
 #define COMM_INSIDE_H
 #include "base/deadline.h"
@@ -10,7 +10,7 @@
 
 enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2, COMM_TAG_GIVE_UP = 3, COMM_TAG_SUM = 4, COMM_TAGS };
 
-/* What becomes of everybody's numbers, element by element, on every rank. */
+/* Element-wise reductions over ranks, with the result on every rank. */
 enum comm_reduce {
     COMM_MAX_I8,
     COMM_MAX_F32,
@@ -19,160 +19,163 @@ enum comm_reduce {
     COMM_OR_U64,
     COMM_REDUCES
 };
-static inline size_t comm_reduce_bytes(enum comm_reduce how) /* of a number */
+static inline size_t comm_reduce_bytes(enum comm_reduce how) /* of one element */
 {
     return how == COMM_MAX_I8 ? 1 : how == COMM_MAX_F32 ? 4 : 8;
 }
 
-/* How ranks reach each other: by MPI (comm_mpi.c), by calls of the caller's (comm_over.c), or as fibers of
- * one thread (comm_virtual.c). All that is not in here, they share. Slots return 0 or a negative errno,
- * with a line, if nothing else is said. */
+/* Operations that connect ranks: by MPI (comm_mpi.c), by the caller's transport (comm_over.c), or
+ * between fibers of one thread (comm_virtual.c). All else is shared. Slots return 0 or report a
+ * negative errno, unless stated otherwise. */
 struct comm_ops {
     bool is_mpi, is_virtual;
 
-    /* ---- messages, of 1 to c->chunk_bytes bytes. Each has a place, chosen by the caller ---- */
+    /* ---- messages, 1 to c->chunk_bytes bytes each, in places chosen by the caller ---- */
 
-    /* Places for so many, more than before: those there are stay as they are. False: no memory,
-     * and nothing said. */
+    /* Grows the list to so many places; existing ones keep their
+     * messages. False: out of memory, without printing. */
     bool (*make_room)(struct comm *c, size_t places);
-    /* The first n places have no message. */
+    /* Marks the first n places as empty. */
     void (*clear)(struct comm *c, size_t n);
-    /* Posts one. Those of a pair of ranks and a tag arrive in the order they were posted. */
+    /* Post a message. Messages of a pair of ranks and a tag arrive in order. */
     int (*send)(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
     int (*recv)(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
-    /* Is no message under way at places at..at+n? */
+    /* True if no message is in flight at places at..at+n. */
     bool (*done)(const struct comm *c, size_t at, size_t n);
-    /* comm_wait() and comm_some(), which see. After wait() c->n_req is 0. */
+    /* As comm_wait() and comm_some(). After wait() c->n_req is 0. */
     int (*wait)(struct comm *c);
     int (*some)(struct comm *c, bool wait);
 
-    /* ---- small collectives: all ranks call them in the same order. They wait, for messages under
-     * way, too. what: for the line that says what cannot be done ("vote") ---- */
+    /* ---- small collectives, called by all ranks in the same order ---- */
+
+    /* They also wait for messages in flight. what: the action in error lines ("vote"). */
 
     int (*barrier)(struct comm *c);
     int (*bcast)(struct comm *c, void *buf, size_t bytes, int root);
     int (*reduce)(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
-    /* all: [n_ranks * bytes], in order; bytes: 1 to c->chunk_bytes. NULL: by messages */
+    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: use messages. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
-    /* rank: this one's number on its machine; lowest: [n_ranks], or NULL: of every rank, the lowest
-     * rank on its machine */
+    /* rank: index of this rank on its machine. lowest: [n_ranks]
+     * for each rank, the lowest rank on its machine, or NULL. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
 
-    /* ---- waiting for something else than messages, steps whose sums do not come by messages,
-     * ends ---- */
+    /* ---- waits outside messages, abandoned card paths, end of a job ---- */
 
-    /* Lets messages move, and others work. True: another rank calls the roll. */
+    /* Makes messages progress and lets other ranks run.
+     * True: another rank has started the liveness check. */
     bool (*poll)(struct comm *c);
-    int (*give_up)(struct comm *c);   /* comm_give_up(): tells the others */
-    bool (*given_up)(struct comm *c); /* has one of the others told? */
-    /* After a vote in which the ranks of this mask had given up: what they told is forgotten. */
+    int (*give_up)(struct comm *c);   /* comm_give_up(): notifies the others */
+    bool (*given_up)(struct comm *c); /* True if another rank has abandoned the card path */
+    /* Drops notifications after a vote. gave_up: mask
+     * of the ranks that had abandoned the card path. */
     int (*forget)(struct comm *c, const uint64_t *gave_up);
     int (*missing)(struct comm *c); /* comm_missing() */
-    /* comm_give_in(). NULL: these ranks' calls cannot be made to return */
+    /* comm_give_in(). NULL: unsupported */
     void (*give_in)(struct comm *c, int code);
-    int (*failed)(const struct comm *c); /* comm_failed(). NULL: see there */
-    void (*leave)(struct comm *c);       /* comm_leave(). NULL: who opened them closes them */
-    void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* the job's processes */
+    int (*failed)(const struct comm *c); /* comm_failed(). NULL: always 0 */
+    void (*leave)(struct comm *c);       /* comm_leave(). NULL: closed by the opener */
+    void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* ends the job's processes */
 };
 
 struct comm {
     const struct comm_ops *ops;
-    bool threads; /* several may call, one at a time */
+    bool threads; /* other threads may call, one at a time */
     int rank, n_ranks;
     double deadline_s;
-    size_t chunk_bytes; /* the longest message: MPI counts in int. Tests make it small */
-    size_t n_req, room; /* places posted into and not yet waited for; places there are */
-    bool gave_up;       /* this step's way */
-    void *scratch;      /* [COMM_BLOCK] of the collectives */
-    /* [n_ranks * COMM_BOOK] pointers and counters of the algorithm that runs: its scratch may be a
-     * GPU's */
+    size_t chunk_bytes; /* longest message, since MPI counts in int; tests make it small */
+    size_t n_req, room; /* n_req: places posted and not yet waited for */
+    bool gave_up;       /* card path abandoned in this step */
+    void *scratch;      /* [COMM_BLOCK] for collectives */
+    /* [n_ranks * COMM_BOOK] host scratch for pointers and counters of the running algorithm, whose
+     * own scratch may be on a GPU */
     void *book;
     struct comm_count count;
 };
-enum { COMM_BOOK = 32 }; /* bytes a rank */
-/* bytes that a collective with a buffer of its own handles at a time */
+enum { COMM_BOOK = 32 }; /* bytes per rank */
+/* Bytes that a collective with its own buffer handles at a time. */
 enum { COMM_BLOCK = 8192 };
 
-/* Fills all but the first five of what stands in c, and empties it again. Returns 0 or -ENOMEM with
- * a line: then there is nothing to empty. */
+/* Fills all fields of c except the first five; comm_fini() frees them. Returns 0, or reports
+ * -ENOMEM and leaves nothing to free. */
 int comm_init(struct comm *c);
 void comm_fini(struct comm *c);
 
-/* Room for one more message at place c->n_req. Returns 0 or -ENOMEM with a line. */
+/* Makes room for one more message at place c->n_req. Returns 0 or reports -ENOMEM. */
 int comm_place(struct comm *c);
 
-/* Posts a message to or from another rank, of any length (none for 0 bytes: both sides know the
- * length). Messages of a pair of ranks arrive in the order they were posted. Return 0, -EIO,
- * -ENOMEM. */
+/* Post a message of any length; 0 bytes send nothing, since both sides know the length. Messages of
+ * a pair of ranks arrive in order. Return 0, -EIO or -ENOMEM. */
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
-/* One wait, of whatever kind: comm_watch() begins it, comm_look() stands between two polls, at
- * least every DEADLINE_GAP_S: when the deadline has passed or another rank calls the roll, it returns what
- * comm_missing() does. Time in which this rank was stopped does not count. */
+/* Track the deadline of one wait of any kind. comm_watch() begins it. Call
+ * comm_look() between polls, at least every DEADLINE_GAP_S. Once the deadline
+ * has passed or another rank has started the liveness check, comm_look() returns
+ * as comm_missing(). Time in which this process was stopped does not count. */
 struct comm_watch {
-    double start_s, waited_s; /* waited_s: by the last look */
+    double start_s, waited_s; /* waited_s: at the last look */
     struct deadline deadline;
 };
 struct comm_watch comm_watch(const struct comm *c);
 int comm_look(struct comm *c, struct comm_watch *w);
 
-/* Between two polls of a wait: for all of one's messages, or for one of them. */
+/* Pause between two polls: of a wait for all messages, or for one of them. */
 void comm_rest(unsigned n_polls, double waited_s);
 void comm_rest_some(double waited_s);
 
-/* into[n] = into and x, of the next rank. */
+/* Reduces x[n] of the next rank into into[n]. */
 void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 
-/* The slot end() of ranks that MPI has not started: this process, with all that are in it. */
+/* end() for ranks that MPI has not started: exits this process with all its ranks. */
 void comm_exit(struct comm *c, int code) __attribute__((noreturn));
 
-/* Says who of all ranks has not answered a roll call, after a wait that failed with code. heard: [n_ranks]
- * who has. */
+/* Prints the ranks that have not answered a liveness check, after a wait that failed with code.
+ * heard: [n_ranks] ranks that answered. */
 void comm_roll_say(const struct comm *c, const bool *heard, int code);
 
-/* How long a rank that waits may take to answer a roll call. */
+/* Time that a waiting rank has to answer a liveness check, s. */
 static const double COMM_ROLL_S = 2.0;
 
-/* comm_wait() as one point-to-point round, counted. */
+/* comm_wait(), counted as one point-to-point round. */
 int comm_round(struct comm *c);
 
-/* What each rank has at all, so many bytes, is doubled until all have all, in ceil(log2 P) rounds (Bruck et
- * al., 1997): rank r's stand at all + bytes * ((r - rank) mod P). */
+/* Gathers `bytes` of each rank on all ranks, in ceil(log2 P) rounds by doubling (Bruck et al.,
+ * 1997). all: in: this rank's bytes first; out: rank r's at all + bytes * ((r - rank) mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
-/* At the opening of a job, all ranks: have all the same library (comm.c)? Returns 0, -EPROTO after
- * a line by one rank that names both versions, or what a failure of messages says. */
+/* Checks, when a job opens, that all ranks have the same library (comm.c). All ranks call it.
+ * Returns 0, -EPROTO after one rank has printed both versions, or the error of a message. */
 int comm_check_version(struct comm *c);
 
-/* ---- waiting for some messages while others stay under way (comm_wait.c) ----
- *
- *     comm_lots_begin -> comm_lot_send, comm_lot_recv into lots -> comm_some until the lots of interest are done -> ...
- *     -> comm_wait for all that is left, which ends it. Nothing else is posted in between. */
+/* ---- request groups: wait for some messages while others stay in flight (comm_wait.c) ---- */
 
-/* Messages that are looked after together: places at..at+n_places of the table are theirs. Set used
- * to 0 to use them again when they are done. */
+/*     comm_lots_begin -> comm_lot_send, comm_lot_recv into groups -> comm_some until some are done
+ *     -> comm_wait for all that is left, which ends it
+ *
+ * Post no other messages in between. */
+
+/* A request group (`lot`): messages at places
+ * at..at+n_places. Set used to 0 to reuse it when done. */
 struct comm_lot {
     size_t at, n_places, used;
 };
 
-/* Places for the messages of all lots. Returns 0 or -ENOMEM. */
+/* Makes places for the messages of all groups. Returns 0 or reports -ENOMEM. */
 int comm_lots_begin(struct comm *c, size_t n_places);
 
-/* Places that a message takes. */
+/* Places taken by a message. */
 size_t comm_lot_places(const struct comm *c, size_t bytes);
 
-/* As comm_send() and comm_recv(). Messages of a pair of ranks and a tag arrive in the order they
- * were posted. */
+/* As comm_send() and comm_recv(), in order per pair of ranks and tag. */
 int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
                   size_t bytes);
 int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes);
 
 bool comm_lot_done(const struct comm *c, const struct comm_lot *lot);
 
-/* Makes messages move. wait: until one more is done, under the deadline and the roll call of
- * comm_wait(); something must be under way. Returns how many were done (0 only without wait), or
- * -EIO: then nothing is under way any more. */
+/* Makes messages progress. wait: blocks until one more is done, with the deadline and liveness
+ * check of comm_wait(); some message must be in flight. Returns how many were done (0 only without
+ * wait), or -EIO with nothing left in flight. */
 int comm_some(struct comm *c, bool wait);
 
 #endif

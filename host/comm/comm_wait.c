@@ -1,4 +1,5 @@
-/* comm_wait.c : messages of any length, and the waits that all of comm/ goes through. */
+/* comm_wait.c : Sends messages of any length, and
+ * implements all waits of comm/ and the collectives. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -11,7 +12,7 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    const size_t room = 2 * c->room; /* only for messages of many chunks, and then once */
+    const size_t room = 2 * c->room; /* happens once, for messages of many chunks */
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory", c->room);
     c->room = room;
@@ -61,8 +62,8 @@ int comm_look(struct comm *c, struct comm_watch *w)
     return deadline_passed(&w->deadline, now) || c->ops->poll(c) ? c->ops->missing(c) : 0;
 }
 
-/* At once for a few microseconds, then after the others on this core, then asleep for a moment; for
- * longer when it takes longer: hundreds of ranks may share a core with the one that all wait for. */
+/* Polls for a few microseconds, then yields, then sleeps. It sleeps longer when the wait is long,
+ * since hundreds of ranks may share a core with the rank that all wait for. */
 void comm_rest(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -73,7 +74,7 @@ void comm_rest(unsigned n_polls, double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
 }
 
-/* Asleep early: the system's buffers go on sending meanwhile. */
+/* Sleeps early, since the system's buffers go on sending meanwhile. */
 void comm_rest_some(double waited_s)
 {
     if (waited_s < 10e-6)
@@ -95,14 +96,13 @@ int comm_round(struct comm *c)
     return comm_wait(c);
 }
 
-/* ---- waiting for some messages while others stay under way: lots of messages, each done
- * at its own time ---- */
+/* ---- request groups: wait for some messages while others stay in flight ---- */
 
 int comm_lots_begin(struct comm *c, size_t n_places)
 {
     assert(c->n_req == 0);
     while (c->room < n_places) {
-        c->n_req = c->room; /* so that there will be more */
+        c->n_req = c->room; /* makes comm_place() grow the list */
         const int rc = comm_place(c);
         c->n_req = 0;
         TRY(rc);
@@ -117,7 +117,7 @@ size_t comm_lot_places(const struct comm *c, size_t bytes)
     return (bytes + c->chunk_bytes - 1) / c->chunk_bytes;
 }
 
-/* The next of the lot's places, for the next chunk of a message. */
+/* Takes the group's next place, for the next chunk of a message. */
 static size_t take_place(const struct comm *c, struct comm_lot *lot)
 {
     assert(lot->used < lot->n_places && lot->at + lot->used < c->n_req);
@@ -156,8 +156,7 @@ int comm_some(struct comm *c, bool wait)
     return c->ops->some(c, wait);
 }
 
-/* ---- collectives: small things that all ranks tell each other. No gradient comes this
- * way ---- */
+/* ---- collectives for small data; gradients do not use them ---- */
 
 static size_t at_most(size_t n, size_t limit)
 {
@@ -202,7 +201,7 @@ void comm_larger_i8(size_t n, int8_t *into, const void *x)
     comm_combine(COMM_MAX_I8, n, into, x);
 }
 
-/* Everybody's numbers become one another's, as `how` says; a collective's bytes count once. */
+/* Counts a collective's bytes once. */
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     TRY(c->ops->reduce(c, how, x, n, what));
@@ -289,8 +288,8 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compares with rank 0's bytes, block by block. All ranks go through the blocks rank 0 has,
- * whatever their own length. */
+/* Compares with rank 0's bytes, block by block. All ranks go
+ * through the blocks of rank 0, whatever their own length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

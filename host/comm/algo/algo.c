@@ -1,4 +1,4 @@
-/* algo.c : the list of all-reduce algorithms, found by name. */
+/* algo.c : Finds all-reduce algorithms by name and settles codecs for them. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -30,7 +30,7 @@ static int refuse_unknown(const char *word)
                opt_guess(word, list, guess));
 }
 
-/* K behind the colon: digits alone. */
+/* Parses K after the colon: only digits. */
 static int parse_group(const char *word, const char *digits, int *group)
 {
     char *end;

@@ -1,20 +1,20 @@
-/* algo_direct.c : range r of all ranks goes straight to rank r, which adds in rank order and sends
- * the sum to all.
+/* algo_direct.c : All-reduces by sending range r of all ranks straight to rank r, which adds in
+ * rank order and sends the sum to all.
  *
- * A rank sends its codes but for its own range, and P - 1 times its range of the sum: the bytes of
- * a ring. Long vectors are cut into segments that follow each other, each as fast as its messages
- * come:
+ * A rank sends its codes except its own range, and P - 1 times its
+ * range of the sum: as many bytes as a ring. Long vectors are cut into
+ * segments that follow each other, each as fast as its messages come:
  *
  *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
  *
- * so while codes of one segment travel, another one is cast, a third one added, and sums of a
- * fourth one travel back. A half alone (algo.h) is the same with messages of one kind. Its segments
- * are pieces of each rank's range of the whole vector.
+ * So while codes of one segment travel, another is cast, a third added, and sums of a fourth travel
+ * back. A single half (algo.h) works the same way with one kind of message. Its segments are pieces
+ * of each rank's range of the whole vector.
  *
- * All ranks sending to all at once is what networks do worst: where three flows meet at one port
- * two others stand idle. So a rank serves the others in turn, a short message each, beginning with
- * its next neighbour: as long as ranks keep pace every port has one sender and one receiver, and
- * where they do not, FLIGHTS messages under way hide it. */
+ * Networks are worst at all ranks sending to all at once: if three flows meet at one port, two
+ * other ports are idle. So a rank serves the others in turn with short messages, its next neighbour
+ * first. While ranks keep pace, every port has one sender and one receiver. FLIGHTS messages in
+ * flight hide gaps when they do not. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -22,20 +22,20 @@
 #include <assert.h>
 
 enum {
-    /* bytes of a message but for the last ones: what is shorter is not worth cutting */
+    /* Bytes of a message, except the last ones; shorter ones are not worth cutting. */
     MESSAGE_MIN = 30 * 1024,
-    /* Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
+    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
-    /* of a vector that is long enough: the first and the last one travel alone */
+    /* Segments of a long vector. The first and the last one do not overlap with others. */
     SEGMENTS = 8,
-    WINDOW = 8,  /* segments under way; each has a slot */
-    FLIGHTS = 4, /* messages this rank sends at a time */
+    WINDOW = 8,  /* segments in progress; each has a slot */
+    FLIGHTS = 4, /* messages that this rank sends at a time */
 };
 
-enum { CODES, SUMS, N_KINDS }; /* what a message is */
+enum { CODES, SUMS, N_KINDS }; /* kind of a message */
 
 struct slot {
-    struct comm_lot in[N_KINDS]; /* messages of the others */
+    struct comm_lot in[N_KINDS]; /* messages from other ranks */
     uint8_t *store;              /* [P - 1 ranges] their codes */
 };
 
@@ -48,19 +48,20 @@ struct pipe {
     struct comm *comm;
     const struct algo_call *call;
     struct algo_set all;
-    bool does[N_KINDS]; /* which halves */
+    bool does[N_KINDS]; /* the halves to run */
     struct layout mem;
-    const uint8_t **parts; /* [P] of the segment that is added */
+    const uint8_t **parts; /* [P] of the segment being added */
     size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
-    size_t each;           /* elements of a segment but the last */
+    size_t each;           /* elements of a segment except the last */
     size_t n_segments;
-    /* segments: receives posted, own codes there, summed, all sums there */
+    /* Segments: receives posted, own codes made, summed, all sums received. */
     size_t posted, made, folded, had;
     struct comm_lot flights[FLIGHTS];
-    int next; /* who is sent to next: the rank that many places on */
+    int next; /* next rank to send to, that many places on */
 };
 
-/* Elements of a segment but the last, a multiple of n_ranks units. codes: do codes travel, too? */
+/* Returns the elements of a segment except the last, a
+ * multiple of n_ranks units. codes: codes travel, too. */
 static size_t segment_n(const struct fold *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -75,14 +76,15 @@ static size_t count_segments(size_t n, size_t each)
     return n > each ? (n + each - 1) / each : 1;
 }
 
-/* Piece s of a range that is cut into pieces of so many elements. */
+/* Returns piece s of a range that is cut into pieces of `each` elements. */
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
     return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* What rank i adds of segment s: its part of it, or, in the halves, a piece of its range. */
+/* Returns the elements of segment s that rank i adds: its part
+ * of the segment or, in a single half, a piece of its range. */
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
@@ -92,7 +94,7 @@ static struct algo_range piece(const struct pipe *p, size_t s, int i)
     return slice(algo_part(whole, unit, p->all.n, i), s, p->each / (size_t)p->all.n);
 }
 
-/* Where a range lies in a vector of this form, and its bytes. */
+/* Place and bytes of a range in a vector of this form. */
 static size_t place_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
     return algo_place(&p->call->fold, form, r.at);
@@ -102,7 +104,7 @@ static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_ra
     return algo_place(&p->call->fold, form, r.at + r.n) - place_of(p, form, r);
 }
 
-/* No piece has more bytes. */
+/* Bytes of the longest piece. */
 static size_t most_of(const struct pipe *p, enum algo_form form)
 {
     return algo_bytes(&p->call->fold, form, piece(p, 0, 0).n);
@@ -132,13 +134,13 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
-/* Where the codes lie that the rank `by` places before this one has sent. */
+/* Place of the codes from the rank `by` places before this one. */
 static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
 {
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Takes a slot for segment s: receives of both kinds, before anybody sends. */
+/* Takes a slot for segment s: posts receives of both kinds before any rank sends. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -158,7 +160,7 @@ static int post(struct pipe *p, size_t s)
     return 0;
 }
 
-/* The sum of this rank's piece of segment s. */
+/* Adds this rank's piece of segment s. */
 static void fold(struct pipe *p, size_t s)
 {
     const struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -181,8 +183,8 @@ static struct comm_lot *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Sends one message to the rank whose turn it is: a sum if there is one, since others wait for it,
- * or codes. */
+/* Sends one message to the next rank in turn: preferably
+ * a sum, since other ranks wait for it, else codes. */
 static int send_one(struct pipe *p)
 {
     struct comm_lot *flight = free_flight(p);
@@ -213,7 +215,7 @@ static bool have_come(const struct pipe *p, size_t s, int kind)
     return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
-/* Posts and sends all it can. */
+/* Posts and sends as much as possible. */
 static int exchange(struct pipe *p)
 {
     for (; p->posted < p->n_segments && p->posted < p->had + WINDOW; p->posted++)
@@ -225,7 +227,7 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Tells the caller of segment s: all of it, or this rank's piece; pieces that touch in one go. */
+/* Calls say() for all of segment s, or for this rank's piece; adjoining pieces are joined. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
@@ -245,8 +247,8 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Adds or casts one segment, what others wait for first. False: there is none until a message
- * comes. */
+/* Adds or casts one segment; work that other ranks wait for
+ * comes first. False: nothing to do until a message arrives. */
 static bool work(struct pipe *p)
 {
     if (p->folded < p->made && have_come(p, p->folded, CODES)) {
@@ -291,7 +293,7 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Pointers and counters lie where the CPU reads them, whatever memory scratch is. */
+/* Pointers and counters are in host scratch (`book`), whatever memory call->scratch is in. */
 static void lay_out_book(struct pipe *p)
 {
     p->parts = p->comm->book;
@@ -318,14 +320,14 @@ static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bo
         const bool worked = work(&p);
         if (!worked && p.had == p.n_segments && all_sent(&p))
             break;
-        if (!worked || p.n_segments > 1) /* one segment has no others to move on */
+        if (!worked || p.n_segments > 1) /* one segment: nothing else to progress */
             TRY(comm_some(c, !worked));
     }
-    /* until the last messages are gone */
+    /* Waits until the last messages have left. */
     return sums && p.all.n > 1 ? comm_round(c) : comm_wait(c);
 }
 
-/* Not one half after the other: segments of both travel at the same time. */
+/* Runs both halves at once, so that segments of both travel at the same time. */
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
     return run_pipe(c, call, true, true);
@@ -339,7 +341,7 @@ static int direct_allgather(struct comm *c, const struct algo_call *call)
     return run_pipe(c, call, false, true);
 }
 
-/* Two steps however many segments follow each other: while one is waited for, others travel. */
+/* Two steps for any number of segments: while one is waited for, others travel. */
 static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
                        struct algo_leg *legs)
 {

@@ -1,6 +1,7 @@
-/* algo_direct_gpu.c : `direct` among GPUs: range r of all ranks is added by rank r's GPU, in rank
- * order, straight from the others' memory (CUDA IPC) or from what NCCL brought, and goes back to
- * all the same way. The bits of algo_direct.c. */
+/* algo_direct_gpu.c : Runs `direct` on GPUs, with the bits of algo_direct.c.
+ *
+ * Rank r's GPU adds range r of all ranks in rank order, straight from their memory (CUDA IPC) or
+ * from what NCCL delivered, and returns the sum to all ranks the same way. */
 #include "base/err.h"
 #include "comm/gpu/mates.h"
 #include "vec/gpu/gpu.h"

@@ -1,8 +1,9 @@
-/* algo_gather.c : everybody gets all codes and adds all of them alone, in rank order. 1 round of P
- * - 1 whole vectors.
+/* algo_gather.c : All-reduces by gathering all codes
+ * on all ranks, each of which adds them in rank order.
  *
- * The rounding of any sum is then the rule's alone, not the network's: how CPD emulates low
- * precision. Source: APS paper, section 5, all-reduce of CPD. */
+ * It takes 1 round of P - 1 whole vectors. Rounding then depends only
+ * on the rule of the sum, not on the network, as in CPD's emulation of
+ * low precision. Source: APS paper, section 5, all-reduce of CPD. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -84,11 +85,10 @@ const struct algo algo_gather = {
     .by_memory = &algo_gather_memory,
 };
 
-/* ---- gather of virtual ranks: all would make the same bytes from all codes, so one
- * does, from the others' memory, and P copies of P vectors are never held. Sums of which a rank keeps
- * something are made by each, all the same.
- * 
- * Bits, bytes and rounds of algo_gather.c ---- */
+/* ---- gather among virtual ranks, with the same bits, bytes and rounds ---- */
+
+/* One rank adds for all, from the others' memory, so P copies of P vectors are never held. Only
+ * reduce ops that keep something of sums on each rank run on each, with the same result. */
 
 struct algo_gather_memory_layout {
     void *acc;
@@ -111,7 +111,7 @@ static size_t memory_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return algo_gather_memory_lay_out(f, n_ranks, NULL, &l);
 }
 
-/* calls: a struct algo_call of each rank. */
+/* calls: [n_ranks] a struct algo_call of each rank. */
 static void add_once(void *const *calls, int n_ranks)
 {
     const struct algo_call *first = calls[0];

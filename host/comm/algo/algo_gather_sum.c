@@ -1,9 +1,11 @@
-/* algo_gather_sum.c : short vectors: everybody gets all codes in few messages and adds all of them alone,
- * in rank order. ceil(log2 P) rounds of one message each, P - 1 whole vectors.
+/* algo_gather_sum.c : All-reduces short vectors: gathers all codes on all ranks in few messages,
+ * and each rank adds all of them in rank order.
  *
- * A message costs more than a short vector's bytes, so doubling what every rank has beats sending to all
- * (`gather`) and sending twice (`direct`). The bits are those of both. A reducer that knows the shifts of
- * the last step sends exponents and codes of all layers in these same messages (reduce/reducer_short.c).
+ * It takes ceil(log2 P) rounds of one message, P - 1 whole vectors in total. A message costs more
+ * than the bytes of a short vector, so doubling beats sending to all ranks (`gather`) and sending
+ * twice (`direct`). The bits are those of both. A reducer that knows the last step's shifts sends
+ * exponents and codes of all layers in the same messages (reduce/reducer_short.c).
+ *
  * Source: Bruck et al., Efficient Algorithms for All-to-All Communications, 1997, section 4. */
 #include "base/err.h"
 #include "comm/algo/algo.h"

@@ -1,10 +1,10 @@
-/* algo_group_master.c : groups of K ranks reduce to a master, masters form a ring, and each hands
- * the sum back.
+/* algo_group_master.c : All-reduces in groups of K ranks that reduce to a master; masters form a
+ * ring and hand the sum back.
  *
- * 4(K-1) + 2(P/K-1) rounds, the master's: it is on the longest path. Groups are K consecutive
- * ranks, the first is the master. In a group the order is the ring's (algo_ring.c) with group
- * members for ranks, among masters again; all partial sums are rounded, to the input format or to one
- * of their own, the masters' last addition makes the result. Source: APS paper, section 4.2. */
+ * The master is on the longest path: 4(K-1) + 2(P/K-1) rounds. A group is K consecutive ranks, the
+ * first is its master. Additions have the order of the ring (algo_ring.c), among group members and
+ * then among masters. All partial sums are rounded, to the input format or one of their own. The
+ * masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -12,14 +12,14 @@
 
 struct layout {
     void *acc;
-    uint8_t *hop;   /* [2 ranges], of the group's or of the masters' ring */
+    uint8_t *hop;   /* [2 ranges] of the group's or the masters' ring */
     uint8_t *group; /* [part_bytes(n)] the group's sum */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    /* the ring of the longer ranges */
+    /* The ring with the longer ranges. */
     const int fewest = group < n_ranks / group ? group : n_ranks / group;
     const struct algo_cut longest = {
         .fold = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
@@ -36,8 +36,8 @@ static size_t master_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Each member's part to the master, or each member's part from it: a round for each, K - 1 for the
- * master, 1 for a member. */
+/* Moves each member's part to or from the master, one
+ * round each: K - 1 for the master, 1 for a member. */
 enum direction { TO_MASTER, FROM_MASTER };
 static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut,
                        enum direction way, uint8_t *vector)
@@ -54,7 +54,7 @@ static int with_master(struct comm *c, const struct algo_set *node, const struct
     return 0;
 }
 
-/* The masters' all-reduce of their groups' sums. */
+/* All-reduces the groups' sums among masters. */
 static int among_masters(struct comm *c, const struct algo_call *call, const struct layout *l)
 {
     const struct algo_set masters = algo_across(c, call->group);
@@ -87,7 +87,7 @@ static int master_run(struct comm *c, const struct algo_call *call)
     return algo_ring_allgather(c, &node, &out, call->result);
 }
 
-/* The master's: it is on the longest path. */
+/* Phases of the master, which is on the longest path. */
 static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
                        struct algo_leg *legs)
 {

@@ -1,7 +1,8 @@
-/* algo_group_master_gpu.c : group-master with GPUs: each member's GPU adds its part of the group's
- * codes in the ring's order and hands it to the master's; masters form a ring over MPI, from pinned
- * memory; the sum goes back to the members' GPUs. The bits of algo_group_master.c: a partial sum is
- * rounded at each addition, whoever makes it. */
+/* algo_group_master_gpu.c : Runs group-master on GPUs, with the bits of algo_group_master.c.
+ *
+ * Each member's GPU adds its part of the group's codes in the ring's order, rounding at each
+ * addition, and hands it to the master's GPU. Masters form a ring over MPI, from pinned memory. The
+ * sum returns to the members' GPUs. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -11,13 +12,13 @@
 
 struct master {
     struct mates *mates;
-    uint8_t *staging; /* pinned, [room], of a master */
+    uint8_t *staging; /* pinned, [room], on a master */
     size_t room;
 };
 
-/* A call's scratch, on the device. */
+/* A call's scratch, in device memory. */
 struct layout {
-    uint8_t *group; /* [part_bytes(n)] the group's sum; the master's is whole */
+    uint8_t *group; /* [part_bytes(n)] the group's sum, complete on the master */
     uint8_t *store; /* of the link */
 };
 static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
@@ -29,7 +30,7 @@ static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, 
     return a.used;
 }
 
-/* The master's pinned buffers: its group's sum, two ranges in the ring, the result. */
+/* The master's pinned buffers: its group's sum, two ranges of the ring, the result. */
 struct stage {
     uint8_t *group, *hop, *result;
 };
@@ -42,7 +43,7 @@ static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stag
     return a.used;
 }
 
-/* Longest buckets come in the first step, so this allocates there alone. */
+/* The longest buckets come in the first step, so later steps allocate nothing. */
 static int stage_room(struct master *g, size_t bytes)
 {
     if (bytes <= g->room)
@@ -80,7 +81,7 @@ static void master_close(struct comm *c, struct algo_home *home)
     free(g);
 }
 
-/* All ranks. */
+/* All ranks call it. */
 static int master_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
@@ -109,7 +110,7 @@ static int master_on(struct comm *c, const struct algo_call *call, const struct 
         TRY(master_open(c, call, link));
     struct master *g = call->home->state;
     TRY(mates_gather(g->mates, &in, call->codes, l.store));
-    for (int i = 0; i < node.n; i++) /* the ring's order: this member's codes come last */
+    for (int i = 0; i < node.n; i++) /* ring order: this member's codes come last */
         g->mates->order[i] = g->mates->parts[(node.me + 1 + i) % node.n];
     algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_PART,
               l.group + algo_cut_at(&sums, node.me));

@@ -1,23 +1,23 @@
-/* algo_group_scatter.c : all to all inside a node, all-reduce of each part across nodes, all to all
- * inside again.
+/* algo_group_scatter.c : All-reduces by all-to-all inside nodes, then each part across nodes, then
+ * all-to-all inside nodes again.
  *
  * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
- * order; the ranks of equal index all-reduce their part like `direct`, in node order; members share
- * the result. Between nodes exact sums travel wide, with nothing rounded (so the bits are those of
- * `direct`), the others rounded, to the input format or to one of their own. One node or K = 1 leave out a step; 4 rounds
- * otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
+ * order. Ranks of equal index all-reduce their part like `direct`, in node order. Then members
+ * share the result. Between nodes exact sums travel wide and unrounded, so the bits are those of
+ * `direct`; other sums are rounded, to the input format or one of their own. It takes 4 rounds,
+ * fewer with one node or K = 1. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-/* Cuts in one form. */
+/* Cuts of a vector in one form. */
 struct cuts {
-    struct algo_cut inside; /* the vector among the members of a node */
+    struct algo_cut inside; /* among the members of a node */
     struct algo_cut across; /* member me's part among the nodes */
 };
 
-/* form: ALGO_IN, then partial sums go across; or ALGO_OUT. */
+/* form: ALGO_IN (partial sums go across) or ALGO_OUT. */
 static struct cuts cut_up(const struct fold *f, enum algo_form form, size_t n, int n_ranks,
                           int group, int me)
 {
@@ -35,14 +35,14 @@ struct layout {
     void *acc;
     uint8_t *store;      /* [K - 1 parts of the vector] */
     uint8_t *node;       /* the node's sum of this rank's part */
-    uint8_t *node_store; /* [P/K - 1 ranges of that] */
+    uint8_t *node_store; /* [P/K - 1 ranges of that part] */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    const struct cuts in =
-        cut_up(f, ALGO_IN, n, n_ranks, group, 0); /* member 0 has the longest part */
+    /* Member 0 has the longest part. */
+    const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0);
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_most(&in.inside));
@@ -57,7 +57,7 @@ static size_t scatter_scratch_bytes(const struct fold *f, size_t n, int n_ranks,
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* The sum over all nodes of this rank's range, from their sums of its part; to where it lies. */
+/* Adds this rank's range over all nodes, from the nodes' sums of its part, into `mine`. */
 static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
                      const struct layout *l, uint8_t *mine)
 {

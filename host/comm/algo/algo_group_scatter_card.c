@@ -1,20 +1,20 @@
-/* algo_group_scatter_card.c : group-scatter in one node whose sums a card makes: rank 0 has it.
+/* algo_group_scatter_card.c : Runs group-scatter in one node with a card of rank 0 that makes the
+ * sums. The bits are those of algo_group_scatter.c.
  *
- *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds for each segment
+ *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds per segment
  *
- * One rank alone finds out that the card is lost. It adds what is left of the call itself and says
- * so behind each sum: from the next call on all ranks do what they would have done without a card.
- * The bits of algo_group_scatter.c. */
+ * Only rank 0 can find out that the card is lost. It then adds the rest of the call itself and says
+ * so after each sum. From the next call on all ranks run group-scatter without a card. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-enum { SEGMENT = 1 << 20 }; /* elements: enough for a run of the card; rank 0 holds P of them */
+enum { SEGMENT = 1 << 20 }; /* elements: enough for a card; rank 0 holds P of them */
 
 struct layout {
     void *acc;
-    uint8_t *store; /* [(P - 1) segments] the other ranks' codes, on rank 0 */
+    uint8_t *store; /* [(P - 1) segments] other ranks' codes, on rank 0 */
 };
 
 static size_t segment_of(const struct fold *f, size_t left)
@@ -39,7 +39,8 @@ static size_t card_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
     return with > without ? with : without;
 }
 
-/* Rank 0: the others' codes of a segment, their sum, and whether there is a card next time. */
+/* Rank 0: receives other ranks' codes of a segment, adds,
+ * and sends the sum and whether the card is lost. */
 static int add_segment(struct comm *c, const struct algo_call *call, struct algo_range r)
 {
     const int n_ranks = comm_n_ranks(c);

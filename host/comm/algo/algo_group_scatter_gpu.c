@@ -1,12 +1,15 @@
-/* algo_group_scatter_gpu.c : group-scatter with GPUs: inside a node member i's GPU adds part i of
- * all members' codes, from their memory (CUDA IPC) or from what NCCL brought; the nodes' sums of
- * equal parts travel by MPI from pinned memory, in chunks:
+/* algo_group_scatter_gpu.c : Runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
  *
- *     chunk s   node's sum -> wide[s % 2] => nodes        while chunk s is added on the GPU, s - 1 and s - 2 travel
+ * Inside a node member i's GPU adds part i of all members' codes, from their
+ * memory (CUDA IPC) or from what NCCL delivered. The nodes' sums of equal
+ * parts travel by MPI in chunks, from pinned memory or from device memory if
+ * MPI takes it. While chunk s is added on the GPU, s - 1 and s - 2 travel:
+ *
+ *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
  *         s-2                                    out[..] -> result
  *
- * and the result goes to all members at the end. The bits of algo_group_scatter.c. */
+ * At the end the result goes to all members. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -19,15 +22,15 @@ enum {
     CHUNK = 256 * 1024,
     WIDEST = 8,
     CODE = 4
-}; /* elements; bytes an element of a partial sum and of a code at most */
+}; /* elements; most bytes of a partial sum and of a code */
 
 struct scatter {
     struct mates *mates;
     void *acc; /* device: accumulators of a chunk */
-    /* Of two chunks: the node's sum, the other nodes' sums of this rank's range, the result. Where
-     * MPI reaches them. */
+    /* Two chunks each, where MPI reaches them: the node's sum,
+     * other nodes' sums of this rank's range, and the result. */
     uint8_t *wide[2], *store[2], *out[2];
-    bool on_device; /* where they are: MPI takes that */
+    bool on_device; /* they are in device memory, which MPI takes */
 };
 
 static void scatter_close(struct comm *c, struct algo_home *home)
@@ -45,7 +48,7 @@ static void scatter_close(struct comm *c, struct algo_home *home)
     free(s);
 }
 
-/* Buffers for messages of any format; none where there is one node. */
+/* Allocates message buffers for any format; none for one node. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -63,7 +66,7 @@ static int make_buffers(struct scatter *s, int n_nodes)
     return s->acc ? 0 : -ENOMEM;
 }
 
-/* All ranks. */
+/* All ranks call it. */
 static int scatter_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
@@ -80,14 +83,14 @@ static int scatter_open(struct comm *c, const struct algo_call *call, const stru
     return rc;
 }
 
-/* One call: this rank's part among the nodes. */
+/* A call's part of this rank among the nodes. */
 struct across {
     struct comm *comm;
     const struct algo_call *call;
     struct scatter *s;
     struct algo_set nodes;
     struct algo_range part;
-    enum algo_form form; /* in which the nodes' sums travel */
+    enum algo_form form; /* of the nodes' sums in messages */
     uint8_t *result;     /* of this rank's part */
 };
 
@@ -105,7 +108,7 @@ static int around(const struct across *a, int by)
     return (a->nodes.me + by + a->nodes.n) % a->nodes.n;
 }
 
-/* The node's sum of a chunk. */
+/* Makes the node's sum of a chunk. */
 static void add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
@@ -131,7 +134,7 @@ static int post_node(const struct across *a, size_t i)
     return 0;
 }
 
-/* The sum over all nodes of this rank's range of a chunk, in node order. */
+/* Adds this rank's range of a chunk over all nodes, in node order. */
 static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);
@@ -172,7 +175,7 @@ static int across_nodes(const struct across *a)
     for (size_t i = 0; i < n + 2; i++) {
         if (i < n)
             add_node(a, i);
-        TRY(comm_wait(a->comm)); /* sums of the nodes of i - 1, results of i - 2 */
+        TRY(comm_wait(a->comm)); /* nodes' sums of i - 1, results of i - 2 */
         TRY(gpu_failed());
         if (i < n)
             TRY(post_node(a, i));

@@ -1,24 +1,25 @@
-/* algo_native.c : MPI_Iallreduce: the peer to compare with, in the formats that MPI can add or be
- * taught to.
+/* algo_native.c : All-reduces by MPI_Iallreduce, as a
+ * baseline, in formats that MPI can add or be taught to add.
  *
  *   fp32               MPI_FLOAT, MPI_SUM
- *   fp16, bf16, e5m2   an MPI_Op of ours on packed codes, every addition rounded to nearest
+ *   fp16, bf16, e5m2   our MPI_Op on packed codes; every addition rounds to nearest
  *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
- * MPI's sum then passes through the fold once, like a sum of one: so zeros are +0, an overflow of
- * MPI_SUM is what --overflow says, and any --out-format will do. The order of additions is MPI's.
- * MPI hides its messages: no rounds are counted, and bytes are those handed to it, once. Source of
- * the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits an item; here 8 codes, so any
- * bucket fits). */
+ * MPI's sum then passes through the reduce op once, like a sum of one. So zeros are +0, MPI_SUM
+ * overflows as --overflow says, and any --out-format works. MPI chooses the order of additions and
+ * hides its messages: no rounds are counted, and bytes handed to MPI count once.
+ *
+ * Source of the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits per item; here 8
+ * codes, so any bucket fits). */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/mpi/comm_mpi.h"
 #include <assert.h>
 
-enum { ITEM = 8 }; /* codes of an MPI item, as reducer.h pads layers */
+enum { ITEM = 8 }; /* codes per MPI item, like the padding of layers */
 
-/* MPI hands an MPI_Op no context, so there is one for each choice. */
+/* MPI passes no context to an MPI_Op, so each choice has its own. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \
     static void name(void *in, void *inout, int *n_items, MPI_Datatype *type)                     \
     {                                                                                             \
@@ -101,7 +102,7 @@ static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, NULL, &l);
 }
 
-/* MPI counts items in int: long vectors go in chunks. */
+/* MPI counts items in int, so long vectors go in chunks. */
 static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Datatype item,
                         size_t item_bytes, MPI_Op op, uint8_t *sum)
 {
@@ -145,7 +146,7 @@ free_item:
 
 static int native_run(struct comm *c, const struct algo_call *call)
 {
-    assert(!comm_is_virtual(c)); /* algo_here() */
+    assert(!comm_is_virtual(c)); /* checked by algo_here() */
     MPI_User_function *add = find_choice(codec_sum(call->codec))->add;
     struct layout l;
     lay_out(&call->fold, call->n, call->scratch, &l);

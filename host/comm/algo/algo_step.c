@@ -1,10 +1,9 @@
-/* algo_step.c : the steps that move ranges among a set of ranks: all to all at once, or around a
- * ring. */
+/* algo_step.c : Moves ranges among a set of ranks, all to all or around a ring, and adds them. */
 #include "comm/algo/algo_step.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-/* Member `me + by`, around the set. */
+/* Returns member `me + by`, modulo the set. */
 static int around(const struct algo_set *set, int by)
 {
     return ((set->me + by) % set->n + set->n) % set->n;
@@ -15,7 +14,7 @@ int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_
 {
     const size_t mine = algo_cut_bytes(cut, set->me);
     parts[set->me] = vector + algo_cut_at(cut, set->me);
-    for (int by = 1; by < set->n; by++) { /* everybody starts with another neighbour */
+    for (int by = 1; by < set->n; by++) { /* each member starts with a different neighbour */
         const int from = around(set, -by);
         uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
         TRY(comm_recv(c, algo_rank(set, from), place, mine));
@@ -59,7 +58,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     if (set->n == 1)
         algo_fold(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
-        /* the first message is codes as they are */
+        /* The first message is the codes themselves. */
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
                                        cut->n_parts};
         const int going = around(set, -step), coming = around(set, -step - 1);
@@ -68,7 +67,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
         TRY(comm_send(c, algo_rank(set, around(set, 1)), sent, algo_cut_bytes(&moves, going)));
         TRY(comm_round(c));
         const uint8_t *const addends[] = {got, codes + algo_cut_at(cut, coming)};
-        const bool last = step == set->n - 1; /* then coming == me */
+        const bool last = step == set->n - 1; /* coming == me then */
         const struct algo_range r = algo_cut_range(cut, coming);
         if (moves.form == cut->form)
             algo_fold(f, r, cut->form, addends, 2, acc, last ? to : ALGO_PART,
@@ -102,8 +101,7 @@ int algo_check_group(const char *name, int n_ranks, int group)
     return 0;
 }
 
-/* ---- the sum of several ranks' codes over one range, by the fold itself or, where wide
- * partial sums travel, in blocks whose accumulators stay in the cache ---- */
+/* ---- sums of codes over one range: blocks keep wide accumulators in the cache ---- */
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
 
@@ -152,13 +150,15 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
     }
 }
 
-/* ---- between the stages of a hierarchical all-reduce: the groups' sums get exponents of
- * their own, one a layer for all of them, and are cast again.
- * 
- *     gradients * 2^f --cast--> codes ==group==> sums --largest--> E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
- * 
- * So the first stage leaves room for the K addends of a group alone, and the second one for P/K. All
- * ranks learn E, by which results are decoded. Source: CPD's ResNet-50 script ---- */
+/* ---- rescaling between the stages of a hierarchical all-reduce ---- */
+
+/* Groups' sums get one exponent of their own per layer, E, and are cast again:
+ *
+ *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
+ *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
+ *
+ * The first stage thus leaves room only for the K addends of a group, and the second for P/K. All
+ * ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
 
 int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums)
 {
@@ -174,7 +174,7 @@ int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint
     return 0;
 }
 
-/* ---- the steps of algo_step.c, and what goes through a rank's port in each of them ---- */
+/* ---- phases: traffic of a rank's port in each of the steps above ---- */
 
 struct algo_leg algo_leg_ring(const struct algo_cut *cut)
 {

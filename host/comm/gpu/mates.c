@@ -1,4 +1,4 @@
-/* mates.c : what links between GPUs share: opening, meeting, counting. */
+/* mates.c : Opens sets of GPU peers, synchronises them and counts their traffic, for all links. */
 #include "comm/gpu/mates.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -52,7 +52,7 @@ int mates_noted(struct mates *m, int rc)
     return rc;
 }
 
-/* A round in which this rank sends so much. */
+/* Counts a round in which this rank sends so many bytes. */
 static void count(struct mates *m, size_t bytes)
 {
     if (m->set.n == 1)
@@ -87,8 +87,8 @@ int mates_from_first(struct mates *m, uint8_t *vector, size_t bytes)
     return mates_noted(m, m->link->from_first(m, vector, bytes));
 }
 
-/* In each round word goes twice as far; after the last one each member has heard, at some hands,
- * from every other. */
+/* Dissemination barrier: the distance doubles every round; after the last one each member has
+ * heard, directly or not, from every other. */
 int mates_meet(struct mates *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;

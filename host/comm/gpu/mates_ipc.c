@@ -1,12 +1,12 @@
-/* mates_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are
- * opened in every other once (CUDA IPC), and from then on kernels read their codes where they lie
- * and copies write where they are wanted.
+/* mates_ipc.c : Links ranks of one machine whose GPUs reach each other's memory. Every rank's
+ * buffers are opened once in every other process (CUDA IPC). From then on kernels read codes in
+ * place, and copies write to their destination.
  *
- *     gather:  all meet (their codes stand), then sum kernels read
- *     spread:  copies into all, then all meet
+ *     gather:  synchronise (all codes are there), then sum kernels read
+ *     spread:  copy to all, then synchronise
  *
- * Between a gather and the spread behind it nobody writes what others read. Ranks may share a
- * GPU. */
+ * Between a gather and the next spread no member writes
+ * memory that others read. Ranks may share a GPU. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -18,14 +18,14 @@
 
 enum { CODES, RESULT, SCRATCH, N_REGIONS };
 
-struct card { /* what a member tells the others */
+struct card { /* sent by each member to the others */
     struct dev_ipc handles[N_REGIONS];
     uint64_t bytes[N_REGIONS];
 };
 
 struct ipc {
     struct card *cards; /* [set.n] */
-    uint8_t **bases;    /* [set.n * N_REGIONS] the others' regions as this process sees them */
+    uint8_t **bases;    /* [set.n * N_REGIONS] other members' regions as mapped here */
 };
 
 static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
@@ -36,7 +36,7 @@ static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
     return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
 }
 
-/* Where member i has what lies at p here. */
+/* Returns the address of member i's counterpart of p. */
 static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
@@ -46,7 +46,7 @@ static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
         if (p >= own && p < own + bytes)
             return (i == m->set.me ? own : ipc->bases[i * N_REGIONS + r]) + (p - own);
     }
-    assert(false); /* a vector lies outside the home */
+    assert(false); /* the vector is outside the registered buffers */
     return NULL;
 }
 
@@ -90,7 +90,7 @@ static int ipc_open(struct mates *m)
         ipc->bases = buf_alloc((size_t)m->set.n * N_REGIONS * sizeof *ipc->bases);
     }
     int rc = ipc && ipc->cards && ipc->bases ? export_own(m, &own) : -ENOMEM;
-    TRY(comm_agree(m->comm, rc)); /* before anybody waits for a card */
+    TRY(comm_agree(m->comm, rc)); /* before any member waits for another's handles */
     TRY(mates_tell(m, &own, sizeof own, ipc->cards));
     return import_others(m, &own);
 }
@@ -104,7 +104,7 @@ static void ipc_close(struct mates *m)
         if (ipc->bases[i])
             gpu()->run->ipc_close(ipc->bases[i]);
     if (!m->failed)
-        (void)mates_meet(m); /* memory is freed only after all have let it go */
+        (void)mates_meet(m); /* memory is freed only after all have closed it */
     free(ipc->cards);
     free(ipc->bases);
     free(ipc);
@@ -120,7 +120,7 @@ static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t
     return 0;
 }
 
-/* These bytes, at the same place, to members first..last but this rank's own. */
+/* Copies bytes at p to the same place on members first..last, except this rank. */
 static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -128,7 +128,7 @@ static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t byte
     if (!lane)
         return gpu_failed();
     for (int k = 0; k <= last - first && bytes > 0; k++) {
-        /* each begins with another one */
+        /* Each starts with a different member. */
         const int i = first + (m->set.me + k) % (last - first + 1);
         if (i != m->set.me)
             TRY(run->copy(at(m, i, p), p, bytes, lane->stream));

@@ -1,8 +1,8 @@
-/* mates_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling
- * thread's stream.
+/* mates_nccl.c : Links ranks with one GPU each by
+ * NCCL's send and recv, on the calling thread's stream.
  *
- * NCCL itself waits for ever: here the stream sets a flag behind the messages, and the wait for it
- * asks NCCL whether all is well, answers a roll call, and ends with the deadline. */
+ * NCCL waits without a deadline. So the stream sets a flag after the messages, and the wait for
+ * this flag checks NCCL for errors, answers the liveness check and has a deadline. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -99,7 +99,7 @@ static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vec
     return mates_nccl_wait(m);
 }
 
-/* Between member 0 and all others: the bytes of member i's part, or all of them (cut NULL). */
+/* Exchanges, between member 0 and all others, member i's part or all bytes (cut NULL). */
 static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector,
                       size_t bytes)
 {

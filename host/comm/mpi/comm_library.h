@@ -1,13 +1,14 @@
-/* comm_library.h : which MPI library this is, and whether it has been started as a job; works without one. */
+/* comm_library.h : Identifies the MPI library and whether a
+ * launcher started this process; needs no running MPI. */
 #ifndef COMM_LIBRARY_H
 #define COMM_LIBRARY_H
 #include <stddef.h>
 
-/* "Open MPI v4.1.4, ..." to to [size], cut where it must be, always terminated. */
+/* Writes "Open MPI v4.1.4, ..." to to [size], truncated if necessary, always terminated. */
 void comm_library(char *to, size_t size);
 
-/* How many processes has a launcher started together with this one, as the environment says it, and
- * which of them is it, from 0 on? 1 and 0 where none says so. */
+/* Returns how many processes a launcher started together, according to the environment, and in
+ * *which the index of this one. 1 and 0 without a launcher. */
 int comm_library_started(int *which);
 
 #endif

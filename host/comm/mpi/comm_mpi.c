@@ -1,4 +1,4 @@
-/* comm_mpi.c : a job whose ranks are processes and reach each other by MPI: joining and leaving it. */
+/* comm_mpi.c : Joins and leaves a job whose ranks are processes connected by MPI. */
 #include "comm/mpi/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,7 +21,7 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
-/* The parts that need to know how many ranks there are. */
+/* Allocates what depends on the number of ranks. */
 static int make_room(struct comm_mpi *m)
 {
     const size_t n = (size_t)m->comm.n_ranks;
@@ -46,7 +46,7 @@ static void give_back(struct comm_mpi *m)
 
 static void leave(struct comm *c)
 {
-    /* so that MPI's own waits, which have no deadline, find everybody there */
+    /* MPI's own waits, which have no deadline, then find all ranks there. */
     (void)comm_barrier(c);
     MPI_Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
@@ -76,7 +76,7 @@ static const struct comm_ops ops = {
     .end = end,
 };
 
-/* The job's own communicator, of the caller's or of all processes. */
+/* Duplicates the caller's communicator or that of all processes. */
 static int duplicate(const struct comm_members *o, MPI_Comm *out)
 {
     MPI_Comm from = MPI_COMM_WORLD;
@@ -85,7 +85,7 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
         from = o->mpi       ? *(const MPI_Comm *)o->mpi
                : o->fortran ? MPI_Comm_f2c(*o->fortran)
                             : MPI_COMM_NULL;
-    if (from == MPI_COMM_NULL || !from) /* no handle of Open MPI, and none of MPICH, is 0 */
+    if (from == MPI_COMM_NULL || !from) /* no valid handle of Open MPI or MPICH is 0 */
         return ERR(-EINVAL, "cannot join the job: there is no such communicator (MPI_COMM_NULL?)");
     TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
     if (is_inter)
@@ -95,7 +95,7 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
     return 0;
 }
 
-/* What one rank can find wrong alone. */
+/* Checks and allocates what one rank can by itself. */
 static int fill(struct comm_mpi *m, const struct comm_members *o)
 {
     if (o->ready)
@@ -106,7 +106,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* comm_agree() of ranks that have no job yet: by MPI's own wait, as all of the opening is. */
+/* comm_agree() for ranks without a job yet. Like the whole opening it waits without a deadline. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -143,13 +143,13 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
 
 int comm_open_on(const struct comm_members *o, struct comm **out)
 {
-    struct err_lines own = {.held = true}; /* what the caller holds stays held */
+    struct err_lines own = {.held = true}; /* lines held by the caller stay held */
     struct err_lines *callers = err_turn(&own);
     if (callers)
         own.to = callers->to, own.arg = callers->arg;
     struct comm_mpi *m = buf_alloc(sizeof *m);
     const int rc = open_held(o, m);
-    err_release(true); /* what went wrong before ranks could agree */
+    err_release(true); /* errors from before ranks could agree */
     err_turn(callers);
     if (callers && !callers->first[0])
         memcpy(callers->first, own.first, sizeof own.first);
@@ -177,20 +177,19 @@ void comm_close(struct comm *c)
         comm_mpi_end();
 }
 
-/* ---- MPI of a process: begun and ended once, and which of its threads may call ---- */
+/* ---- MPI of a process: beginning, ending, and threads that may call ---- */
 
-/* MPI can be begun and ended once in a process, so what is known of it is the process's. */
+/* MPI can begin and end once per process, so its state is global. */
 static struct {
     pthread_mutex_t lock;
-    pid_t pid;  /* the process that began, or met, MPI: a child that it forks has none */
-    bool begun; /* here, so it is ended here */
-    int n_open; /* jobs */
+    pid_t pid;  /* process that began or found MPI; a forked child has none */
+    bool begun; /* by this process, which then ends it */
+    int n_open; /* number of jobs */
     bool taken; /* comm_take_turn() */
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Open MPI 4.1 unloads its components while one of its threads may still have to handle an event of
- * one of them. On a busy machine that sometimes crashed a finished run in code that was no longer
- * mapped. Therefore every library that is loaded now stays loaded. */
+/* Keeps all loaded libraries mapped. Open MPI 4.1 unloads its components while one of its threads
+ * may still handle an event of theirs, which sometimes crashed finished runs on busy machines. */
 static void keep_loaded(void)
 {
     struct link_map *l = NULL;
@@ -201,12 +200,12 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* MPI_Finalize; then, where that took long, a rest of as long. With hundreds of ranks on a core
- * what started them falls behind, Open MPI's ranks wait 2 s for its answer, and one that is gone
- * before it has heard is taken for dead. */
+/* Calls MPI_Finalize and, if it took over 1 s, sleeps about as long, 10 s at most. With hundreds of
+ * ranks per core the launcher falls behind. Open MPI's ranks wait only 2 s for its answer, and a
+ * rank that exits before the launcher has noticed its end counts as dead. */
 static void finalize(void)
 {
-    fenv_t fp; /* at exit it is the program's, which may have traps */
+    fenv_t fp; /* at exit the mode is the program's, which may have traps */
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
     keep_loaded();
@@ -217,12 +216,12 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* When the last job is closed, or at exit if none has come about. A process that exits from the
- * middle of a job leaves MPI as it is, which is how mpirun learns of it. */
+/* Ends MPI when the last job is closed, or at exit. A process that exits within a job leaves MPI as
+ * it is, from which mpirun notices the failure. */
 void comm_mpi_end(void)
 {
     int ended = 0;
-    if (mpi_here.pid != getpid()) /* at the exit of a forked child */
+    if (mpi_here.pid != getpid()) /* exit of a forked child */
         return;
     pthread_mutex_lock(&mpi_here.lock);
     MPI_Finalized(&ended);
@@ -238,8 +237,7 @@ void comm_mpi_count_open(int more)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* MPI of a process: begun here unless the caller has done so, whose choice of threads then
- * holds. */
+/* Begins MPI unless the caller has done so; then the caller's choice of threads holds. */
 static int begin_mpi(bool many, int *level)
 {
     int done = 0, ended = 0;
@@ -319,8 +317,7 @@ void comm_give_turn(void)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* ---- which MPI library this is, and what its launcher says in the environment. MPI_Get_library_version may be called before
- * MPI_Init ---- */
+/* ---- MPI library and launcher; MPI_Get_library_version() is legal before MPI_Init() ---- */
 
 void comm_library(char *to, size_t size)
 {
@@ -331,7 +328,7 @@ void comm_library(char *to, size_t size)
     snprintf(to, size, "%s", text);
 }
 
-/* Open MPI's, and that of PMI (MPICH, Slurm). */
+/* Reads the environment of Open MPI and of PMI (MPICH, Slurm). */
 int comm_library_started(int *which)
 {
     static const char *const names[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},

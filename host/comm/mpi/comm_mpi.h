@@ -1,39 +1,38 @@
-/* comm_mpi.h : struct comm filled by MPI. For comm_mpi_*.c, algo_native.c and tests alone. */
+/* comm_mpi.h : Fills struct comm with MPI. Only for comm_mpi_*.c, algo_native.c and tests. */
 #ifndef COMM_MPI_H
 #define COMM_MPI_H
 #include "comm/comm_inside.h"
 #include <mpi.h>
 
 struct comm_mpi {
-    struct comm comm; /* first: comm_mpi() */
+    struct comm comm; /* first member, see comm_mpi() */
     MPI_Comm mpi;
-    MPI_Request *req;   /* [comm.room] one a place, MPI_REQUEST_NULL: no message */
+    MPI_Request *req;   /* [comm.room] one per place; MPI_REQUEST_NULL: no message */
     MPI_Status *status; /* [comm.room] */
-    bool *heard;        /* [n_ranks] who answered the roll call */
-    bool *gave_up;      /* [n_ranks] who gave up this step's way, as far as is known here */
-    double *all;        /* [n_ranks * COMM_BLOCK / 8] of the sums in rank order */
+    bool *heard;        /* [n_ranks] answers to the liveness check */
+    bool *gave_up;      /* [n_ranks] known to have abandoned this step's card path */
+    double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)
 {
     return (struct comm_mpi *)c;
 }
 
-/* comm_mpi.c: what threads may call; MPI_Finalize if MPI was begun here and no job is open; so
- * many jobs more are open. */
+/* comm_mpi.c: the level of an MPI thread level; MPI_Finalize if MPI was begun here and no job is
+ * open; change of the number of open jobs. */
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
 void comm_mpi_count_open(int more);
 
-/* 0, or -EIO and a line: what ("send") could not be done, and why MPI thinks so. */
+/* Returns 0, or reports -EIO with what ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);
 
-/* A place for one more request, NULL (with a line) when memory is out. Count it (comm.n_req) when
- * it is under way. */
+/* Returns a place for one more request, or NULL after reporting lack of memory. Increment
+ * comm.n_req once it is in flight. */
 MPI_Request *comm_mpi_request(struct comm *c);
 
-/* The slots of struct comm_ops: messages (comm_mpi_wait.c, comm_mpi_wait.c), collectives
- * (comm_mpi_collect.c, comm_mpi_collect.c), steps without messages (comm_mpi_collect.c), the roll call
- * (comm_mpi_collect.c). */
+/* Slots of struct comm_ops: messages (comm_mpi_wait.c); collectives,
+ * card path and liveness check (comm_mpi_collect.c). */
 bool comm_mpi_make_room(struct comm *c, size_t places);
 void comm_mpi_clear(struct comm *c, size_t n);
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

@@ -1,4 +1,5 @@
-/* comm_mpi_collect.c : small collectives by MPI's non-blocking ones. */
+/* comm_mpi_collect.c : Implements small collectives by MPI's non-blocking ones, notices of
+ * abandoned card paths, and the liveness check. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
 #include "comm/comm.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Runs one of MPI's to its end. `call` names its request `req`. */
+/* Runs an MPI collective to its end. `call` uses the request `req`. */
 #define COLLECT(c, what, call)                  \
     do {                                        \
         MPI_Request *req = comm_mpi_request(c); \
@@ -39,7 +40,7 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return 0;
 }
 
-/* MPI may add in any order; so all ranks get all addends, and add them alone. */
+/* MPI may add in any order, so every rank gets all addends and adds them itself. */
 static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
 {
     const struct comm_mpi *m = comm_mpi(c);
@@ -85,8 +86,7 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
     return 0;
 }
 
-/* ---- who gives a step's way up tells the others by empty messages, which are looked for
- * now and then ---- */
+/* ---- abandoned card paths: empty messages to all other ranks, which poll for them ---- */
 
 int comm_mpi_give_up(struct comm *c)
 {
@@ -96,7 +96,7 @@ int comm_mpi_give_up(struct comm *c)
             continue;
         TRY(comm_mpi_check(
             MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, comm_mpi(c)->mpi, &req), "give up"));
-        MPI_Request_free(&req); /* an empty message needs no buffer */
+        MPI_Request_free(&req); /* an empty message has no buffer */
     }
     return 0;
 }
@@ -117,8 +117,7 @@ bool comm_mpi_given_up(struct comm *c)
     return false;
 }
 
-/* Receives the messages of those who gave up that have not been seen yet, so that none reaches into
- * the next step. */
+/* Receives the notices that have not been seen yet, so that none reaches the next step. */
 int comm_mpi_forget(struct comm *c, const uint64_t *gave_up)
 {
     struct comm_mpi *m = comm_mpi(c);
@@ -137,14 +136,14 @@ int comm_mpi_forget(struct comm *c, const uint64_t *gave_up)
     return comm_mpi_wait(c);
 }
 
-/* ---- which ranks share a machine, and whether MPI takes a GPU's memory ---- */
+/* ---- ranks of one machine, and device memory in MPI ---- */
 
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
 
-/* MPI_Comm_split_type waits without our deadline: a barrier goes before it, so that all ranks are
- * there. */
+/* MPI_Comm_split_type waits without our deadline, so a
+ * barrier first makes sure that all ranks are there. */
 static int on_this_machine(struct comm *c, int *rank, int *lowest)
 {
     MPI_Comm here;
@@ -186,14 +185,15 @@ bool comm_cuda_aware(void)
 #endif
 }
 
-/* ---- who is missing: the roll call that ends a job when a wait has passed its deadline.
- * 
- * The rank one waits for need not be the one that is gone: in a ring all ranks wait for a
- * neighbour, and one of them for the dead one. So the first rank whose deadline passes sends an
- * empty message to all others; every rank that waits hears it and does the same; who sends none
- * within COMM_ROLL_S is missing. The lowest rank that answered says so, once, and ends the job ---- */
+/* ---- liveness check, which ends a job after a deadline has passed ---- */
 
-/* how long the others leave the word to the lowest rank, which ends the job */
+/* The rank that a wait is for need not be the one that is gone: in a ring all ranks
+ * wait for a neighbour, and only one of them for the dead rank. So the first rank
+ * whose deadline passes sends an empty message to all others, and every waiting rank
+ * that receives one does the same. A rank that sends none within COMM_ROLL_S is
+ * missing. The lowest rank that answered prints the missing ones and ends the job. */
+
+/* Time that other ranks leave the lowest rank to end the job. */
 static const double LAST_WORD_S = 10.0;
 
 static void nap(void)
@@ -224,7 +224,8 @@ static int n_heard(const struct comm_mpi *m)
 int comm_mpi_roll_call(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
-    err_release(false); /* the missing rank is the news, not what this one meant to say */
+    /* Drops this rank's held lines: the missing rank is the cause. */
+    err_release(false);
     m->heard[c->rank] = true;
     for (int r = 0; r < c->n_ranks; r++) {
         MPI_Request req;

@@ -1,4 +1,4 @@
-/* comm_mpi_wait.c : messages by MPI, and the wait for all of them. */
+/* comm_mpi_wait.c : Sends messages by MPI and waits for them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -50,7 +50,7 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Why MPI_Testall failed: the first message that did. */
+/* Reports the first message that made MPI_Testall fail. */
 static int failed_request(const struct comm_mpi *m, int mpi_rc)
 {
     for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < m->comm.n_req; i++) {
@@ -61,7 +61,8 @@ static int failed_request(const struct comm_mpi *m, int mpi_rc)
     return comm_mpi_check(mpi_rc, "exchange messages");
 }
 
-/* Has MPI let go of all buffers, of messages that failed as of others? The first failure in *rc. */
+/* True if MPI has released all buffers, also those of
+ * failed messages. Stores the first failure in *rc. */
 static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;
@@ -78,7 +79,7 @@ int comm_mpi_wait(struct comm *c)
     struct comm_watch watch = comm_watch(c);
     int rc = 0;
     for (unsigned n_polls = 0; !all_done(comm_mpi(c), &rc); n_polls++) {
-        (void)comm_look(c, &watch); /* MPI's does not return when it fails */
+        (void)comm_look(c, &watch); /* does not return on failure */
         comm_rest(n_polls, watch.waited_s);
     }
     c->n_req = 0;
@@ -86,9 +87,9 @@ int comm_mpi_wait(struct comm *c)
     return rc;
 }
 
-/* ---- the wait for any of MPI's messages ---- */
+/* ---- waiting for any of MPI's messages ---- */
 
-/* Takes what has come. Returns how many messages that were, or -EIO. */
+/* Completes messages that have arrived. Returns their number or -EIO. */
 static int take(struct comm_mpi *m)
 {
     for (int n = 0;; n++) {
@@ -101,8 +102,7 @@ static int take(struct comm_mpi *m)
     }
 }
 
-/* What has come, while nothing has failed. A failure ends all messages, so that their buffers are
- * the caller's again. */
+/* As take(). After a failure it ends all messages, so that the caller owns their buffers again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(comm_mpi(c));
@@ -118,14 +118,14 @@ int comm_mpi_some(struct comm *c, bool wait)
         return n;
     struct comm_watch watch = comm_watch(c);
     for (; n == 0; n = take_or_end(c)) {
-        (void)comm_look(c, &watch); /* MPI's does not return when it fails */
+        (void)comm_look(c, &watch); /* does not return on failure */
         comm_rest_some(watch.waited_s);
     }
     c->count.wait_s += clock_s() - watch.start_s;
     return n;
 }
 
-/* ---- what MPI says of a call that failed ---- */
+/* ---- errors of MPI calls ---- */
 
 int comm_mpi_check(int mpi_rc, const char *what)
 {

@@ -1,4 +1,4 @@
-/* comm_over.c : a job whose ranks reach each other by calls of the caller's own: opening and leaving it. */
+/* comm_over.c : Opens and leaves a job whose ranks use the caller's own transport. */
 #include "comm/over/comm_over.h"
 #include "base/buf.h"
 #include "base/err.h"

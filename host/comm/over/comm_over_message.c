@@ -1,4 +1,5 @@
-/* comm_over_message.c : messages over the caller's own calls, and the waits for them. */
+/* comm_over_message.c : Sends messages over the caller's
+ * transport, waits for them, and builds collectives of them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
@@ -57,8 +58,8 @@ bool over_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Asks after each message. Returns how many have ended since, *left: how many have not; or the code with
- * which the communicator has failed: then none is under way. */
+/* Tests each message. Returns how many have ended, and in *left how many have not; or the error of
+ * the communicator, with no message in flight. */
 static int take(struct comm *c, size_t *left)
 {
     struct comm_over *o = comm_over(c);
@@ -83,7 +84,7 @@ static int take(struct comm *c, size_t *left)
     return n;
 }
 
-/* Until all have ended, or one more has. */
+/* Waits until all messages have ended (all), or one more. */
 static int wait(struct comm *c, bool all)
 {
     struct comm_watch watch = comm_watch(c);
@@ -124,15 +125,16 @@ int over_some(struct comm *c, bool wait_for_one)
 
 /* ---- small collectives made of messages ---- */
 
-/* Of everybody the same number of bytes, at most COMM_BLOCK, to o->all, as comm_double() has them. */
+/* Gathers the same number of bytes, at most COMM_BLOCK, of
+ * each rank in o->all, in the order of comm_double(). */
 static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
 {
     struct comm *c = &o->comm;
     const uint64_t sent = c->count.sent_bytes, rounds = c->count.rounds;
     memcpy(o->all, mine, bytes);
     TRY(comm_double(c, bytes, (uint8_t *)o->all));
-    c->count.sent_bytes = sent, c->count.rounds = rounds; /* who calls counts */
-    return over_wait(c);                                  /* also of one rank */
+    c->count.sent_bytes = sent, c->count.rounds = rounds; /* the caller counts */
+    return over_wait(c);                                  /* in case of one rank, too */
 }
 
 static const char *of_rank(const struct comm_over *o, int rank, size_t bytes)
@@ -146,7 +148,8 @@ int over_barrier(struct comm *c)
     return all_gather(comm_over(c), "", 1);
 }
 
-/* Down a binomial tree: in round k those that have it, ranks 0 to 2^k - 1 behind root, tell as many. */
+/* Broadcasts down a binomial tree: in round k the 2^k ranks
+ * from root on that have the bytes send to as many others. */
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
 {
     const int p = c->n_ranks, behind = (c->rank - root + p) % p;
@@ -163,13 +166,13 @@ int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return over_wait(c);
 }
 
-/* Everybody gets everybody's numbers and combines them alone, in rank order. */
+/* Every rank gets all numbers and combines them in rank order. */
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     struct comm_over *o = comm_over(c);
     const size_t size = comm_reduce_bytes(how), most = COMM_BLOCK / size;
     char *at = x;
-    (void)what; /* what cannot be done is said of the rank that is gone */
+    (void)what; /* errors name the missing rank instead */
     for (size_t left = n, k; left > 0; left -= k, at += k * size) {
         k = left < most ? left : most;
         TRY(all_gather(o, at, k * size));
@@ -180,7 +183,7 @@ int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const c
     return 0;
 }
 
-/* A machine's name and the kernel's mark of this start of it: containers have the same names. */
+/* Identifies a machine by its name and the kernel's boot id, since containers have equal names. */
 static void machine(char to[128])
 {
     char host[64] = "", boot[48] = "";

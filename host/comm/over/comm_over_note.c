@@ -1,9 +1,9 @@
-/* comm_over_note.c : what ranks tell each other beside messages: that they give a step's way up, call the
- * roll, give in or leave; and what a rank does when the communicator fails.
+/* comm_over_note.c : Exchanges notes between ranks: an abandoned card path, a liveness check, a
+ * failure, or leaving. Handles failures of the communicator.
  *
- * The rank one waits for need not be the one that is gone (comm_mpi_collect.c); so the first rank whose wait
- * fails tells all others, every rank that waits hears it and does the same, and who says nothing within
- * COMM_ROLL_S is missing. */
+ * The rank that a wait is for need not be the one that is gone (comm_mpi_collect.c). So the first
+ * rank whose wait fails notifies all others, and every waiting rank that receives this does the
+ * same. A rank that sends nothing within COMM_ROLL_S is missing. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -37,10 +37,10 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* Takes the notes that have come, and what it can of the sent ones. A rank whose notes fail is gone. */
+/* Receives notes and completes sent ones. A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
-    (void)over_progress(o); /* if that fails, so do messages */
+    (void)over_progress(o); /* a failure shows in messages, too */
     for (int r = 0; r < o->comm.n_ranks; r++) {
         struct over_peer *p = &o->peers[r];
         while (p->message.under_way && !p->gone) {
@@ -66,7 +66,7 @@ static void look(struct comm_over *o)
     }
 }
 
-/* To all others that are there. Who cannot be told is gone. */
+/* Sends a note to all ranks that are not gone. A rank that cannot be notified is gone. */
 static void tell(struct comm_over *o, enum over_word word, int code, uint64_t n)
 {
     for (int r = 0; r < o->comm.n_ranks; r++) {
@@ -89,7 +89,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* Who waits for a card need not wait for a rank that will never send to it. */
+/* A rank that waits for a card need not wait for a rank that will never send to it. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -125,7 +125,7 @@ bool over_given_up(struct comm *c)
     return false;
 }
 
-/* Notes name their vote: one that is late reaches into no other. */
+/* Notes carry the number of their vote, so a late one does not affect later votes. */
 int over_forget(struct comm *c, const uint64_t *gave_up)
 {
     (void)gave_up;
@@ -135,7 +135,7 @@ int over_forget(struct comm *c, const uint64_t *gave_up)
 
 /* ---- failures ---- */
 
-/* Is nobody left who might still answer? */
+/* True if no rank is left that might still answer. */
 static bool all_known(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -144,7 +144,7 @@ static bool all_known(const struct comm_over *o)
     return true;
 }
 
-/* Has one said why? */
+/* True if a rank has printed the cause. */
 static bool any_left(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -165,7 +165,7 @@ static void call_roll(struct comm_over *o, int code)
         o->heard[r] = o->peers[r].heard;
         lowest = lowest && (r >= o->comm.rank || !o->heard[r]);
     }
-    err_hold(); /* every rank knows it, for nc_last_error(); one says it */
+    err_hold(); /* All ranks keep the line for nc_last_error(); only one prints it. */
     comm_roll_say(&o->comm, o->heard, code);
     err_release(lowest);
 }
@@ -183,13 +183,14 @@ int over_fail(struct comm_over *o, int code)
     const int asked = atomic_load(&o->asked);
     if (!atomic_compare_exchange_strong(&o->failed, &none, asked ? asked : code))
         return none;
-    look(o);            /* what others have told comes before what broke behind it */
-    err_release(false); /* the missing rank is the news, not what this one meant to say */
+    look(o); /* notes of others explain more than the failure that follows */
+    /* Drops this rank's held lines: the missing rank is the cause. */
+    err_release(false);
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);
     if (!asked && !any_left(o))
         call_roll(o, code);
-    tell(o, OVER_LEFT, code, 0); /* who comes later need not call */
+    tell(o, OVER_LEFT, code, 0); /* spares others a liveness check */
     cancel_all(o);
     return code;
 }
@@ -222,14 +223,14 @@ static bool all_left(const struct comm_over *o)
     return !o->sent;
 }
 
-/* What this rank leaves with; 0: all is well. */
+/* Returns the error with which this rank leaves, or 0. */
 static int why_leaving(const struct comm_over *o)
 {
     const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);
     return failed ? failed : asked ? asked : o->called;
 }
 
-/* Looks on until done() says so, a reason to leave at once comes up that was not there, or so long. */
+/* Looks for notes until done(o), a new reason to leave at once, or a timeout. */
 static void look_until(struct comm_over *o, bool (*done)(const struct comm_over *o), double seconds)
 {
     const int why = why_leaving(o);
@@ -243,8 +244,8 @@ static bool all_sent(const struct comm_over *o)
     return !o->sent;
 }
 
-/* All ranks leave together, so that no message of another communicator over the same calls meets one of
- * this. */
+/* All ranks leave together, so that messages of another communicator over the same transport cannot
+ * meet messages of this one. */
 void over_notes_end(struct comm_over *o)
 {
     if (!why_leaving(o)) {

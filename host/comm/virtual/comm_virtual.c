@@ -1,4 +1,4 @@
-/* comm_virtual.c : a job whose ranks are fibers of one thread: opening, running and closing it. */
+/* comm_virtual.c : Opens, runs and closes a job whose ranks are fibers of one thread. */
 #include "comm/virtual/comm_virtual.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@ enum { STACK_BYTES = 512 << 10 };
 
 static void clear(struct comm *c, size_t n)
 {
-    (void)c, (void)n; /* places without a message have none */
+    (void)c, (void)n; /* places without a message are empty */
 }
 
 static int nodes(struct comm *c, int *rank, int32_t *lowest)
@@ -29,8 +29,8 @@ static bool poll(struct comm *c)
     return false;
 }
 
-/* A rank may be a vote ahead of another: it gave up in the next step, of which that one knows
- * nothing yet. */
+/* A rank may be a vote ahead of another, and then abandons the card path of a step that the other
+ * has not reached. So the number of the vote is stored. */
 static int give_up(struct comm *c)
 {
     virtual_rank(c)->gave_up_in = virtual_rank(c)->n_votes + 1;
@@ -43,7 +43,7 @@ static bool given_up(struct comm *c)
     for (int r = 0; r < c->n_ranks; r++)
         if (r != c->rank && me->job->ranks[r].gave_up_in == me->n_votes + 1)
             return true;
-    return me->job->broken; /* it need not wait any more */
+    return me->job->broken; /* a broken run need not wait */
 }
 
 static int forget(struct comm *c, const uint64_t *gave_up)
@@ -106,7 +106,7 @@ int comm_virtual_open(int n_ranks, struct comm_virtual **out)
     v->n_ranks = n_ranks;
     v->ranks = buf_alloc(n * sizeof *v->ranks);
     v->turns = buf_alloc(n * sizeof *v->turns);
-    v->queues = calloc(COMM_TAGS * n * n, sizeof *v->queues); /* pages that are touched alone */
+    v->queues = calloc(COMM_TAGS * n * n, sizeof *v->queues); /* only touched pages take memory */
     int rc = v->ranks && v->turns && v->queues
                  ? 0
                  : ERR(-ENOMEM, "cannot open a job of %d virtual ranks: out of memory", n_ranks);
@@ -136,7 +136,7 @@ struct comm *comm_virtual_rank(struct comm_virtual *v, int rank)
     return &v->ranks[rank].comm;
 }
 
-/* After a run that was broken: nothing is under way, held or given up any more. */
+/* Clears messages in flight, held lines and abandoned card paths after a broken run. */
 static void mend(struct comm_virtual *v)
 {
     const size_t n = (size_t)v->n_ranks;

@@ -1,37 +1,40 @@
-/* comm_virtual.h : ranks without processes: P fibers of one thread, each with a struct comm that all
- * of comm.h and every algorithm (but native) takes for one of MPI's.
+/* comm_virtual.h : Runs ranks without processes: P fibers of one thread, each with a struct comm
+ * that supports all of comm.h and every algorithm except native.
  *
- * A message is a copy of memory once both sides have posted it, a wait hands over to the next fiber.
- * Bytes and rounds are counted as MPI's are; wait_s stays 0. Nothing has a deadline: when all ranks
- * wait for each other a line says at once who waits for whom, and every call returns -EDEADLK.
- * A message of another length than its receiver expects (-EIO), ranks in different collectives
- * (-EPROTO) and a rank that ends with messages under way (-EIO) are errors likewise. After any of
- * these all calls of the run return that code, so that all bodies end. */
+ * A message is a copy of memory once both sides have posted it. A wait switches to the next fiber.
+ * Bytes and rounds are counted as over MPI; wait_s stays 0.
+ *
+ * There is no deadline. When all ranks wait for each other, the run prints at once
+ * which rank waits for which, and every call returns -EDEADLK. Other errors are a
+ * message with a length that its receiver does not expect (-EIO), ranks in different
+ * collectives (-EPROTO), and a rank that ends with messages in flight (-EIO). After
+ * any of these all calls of the run return its code, so that all bodies end. */
 #ifndef COMM_VIRTUAL_H
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"
 
-struct comm_virtual; /* opened by comm_virtual_open, closed by comm_virtual_close */
+struct comm_virtual; /* from comm_virtual_open() to comm_virtual_close() */
 
-/* n_ranks: from 1 on. Returns 0, -EINVAL or -ENOMEM with a line. */
+/* n_ranks: >= 1. Returns 0, or reports -EINVAL or -ENOMEM. */
 int comm_virtual_open(int n_ranks, struct comm_virtual **out);
 
 /* NULL is legal. Not from within a run. */
 void comm_virtual_close(struct comm_virtual *v);
 
-/* A rank's; v's, the same in all runs, so what was opened on it in one run serves in the next. It
- * is neither left nor closed. */
+/* Returns the communicator of a rank. It belongs to v and is the same in all runs, so objects
+ * opened on it in one run work in the next. Do not leave or close it. */
 struct comm *comm_virtual_rank(struct comm_virtual *v, int rank);
 
-/* Runs body on every rank, to its end. ctx: of all of them; the body, which knows its rank from c,
- * shares memory with the others. What is held by err_hold() is a rank's own. A body has 512 KiB of
- * stack.
- * Returns 0 or what the lowest rank that failed by itself returned (negative); the code of the
- * lines above if none did. */
+/* Runs body on every rank until all have returned.
+ *   body   learns its rank from c, shares memory with other ranks, has 512 KiB of stack and its own
+ *          held lines (err_hold())
+ *   ctx    passed to all bodies
+ * Returns 0, or the negative result of the lowest rank that failed
+ * by itself, or else the code of one of the errors above. */
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx);
 
-/* A collective, of virtual ranks alone: one rank does what all would do alike. all: [n_ranks] what
- * each handed in. Returns 0 or a code from above. */
+/* Collective of virtual ranks: runs work once, on one rank, on behalf of all. all: [n_ranks] each
+ * rank's `mine`. Returns 0 or one of the codes above. */
 int comm_virtual_once(struct comm *c, void *mine, void (*work)(void *const *all, int n_ranks));
 
 #endif

@@ -1,4 +1,4 @@
-/* comm_virtual_inside.h : the inside of struct comm_virtual. For comm_virtual*.c alone. */
+/* comm_virtual_inside.h : Internals of struct comm_virtual, only for comm_virtual*.c. */
 #ifndef COMM_VIRTUAL_INSIDE_H
 #define COMM_VIRTUAL_INSIDE_H
 #include "base/err.h"
@@ -6,13 +6,13 @@
 #include "comm/comm_inside.h"
 #include "comm/virtual/comm_virtual.h"
 
-/* What a rank waits for. */
+/* State of a rank, by what it waits for. */
 enum virtual_wait {
-    VIRTUAL_NOTHING, /* it runs, or has its turn to come */
-    VIRTUAL_ALL,     /* its messages */
+    VIRTUAL_NOTHING, /* it runs or is queued to run */
+    VIRTUAL_ALL,     /* all its messages */
     VIRTUAL_SOME,    /* one of its messages */
-    VIRTUAL_OTHERS,  /* the other ranks, in a collective */
-    VIRTUAL_RUN,     /* the next run: it has ended */
+    VIRTUAL_OTHERS,  /* other ranks, in a collective */
+    VIRTUAL_RUN,     /* the next run; its body has ended */
 };
 
 struct virtual_message {
@@ -23,46 +23,47 @@ struct virtual_message {
     bool sends, under_way;
 };
 
-/* Messages from one rank to another, of a tag, that the other side has not posted yet: first and
- * last place + 1 in the list of who posted them; 0: none. */
+/* Messages from one rank to another with one tag that the other side has not posted yet: first and
+ * last place + 1 in the poster's list; 0: none. */
 struct virtual_queue {
     uint32_t first, last;
-    bool sends; /* else they are the receiver's */
+    bool sends; /* posted by the sender, else by the receiver */
 };
 
-/* A rank's call of a collective. All of these must be alike but for x and what. */
+/* A rank's call of a collective. Calls of all ranks must agree in kind, how and n. */
 enum virtual_kind { VIRTUAL_BARRIER, VIRTUAL_BCAST, VIRTUAL_REDUCE, VIRTUAL_ONCE };
 struct virtual_call {
     const char *what;
     enum virtual_kind kind;
-    int how; /* root; enum comm_reduce */
+    int how; /* root, or enum comm_reduce */
     size_t n;
     void *x;
     void (*work)(void *const *all, int n_ranks);
 };
 
 struct virtual_rank {
-    struct comm comm; /* first: virtual_rank() */
+    struct comm comm; /* first member, see virtual_rank() */
     struct comm_virtual *job;
     struct fiber fiber;
     struct err_lines lines;
     enum virtual_wait waits;
     struct virtual_message *messages; /* [comm.room] */
-    size_t n_under_way, n_news;       /* n_news: done since comm_some() told */
+    size_t n_under_way, n_news;       /* n_news: done since comm_some() returned */
     struct virtual_call call;
-    uint64_t n_votes, gave_up_in; /* gave_up_in: the vote to come when it gave up; 0: never */
-    int rc;                       /* the body's */
+    /* gave_up_in: number of the vote whose step's card path it abandoned; 0: none */
+    uint64_t n_votes, gave_up_in;
+    int rc; /* result of the body */
 };
 
 struct comm_virtual {
     int n_ranks;
     struct virtual_rank *ranks;
     struct virtual_queue *queues; /* [COMM_TAGS][n_ranks to][n_ranks from] */
-    int *turns;                   /* [n_ranks] whose turn comes, a ring */
+    int *turns;                   /* [n_ranks] ring of ranks queued to run */
     int first, n_turns;
     int n_live;   /* ranks that have not ended */
     int n_called; /* ranks in the collective */
-    int broken;   /* a negative errno: the run ends with it */
+    int broken;   /* negative errno with which the run ends */
     struct fiber outside;
     struct err_lines *outside_lines;
     int (*body)(struct comm *c, void *ctx);
@@ -76,25 +77,25 @@ static inline struct virtual_rank *virtual_rank(struct comm *c)
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 
-/* What a rank's fiber does, for ever: bodies. arg: struct virtual_rank. */
+/* Runs bodies forever: the function of a rank's fiber. arg: struct virtual_rank. */
 void virtual_live(void *arg);
 
-/* The rank waits, and others go on, until virtual_wake(). Returns 0, or what the run is broken
- * with. */
+/* Blocks the rank, and runs others, until virtual_wake().
+ * Returns 0, or the code of a broken run. */
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
-/* Others go on before the rank does. */
+/* Lets other ranks run first. */
 void virtual_yield(struct virtual_rank *r);
 
-/* The run ends with this: says so at once, wakes all. Returns code. */
+/* Breaks the run: prints text at once and wakes all ranks. Returns code. */
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 
-/* Who waits for whom, in a line (comm_virtual_turn.c). */
+/* Writes which rank waits for which, as one line. */
 enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 
-/* ---- slots of struct comm_ops (comm_virtual_message.c, comm_virtual_message.c) ---- */
+/* ---- slots of struct comm_ops (comm_virtual_message.c) ---- */
 
 bool virtual_make_room(struct comm *c, size_t places);
 int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

@@ -1,4 +1,5 @@
-/* comm_virtual_message.c : messages between fibers: whoever posts second copies. */
+/* comm_virtual_message.c : Passes messages between fibers, copied by the side that posts second,
+ * and runs their collectives. */
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
 #include <assert.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zero pages: what is not used is not there. */
+/* calloc() maps zero pages: unused places take no memory. */
 bool virtual_make_room(struct comm *c, size_t places)
 {
     struct virtual_rank *r = virtual_rank(c);
@@ -53,7 +54,7 @@ static void end_message(struct virtual_rank *r, struct virtual_message *m)
         virtual_wake(r);
 }
 
-/* out, of rank `from`, has found in, of rank `to`. */
+/* Copies message `out` of rank `from` into receive `in` of rank `to`. */
 static int carry(struct virtual_rank *from, struct virtual_message *out, struct virtual_rank *to,
                  struct virtual_message *in)
 {
@@ -114,7 +115,7 @@ bool virtual_done(const struct comm *c, size_t at, size_t n)
     const struct virtual_rank *r = (const struct virtual_rank *)c;
     for (size_t i = at; i < at + n; i++)
         if (r->messages[i].under_way)
-            return r->job->broken; /* then nothing moves any more */
+            return r->job->broken; /* a broken run moves nothing */
     return true;
 }
 
@@ -139,8 +140,7 @@ int virtual_some(struct comm *c, bool wait)
     return r->job->broken ? r->job->broken : n;
 }
 
-/* ---- collectives of fibers: the last rank that comes does the work of all, in
- * their memory ---- */
+/* ---- collectives: the last rank to arrive does the work of all, in their memory ---- */
 
 static void tell(struct comm_virtual *v, int root, size_t bytes)
 {
@@ -149,7 +149,7 @@ static void tell(struct comm_virtual *v, int root, size_t bytes)
             memcpy(v->ranks[r].call.x, v->ranks[root].call.x, bytes);
 }
 
-/* What each rank handed in, where the last one has room for it. */
+/* Collects each rank's argument in scratch (`book`) of the last one, which has room. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
     void **all = last->comm.book;
@@ -158,7 +158,7 @@ static void work_once(struct comm_virtual *v, struct virtual_rank *last)
     last->call.work(all, v->n_ranks);
 }
 
-/* All have come, this one last. */
+/* Performs the collective once all ranks have arrived, `last` being the last one. */
 static void perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
@@ -183,7 +183,7 @@ static void perform(struct comm_virtual *v, struct virtual_rank *last)
             virtual_wake(&v->ranks[r]);
 }
 
-/* Is it the collective that another rank is in? */
+/* Checks that r is in the same collective as another waiting rank. */
 static int check_alike(const struct virtual_rank *r)
 {
     char text[160];
@@ -199,7 +199,7 @@ static int check_alike(const struct virtual_rank *r)
     return virtual_break(r->job, -EPROTO, text);
 }
 
-/* Messages that are under way are waited for, too. */
+/* Also waits for messages in flight. */
 static int collect(struct comm *c, struct virtual_call call)
 {
     struct virtual_rank *r = virtual_rank(c);

@@ -1,5 +1,5 @@
-/* comm_virtual_turn.c : whose turn it is: a rank that waits hands over to the next one that need not;
- * when there is none, nobody will ever go on. */
+/* comm_virtual_turn.c : Schedules fibers: a rank that waits switches to the next one that can run.
+ * If none can, the run is deadlocked. */
 #include "comm/virtual/comm_virtual_inside.h"
 #include "base/text.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@ void virtual_wake(struct virtual_rank *r)
     queue_up(r);
 }
 
-/* Not among what a rank holds, which may never be said. */
+/* Prints outside the lines that a rank holds, which may never be released. */
 int virtual_break(struct comm_virtual *v, int code, const char *text)
 {
     struct err_lines *held = err_turn(v->outside_lines);
@@ -28,7 +28,7 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* The next rank's turn. The caller goes on when its own comes again. */
+/* Switches to the next rank. Returns when r's own turn comes again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -64,7 +64,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* Buffers of messages that are under way would be gone. */
+/* Breaks the run if a rank ends with messages in flight, since their buffers would be gone. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -87,13 +87,14 @@ void virtual_live(void *arg)
     }
 }
 
-/* ---- all ranks wait: for whom, and how many bytes. Those first whose peer cannot
- * bring what they wait for: it has ended, or offers something else; the others wait for one of them,
- * or in a circle ---- */
+/* ---- report of a deadlock ---- */
+
+/* Lists first the ranks whose peer cannot bring what they wait for, because it has ended or has
+ * posted another tag. The others wait for one of them, or in a circle. */
 
 enum { SHOWN = 4 };
 
-/* The message that a rank waits for: of several, one that it receives. NULL: none. */
+/* Returns the message that a rank waits for, preferably a receive. NULL: none. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
@@ -106,7 +107,7 @@ static const struct virtual_message *waits_for(const struct virtual_rank *r)
     return found;
 }
 
-/* What the peer has posted to or from this rank under another tag; NULL: nothing. */
+/* Returns a message that the peer has posted to or from this rank under another tag, or NULL. */
 static const struct virtual_message *offers(const struct virtual_rank *peer, int rank,
                                             const struct virtual_message *wanted)
 {
@@ -127,8 +128,8 @@ static int n_ended(const struct comm_virtual *v, int *one)
     return n;
 }
 
-/* Says what rank r waits for. False: nothing is said, as r has ended or, with hopeless, as its peer
- * may yet bring it. */
+/* Adds the line of a rank that waits. hopeless: only if its peer can never bring it; else only if
+ * it may. Returns true if a line was added. */
 static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, struct text *t)
 {
     const struct virtual_rank *r = &v->ranks[rank];
