@@ -17,8 +17,8 @@
 #include <string.h>
 
 enum {
-    PAYS = 4 << 10,     /* largest message for which a step of many ranks is faster */
-    PAYS_TWO = 8 << 10, /* the same for two ranks */
+    PAYS = 4 << 10,     /* bytes: message limit for many ranks */
+    PAYS_TWO = 8 << 10, /* bytes: message limit for two ranks */
 };
 
 /* ---- choice of steps ---- */
