@@ -121,7 +121,7 @@ int comm_nodes(struct comm *c, int32_t *nodes)
 
 /* ---- result of a liveness check, in one line ---- */
 
-/* Lists missing ranks, "1, 4, 7", or the first few of many. Returns their number. */
+/* "1, 4, 7", or the first few of many. Returns their number. */
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);
@@ -169,7 +169,6 @@ _Static_assert(sizeof NC_VERSION <= sizeof((struct record *)0)->version, "has ro
 
 static const struct record own = {.magic = "ncjoins", .protocol = PROTOCOL, .version = NC_VERSION};
 
-/* Compares the record of rank 0 with this rank's. Returns 0 or reports -EPROTO. */
 static int compare(const struct comm *c, struct record *r)
 {
     if (memcmp(r, &own, sizeof own) == 0)

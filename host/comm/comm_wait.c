@@ -117,7 +117,6 @@ size_t comm_lot_places(const struct comm *c, size_t bytes)
     return (bytes + c->chunk_bytes - 1) / c->chunk_bytes;
 }
 
-/* Takes the group's next place, for the next chunk of a message. */
 static size_t take_place(const struct comm *c, struct comm_lot *lot)
 {
     assert(lot->used < lot->n_places && lot->at + lot->used < c->n_req);

@@ -53,7 +53,6 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Sizes the buffers for both plans. */
 static void size_buffers(struct reducer *r)
 {
     size_t codes = (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
@@ -72,7 +71,7 @@ static void size_buffers(struct reducer *r)
         (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
-/* Allocates the buffers where the backend and MPI reach them. */
+/* Where the backend and MPI reach them. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
@@ -287,7 +286,6 @@ int reducer_ready_on(struct reducer *r, int first, int n, void *stream)
     return 0;
 }
 
-/* Without overlap: runs the step unless it has run. Returns its result. */
 static int run_once(struct reducer *r)
 {
     if (!r->ran)

@@ -35,7 +35,6 @@ static int number_of(const struct bucket_flow *f)
     return (int)(f->bucket - r->plans[r->force_fp32].buckets);
 }
 
-/* Adds the time of casting since start. */
 static void cast_since(struct bucket_flow *f, const char *name, double start)
 {
     const struct reducer *r = f->step->r;
@@ -171,8 +170,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     return 0;
 }
 
-/* ---- plan: places of layers' codes, and groups of
- * buckets whose exponents go in one message ---- */
+/* ---- plan: places of codes, and groups of buckets ---- */
 
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
 {

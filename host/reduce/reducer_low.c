@@ -38,7 +38,7 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* Returns the bytes of one bucket's accumulators; buckets follow each other in scratch. */
+/* Bytes of one bucket's accumulators; buckets follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
     return (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
@@ -65,7 +65,6 @@ void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *
     r->again_ctx = ctx;
 }
 
-/* Adds this rank's codes to those of the ranks before it. */
 static void add_codes(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -83,7 +82,7 @@ static void add_codes(const struct reducing *s)
     }
 }
 
-/* Decodes the means into the memory of one rank's gradients, which all ranks share. */
+/* Decodes into the memory of one rank's gradients, which all ranks share. */
 static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;

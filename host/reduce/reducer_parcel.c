@@ -60,7 +60,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Returns the bytes of the longest message. words: layers may go as words. */
+/* words: layers may go as words. */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
@@ -136,7 +136,6 @@ bool parcel_is_guessed(const struct reducer *r, int i)
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
-/* Returns layer i's shift by the exponents of all ranks. */
 static int shift_of(const struct reducer *r, int i)
 {
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
@@ -154,7 +153,6 @@ static bool words_do(const struct reducer *r, int i)
     return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
 }
 
-/* True if codes of layer i must be sent again. */
 static bool is_wrong(const struct reducer *r, int i)
 {
     return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)
@@ -217,7 +215,6 @@ static uint8_t *add_words(const struct reducer *r, int i, uint8_t *to)
     return to + word_bytes(r, i);
 }
 
-/* Sends the message from `mine` to `end` to all ranks. */
 static int send(struct reducer *r, const uint8_t *end)
 {
     struct parcels *p = r->parcels;
@@ -262,7 +259,6 @@ static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes
     }
 }
 
-/* Encodes layer i of this rank with its shift. */
 static void encode(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
@@ -272,7 +268,6 @@ static void encode(const struct reducing *s, int i)
     s->report->codec_s += clock_s() - start;
 }
 
-/* Sends again the layers that were guessed wrong. */
 static int send_again(const struct reducing *s)
 {
     struct reducer *r = s->r;

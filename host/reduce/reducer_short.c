@@ -77,7 +77,6 @@ void reducer_short_note(struct reducer *r)
     }
 }
 
-/* Sends this rank's message and takes the largest of all ranks' exponents. */
 static int exchange(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
@@ -91,7 +90,6 @@ static int exchange(const struct reducing *s, const struct group *g)
     return 0;
 }
 
-/* Makes the means of a bucket from all ranks' codes. */
 static void sum(const struct reducing *s, const struct bucket *b)
 {
     struct reducer *r = s->r;

@@ -20,15 +20,14 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Returns the backend in whose memory the state is. */
 static const struct vec_ops *ops_of(const struct reducer *r)
 {
     const struct codec *c = &r->codecs[NARROW];
     return c->kind->state_on_host ? vec_best() : c->ops;
 }
 
-/* Sets every layer's part of both copies, from the last layer to the first for any buckets, because
- * a checkpoint has this order. */
+/* Parts go from the last layer to the first for any
+ * buckets, because a checkpoint has this order. */
 static void point(struct reducer *r)
 {
     size_t at = 0;

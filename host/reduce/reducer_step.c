@@ -16,7 +16,7 @@
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
 
-/* Hands out the means of buckets 0..n_buckets, unless a GPU has failed, which ends the step. */
+/* Hands out nothing once a GPU has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)
 {
     if (!r->batches || gpu_failed() == 0)
@@ -48,8 +48,7 @@ static int step_mpi(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* Returns 1 if a card path is open for this step's
- * narrow buckets, 0 if not, or a negative errno. */
+/* 1, 0, or a negative errno. */
 static int way_is_open(const struct reducer *r)
 {
     bool narrow = false;

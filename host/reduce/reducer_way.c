@@ -39,7 +39,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* Returns a checksum of everything that ranks must agree on before their codes may be added. */
+/* Checksum of everything that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -125,7 +125,6 @@ static int go(const struct reducing *s)
     return 0;
 }
 
-/* Repeats over MPI, after the vote, what any rank missed. */
 static int make_up(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;

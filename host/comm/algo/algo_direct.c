@@ -60,8 +60,7 @@ struct pipe {
     int next; /* next rank to send to, that many places on */
 };
 
-/* Returns the elements of a segment except the last, a
- * multiple of n_ranks units. codes: codes travel, too. */
+/* Elements of a segment except the last, a multiple of n_ranks units. codes: codes travel, too. */
 static size_t segment_n(const struct fold *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -76,15 +75,15 @@ static size_t count_segments(size_t n, size_t each)
     return n > each ? (n + each - 1) / each : 1;
 }
 
-/* Returns piece s of a range that is cut into pieces of `each` elements. */
+/* Piece s of a range that is cut into pieces of `each` elements. */
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
     return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* Returns the elements of segment s that rank i adds: its part
- * of the segment or, in a single half, a piece of its range. */
+/* Elements of segment s that rank i adds: its part of the
+ * segment or, in a single half, a piece of its range. */
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
@@ -94,7 +93,6 @@ static struct algo_range piece(const struct pipe *p, size_t s, int i)
     return slice(algo_part(whole, unit, p->all.n, i), s, p->each / (size_t)p->all.n);
 }
 
-/* Place and bytes of a range in a vector of this form. */
 static size_t place_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
     return algo_place(&p->call->fold, form, r.at);
@@ -104,7 +102,6 @@ static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_ra
     return algo_place(&p->call->fold, form, r.at + r.n) - place_of(p, form, r);
 }
 
-/* Bytes of the longest piece. */
 static size_t most_of(const struct pipe *p, enum algo_form form)
 {
     return algo_bytes(&p->call->fold, form, piece(p, 0, 0).n);
@@ -134,7 +131,7 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
-/* Place of the codes from the rank `by` places before this one. */
+/* Codes from the rank `by` places before this one. */
 static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
 {
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
@@ -160,7 +157,6 @@ static int post(struct pipe *p, size_t s)
     return 0;
 }
 
-/* Adds this rank's piece of segment s. */
 static void fold(struct pipe *p, size_t s)
 {
     const struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -215,7 +211,6 @@ static bool have_come(const struct pipe *p, size_t s, int kind)
     return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
-/* Posts and sends as much as possible. */
 static int exchange(struct pipe *p)
 {
     for (; p->posted < p->n_segments && p->posted < p->had + WINDOW; p->posted++)

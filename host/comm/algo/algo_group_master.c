@@ -54,7 +54,6 @@ static int with_master(struct comm *c, const struct algo_set *node, const struct
     return 0;
 }
 
-/* All-reduces the groups' sums among masters. */
 static int among_masters(struct comm *c, const struct algo_call *call, const struct layout *l)
 {
     const struct algo_set masters = algo_across(c, call->group);
@@ -87,7 +86,7 @@ static int master_run(struct comm *c, const struct algo_call *call)
     return algo_ring_allgather(c, &node, &out, call->result);
 }
 
-/* Phases of the master, which is on the longest path. */
+/* Those of the master. */
 static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
                        struct algo_leg *legs)
 {

@@ -57,7 +57,7 @@ static size_t scatter_scratch_bytes(const struct fold *f, size_t n, int n_ranks,
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Adds this rank's range over all nodes, from the nodes' sums of its part, into `mine`. */
+/* Adds this rank's range over all nodes, from the nodes' sums, into `mine`. */
 static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
                      const struct layout *l, uint8_t *mine)
 {

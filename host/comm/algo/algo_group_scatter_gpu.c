@@ -108,7 +108,6 @@ static int around(const struct across *a, int by)
     return (a->nodes.me + by + a->nodes.n) % a->nodes.n;
 }
 
-/* Makes the node's sum of a chunk. */
 static void add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
@@ -134,7 +133,7 @@ static int post_node(const struct across *a, size_t i)
     return 0;
 }
 
-/* Adds this rank's range of a chunk over all nodes, in node order. */
+/* In node order. */
 static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);

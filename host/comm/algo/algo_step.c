@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-/* Returns member `me + by`, modulo the set. */
+/* Modulo the set. */
 static int around(const struct algo_set *set, int by)
 {
     return ((set->me + by) % set->n + set->n) % set->n;

@@ -107,8 +107,7 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
  * Returns 0 or a negative errno of comm.h. */
 int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums);
 
-/* ---- scratch: each algorithm's layout function runs
- * with base == NULL to count, else to place ---- */
+/* ---- scratch: a layout function runs with base == NULL to count, else to place ---- */
 
 struct algo_arena {
     char *base;  /* NULL: only count */

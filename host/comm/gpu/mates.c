@@ -52,7 +52,6 @@ int mates_noted(struct mates *m, int rc)
     return rc;
 }
 
-/* Counts a round in which this rank sends so many bytes. */
 static void count(struct mates *m, size_t bytes)
 {
     if (m->set.n == 1)

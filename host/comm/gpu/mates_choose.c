@@ -16,7 +16,7 @@
 enum transport { NCCL, IPC, MPI, PINNED, N_TRANSPORTS };
 static const char *const words[N_TRANSPORTS] = {"nccl", "ipc", "mpi", "pinned"};
 
-/* Returns the algorithm's variant for a transport, or NULL. */
+/* The algorithm's variant for a transport, or NULL. */
 static const struct algo *by(const struct algo *a, enum transport t)
 {
     return t == NCCL ? a->by_nccl : t == IPC ? a->by_ipc : a;

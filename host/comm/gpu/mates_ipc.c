@@ -36,7 +36,7 @@ static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
     return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
 }
 
-/* Returns the address of member i's counterpart of p. */
+/* Member i's counterpart of p, as mapped here. */
 static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;

@@ -21,7 +21,6 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
-/* Allocates what depends on the number of ranks. */
 static int make_room(struct comm_mpi *m)
 {
     const size_t n = (size_t)m->comm.n_ranks;
@@ -76,7 +75,6 @@ static const struct comm_ops ops = {
     .end = end,
 };
 
-/* Duplicates the caller's communicator or that of all processes. */
 static int duplicate(const struct comm_members *o, MPI_Comm *out)
 {
     MPI_Comm from = MPI_COMM_WORLD;

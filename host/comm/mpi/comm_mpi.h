@@ -5,7 +5,7 @@
 #include <mpi.h>
 
 struct comm_mpi {
-    struct comm comm; /* first member, see comm_mpi() */
+    struct comm comm; /* first, see comm_mpi() */
     MPI_Comm mpi;
     MPI_Request *req;   /* [comm.room] one per place; MPI_REQUEST_NULL: no message */
     MPI_Status *status; /* [comm.room] */

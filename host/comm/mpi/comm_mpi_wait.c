@@ -50,7 +50,6 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Reports the first message that made MPI_Testall fail. */
 static int failed_request(const struct comm_mpi *m, int mpi_rc)
 {
     for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < m->comm.n_req; i++) {
@@ -89,7 +88,7 @@ int comm_mpi_wait(struct comm *c)
 
 /* ---- waiting for any of MPI's messages ---- */
 
-/* Completes messages that have arrived. Returns their number or -EIO. */
+/* Returns the number of messages that have arrived, or -EIO. */
 static int take(struct comm_mpi *m)
 {
     for (int n = 0;; n++) {
@@ -102,7 +101,7 @@ static int take(struct comm_mpi *m)
     }
 }
 
-/* As take(). After a failure it ends all messages, so that the caller owns their buffers again. */
+/* After a failure it ends all messages, so that the caller owns their buffers again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(comm_mpi(c));

@@ -44,7 +44,7 @@ struct over_peer {
 };
 
 struct comm_over {
-    struct comm comm; /* first member, see comm_over() */
+    struct comm comm; /* first, see comm_over() */
     struct nc_transport t;
     struct over_message *messages; /* [comm.room] */
     struct over_peer *peers;       /* [n_ranks] */

@@ -223,7 +223,7 @@ static bool all_left(const struct comm_over *o)
     return !o->sent;
 }
 
-/* Returns the error with which this rank leaves, or 0. */
+/* 0: no error. */
 static int why_leaving(const struct comm_over *o)
 {
     const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);

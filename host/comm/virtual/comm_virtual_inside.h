@@ -42,7 +42,7 @@ struct virtual_call {
 };
 
 struct virtual_rank {
-    struct comm comm; /* first member, see virtual_rank() */
+    struct comm comm; /* first, see virtual_rank() */
     struct comm_virtual *job;
     struct fiber fiber;
     struct err_lines lines;
@@ -52,7 +52,7 @@ struct virtual_rank {
     struct virtual_call call;
     /* gave_up_in: number of the vote whose step's card path it abandoned; 0: none */
     uint64_t n_votes, gave_up_in;
-    int rc; /* result of the body */
+    int rc;
 };
 
 struct comm_virtual {
@@ -61,9 +61,9 @@ struct comm_virtual {
     struct virtual_queue *queues; /* [COMM_TAGS][n_ranks to][n_ranks from] */
     int *turns;                   /* [n_ranks] ring of ranks queued to run */
     int first, n_turns;
-    int n_live;   /* ranks that have not ended */
-    int n_called; /* ranks in the collective */
-    int broken;   /* negative errno with which the run ends */
+    int n_live;
+    int n_called; /* in the collective */
+    int broken;   /* the run ends with this negative errno */
     struct fiber outside;
     struct err_lines *outside_lines;
     int (*body)(struct comm *c, void *ctx);
@@ -85,7 +85,6 @@ void virtual_live(void *arg);
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
-/* Lets other ranks run first. */
 void virtual_yield(struct virtual_rank *r);
 
 /* Breaks the run: prints text at once and wakes all ranks. Returns code. */

@@ -54,7 +54,6 @@ static void end_message(struct virtual_rank *r, struct virtual_message *m)
         virtual_wake(r);
 }
 
-/* Copies message `out` of rank `from` into receive `in` of rank `to`. */
 static int carry(struct virtual_rank *from, struct virtual_message *out, struct virtual_rank *to,
                  struct virtual_message *in)
 {
@@ -158,7 +157,7 @@ static void work_once(struct comm_virtual *v, struct virtual_rank *last)
     last->call.work(all, v->n_ranks);
 }
 
-/* Performs the collective once all ranks have arrived, `last` being the last one. */
+/* All ranks have arrived, `last` being the last one. */
 static void perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
@@ -183,7 +182,6 @@ static void perform(struct comm_virtual *v, struct virtual_rank *last)
             virtual_wake(&v->ranks[r]);
 }
 
-/* Checks that r is in the same collective as another waiting rank. */
 static int check_alike(const struct virtual_rank *r)
 {
     char text[160];

@@ -28,7 +28,7 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* Switches to the next rank. Returns when r's own turn comes again. */
+/* Returns when r's own turn comes again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
