@@ -1,12 +1,14 @@
-/* back_stats.h : --stats: how large the gradients are that layers hand back, and what scales they carry:
- * a line a convolution, linear layer or LSTM, in backward order. README.md says what stands in it. */
+/* back_stats.h : writes for --stats the size and scale of the activation gradients that
+ * layers return. One line for each convolution, linear layer or LSTM, in backward order.
+ * README.md documents the keys. */
 #ifndef BACK_STATS_H
 #define BACK_STATS_H
 
 struct train;
 struct jsonl;
 
-/* Of this rank's last pass, which was watched. Returns 0 or a negative errno with a line (disk full). */
+/* Writes the lines of this rank's last pass, which must have been watched (nn_model_watch()).
+ * Returns 0 or a negative errno after reporting it (disk full). */
 int back_stats_write(const struct train *t, struct jsonl *j);
 
 #endif

@@ -1,5 +1,5 @@
-/* checkpoint.c : --save and --resume: sections of a run go to the file, and back to every rank.
- * Rank 0 reads and writes; it holds one rank's part of one section at a time. */
+/* checkpoint.c : moves the sections of a run to a file (--save) and back to every rank (--resume).
+ * Rank 0 reads and writes. It holds one rank's part of one section at a time. */
 #include "app/train/checkpoint.h"
 #include "app/train/checkpoint_file.h"
 #include "app/train/checkpoint_section.h"
@@ -13,10 +13,10 @@
 struct kit {
     struct checkpoint_plan plan;
     char text[TRAIN_LINES_MAX + 64];
-    uint8_t *part; /* as large as the largest */
+    uint8_t *part; /* room for the largest part */
 };
 
-/* Emulated ranks do not hold a copy each of what they have in common. */
+/* Emulated ranks hold no copy of a shared section. */
 static bool is_leads(const struct train *t, const struct checkpoint_section *s)
 {
     return t->lead && s->in_common;
@@ -62,11 +62,11 @@ int checkpoint_check(struct train *t)
     return t->rank > 0 ? 0 : file_out_check(t->o->save);
 }
 
-/* ---- to the file ---- */
+/* ---- saving ---- */
 
 struct saving {
     struct checkpoint_out out;
-    int rc; /* of the file, on rank 0; the ranks go on */
+    int rc; /* of the file, rank 0; the ranks go on */
 };
 
 static void write_part(struct saving *f, const uint8_t *part, size_t bytes)
@@ -112,10 +112,10 @@ int checkpoint_save(struct train *t, int *file_rc)
     return rc;
 }
 
-/* ---- and back ---- */
+/* ---- loading ---- */
 
-/* Rank 0's own part comes first. Where it cannot read on, the others are handed something all the
- * same: all ranks hear of it behind this section. */
+/* Loads rank 0's part first. After a read error rank 0 still sends (any) bytes to the other ranks;
+ * all learn of the error when they agree after the section. */
 static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
                         struct file_in *in)
 {

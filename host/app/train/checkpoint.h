@@ -1,21 +1,21 @@
-/* checkpoint.h : --save and --resume: the whole state of a run in one file (checkpoint_file.h), so
- * that it goes on to the same bits. Rank 0 reads and writes. */
+/* checkpoint.h : saves and resumes the whole state of a run (--save, --resume), so that a resumed
+ * run ends with the same bits. Rank 0 reads and writes the file (checkpoint_file.h). */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
 struct train;
 
-/* Can --save write at all? Better now than after an hour. Returns 0 or a negative errno with a
- * line. */
+/* Checks at the start that --save can be written. Returns 0 or a negative
+ * errno after reporting it. */
 int checkpoint_check(struct train *t);
 
-/* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0, or why rank 0 could
- * not write, with a line. Returns 0 or a negative errno: ranks are gone, or this one failed alone
- * and the others wait for it, so the job must end. */
+/* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0, or rank 0's error in
+ * writing, reported. Returns 0 or a negative errno. On a negative errno ranks are gone, or only
+ * this rank failed and the others wait for it: the job must end. */
 int checkpoint_save(struct train *t, int *file_rc);
 
-/* Loads the state; all ranks call it. Foreign, damaged and truncated files, and other options than
- * it was made with, are refused. Returns 0 or a negative errno, agreed upon by all ranks. */
+/* Loads the state; all ranks call it. Refuses foreign, damaged and truncated files, and files made
+ * with other options. Returns 0 or a negative errno, agreed by all ranks. */
 int checkpoint_load(struct train *t);
 
 #endif

@@ -1,4 +1,5 @@
-/* checkpoint_file.c : the bytes of a checkpoint's file, written and read; when and under which name: checkpoint.c. */
+/* checkpoint_file.c : writes and reads the bytes of a checkpoint.
+ * checkpoint.c decides when and where. */
 #include "app/train/checkpoint_file.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -81,7 +82,7 @@ int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
     return got == bytes ? 0 : damaged(in, "it is truncated");
 }
 
-/* Reads it all once: nothing in it is looked at before its checksum has been seen to be right. */
+/* Reads the whole file once: no content is used before the checksum is verified. */
 static int check_crc(struct file_in *in, uint64_t *bytes)
 {
     struct stat st;
@@ -109,8 +110,8 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* A right checksum says that these are the bytes somebody wrote, not that it was narrowcast:
- * whatever is used below as a size, a count or an index is held against this run first. */
+/* A right checksum does not prove that narrowcast wrote the file. All sizes, counts and indices
+ * from it are therefore compared with this run before use. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -140,7 +141,8 @@ static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_
     return !memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* A section that this run would not have at this place (`mine`, NULL: at the end). */
+/* Reports a section that this run does not have at this place. mine: the
+ * one expected; NULL: the end. */
 static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
 {
@@ -157,7 +159,7 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
-/* Holds the file's next section against this run's, NULL: it has no more. */
+/* Compares the file's next section with this run's. mine NULL: this run has no more. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {
@@ -192,7 +194,7 @@ static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
     return bytes;
 }
 
-/* The id of the run: hex digits, or zeros. */
+/* Reads the id of the run: hex digits, or zeros. */
 static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
 {
     static const char none[CHECKPOINT_RUN_BYTES];
@@ -205,7 +207,7 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     return 0;
 }
 
-/* All but what stands in the sections. */
+/* Checks all but the contents of the sections. */
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                      char run[CHECKPOINT_RUN_BYTES])
 {
@@ -233,7 +235,7 @@ int checkpoint_in_open(struct file_in *in, const char *path, const struct checkp
                        char run[CHECKPOINT_RUN_BYTES])
 {
     struct stat st;
-    /* to open it would be to wait for who writes it */
+    /* opening a FIFO would block until it has a writer */
     if (!stat(path, &st) && S_ISFIFO(st.st_mode))
         return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
     TRY(file_in_open(in, path));

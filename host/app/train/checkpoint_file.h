@@ -1,9 +1,11 @@
-/* checkpoint_file.h : the bytes of a checkpoint's file: written whole or not at all, read as bytes that
- * anybody may have made.
+/* checkpoint_file.h : declares the file format of checkpoints. A file is written whole or not at
+ * all, and read as untrusted bytes.
  *
- *     head (struct checkpoint_head) | id of the run | text: the options that matter for bits, "name=value" lines |
- *     an entry for each section (struct checkpoint_entry) | sections, in this order: of each its
- *     parts, rank after rank | crc32 of all before                                little endian */
+ *     struct checkpoint_head | id of the run
+ *     | text: the options that matter for bits, "name=value" lines
+ *     | struct checkpoint_entry of each section
+ *     | sections in the same order; of each section its parts, rank after rank
+ *     | crc32 of all bytes before                                 (little endian) */
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
 #include "base/file.h"
@@ -12,20 +14,20 @@
 
 enum { CHECKPOINT_ENTRIES_MAX = 16, CHECKPOINT_RUN_BYTES = 16 };
 
-/* The name of the line that stands in the text if the schedule depends on the number of steps. */
+/* Name of the text line that exists if the schedule depends on the number of steps. */
 #define CHECKPOINT_STEPS "steps in all"
 
-/* A section, as it stands in the file. */
+/* A section, as stored in the file. */
 struct checkpoint_entry {
-    char name[20];    /* zeros behind it, one at least */
-    uint32_t n_parts; /* 1, or one of each rank */
-    uint64_t bytes;   /* of a part */
+    char name[20];    /* zero-padded, at least one zero */
+    uint32_t n_parts; /* 1, or one for each rank */
+    uint64_t bytes;   /* of one part */
 };
 
-/* The contents of a run's checkpoint. A file to resume from must have the same contents, except for
- * the id of the run. */
+/* The contents of a run's checkpoint. A file to resume from must have the same contents,
+ * except for the id of the run. */
 struct checkpoint_plan {
-    char run[CHECKPOINT_RUN_BYTES]; /* hex digits, no zero at the end; all zero: unknown */
+    char run[CHECKPOINT_RUN_BYTES]; /* hex digits, not terminated; zeros: unknown */
     const char *text;
     uint32_t n_ranks, n_entries;
     struct checkpoint_entry entries[CHECKPOINT_ENTRIES_MAX];
@@ -36,17 +38,17 @@ struct checkpoint_out {
     uint32_t crc;
 };
 
-/* Then every part of every section is put, in the plan's order, and the file committed or discarded.
- * Return 0 or a negative errno; a failure is said once, by the first that finds it. */
+/* Writing: open; put every part of every section in the plan's order; commit or discard. Return 0
+ * or a negative errno. The first function that fails reports the error. */
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
                         const struct checkpoint_plan *plan);
 int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);
 int checkpoint_out_commit(struct checkpoint_out *out);
-void checkpoint_out_discard(struct checkpoint_out *out); /* legal when zeroed and after commit */
+void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, or if zeroed */
 
-/* Takes a file that is undamaged and made of what the plan says; then its parts are got in the
- * plan's order. *run: the id of the run that wrote the file; all zero: the file is of version 3,
- * which had none. Return 0 or a negative errno with a line. */
+/* Reading: open checks that the file is undamaged and matches the plan; then get the parts in the
+ * plan's order. run: out, the id of the run that wrote the file; zeros if the file has version 3,
+ * which had no id. Return 0 or a negative errno after reporting it. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);

@@ -1,4 +1,4 @@
-/* checkpoint_section.c : what of a run stands in a checkpoint. */
+/* checkpoint_section.c : copies the state of a run to and from the sections of a checkpoint. */
 #include "app/train/checkpoint_section.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- how far the run has come ---- */
+/* ---- progress ---- */
 
 struct position {
     uint64_t step, skipped, skipped_in_row;
     double loss_scale;        /* fp16 */
-    uint64_t loss_scale_good; /* steps since it moved */
+    uint64_t loss_scale_good; /* steps since it changed */
 };
 
 static size_t position_bytes(const struct train *t)
@@ -62,7 +62,7 @@ static int weights_get(struct train *t, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
-/* Refuse inf and nan, which no update can mend. from: [n_weights], aligned. */
+/* Refuses inf and nan, which no update can repair. from: [n_weights], aligned. */
 static int check_finite(const struct train *t, const void *from, const char *what)
 {
     const float *x = from;
@@ -99,11 +99,12 @@ static int states_put(struct train *t, const void *from)
         TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
-    optim_resume(t->optim, t->state.step - t->state.skipped); /* the section before these said so */
+    /* Progress was loaded before: it is the first section. */
+    optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
 }
 
-/* ---- a rank's sums of the epoch so far, and its statistics of the batch norms ---- */
+/* ---- a rank's sums of the epoch so far, and its batch-norm statistics ---- */
 
 static size_t sums_bytes(const struct train *t)
 {
@@ -162,7 +163,7 @@ static int scales_put(struct train *t, const void *from)
     return 0;
 }
 
-/* ---- what the codec keeps on a rank ---- */
+/* ---- a rank's codec state ---- */
 
 static size_t codec_bytes(const struct train *t)
 {
@@ -187,7 +188,8 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = weights_bytes,
      .get = weights_get,
      .put = weights_put},
-    {.name = "velocities", /* as it was called when there was momentum alone */
+    /* The name dates from when momentum was the only optimiser state. */
+    {.name = "velocities",
      .in_common = true,
      .bytes = states_bytes,
      .get = states_get,

@@ -1,4 +1,4 @@
-/* checkpoint_section.h : what of a run stands in a checkpoint: a row for each section. */
+/* checkpoint_section.h : lists the sections of a checkpoint, one row each. */
 #ifndef CHECKPOINT_SECTION_H
 #define CHECKPOINT_SECTION_H
 #include <stdbool.h>
@@ -8,18 +8,19 @@ struct train;
 
 struct checkpoint_section {
     const char *name;
-    bool per_rank;  /* every rank has its own; else rank 0's is everybody's */
-    bool in_common; /* emulated ranks have it once (train.lead) */
-    /* of a rank; the same on all ranks and for the whole run; 0: it stands in no file */
+    bool per_rank;  /* one part for each rank; else rank 0's is used by all */
+    bool in_common; /* emulated ranks share it (train.lead) */
+    /* Bytes of a part: the same on all ranks and throughout the run. 0: the
+     * file has no such section. */
     size_t (*bytes)(const struct train *t);
-    /* Copies the run's state to host memory, and back. What is put may be anybody's bytes: a row
-     * refuses those that would do more than spoil numbers. Return 0 or a negative errno with a
-     * line. */
+    /* Copy the state to host memory (get) and back (put). put reads untrusted bytes: it
+     * must refuse values that would do more harm than wrong numbers. Return 0 or a negative
+     * errno after reporting it. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);
 };
 
-/* In the order of the file. */
+/* In file order. */
 extern const struct checkpoint_section checkpoint_sections[];
 extern const int checkpoint_n_sections;
 

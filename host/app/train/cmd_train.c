@@ -1,4 +1,7 @@
-/* cmd_train.c : `narrowcast train`: options, ranks, and who speaks when it fails. */
+/* cmd_train.c : runs `narrowcast train` and `emulate`: reads options, starts
+ * the ranks, reports errors.
+ *
+ * If training fails, the lowest rank that failed prints its error. */
 #include "app/app.h"
 #include "app/train/train.h"
 #include "base/buf.h"
@@ -9,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const double DEADLINE_S = 60; /* until the options are known */
+static const double DEADLINE_S = 60; /* until the options are read */
 
 int cmd_train(int argc, char **argv)
 {
@@ -17,7 +20,7 @@ int cmd_train(int argc, char **argv)
     struct opt_parsed parsed = {0};
     struct comm *comm;
     err_hold();
-    signal(SIGPIPE, SIG_IGN); /* if the reader of --log ends, writing fails and is reported */
+    signal(SIGPIPE, SIG_IGN); /* a closed reader of --log becomes a write error */
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     int joined = comm_open(o.deadline, &comm);
     if (joined < 0) {
@@ -49,10 +52,10 @@ int cmd_train(int argc, char **argv)
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* [o->ranks] */
-    int status;          /* of a run that was stopped */
+    int status;          /* result of the run, or 128 + signal */
 };
 
-/* A rank's whole life. */
+/* Runs one rank from start to end. */
 static int live(struct comm *c, void *ctx)
 {
     struct emulation *e = ctx;
@@ -75,15 +78,17 @@ static int run(const struct train_options *o)
     TRY(comm_virtual_open((int)o->ranks, &v));
     e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
     int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
-    for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--) /* the lead, whose network it is, last */
+    /* The owner of the network (rank 0) closes last. */
+    for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--)
         train_close(&e.ranks[r]);
     free(e.ranks);
     comm_virtual_close(v);
     return rc < 0 ? rc : e.status;
 }
 
-/* Several processes would each emulate all ranks, into the same files. The first one says so; mpirun
- * ends all with the first that fails: the others give it time. */
+/* Refuses to run under mpirun, where every process would emulate all ranks and write the
+ * same files. Rank 0 prints the error. The others wait first, because mpirun ends all
+ * with the first that fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};
@@ -103,7 +108,7 @@ int cmd_emulate(int argc, char **argv)
 {
     struct train_options o = {0};
     struct opt_parsed parsed = {0};
-    signal(SIGPIPE, SIG_IGN); /* as of train */
+    signal(SIGPIPE, SIG_IGN); /* as in cmd_train() */
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&emulate_command, &parsed, stdout), 0;

@@ -1,4 +1,4 @@
-/* grad_dump.c : --dump-gradients. */
+/* grad_dump.c : writes raw gradients for --dump-gradients. */
 #include "app/train/grad_dump.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -68,7 +68,7 @@ void grad_dump_close(struct train *t)
     t->dump = NULL;
 }
 
-/* All of them, from where the network lives. */
+/* Copies a flat backend array to a file. */
 static int write_flat(struct train *t, const char *name, const real *from)
 {
     char path[PATH_MAX];

@@ -1,10 +1,12 @@
-/* grad_stats.c : --stats: a step's gradients are looked at before they travel, and their means once
- * the weights have been updated.
+/* grad_stats.c : measures a step's gradients for --stats, before the
+ * all-reduce and after the update.
  *
- *     before   each layer's exponent over all ranks --> shift --> counts of this rank --sum--> of all; gradients --fp64 sum--> rank 0
- *     after    rank 0: mean against the fp64 mean; updates against weights; a line a layer, one of the whole network
+ *     before   exponents of layers, maximum over ranks -> shifts -> counts, sum over ranks
+ *              gradients -> fp64 sum on rank 0
+ *     after    rank 0: means against fp64 means, updates against weights; writes a line a layer,
+ *              one for the network
  *
- * Vectors pass in pieces, so that ranks that share a process need little memory each. */
+ * Vectors pass in pieces, so that ranks in one process need little memory each. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
@@ -18,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4096 }; /* elements; a multiple of 8 */
+enum { PIECE = 4096 }; /* elements, a multiple of 8 */
 
 static int open_lead(struct train *t, struct grad_stats *s)
 {
@@ -69,8 +71,8 @@ bool grad_stats_due(const struct train *t)
     return t->o->stats && t->state.step % t->o->stats_every == 0;
 }
 
-/* Elements at..at+*k of layer i from one of the backend's flat arrays, in `to`. Returns what the
- * backend does. */
+/* Copies elements at..at+*k of layer i of a flat backend array to `to`.
+ * Returns the backend's result. */
 static int fetch(struct train *t, const real *from, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -78,7 +80,7 @@ static int fetch(struct train *t, const real *from, int i, size_t at, float *to,
     return nn_model_get(t->model, to, nn_model_at(t->model, from, t->params[i].offset + at), *k);
 }
 
-/* The same of the means over ranks. */
+/* Does the same with the means over ranks. */
 static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -89,7 +91,7 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     return t->nn->wait(nn_model_ctx(t->model));
 }
 
-/* A backend that fails has been noted by whoever trains; the ranks stay in step. */
+/* Ignores errors of the backend: the training loop notes them, and the ranks stay in step. */
 static int find_exponents(struct train *t, struct grad_stats *s)
 {
     for (int i = 0; i < t->n_params; i++) {
@@ -137,8 +139,8 @@ int grad_stats_before(struct train *t)
     if (!grad_stats_due(t))
         return 0;
     const double start_s = clock_s();
-    if (t->rank == 0) { /* emulated ranks use the network in turn */
-        (void)grad_outputs_look(t, t->grad_stats, PIECE); /* as find_exponents */
+    if (t->rank == 0) { /* emulated ranks take turns with the network */
+        (void)grad_outputs_look(t, t->grad_stats, PIECE); /* see find_exponents() */
         t->grad_stats->back_rc = back_stats_write(t, &t->grad_stats->file);
     }
     TRY(find_exponents(t, t->grad_stats));
@@ -148,7 +150,7 @@ int grad_stats_before(struct train *t)
     return 0;
 }
 
-/* The means in s->piece against the fp64 ones. */
+/* Compares the means in s->piece with the fp64 means. */
 static void judge(const struct train *t, struct grad_stats *s, const double *sum, size_t k)
 {
     for (size_t j = 0; j < k; j++)
@@ -157,7 +159,7 @@ static void judge(const struct train *t, struct grad_stats *s, const double *sum
     round_off_add(&s->network.error, s->wide, s->piece, k);
 }
 
-/* Half a unit in the last place of w: of an fp32, or of e5m10. */
+/* Returns half a unit in the last place of w, as fp32 or e5m10. */
 static double half_ulp(const struct train *t, float w)
 {
     if (train_is_pure(t->o))
@@ -165,8 +167,8 @@ static double half_ulp(const struct train *t, float w)
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
-/* Updates that are not 0, and those of them that leave their weight as it is; none where the
- * optimiser keeps none. */
+/* Counts updates that are not 0, and those of them that do not change the weight. Both stay 0 where
+ * the optimiser keeps no update. */
 static int count_updates(struct train *t, struct grad_stats *s, int i, double lr)
 {
     const real *update = optim_update(t->optim);

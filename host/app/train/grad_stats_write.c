@@ -1,4 +1,4 @@
-/* grad_stats_write.c : the lines of --stats. */
+/* grad_stats_write.c : writes the lines of --stats. */
 #include "app/train/grad_stats_inside.h"
 #include "base/text.h"
 #include "base/buf.h"
@@ -8,8 +8,8 @@
 
 enum { LIST_BYTES = GRAD_BINS * 16 };
 
-/* The bins from the first to the last that has something, as a list. Returns the first; 0 where
- * there is none. */
+/* Appends the bins of c as a list, limited to the non-empty range of `range`. Returns the exponent
+ * of the first; 0 if all are empty. */
 static int list_of(const struct grad_counts *range, const struct grad_counts *c, struct text *to)
 {
     int first = 0, end = GRAD_BINS;
@@ -24,7 +24,7 @@ static int list_of(const struct grad_counts *range, const struct grad_counts *c,
     return first < end ? first + GRAD_EXPONENT_MIN : 0;
 }
 
-/* Both lists cover the same exponents, those of all ranks. Returns the first. */
+/* Writes rank 0's and all ranks' bins over the same exponents. Returns the first exponent. */
 static int put_bins(struct jsonl *j, const struct grad_counts *own, const struct grad_counts *all)
 {
     char list[LIST_BYTES];
@@ -99,8 +99,7 @@ int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, b
     return jsonl_end(j);
 }
 
-/* ---- --stats: the largest value that each node of the network made, and which
- * running variances e5m10 has no normal number for ---- */
+/* ---- largest output of each node, and running variances below the normals of e5m10 ---- */
 
 int grad_outputs_open(struct train *t, struct grad_stats *s)
 {
@@ -108,7 +107,7 @@ int grad_outputs_open(struct train *t, struct grad_stats *s)
     return s->outputs ? 0 : -ENOMEM;
 }
 
-/* variances [n], from memory of the backend */
+/* Judges the running variances of a node, read from the backend piece by piece. */
 static int judge_variances(struct train *t, struct grad_stats *s, const struct nn_output *node,
                            size_t piece, struct grad_output *out)
 {

@@ -1,14 +1,16 @@
-/* segmentation.h : how well label maps were found: what a table of confusions amounts to. */
+/* segmentation.h : computes the quality of predicted label maps from a confusion table. */
 #ifndef SEGMENTATION_H
 #define SEGMENTATION_H
 
 struct segmentation {
-    double mean_iou; /* over classes that are there or were found: right ones / (there or found) */
-    double mean_accuracy; /* over classes that are there: right ones / there */
+    /* Mean over classes that occur or were predicted: correct / (occurring or predicted pixels). */
+    double mean_iou;
+    /* Mean over classes that occur: correct / occurring pixels. */
+    double mean_accuracy;
 };
 
-/* confusion [classes][classes]: pixels of one class (row) that were taken for another (column).
- * Both are nan where there is no pixel. Source: MMSegmentation's mIoU and mAcc. */
+/* confusion: [classes][classes] pixels of a class (row) that were predicted as another (column).
+ * Both means are nan without pixels. Source: mIoU and mAcc of MMSegmentation. */
 struct segmentation segmentation_of(const double *confusion, int classes);
 
 #endif

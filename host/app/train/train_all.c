@@ -1,4 +1,4 @@
-/* train_all.c : a training job of one rank from beginning to end. */
+/* train_all.c : runs a training job of one rank from start to end. */
 #include "app/train/train.h"
 
 int train_all(struct train *t)
@@ -8,15 +8,15 @@ int train_all(struct train *t)
         rc = train_run(t);
     if (rc == 0) {
         rc = t->ends_early ? 0 : report_end(t);
-        /* what could not be saved at the end is said below the table */
+        /* a failed final save is reported after the table */
         rc = train_agree(t, rc < 0 ? rc : t->pending);
     }
     if (t->saved_early)
         report_stopped(t);
     if (rc < 0 && !t->agreed)
-        comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
+        comm_abort(t->comm, rc); /* ranks are out of step and cannot agree */
     if (rc < 0 || !t->stopped_by)
         return rc;
     report_stopped(t);
-    return 128 + t->stopped_by->number; /* as a shell says it */
+    return 128 + t->stopped_by->number; /* the exit status that shells use */
 }

@@ -1,5 +1,6 @@
-/* train_compute.c : a rank's gradients of a step: its share of the batch, in micro-batches, forward
- * and backward. Those of the micro-batches add up in fp32; their mean is the share's.
+/* train_compute.c : computes a rank's gradients of a step: forward and backward over its
+ * share of the batch, in micro-batches. Their gradients add up in fp32 (fp16-pure: halves);
+ * the result is their mean.
  *
  *     the batch   | rank 0: micro 0 | micro 1 | ... | rank 1: micro 0 | ... */
 #include "app/train/train.h"
@@ -8,9 +9,10 @@
 #include "hls/arith/philox.h"
 #include "base/err.h"
 
-#define STAGE_DROPOUT 0x64726f70u /* "drop": names this use of random bits, in micro-batch 0 */
+/* "drop": the random bits of micro-batch 0; micro-batch m uses this + m. */
+#define STAGE_DROPOUT 0x64726f70u
 
-/* Micro-batch m of this rank's share of the epoch's batch `at` is the feed's next. */
+/* Queues micro-batch m of this rank's share of batch `at` of the epoch. */
 static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
 {
     const double start_s = clock_s();
@@ -20,8 +22,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* That one, if it does not wait already, and the one after it: on its way while this one is computed.
- * Emulated ranks' turns are over with their shares. */
+/* Queues micro-batch m unless it is already queued, and prefetches the next one during compute.
+ * Emulated ranks prefetch only within their share: the feed then serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
@@ -57,7 +59,7 @@ static struct nn_result pass(struct train *t, int m, bool early)
     return result;
 }
 
-/* Behind pass m of n: the last one leaves the mean in the gradients. */
+/* Adds the gradients of pass m of n to the sum. The last pass leaves the mean in the gradients. */
 static void add_up(struct train *t, int m, int n)
 {
     void *ctx = nn_model_ctx(t->model);
@@ -83,12 +85,12 @@ struct nn_result train_compute(struct train *t, bool early)
             add_up(t, m, n);
     }
     if (n > 1)
-        (void)t->nn->wait(nn_model_ctx(t->model)); /* nn_model_failed() tells at the next pass */
+        /* An error shows in nn_model_failed() after the next pass. */
+        (void)t->nn->wait(nn_model_ctx(t->model));
     return all;
 }
 
-/* ---- all ranks agree whether a phase went well; behind it every rank holds its lines
- * again ---- */
+/* ---- agreement of all ranks; afterwards every rank holds its errors again ---- */
 
 int train_agree(struct train *t, int rc)
 {
@@ -98,10 +100,10 @@ int train_agree(struct train *t, int rc)
     return rc;
 }
 
-/* ---- --memory low: emulated ranks make the gradients of a step twice ---- */
+/* ---- --memory low: emulated ranks compute the gradients of a step twice ---- */
 
-/* The random bits of dropout and the images are keyed, so these are the same gradients; statistics are
- * spared. */
+/* Recomputes the same gradients: images and the random bits of dropout depend only on keys. The
+ * statistics of this pass go to scratch. */
 static void compute_again(void *ctx)
 {
     struct train *t = ctx;

@@ -1,5 +1,5 @@
-/* train_device.c : where a run's network lives: on the CPU, or on the GPU that its job has taken, and
- * in which numbers it computes. */
+/* train_device.c : chooses where the network lives (CPU, or the GPU of the
+ * job) and its number formats. */
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What --loss-scale means for these numbers. A factor that does not move rounds errors as if the loss
- * were so many times as large; one that moves, and those of layers, are in the errors themselves. */
+/* Translates --loss-scale. A fixed factor only shifts the rounding of activation gradients,
+ * as if the loss were so many times larger. A dynamic factor and factors of layers scale
+ * the gradients themselves. */
 static int settle_scale(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -37,7 +38,8 @@ static int settle_scale(struct train *t)
     return 0;
 }
 
-/* Pure fp16 on a CPU is fp32 that is rounded, until a GPU has been taken. */
+/* fp16-pure is set up as rounded fp32, as on a CPU; pure_on_gpu() changes
+ * that once a GPU is taken. */
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -58,7 +60,8 @@ int train_device_settle(struct train *t)
     return settle_scale(t);
 }
 
-/* Means over ranks are made in fp32; on a GPU they are rounded as they are stored, if they are to be. */
+/* The reducer makes means in fp32. On a GPU it rounds them while storing,
+ * if --reduce-in asks for it. */
 void train_narrow_means(struct train *t, int first, int n)
 {
     if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
@@ -68,8 +71,8 @@ void train_narrow_means(struct train *t, int first, int n)
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
-/* All tensors are halves: nothing has to be rounded in front of the backend, and what rounds errors
- * on a CPU as if the loss were larger makes it larger here. */
+/* On a GPU all tensors are halves, so no rounding layer is needed. The fixed factor of
+ * --loss-scale, which only shifts the rounding on a CPU, scales the loss itself here. */
 static void pure_on_gpu(struct train *t)
 {
     t->setup.math = NN_FP16_PURE;
@@ -84,7 +87,8 @@ bool train_has_means(const struct train *t)
 
 int train_means_open(struct train *t)
 {
-    if (!train_has_means(t) || (t->lead && t->low_memory)) /* then the lead alone makes means */
+    /* With low memory only the owner has means. */
+    if (!train_has_means(t) || (t->lead && t->low_memory))
         return 0;
     t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
     t->mean_layers = buf_alloc((size_t)t->n_params * sizeof *t->mean_layers);
@@ -118,7 +122,7 @@ int train_device_open(struct train *t)
     if (!t->job.on_gpu && t->setup.math != NN_FP32)
         return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
     if (t->job.on_gpu)
-        TRY(gpu_open(0)); /* the job's, for longer than the job */
+        TRY(gpu_open(0)); /* keeps the job's GPU open after the job */
     t->on_gpu = t->job.on_gpu;
     if (t->on_gpu && train_is_pure(t->o))
         pure_on_gpu(t);

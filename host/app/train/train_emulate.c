@@ -1,12 +1,11 @@
-/* train_emulate.c : ranks of a training that are fibers of one process: what they have in common, and
- * what each has for itself.
+/* train_emulate.c : lets ranks of a training be fibers of one process that share the network.
  *
- *     the lead (rank 0): data, network, weights, velocities     every rank: gradients, statistics of the batch norms, sums,
- *                                                               codes, what its codec keeps
+ *     shared, owned by rank 0: data, network, weights, velocities
+ *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec
  *
- * Each runs the code of a real rank from train_open() to its end; a pass of the network does not hand
- * over, so the network serves one after the other. No rank begins its next step before all have met
- * behind this one's update. */
+ * Each rank runs the code of a real rank from train_open() to its end. A pass of the network does
+ * not switch fibers, so the network serves one rank after the other. No rank begins its next step
+ * before all have met after this step's update. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -14,10 +13,10 @@
 #include <stdio.h>
 
 enum {
-    STACK_BYTES = 96 << 10,  /* of a fiber, as far as it was seen to go */
-    QUEUE_BYTES = 60,        /* of comm_virtual.h, for two ranks that ever wrote to each other */
+    STACK_BYTES = 96 << 10,  /* of a fiber, measured */
+    QUEUE_BYTES = 60,        /* of comm_virtual.h, for each two ranks that communicated */
     LAYER_BYTES = 1 << 10,   /* of a layer in the plans of a reducer */
-    MESSAGE_BYTES = 18 * 40, /* of the list of what is under way, for each peer: direct */
+    MESSAGE_BYTES = 18 * 40, /* of in-flight messages to each peer: direct */
 };
 
 bool train_is_emulated(const struct train *t)
@@ -25,10 +24,10 @@ bool train_is_emulated(const struct train *t)
     return comm_is_virtual(t->comm);
 }
 
-/* Bytes of one more rank: what a reducer takes, gradients and statistics, fiber and messages. */
+/* Bytes of one more rank: reducer, gradients, statistics, fiber and messages. */
 struct rank_bytes {
     uint64_t host, gpu;
-    uint64_t common; /* of all ranks, once: low memory */
+    uint64_t common; /* low memory: once for all ranks */
 };
 
 static int measure(const struct train *t, const struct reducer_layer *layers,
@@ -47,7 +46,8 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
     return 0;
 }
 
-/* where: what the memory is of. */
+/* Compares the need with free memory and prints it. where: suffix of the
+ * message, such as " of the GPU". */
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
@@ -68,7 +68,8 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     return 0;
 }
 
-/* fp32 sums of the first steps, by an algorithm that may add narrow ones in any order alone. */
+/* Refuses fp32 steps by an algorithm that is only equivalent for exact narrow sums: fp32 sums
+ * depend on the order of addition. */
 static int check_low(const struct train *t)
 {
     if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))
@@ -129,7 +130,8 @@ int train_emulate_join(struct train *t)
     t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
-    real *start = t->host + t->n_weights; /* in front of it: zeros that are wanted still */
+    /* The zeros before it are still needed by count_fp32(). */
+    real *start = t->host + t->n_weights;
     TRY(nn_model_get(t->model, start, t->lead->stats, t->n_stats));
     return nn_model_put(t->model, t->stats, start, t->n_stats);
 }
@@ -154,7 +156,7 @@ void train_emulate_turn(struct train *t)
 
 int train_emulate_update(struct train *t, double lr, bool skipped)
 {
-    TRY(comm_barrier(t->comm)); /* a codec may read weights to make means */
+    TRY(comm_barrier(t->comm)); /* codecs may read weights to make means */
     if (!t->lead && !skipped) {
         train_narrow_means(t, 0, t->n_params);
         optim_step(t->optim, t->weights, train_means(t), lr);

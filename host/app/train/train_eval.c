@@ -1,5 +1,4 @@
-/* train_eval.c : the end of an epoch: averaged statistics, the test images, and a comparison of all
- * ranks. */
+/* train_eval.c : ends an epoch: averages statistics, tests, and compares all ranks. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/segmentation.h"
@@ -7,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* zlib's crc32 of the weights' bytes. */
+/* Computes zlib's crc32 of the weights' bytes. */
 static int checksum(struct train *t, uint32_t *out)
 {
     TRY(nn_model_get(t->model, t->host, t->weights, t->n_weights));
@@ -15,7 +14,7 @@ static int checksum(struct train *t, uint32_t *out)
     return 0;
 }
 
-/* The mean over ranks of own_stats becomes the network's. */
+/* Makes the mean of own_stats over ranks the network's statistics. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
@@ -26,7 +25,7 @@ static int average_stats(struct train *t)
     return nn_model_put(t->model, t->stats, t->host, t->n_stats);
 }
 
-/* The feed's next are as many of [first, end) as fit. Returns how many. */
+/* Queues as many test images of [first, end) as fit into a pass. Returns their number. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
     const size_t left = end - first,
@@ -35,14 +34,14 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
     return n;
 }
 
-/* Of test images. */
+/* Results on test images. */
 struct tested {
     struct train_sums sums;
-    double top;   /* labels among the NN_TOP largest */
+    double top;   /* labels among the NN_TOP largest outputs */
     double edits; /* of transcripts */
 };
 
-/* What the last pass took pixels for. */
+/* Adds the pixel confusions of the last pass. */
 static void count_confusions(struct train *t)
 {
     int n;
@@ -51,13 +50,13 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-/* This rank's part of the test images; parts differ by one image at most. */
+/* Tests this rank's part of the images. Parts differ by at most one image. */
 static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
     const size_t end = n * (rank + 1) / n_ranks;
     struct tested all = {.top = 0};
-    size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
+    size_t next = n * rank / n_ranks; /* first image not queued yet */
     train_emulate_turn(t);
     for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
         t->confusion[i] = 0;
@@ -75,7 +74,7 @@ static struct tested test_share(struct train *t)
     return all;
 }
 
-/* Sums over ranks of what they trained and tested on. */
+/* Sums the results of training and test over ranks. */
 static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
     const struct train_sums *test = &tested->sums;
@@ -94,7 +93,7 @@ static int compare_ranks(struct train *t, uint32_t checksum)
     return comm_check_equal(t->comm, t->lines, strlen(t->lines), "the set of options");
 }
 
-/* nan where there is nothing to average; never -nan. */
+/* nan without labels; never -nan. */
 static double mean(double sum, double n)
 {
     return n > 0 && !isnan(sum) ? sum / n : (double)NAN;

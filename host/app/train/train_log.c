@@ -1,6 +1,8 @@
-/* train_log.c : opens the files that a run appends to (--log, --stats) and gives the run the id that
- * these files and its checkpoints share. On --resume a file of another run is refused; this run's is
- * cut at the checkpoint: steps that will be repeated go, and a partial last line. */
+/* train_log.c : opens the files that a run appends to (--log, --stats) and makes the run's id.
+ *
+ * The id is the same in these files and in the checkpoints. On --resume a file of another run
+ * is refused. This run's file is truncated at the checkpoint, dropping steps that will be
+ * repeated and a partial last line. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/train_options.h"
@@ -23,7 +25,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Is the line of a step that the run will do, or of a test that it will repeat? */
+/* Whether the line belongs to a step or test that the run is about to do or repeat. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -40,11 +42,11 @@ static bool is_ahead(const struct train *t, const char *line)
     return false;
 }
 
-/* Refuses a file whose first line is not that of this run, or names the option of another file. */
+/* Refuses a file whose first line is not of this run, or names another option. */
 static int check_run(const struct train *t, const char *option, const char *path, const char *line)
 {
     static const char begin[] = "{\"kind\":\"run\",";
-    char id[TRAIN_RUN_ID] = ""; /* 16 digits, see the %16 */
+    char id[TRAIN_RUN_ID] = ""; /* 16 digits, as in %16 */
     char of[8] = "";            /* empty in files of older versions */
     if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
         return ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
@@ -64,8 +66,8 @@ static int check_run(const struct train *t, const char *option, const char *path
     return 0;
 }
 
-/* Counts the bytes of the whole lines before the first that is ahead. Returns 0 or -EINVAL with a
- * line. */
+/* Counts the bytes of complete lines before the first that is_ahead(). Returns 0 or
+ * -EINVAL after reporting it. */
 static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
                     off_t *end)
 {
@@ -112,7 +114,7 @@ int train_log_open(const struct train *t, const char *option, const char *path, 
     return rc;
 }
 
-/* ---- the names of the files that a training writes: each one's own ---- */
+/* ---- names of the files that a training writes: all different ---- */
 
 int train_files_check(const struct train_options *o)
 {
@@ -122,7 +124,7 @@ int train_files_check(const struct train_options *o)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
-    /* the first three would be written over one another, or over a checkpoint */
+    /* the first three would overwrite one another, or a checkpoint */
     for (int i = 0; i < 3; i++)
         for (int j = i + 1; j < 5; j++) {
             const char *a = files[i][1], *b = files[j][1];

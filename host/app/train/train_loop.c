@@ -1,4 +1,4 @@
-/* train_loop.c : the training loop: steps, ends of epochs, checkpoints. */
+/* train_loop.c : runs the training loop: steps, ends of epochs, checkpoints. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include <string.h>
 
-/* Keeps the first failure that this rank alone knows of. */
+/* Keeps the first failure that only this rank knows of. */
 static void note(struct train *t, int rc)
 {
     if (rc < 0 && !t->pending)
@@ -19,8 +19,7 @@ static void begin_epoch(struct train *t, uint64_t epoch)
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
 }
 
-/* Tells all ranks the loss of the whole batch, whether one of them has failed, and whether one was
- * asked to stop. */
+/* Sums over ranks: the loss of the batch, failures, and requests to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
     double sums[4 + STOP_SIGNALS] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost};
@@ -58,8 +57,8 @@ static void count_taken(struct train *t, const struct nn_result *mine)
     t->state.sums.labels += mine->n_labels;
 }
 
-/* Waits for the means over ranks, and updates the layers whose means stand while others still
- * travel; emulated ranks, whose weights others still read, at the end. */
+/* Waits for the means and updates each layer as soon as its mean is there, while others still
+ * travel. Emulated ranks update at the end: other ranks still read the weights. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
@@ -80,8 +79,9 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* The forward and backward pass, and the step of the optimiser. A dump and statistics want
- * gradients as they were, and those of several micro-batches are none before the last. */
+/* Runs the forward and backward pass and the optimiser's step. Overlap is impossible with dumps and
+ * statistics, which need unreduced gradients, and with several micro-batches, whose gradients are
+ * complete only after the last. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {

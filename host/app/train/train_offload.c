@@ -1,5 +1,5 @@
-/* train_offload.c : what a run says about cards, in the network and in this machine: in one line at
- * its start, in its final table. */
+/* train_offload.c : prints the use of cards, in the network and in this machine: one line at the
+ * start of a run, and lines of the final table. */
 #include "hls/card/card.h"
 #include "app/train/train.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* train_open.c : opens a training job, phase by phase; every phase ends with all ranks agreeing
- * that it went well. */
+/* train_open.c : opens a training job in stages. After each stage all
+ * ranks agree that it succeeded. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -11,7 +11,7 @@
 
 enum { EVAL_BATCH_MIN = 64 };
 
-/* All ranks must run with the options of rank 0. */
+/* Checks that this rank has the options of rank 0. */
 static int compare_options(struct train *t)
 {
     char first[TRAIN_LINES_MAX];
@@ -28,7 +28,7 @@ static int compare_options(struct train *t)
                differ.name, differ.mine, differ.theirs);
 }
 
-/* What the options mean for this number of ranks; before any work. */
+/* Derives the settings that depend on the number of ranks, before any work. */
 static int settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -109,7 +109,7 @@ static int open_data(struct train *t)
     return 0;
 }
 
-/* On all ranks, whatever their files are called. */
+/* Compares contents, so that file names may differ between ranks. */
 static int same_data(struct train *t)
 {
     const uint32_t crc = train_data_crc(t);
@@ -145,7 +145,7 @@ static int open_model(struct train *t)
     return t->order && t->host ? 0 : -ENOMEM;
 }
 
-/* What each rank has for itself, also where it borrows all else. */
+/* Opens what each rank has for itself, emulated ranks included. */
 static int open_own(struct train *t)
 {
     TRY(train_emulate_join(t));
@@ -166,7 +166,7 @@ static int open_own(struct train *t)
     return train_means_open(t);
 }
 
-/* The network's as the reducer wants them; to be freed. NULL: no memory. */
+/* Returns the network's layers for the reducer; the caller frees them. NULL: out of memory. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
@@ -179,7 +179,7 @@ static struct reducer_layer *layers_of(const struct train *t)
     return layers;
 }
 
-/* Emulated ranks must find room, all of them. */
+/* Checks that all emulated ranks fit into memory. */
 static int fits(struct train *t)
 {
     if (t->lead || !train_is_emulated(t))
@@ -195,7 +195,7 @@ static int open_job(struct train *t)
     struct reducer_layer *layers = layers_of(t);
     const float **weights = buf_alloc((size_t)t->n_params * sizeof *weights);
     if (!layers || !weights)
-        comm_abort(t->comm, -ENOMEM); /* the others open the job */
+        comm_abort(t->comm, -ENOMEM); /* the other ranks are in job_open() */
     for (int i = 0; i < t->n_params; i++)
         weights[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
     int rc = job_open(&t->job, layers, t->n_params);
@@ -208,12 +208,12 @@ static int open_job(struct train *t)
     return rc;
 }
 
-/* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same
- * algorithm. */
+/* Counts the bytes of a step without narrow floats: one fp32 all-reduce of
+ * zeros by the same algorithm. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;
-    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* zeros, still */
+    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still all zeros */
     reducer_force_fp32(t->job.reducer, true);
     TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
     t->report.fp32_sent_bytes = step.sent_bytes;

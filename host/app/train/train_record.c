@@ -1,5 +1,5 @@
-/* train_record.c : writes the lines of --log: the run, its steps, its epochs, its end. README.md
- * explains every key. */
+/* train_record.c : writes the lines of --log: the run, its steps, its epochs, its end.
+ * README.md documents every key. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "app/train/train.h"
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCHEMA = 2 }; /* raise it when a key is renamed or gets another meaning */
+enum { SCHEMA = 2 }; /* increase when a key is renamed or redefined */
 
 bool report_reached(const struct train *t)
 {
@@ -22,8 +22,7 @@ bool report_shows_cer(const struct train *t)
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
-/* The share among the likeliest NN_TOP of at most NN_TOP classes is always 1. Pixels and transcripts
- * have no such share. */
+/* With at most NN_TOP classes the share is always 1. Pixels and transcripts have no such share. */
 bool report_shows_top(const struct train *t)
 {
     return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
@@ -60,7 +59,7 @@ static void put_machine(struct jsonl *log)
     jsonl_text(log, "cpu", info_cpu(cpu));
 }
 
-/* How the codec's sums are made; null for codecs that have no such rule. */
+/* Writes the rule of the codec's sums; null for codecs without one. */
 static void put_used_sum(struct jsonl *log, const struct codec *codec)
 {
     const struct vec_sum *sum = codec_sum(codec);
@@ -71,7 +70,7 @@ static void put_used_sum(struct jsonl *log, const struct codec *codec)
     jsonl_text(log, "used_out_format", sum ? codec_format_name(sum->out, name) : NULL);
 }
 
-/* How this run computes: null where a GPU's library chooses. */
+/* Writes the methods that compute; null where a GPU's library chooses. */
 static void put_used_math(const struct train *t, struct jsonl *log)
 {
     const bool products = t->setup.gemm || t->setup.conv == NN_CONV_GEMM || !winograd_best();
@@ -84,7 +83,7 @@ static void put_used_math(const struct train *t, struct jsonl *log)
                                                      : "none");
 }
 
-/* What options whose value may be auto came to. */
+/* Writes the values that options with `auto` were resolved to. */
 static void put_used(const struct train *t, struct jsonl *log)
 {
     const struct job *job = &t->job;
@@ -106,7 +105,7 @@ void record_run(const struct train *t, const char *option, struct jsonl *log)
 {
     jsonl_begin(log, "run");
     jsonl_text(log, "run_id", t->run_id);
-    jsonl_text(log, "file", option); /* second: train_log.c reads both */
+    jsonl_text(log, "file", option); /* train_log.c expects it second */
     jsonl_int(log, "schema", SCHEMA);
     put_date(log);
     put_machine(log);
@@ -165,7 +164,7 @@ static void log_map(const struct train *t, const struct segmentation *map, struc
     jsonl_real(log, "test_macc", map->mean_accuracy);
 }
 
-/* What the last test found, and the weights' checksum. */
+/* Writes the results of the last test. */
 static void put_test(const struct train *t, const struct report_epoch *epoch, struct jsonl *log)
 {
     jsonl_real(log, "loss", epoch->train_loss);

@@ -1,4 +1,4 @@
-/* train_report.c : the progress line and the final table of a run. */
+/* train_report.c : prints the progress line and the final table of a run. */
 #include "app/app.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* The share of time that went into sending and receiving gradients, %. */
+/* Returns the share of time spent in all-reduce, %. */
 static double reduce_percent(const struct report_time *time)
 {
     return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
 }
 
-/* The share of casting, sending and adding that was done while this rank computed, %. */
+/* Returns the share of casting, sending and adding that overlapped compute, %. */
 static double hidden_percent(const struct report_time *time)
 {
     const double all_s = time->hidden_s + time->exposed_s;
@@ -56,7 +56,7 @@ static void say_progress(struct train *t, const struct report_step *step)
     const double ratio =
         r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
     const double left_s = (double)(t->n_steps - t->state.step) * r->all.seconds / r->all.steps;
-    char bytes[64] = "", left[PROGRESS_TIME]; /* with low memory nothing is sent */
+    char bytes[64] = "", left[PROGRESS_TIME]; /* low memory: nothing is sent */
     if (!t->low_memory)
         snprintf(bytes, sizeof bytes, "  %.1f kB/step (%.3f of fp32)",
                  (double)step->reduced.sent_bytes / 1e3, ratio);
@@ -107,7 +107,7 @@ static void say_epoch(const struct train *t, const struct report_epoch *epoch)
     char to[256];
     struct text line = text_in(to, sizeof to);
     text_add(&line, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
-    if (t->report.all.steps > 0) /* else resumed at its end: nothing was trained */
+    if (t->report.all.steps > 0) /* else resumed at its end */
         text_add(&line, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
                  epoch->train_accuracy);
     text_add(&line, "  test accuracy %.4f", epoch->test_accuracy);
@@ -135,7 +135,7 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     return record_epoch(t, epoch);
 }
 
-/* What an emulated rank costs. */
+/* Prints the cost of emulated ranks. */
 static void print_emulated(const struct train *t)
 {
     const struct report_time *all = &t->report.all;
@@ -148,7 +148,7 @@ static void print_emulated(const struct train *t)
                memory_text(memory_peak(), peak));
 }
 
-/* What it took to get as far as --until asks. */
+/* Prints the effort to reach the accuracy of --until. */
 static void print_until(const struct train *t, double sent_bytes)
 {
     const struct report_time *all = &t->report.all;
@@ -220,7 +220,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("weights checksum %08x\n", e->checksum);
 }
 
-/* Where a loss that is no number comes from. */
+/* Explains a loss that is not a number. */
 static void say_why_no_loss(const struct train *t, const struct report_epoch *e)
 {
     const bool trained = t->report.all.steps > 0;
@@ -249,7 +249,7 @@ int report_end(struct train *t)
     if (!t->stopped_by) {
         say_why_no_loss(t, &r->last);
         print_table(t, bytes[0], bytes[1]);
-        fflush(stdout); /* in front of what stderr has to say */
+        fflush(stdout); /* before lines on stderr */
     }
     return record_end(t, bytes[0], bytes[1]);
 }

@@ -1,11 +1,11 @@
-/* train_trace.c : --trace: the timelines of all ranks in one file, written by rank 0 at the end. */
+/* train_trace.c : gathers the timelines of all ranks for --trace; rank 0 writes them at the end. */
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
 #include <stdlib.h>
 
-enum { SPANS = 1 << 16, BLOCK = 1024 }; /* the last ones of a run; as many travel at a time */
+enum { SPANS = 1 << 16, BLOCK = 1024 }; /* last spans of a run that are kept; spans a message */
 
 int train_trace_open(struct train *t)
 {
@@ -25,12 +25,13 @@ int train_trace_open(struct train *t)
 int train_trace_start(struct train *t)
 {
     if (t->trace)
-        TRY(comm_barrier(t->comm)); /* so that time 0 is the same */
+        TRY(comm_barrier(t->comm)); /* makes time 0 the same on all ranks */
     trace_start(t->trace);
     return 0;
 }
 
-/* Block after block, the oldest spans first; out NULL: other ranks' spans are taken and dropped. */
+/* Gathers blocks of spans, the oldest first. out NULL: the spans of other ranks
+ * are received and dropped. */
 static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
