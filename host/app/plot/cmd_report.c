@@ -1,4 +1,4 @@
-/* cmd_report.c : `narrowcast report`: a page of HTML about trainings, from what they have written. */
+/* cmd_report.c : runs `narrowcast report`, which makes an HTML page about trainings. */
 #include "app/app.h"
 #include "app/plot/page.h"
 #include "base/err.h"
@@ -58,7 +58,7 @@ static int check(const struct report_options *o, const struct opt_parsed *parsed
     return file_out_check(o->out);
 }
 
-/* Write the page whole or not at all. Return 0 or a negative errno with a line. */
+/* Writes the page whole or not at all. Returns 0 or a negative errno after reporting it. */
 static int store(const char *html, size_t bytes, const char *path)
 {
     struct file_out out;
@@ -67,7 +67,7 @@ static int store(const char *html, size_t bytes, const char *path)
                    ? 0
                    : ERR(-errno, "cannot write to standard output: %s", strerror(errno));
     TRY(file_out_open(&out, path));
-    (void)file_out_write(&out, html, bytes); /* the commit returns what failed */
+    (void)file_out_write(&out, html, bytes); /* file_out_commit() returns the error */
     return file_out_commit(&out);
 }
 

@@ -1,4 +1,5 @@
-/* page_facts.c : what is known of a run, a row a fact. A new one is a function and a row of the table. */
+/* page_facts.c : formats the facts about a run, a row each. A new fact is a
+ * function and a row of the table. */
 #include "app/plot/page.h"
 #include "base/memory.h"
 #include "app/train/train_options.h"
@@ -255,10 +256,9 @@ bool page_fact(int i, const struct page_run *r, const char **name, struct text *
     return true;
 }
 
-/* ---- the command that a log's first line tells of: of the options those that are not the
- * defaults ---- */
+/* ---- the command of a log's first line, without options that have their defaults ---- */
 
-/* A word as a shell reads it. */
+/* Appends a word, quoted for a shell. */
 static void add_word(struct text *to, const char *word)
 {
     static const char plain[] =
@@ -273,8 +273,8 @@ static void add_word(struct text *to, const char *word)
     text_add(to, "'");
 }
 
-/* Does the log's value say what no word of a command says: that the option was not given? Numbers below
- * their range do (--epochs beside --steps). */
+/* Whether the value means that the option was not given: its default, or a number below its range
+ * (such as --epochs with --steps). */
 static bool is_default(const struct opt *o, const char *value)
 {
     struct train_options defaults = {0};

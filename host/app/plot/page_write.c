@@ -1,12 +1,12 @@
-/* page_write.c : a page of HTML about runs: facts, commands, charts. Nothing in it is loaded from elsewhere,
- * and no program runs in it. */
+/* page_write.c : writes a page of HTML about runs: facts, commands, charts. The page loads
+ * nothing and runs no program. */
 #include "app/plot/page.h"
 #include "app/app.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MOST = 500 }; /* of a line */
+enum { POINTS_MOST = 500 }; /* of a series */
 
 static const char style[] =
     ":root{color-scheme:light dark}"
@@ -30,7 +30,7 @@ static const char style[] =
 
 /* ---- text ---- */
 
-/* How many bytes the character takes; 0: it is no UTF-8, or none that a page may have. */
+/* Returns the bytes of the character; 0: not UTF-8, or not allowed in a page. */
 static int character(const char *at)
 {
     unsigned code = 0;
@@ -39,13 +39,13 @@ static int character(const char *at)
     return (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
-/* plain: no tags of ours stand in it. */
+/* plain: the text contains no markup, so escape it. */
 static void put(const char *text, bool plain, FILE *to)
 {
     for (const char *at = text; *at;) {
         const int n = character(at);
         if (n == 0)
-            fputs("\xef\xbf\xbd", to); /* the sign for what is no character */
+            fputs("\xef\xbf\xbd", to); /* replacement character */
         else if (plain && *at == '<')
             fputs("&lt;", to);
         else if (plain && *at == '>')
@@ -67,7 +67,7 @@ void page_put(const char *text, FILE *to)
 
 /* ---- facts ---- */
 
-/* Is it a column of the table? A file of statistics is, where there are no logs. */
+/* Whether a file is a column of the table: logs are; statistics only if there are no logs. */
 static bool is_column(const struct page *page, int i)
 {
     bool logs = false;
@@ -76,7 +76,7 @@ static bool is_column(const struct page *page, int i)
     return !logs || page->runs[i].n_steps + (uint64_t)page->runs[i].n_epochs > 0;
 }
 
-/* false: there is no such row. One that is empty for all runs is left out. */
+/* Writes a row, unless it is empty for all runs. Returns false if there is no such row. */
 static bool fact_row(const struct page *page, int row, FILE *to)
 {
     const char *name = NULL;
@@ -156,7 +156,7 @@ static int numbers(const struct plot *p, FILE *to)
     return 0;
 }
 
-/* Draw a chart into memory. lines keeps the reason if it cannot be drawn. */
+/* Draws a chart into memory. lines: keeps the reason if it cannot be drawn. */
 static int draw(const struct plot *p, int number, struct err_lines *lines, FILE *to)
 {
     struct err_lines *before = err_turn(lines);
@@ -170,8 +170,8 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     return rc;
 }
 
-/* number: of the last chart that was drawn; missing: becomes true if there is no gnuplot. A chart that is
- * not drawn leaves its table in the page, with the reason if gnuplot refused it. */
+/* Writes a chart and its numbers. A chart that cannot be drawn leaves its table, with the reason if
+ * gnuplot refused it. number: of charts drawn so far; missing: set if there is no gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MOST);

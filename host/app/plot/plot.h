@@ -1,7 +1,8 @@
-/* plot.h : the parts of `narrowcast plot`: rows of somebody's JSON lines become series of points, which
+/* plot.h : declares the parts of `narrowcast plot`: JSON lines become series of points, and these
  * become a table, or a chart by gnuplot.
  *
- *     KIND -> plot_kinds[]   FILE... -> lines -> kind->row() -> plot_point()   plot_table(), plot_chart() */
+ *     KIND -> plot_kinds[]
+ *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart() */
 #ifndef PLOT_H
 #define PLOT_H
 #include "base/jsonl_read.h"
@@ -20,63 +21,66 @@ enum {
 
 struct plot_point {
     double x, y;
-    size_t order; /* of the rows */
-    size_t n;     /* of values that y is the mean of */
+    size_t order; /* of the row that gave it */
+    size_t n;     /* values that y is the mean of */
 };
 struct plot_series {
     char name[PLOT_NAME]; /* printable, whatever the file had */
     struct plot_point
-        *point; /* [n]; when all is read x rises, and of equal ones the last is kept */
+        /* [n]; after reading sorted by x. Of points with equal x the last is kept. */
+        *point;
     size_t n, room;
 };
 
 struct plot_kind;
 struct plot {
     const struct plot_kind *kind;
-    const char *layers;  /* names of those that are drawn, with commas between; NULL: all */
+    const char *layers;  /* comma-separated names of layers to draw; NULL: all */
     uint64_t layers_met; /* bit i: a row had the i-th of them */
     struct plot_series series[PLOT_SERIES];
     int n_series;
-    char tick[PLOT_TICKS][PLOT_NAME]; /* what x = 0, 1, ... are called; "": nothing */
+    char tick[PLOT_TICKS][PLOT_NAME]; /* names of x = 0, 1, ...; "": none */
     int n_ticks;
     size_t n_points;
 };
 
-/* The file that is read: what its rows have in common. */
+/* State of the file that is being read. */
 struct plot_file {
     const char *path;
-    char name[PLOT_NAME], of[PLOT_NAME]; /* without folder and ending; what a row said of it */
-    int first_series;                    /* the series that there were before it */
-    double step;                         /* the last one that a row was of */
-    double fp32_bytes, batch; /* of a training: what a step would send in fp32; images of a step */
-    int tick;                 /* of its bar, from 1 on; 0: it has none */
+    /* name: without folder and ending. of: made from the `run` line, "" before it. */
+    char name[PLOT_NAME], of[PLOT_NAME];
+    int first_series; /* number of series before this file */
+    double step;      /* last step seen */
+    /* Of a training: bytes that a step would send in fp32; images of a step. */
+    double fp32_bytes, batch;
+    int tick; /* its bar, from 1; 0: none */
 };
 
 /* A kind of chart. */
 struct plot_kind {
     const char *name, *about;
-    const char *wants; /* the files, in words */
-    const char *x, *y; /* of the axes */
+    const char *wants; /* description of the files it needs */
+    const char *x, *y; /* axis titles */
     bool log_x, log_y, bars;
-    bool shares;        /* what is drawn of a series are its parts of its sum, % */
-    bool layers;        /* its rows are of layers, of which some can be chosen */
-    bool from_zero;     /* the axis of y begins at 0 */
-    const char *report; /* the headline of its chart in a report; NULL: it is in none */
-    /* Takes a line. Returns 1, 0: it is of another kind, or a negative errno with a line. */
+    bool shares;        /* draw the shares of a series' sum, % */
+    bool layers;        /* rows are of layers, which can be chosen */
+    bool from_zero;     /* the y axis begins at 0 */
+    const char *report; /* headline of its chart in a report; NULL: not in reports */
+    /* Takes a line. Returns 1, 0 if the line is of another kind, or a negative
+     * errno after reporting it. */
     int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 };
-extern const struct plot_kind plot_kinds[]; /* the last one's name is NULL */
+extern const struct plot_kind plot_kinds[]; /* ends with a NULL name */
 
-/* NULL, with a line that names all, where there is none. */
+/* Returns NULL after an error that names all kinds. */
 const struct plot_kind *plot_kind_of(const char *name);
 
-/* Numbers and words of a line; nan and "" where there are none. */
+/* Return a number or text of a line; nan or "" if it is missing. */
 double plot_real(const struct jsonl_in *in, const char *key);
 const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME]);
 
-/* A file that is about to be read; a line of it of kind `run`, with which a log begins: what travels in the
- * run is its name from now on, "FILE: e5m2 aps"; the name, that of the file where there was no such
- * line. */
+/* Start a file. plot_run_name() takes its `run` line, if it has one, for the name "FILE: e5m2 aps".
+ * plot_file_name() returns that name, or the file's name before such a line. */
 struct plot_file plot_file_in(const struct plot *p, const char *path);
 void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
 const char *plot_file_name(const struct plot_file *f);
@@ -88,7 +92,7 @@ int plot_step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_i
 int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats (plot_stats.c): of which the last step that is there counts. */
+/* Rows of train --stats (plot_stats.c); only the last step of a file counts. */
 int plot_exponent_range_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
@@ -96,62 +100,64 @@ int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats about the way back (plot_stats.c). */
+/* Rows of train --stats about the backward pass (plot_stats.c). */
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Reads all lines of all files. layers: see struct plot. Returns 0 or a negative errno with a line; also
- * where a file has no row of the kind, or none a layer that was named. plot_close() in any case.
- * plot_read_some(): files without such a row are passed over, and p->n_points may be 0. */
+/* Read all lines of all files. layers: see struct plot. plot_read() fails if a file has no row of
+ * the kind or no row has a named layer. plot_read_some() skips such files, and p->n_points may be
+ * 0. Return 0 or a negative errno after reporting it. Call plot_close() in any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
               int n_paths);
 int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
 void plot_close(struct plot *p);
 
-/* No line has more points than `most`: each is the mean of several that follow one another. Returns how
- * many at most; 1: nothing changed. */
+/* Replaces groups of successive points by their mean, so that no series has more than `most`.
+ * Returns the size of the largest group; 1: nothing changed. */
 size_t plot_thin(struct plot *p, size_t most);
 
-/* The series of that name, or a new one; the bar of that name. Negative errno with a line: too many. */
+/* Return the series or the bar of that name, made if new; a negative errno after
+ * reporting that there are too many. */
 int plot_series_of(struct plot *p, const char *name);
-/* The same, but of this file alone: what another one has by that name is another one. */
+/* Does the same for this file only: if an earlier file has the name, the series is "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
-/* A new bar of that name: where there is one already, "NAME (2)". */
+/* Makes a new bar of that name, or "NAME (2)" if it exists. */
 int plot_tick_new(struct plot *p, const char *name);
 
-/* A point more, of series s (a negative errno: it is passed on), at the layer that a row is of, whose name
- * x gets. Returns as plot_add(). */
+/* Adds a point to series s at the layer of the row, which names x. s: a negative errno is passed
+ * on. Returns as plot_add(). */
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
-/* A point more, of series s; one that is not finite is left out. Returns 0 or a negative errno with a
- * line. */
+/* Adds a point to series s, unless it is not finite. Returns 0 or a negative
+ * errno after reporting it. */
 int plot_add(struct plot *p, int s, double x, double y);
-/* The same, but where the series' last point is at x, its y becomes the mean of all that it was given. */
+/* Does the same, but if the last point of the series is at x, its y becomes the
+ * mean of all values there. */
 int plot_add_mean(struct plot *p, int s, double x, double y);
 
 void plot_table(const struct plot *p, FILE *to);
 
-/* How a chart is drawn, in gnuplot's words; what is NULL is left out. */
+/* Style of a chart, in gnuplot's syntax; NULL: left out. */
 struct plot_look {
-    const char *title;    /* above it, any text */
+    const char *title;    /* above the chart, any text */
     const char *terminal; /* "svg ..." */
-    const char *key;      /* where the names of lines stand */
+    const char *key;      /* position of the legend */
 };
 
-/* All of it as a program of gnuplot, numbers included. */
+/* Writes the chart as a gnuplot program, data included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
-/* Draw a plot by gnuplot: *chart is its standard output, a temporary file that the caller closes.
- * Returns 0 or a negative errno with a line, -EDOM if gnuplot refuses the plot; -ENOENT, in silence:
- * there is no gnuplot. */
+/* Draws a plot by gnuplot. *chart: its standard output, a temporary file that the caller closes.
+ * Returns 0 or a negative errno after reporting it, -EDOM if gnuplot refuses the plot; -ENOENT
+ * without a message if there is no gnuplot. */
 int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 
-/* The chart alone, as a part of a page: <svg> ... </svg>, whose texts and lines are of the colour that
- * stands around it; number: of the chart in the page. Returns as plot_draw(). */
+/* Draws only the chart, as a part of a page: <svg> ... </svg>, with texts and lines in the colour
+ * of the text around it. number: of the chart in the page. Returns as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
-/* path: .svg, .png, or .gp: the program alone. The chart takes its name when it is whole. Returns 0
- * or a negative errno with a line; also where there is no gnuplot. */
+/* Draws to a file. path: .svg, .png, or .gp for the program itself. The file appears when it is
+ * complete. Returns 0 or a negative errno after reporting it, also if there is no gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* plot_data.c : files become series of points. */
+/* plot_data.c : reads files into series of points. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name as a table and gnuplot may have it: nothing that moves a cursor, ends a text or calls a
- * program. */
+/* Makes a name safe for tables and gnuplot: no control characters, quotes or backquotes. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
@@ -17,7 +16,7 @@ static void clean(char to[PLOT_NAME], const char *from)
             *c = '_';
 }
 
-/* -1: there is none. */
+/* -1: none. */
 static int find_series(const struct plot *p, const char *cleaned)
 {
     for (int i = 0; i < p->n_series; i++)
@@ -150,7 +149,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* All points are there. Of one x the last counts; of shares the sum. */
+/* Finishes a series. Of equal x the last point stays; for shares their sum. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;
@@ -220,7 +219,7 @@ const char *plot_file_name(const struct plot_file *f)
     return f->of[0] ? f->of : f->name;
 }
 
-/* Returns 1, 0: it has no row of the kind, or a negative errno with a line. */
+/* Returns 1, 0 if the file has no row of the kind, or a negative errno after reporting it. */
 static int read_file(struct plot *p, const char *path)
 {
     struct plot_file f = plot_file_in(p, path);
@@ -243,7 +242,7 @@ static void finish_all(struct plot *p)
         finish(&p->series[i], p->kind->shares);
 }
 
-/* Before anything is read. Returns 0 or -EINVAL with a line. */
+/* Checks --layers before reading. Returns 0, or -EINVAL after reporting it. */
 static int check_layers(const struct plot *p)
 {
     int n = 1;
@@ -257,7 +256,7 @@ static int check_layers(const struct plot *p)
     return n > PLOT_LAYERS ? ERR(-EINVAL, "--layers: %d names at most", PLOT_LAYERS) : 0;
 }
 
-/* Has a row had each of them? */
+/* Checks that each named layer was in a row. */
 static int check_met(const struct plot *p)
 {
     const char *at = p->layers;

@@ -1,4 +1,4 @@
-/* plot_kinds.c : the kinds of charts: which rows of which files, and what is drawn of them. A new kind is
+/* plot_kinds.c : lists the kinds of charts: which rows they take and what they draw. A new kind is
  * a function and a row of the table. */
 #include "app/plot/plot.h"
 #include "base/err.h"
@@ -21,7 +21,8 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
     int bars = p->n_ticks, tick = plot_tick_of(p, name);
     TRY(tick);
     for (int again = 2; p->n_ticks == bars;
-         again++) { /* layers of one length have bars of their own */
+         /* Layers of equal length get bars of their own. */
+         again++) {
         snprintf(name, sizeof name, "%.20s (%d) %.30s %.25s", layer, again, type, algo);
         tick = plot_tick_of(p, name);
         TRY(tick);
@@ -36,7 +37,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 
 /* ---- round-off: bench_error --json ---- */
 
-/* By the size of groups, where a row has one, else by the number of ranks. */
+/* Takes the size of groups as x if a row has one, else the number of ranks. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};
@@ -59,7 +60,7 @@ static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_
     return 1;
 }
 
-/* ---- clusters that are not there: narrowcast model --json ---- */
+/* ---- predicted times: narrowcast model --json ---- */
 
 static int model_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {

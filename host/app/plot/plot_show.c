@@ -1,4 +1,4 @@
-/* plot_show.c : a plot as a table of text, and as a program of gnuplot. */
+/* plot_show.c : shows a plot as a table of text, and as a gnuplot program. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -18,7 +18,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* All x, once each, rising: [*n], free() gives them back. NULL: no memory. */
+/* Returns all x, each once, rising: [*n], freed by the caller. NULL: out of memory. */
 static double *all_x(const struct plot *p, size_t *n)
 {
     double *x = malloc((p->n_points + 1) * sizeof *x);
@@ -87,10 +87,10 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* A text between single quotes. Its own single quotes are texts of their own, joined by dots: gnuplot
- * reads a doubled one as an end of the text where it stands at the start or after another one. A
- * line's end would end the command, and other control characters or wrong UTF-8 would spoil the SVG:
- * blanks take their place. */
+/* Writes a text between single quotes. Single quotes in it become texts of their own, joined
+ * by dots, because gnuplot ends a text at a doubled quote that is at its start or follows
+ * another. Line ends, which would end the command, control characters and invalid UTF-8, which
+ * spoil SVG, become blanks. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
@@ -105,7 +105,7 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* As many names as can be read below an axis; of bars all, a few of them nearly level. */
+/* Writes as many names as are readable below an axis; of bars all, nearly level if they are few. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -119,7 +119,7 @@ static void ticks(const struct plot *p, FILE *to)
     fprintf(to, ")\n");
 }
 
-/* Of lines, in turn: seen on white and on black. */
+/* Sets the colours of lines, visible on white and on black. */
 static void colours(FILE *to)
 {
     static const char *const rgb[] = {"#3b7dd8", "#d9730d", "#2e9e5b", "#d63a54", "#9a5fd0",
@@ -130,7 +130,7 @@ static void colours(FILE *to)
     fprintf(to, "set linetype cycle %d\n", N);
 }
 
-/* A part of bars that no bar has is not named. */
+/* Whether a series is drawn: of bars only if a value is not 0. */
 static bool is_drawn(const struct plot *p, const struct plot_series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -178,7 +178,7 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-/* Where all values are one, gnuplot is told what there is around it; a logarithm needs what is above 0. */
+/* Sets the range of an axis where all values are equal. A logarithm needs values above 0. */
 static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
@@ -187,7 +187,7 @@ static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
     if (from_zero && r.most > 0) {
         fprintf(to, "set %crange [0:*]\n", name);
     } else if (r.least == r.most || from_zero) {
-        const double by = fmax(1, fabs(r.least) / 2); /* seen in 9 digits */
+        const double by = fmax(1, fabs(r.least) / 2); /* visible in 9 digits */
         number_print(least, sizeof least, 9, log && r.least > 0 ? r.least / 2 : r.least - by);
         number_print(most, sizeof most, 9, log && r.least > 0 ? r.least * 2 : r.least + by);
         fprintf(to, "set %crange [%s:%s]\n", name, least, most);
@@ -225,8 +225,8 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* to [size] = the last line that gnuplot said, without blanks and "line N: " at its start; "": it
- * said nothing. */
+/* Copies the last line that gnuplot printed to to[size], without leading blanks and "line N: ";
+ * "" if it printed nothing. */
 static void last_line(FILE *said, char *to, size_t size)
 {
     char line[256];
@@ -242,12 +242,13 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot on the program in `from`; its standard output goes to `to`, its words to `said`.
- * All are descriptors: no file's name reaches gnuplot, which takes some names for commands. Returns
- * its status, a negative errno with a line, or -ENOENT in silence if there is no gnuplot. */
+/* Runs gnuplot on the program in `from`; its output goes to `to`, its messages to `said`. All are
+ * descriptors, because gnuplot takes some file names for commands. Returns its status, a negative
+ * errno after reporting it, or -ENOENT without a message if there is no gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
-    char *argv[] = {"gnuplot", "-d", NULL}; /* without the user's settings */
+    /* -d: without the user's settings. */
+    char *argv[] = {"gnuplot", "-d", NULL};
     extern char **environ;
     posix_spawn_file_actions_t files;
     pid_t pid;
@@ -269,7 +270,7 @@ static int run_gnuplot(int from, int to, int said)
     return status;
 }
 
-/* The same, with a line for what gnuplot says: an error, or a warning if it made the chart. */
+/* Runs gnuplot and reports its message: as an error, or as a warning if it made the chart. */
 static int ask_gnuplot(int from, int to)
 {
     char line[256];
@@ -287,7 +288,8 @@ static int ask_gnuplot(int from, int to)
     return rc;
 }
 
-/* The program as a temporary file, at its start. Returns 0 or a negative errno with a line. */
+/* Writes the program to a temporary file and rewinds it. Returns 0 or a negative
+ * errno after reporting it. */
 static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
 {
     FILE *f = tmpfile();
@@ -320,7 +322,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
     return rc;
 }
 
-/* gnuplot does not report a full disk, so the chart's end is looked for. Goes back to the start. */
+/* Checks the end of the chart, as gnuplot does not report a full disk. Rewinds the file. */
 static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
@@ -331,7 +333,7 @@ static bool is_whole(FILE *chart, bool svg)
     return memmem(tail, n, end, strlen(end)) != NULL;
 }
 
-/* Closes `from`. Returns 0 or a negative errno with a line. */
+/* Copies `from` to a file and closes it. Returns 0 or a negative errno after reporting it. */
 static int copy(FILE *from, const char *path)
 {
     struct file_out out;
@@ -339,7 +341,7 @@ static int copy(FILE *from, const char *path)
     size_t n;
     int rc = file_out_open(&out, path);
     while (rc == 0 && (n = fread(block, 1, sizeof block, from)) > 0)
-        (void)file_out_write(&out, block, n); /* the commit returns what failed */
+        (void)file_out_write(&out, block, n); /* file_out_commit() returns the error */
     fclose(from);
     return rc ? rc : file_out_commit(&out);
 }
@@ -369,15 +371,17 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     return ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
 }
 
-/* ---- a chart as a part of a page: what gnuplot draws, without what only a file of its own needs.
- * Names that it gives to shapes are the same in all charts: the first of a page defines them ---- */
+/* ---- a chart as a part of a page, without what only an SVG file needs ----
+ *
+ * gnuplot gives shapes the same names in all charts, so only the first
+ * chart of a page defines them. */
 
 static bool begins_with(const char *line, const char *word)
 {
     return !strncmp(line + strspn(line, "\t "), word, strlen(word));
 }
 
-/* A line that opens a group is kept back until the next one is there: many are empty. */
+/* Holds back a line that opens a group until the next line, because many groups are empty. */
 struct held {
     char *group; /* malloc */
     FILE *to;
@@ -394,7 +398,7 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* From <svg> on. Returns 0, or -EIO: it ends midway. */
+/* Copies from <svg> on. Returns 0, or -EIO if the chart is incomplete. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

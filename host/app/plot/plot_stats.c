@@ -1,5 +1,6 @@
-/* plot_stats.c : what train --stats says of layers: distributions of exponents, shifts, what is lost to 0.
- * All ranks' values, of the last step that a file has. */
+/* plot_stats.c : takes the rows of train --stats and --log for charts.
+ *
+ * Of rows about layers the values of all ranks in the last step of the file are drawn. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -8,7 +9,7 @@
 
 enum { BINS = 1024 };
 
-/* Is the layer to be drawn? */
+/* Whether the layer is to be drawn. */
 static bool chosen(struct plot *p, const char *layer)
 {
     bool found = !p->layers;
@@ -22,8 +23,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* Is it a layer's row, and one that is drawn? A later step takes the place of all that was drawn of the
- * file. */
+/* Whether the row is of a layer that is drawn. A later step discards all points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -42,7 +42,7 @@ static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
     return DRAWN;
 }
 
-/* Counts of exponents: those of one exponent are added up in the end. */
+/* Adds the counts of exponents. finish() adds those of equal exponents. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
     double bins[BINS];
@@ -75,7 +75,7 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     return s < 0 ? s : add_bins(p, s, in);
 }
 
-/* The exponent below which so many of a layer's values are. */
+/* Returns the exponent below which this share of a layer's values lies. */
 static double exponent_at(const double *bins, size_t n, double first, double share)
 {
     double all = 0, below = 0;
@@ -137,11 +137,11 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* ---- what train --stats says of gradients that layers hand back: what underflows, and the
- * scales that are wanted and carried; Fig. 1 of Zhao et al., "Adaptive Loss Scaling". A line a step,
- * layers in backward order ---- */
+/* ---- --stats: underflow and scales in the backward pass ----
+ *
+ * Like Fig. 1 of Zhao et al., "Adaptive Loss Scaling": a line a step, layers in backward order. */
 
-/* A point of the line "FILE: step N" or, with a word, "FILE: step N, WORD". */
+/* Adds a point to the line "FILE: step N" or, with a word, "FILE: step N, WORD". */
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)
 {
@@ -170,10 +170,9 @@ int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_
     return 1;
 }
 
-/* ---- what train --log says of a training: curves by epoch and step, bytes, what a step's time
- * goes into ---- */
+/* ---- --log: curves by epoch and step, bytes, the time of a step by phase ---- */
 
-/* A line of the kind that is looked for? It may be the one that a log begins with, too. */
+/* Whether the line is of this kind. Also takes the line of kind `run`. */
 static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *kind)
 {
     plot_run_name(f, in);
@@ -217,7 +216,7 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* A second counts once: what casts and sends while the rank computes is neither of both alone. */
+/* With overlap, casting and sending are not separate parts, so that each second counts once. */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -1,4 +1,4 @@
-/* cmd_model.c : `narrowcast model`: how long a step takes on a cluster that is not there. */
+/* cmd_model.c : runs `narrowcast model`, which predicts the time of a step on clusters. */
 #include "app/app.h"
 #include "app/predict/predict.h"
 #include "base/err.h"
@@ -159,7 +159,7 @@ static bool card_on_host(const struct predict_options *o)
     return o->card_rate && !strcmp(o->card_rate, "host");
 }
 
-/* The card's core takes a beat a clock, by its estimate. */
+/* Sets the card's speed. Default: one beat a clock of its core, at the estimated clock. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
     double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
@@ -180,7 +180,7 @@ static int card_rate(const struct predict_options *o, struct predict *p)
     return 0;
 }
 
-/* What the user's words mean; what is not said is measured, or usual. */
+/* Parses the options and reads the rates; the rest gets defaults. */
 static int settle(const struct predict_options *o, const struct opt_parsed *parsed,
                   struct predict *p)
 {
@@ -215,8 +215,8 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Each format that was named must work with some algorithm and some number of ranks, and each algorithm
- * that was named with some format. Of the default formats, one that works is enough. */
+/* Checks that each named format works with some algorithm and number of ranks, and each named
+ * algorithm with some format. Of the default formats one must work. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;
@@ -242,10 +242,10 @@ static int check_words(const struct predict *p, bool named_formats, bool named_a
     return 0;
 }
 
-/* Measure the rates that are not given, as nothing is known of them. */
+/* Measures the rates that are not given. */
 static int measure(struct predict *p)
 {
-    const double budget_s = 0.25; /* each */
+    const double budget_s = 0.25; /* for each of the two */
     if (p->cast_bytes_s <= 0 || p->add_bytes_s <= 0)
         TRY(predict_measure(p, budget_s, &p->rates));
     if (p->port_bytes_s <= 0)

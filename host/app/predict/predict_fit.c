@@ -1,8 +1,8 @@
-/* predict_fit.c : what all-reduces that were measured tell of messages: the value of one number at a
- * time with which the formulas meet each of them; the median of these.
+/* predict_fit.c : fits the rates of messages to measured all-reduces. It fits one number at a time:
+ * the value with which the formulas give each measured time, and the median of these values.
  *
  *     latency     short ones, over any link        port rate   long ones, no limit
- *     unhidden    long ones over links             card        short and long ones through a card */
+ *     unhidden    long ones over links             card        short and long ones through cards */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include <math.h>
@@ -14,7 +14,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Seconds by the formulas, with x for what is fitted; negative: no such all-reduce, or no memory. */
+/* Returns the seconds by the formulas, with x for the fitted number. Negative: no such
+ * all-reduce, or out of memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -57,7 +58,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* The value in 0..most with which the formula meets the row; it grows with it. */
+/* Returns the value in 0..most with which the formula gives the row's time. The
+ * formula must grow with it. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -72,7 +74,7 @@ static double meet(const struct predict_options *o, const struct predict_rates *
     return (low + high) / 2;
 }
 
-/* Is there such an all-reduce, and does what is fitted change its time? */
+/* Whether the all-reduce exists and the fitted number changes its time. */
 static bool depends(const struct predict_options *o, const struct predict_rates *r,
                     const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -104,14 +106,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Is m of this algorithm and type, "" being any? */
+/* Whether m is for this algorithm and type; "" is any. */
 static bool is_of(const struct predict_messages *m, const char *algo, const char *type)
 {
     return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
 }
 
-/* What the rows of an algorithm and type say that are so many bytes long (0: of any length); -1: no
- * row tells. */
+/* Returns the median over rows of an algorithm and type with this length
+ * (0: any). -1: no such row. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
                         const struct predict_messages *m, enum fitted what, double bytes,
                         double most)
@@ -130,7 +132,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* The length that follows; 0: none. */
+/* Returns the next greater length; 0: none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;
@@ -140,7 +142,8 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* What each length says, the shortest first; of more lengths than a curve holds the longest is kept. */
+/* Fits a point for each length, the shortest first. When the curve is full, the
+ * longest replaces the last. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

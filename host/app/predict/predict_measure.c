@@ -1,9 +1,9 @@
-/* predict_measure.c : measures how fast one core of this machine casts and adds, for
- * `narrowcast model` without --rates.
+/* predict_measure.c : measures how fast one core of this machine casts, adds and sends messages,
+ * for `narrowcast model` without --rates.
  *
- *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as of a file
+ *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *
- * All times are CPU time of this thread, so other work on the machine counts little. */
+ * All times are CPU time of this thread, so that other work on the machine counts little. */
 #include "app/predict/predict.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,8 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Floats and sums go through arrays that are larger than a core's caches, in chunks, so that a slow
- * cast keeps to its time. Codes of a chunk stay in the cache, as those of a segment do. */
+/* Floats and sums pass through arrays larger than a core's caches, in chunks, so that a
+ * slow cast keeps to its time. The codes of a chunk stay in the cache, as those of a
+ * segment do in the reducer. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -34,15 +35,15 @@ struct tasks {
     int n;
 };
 
-/* What all tasks work on. */
+/* Buffers that all tasks use. */
 struct ground {
     float *x, *y;   /* [FLOATS] */
     uint8_t *codes; /* [4 FLOATS] */
     uint8_t *out;   /* [4 CHUNK] */
-    size_t at;      /* of the next chunk, a float */
+    size_t at;      /* next chunk, in floats */
 };
 
-/* ---- which tasks ---- */
+/* ---- choice of tasks ---- */
 
 static void want(struct tasks *t, const struct codec *codec, enum predict_kind kind,
                  struct mf_fmt fmt)
@@ -79,7 +80,7 @@ static void want_type(struct tasks *t, const struct predict *p, const char *type
 
 /* ---- a task ---- */
 
-/* Values over 16 powers of two, as gradients have. */
+/* Fills x with values over 16 powers of two, like gradients. */
 static void fill(struct ground *g)
 {
     for (size_t i = 0; i < FLOATS; i++) {
@@ -91,7 +92,7 @@ static void fill(struct ground *g)
     memset(g->out, 0xff, CHUNK * sizeof *g->x);
 }
 
-/* Codes of a chunk of x, again and again; the rest at the array's end stays as it is. */
+/* Fills the codes with repetitions of one chunk of x; a rest at the end stays as it is. */
 static void fill_codes(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -101,7 +102,8 @@ static void fill_codes(struct ground *g, const struct task *t)
         memcpy(g->codes + i * bytes, g->codes, bytes);
 }
 
-/* Add up the codes of a chunk's bytes, in as many parts as there are addends. Return their bytes. */
+/* Adds up the codes in a chunk's bytes, divided into as many parts as there are addends. Returns
+ * the bytes of the addends. */
 static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
 {
     const bool in_place = t->kind == PREDICT_ADD && !t->sum.acc.e;
@@ -118,7 +120,7 @@ static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
     return n_parts * vec_bytes(t->fmt, n);
 }
 
-/* Do a chunk of the task once. Return the bytes that count, as predict_rates has them. */
+/* Does the task once for a chunk. Returns the bytes that count, see predict_rates.c. */
 static size_t do_chunk(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -183,23 +185,22 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
     return rc;
 }
 
-/* ---- measures how many bytes of messages a second one core of this machine sends and
- * receives, over 127.0.0.1.
- * 
+/* ---- bytes of messages a second that one core sends and receives over 127.0.0.1 ----
+ *
  *     to ranks    TCP, 64 KiB at a time
  *     to a card   UDP by the card's own wire (offload/wire/wire.h), in frames of the card's length
- * 
- * One thread is both ends, so its CPU time is that of both ---- */
+ *
+ * One thread is both ends, so its CPU time is that of both. */
 
 enum { PIECE = 64 << 10, FRAMES = 32, BUFFER = 16 << 20 };
 
-/* What is sent, and where it goes: both are larger than a core's caches. */
+/* Buffers larger than a core's caches. */
 struct buffers {
     uint8_t *from, *to; /* [BUFFER] */
     size_t sent, got;   /* positions */
 };
 
-/* Open a socket that is bound to a free port of 127.0.0.1. Return it or a negative errno. */
+/* Opens a socket bound to a free port of 127.0.0.1. Returns it, or a negative errno. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;
@@ -216,7 +217,7 @@ static int bound(int type, struct sockaddr_in *name)
     return fd;
 }
 
-/* Open both ends of a connection. Return 0 or a negative errno. */
+/* Opens both ends of a connection. Returns 0 or a negative errno. */
 static int connected(int fd[2])
 {
     struct sockaddr_in name;
@@ -234,14 +235,14 @@ static int connected(int fd[2])
     return rc;
 }
 
-/* Return the next `bytes` of the buffer. */
+/* Returns the next `bytes` of the buffer. */
 static uint8_t *next(uint8_t *buffer, size_t *at, size_t bytes)
 {
     *at = *at + 2 * bytes > BUFFER ? 0 : *at + bytes;
     return buffer + *at;
 }
 
-/* Receive all that has come to fd. Return its bytes. */
+/* Receives all that has arrived at fd. Returns its bytes. */
 static size_t drain(struct buffers *b, int fd)
 {
     size_t bytes = 0;
@@ -250,7 +251,7 @@ static size_t drain(struct buffers *b, int fd)
     return bytes;
 }
 
-/* One turn of sending. Returns 0 or a negative errno. */
+/* A way to send. send() sends once; it returns 0 or a negative errno. */
 struct sender {
     int (*send)(const struct sender *s, struct buffers *b);
     int fd;
@@ -275,13 +276,13 @@ static int send_udp(const struct sender *s, struct buffers *b)
     return rc == -EAGAIN ? 0 : rc;
 }
 
-/* Send, and receive from fd, until the time is over. */
+/* Sends, and receives from fd, until budget_s is used. */
 static int run(const struct sender *s, int fd, double budget_s, double *port_s)
 {
     struct buffers b = {.from = buf_alloc(BUFFER), .to = buf_alloc(BUFFER)};
     size_t bytes = 0;
     int rc = b.from && b.to ? 0 : -ENOMEM;
-    if (rc == 0) { /* pages that are there */
+    if (rc == 0) { /* touch the pages */
         memset(b.from, 0x55, BUFFER);
         memset(b.to, 0x55, BUFFER);
     }

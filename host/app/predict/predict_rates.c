@@ -1,12 +1,11 @@
-/* predict_rates.c : how fast this machine casts and adds, and all-reduces it has done, from what the
- * benches print. */
+/* predict_rates.c : reads the speed of casts, sums and all-reduces from what the benches print. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/jsonl_read.h"
 #include <string.h>
 
-/* A format's name, in silence. */
+/* Parses a format's name without reporting errors. */
 static bool format_of(const char *word, size_t length, struct mf_fmt *out)
 {
     char name[CODEC_NAME_BYTES];
@@ -19,11 +18,13 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
     return rc == 0;
 }
 
-/* What a row of bench_cast is, by its name:
- *     "fp32 -> FMT", "FMT -> fp32"     a byte of fp32
- *     "FMT += FMT nearest"             of 3 bytes moved 2 are addends
- *     "8 ranks FMT, exact -> FMT"      a byte of addends
- * False: something else. */
+/* Classifies a row of bench_cast by its name. counts: bytes moved for each byte that cost.h counts.
+ *
+ *     "fp32 -> FMT", "FMT -> fp32"     counts bytes of fp32
+ *     "FMT += FMT nearest"             counts addends, 2 of 3 bytes moved
+ *     "8 ranks FMT, exact -> FMT"      counts bytes of addends
+ *
+ * Returns false for other rows. */
 static bool row_of(const char *name, enum predict_kind *kind, struct mf_fmt *fmt, double *counts)
 {
     const char *arrow = strstr(name, " -> "), *plus = strstr(name, " += ");
@@ -66,7 +67,7 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* A row of model --json: messages that a core sends and receives. */
+/* Takes a row of model --json about messages that a core sends and receives. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];
@@ -162,7 +163,7 @@ int predict_rates_write(const struct predict_rates *r)
     return 0;
 }
 
-/* The row of this format, or the slowest of the kind: seconds a byte. */
+/* Returns seconds a byte of the row of this format, else of the slowest of the kind. */
 static double seconds_of(const struct predict_rates *r, enum predict_kind kind, struct mf_fmt fmt)
 {
     double slowest = 0;

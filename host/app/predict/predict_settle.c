@@ -1,12 +1,12 @@
-/* predict_settle.c : words become an all-reduce of so many ranks that are not there; what a job would
- * refuse is refused. */
+/* predict_settle.c : settles an all-reduce on any number of ranks from option texts. It
+ * refuses what a job would refuse. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"
 #include <string.h>
 
-/* Refuse codes that are casts of x itself in a format whose range is too short for gradients.
- * Trainings failed with these (bench/papers, bench/codec_accuracy): e4m3 and e3m0, e5m2 not. */
+/* Refuses formats whose exponent range is too small for unscaled gradients. Trainings failed with
+ * e4m3 and e3m0, not with e5m2 (bench/papers, bench/codec_accuracy). */
 static int check_scale(const struct predict_options *o, const struct codec *codec)
 {
     enum { LEAST_EXPONENT_BITS = 5 };
@@ -29,7 +29,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                               .chooses = !strcmp(algo, "auto")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
-    /* fp32 is what others are held against: without their scale and sums */
+    /* fp32 is the baseline: the scale and sum of the others do not apply */
     const struct codec_words plain = {.format = format},
                              narrow = {.format = format,
                                        .scale = o->scale,

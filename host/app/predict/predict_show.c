@@ -1,12 +1,13 @@
-/* predict_show.c : prints every all-reduce on every cluster: a table for each link, format and
- * rounding of sums, or JSON lines; which is best, and up to which link it beats fp32. */
+/* predict_show.c : prints the times of all-reduces on clusters, as tables or JSON lines.
+ * There is a table for each link, format and rounding of sums; it names the best and up to
+ * which link that beats fp32. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include <math.h>
 #include <string.h>
 
-/* What is not given is the file's. */
+/* Returns the given rates, and those of the file where none are given. */
 static struct cost_rates rates_of(const struct predict *p, const struct predict_messages *messages,
                                   const struct codec *codec)
 {
@@ -56,14 +57,15 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
 
 /* ---- the best of a group ---- */
 
-/* What is held against fp32: a type, of which one group. fp32 itself may be rounded in any way. */
+/* The all-reduces compared with fp32: a type and one of its groups. fp32
+ * may be rounded in any way. */
 struct rival {
     const char *type, *rounding;
 };
 static const struct rival any_fp32 = {"fp32", NULL};
 
 struct best {
-    int algo; /* -1: none works */
+    int algo; /* -1: none is possible */
     struct cost cost;
 };
 static int best_of(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
@@ -81,7 +83,8 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* How much longer fp32's best takes than the rival's; 0 where one has none. */
+/* Computes how much longer the best of fp32 takes than the best rival; 0
+ * if either does not exist. */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
@@ -92,7 +95,8 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* The link up to which the rival pays; 0: none, infinite: any. It pays on slow links, if anywhere. */
+/* Finds the link speed up to which the rival is faster. 0: none; infinite: any. If it is faster
+ * at all, then on slow links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
@@ -136,7 +140,7 @@ static void print_cell(const struct predict *p, int i, const char *text)
     printf(" %*s", width > 9 ? width : 9, text);
 }
 
-/* has: the algorithms that have a column; NULL: all. */
+/* has: the algorithms that get a column; NULL: all. */
 static void print_head(const struct predict *p, const bool *has, const char *before)
 {
     printf("%6s%s", "ranks", before);
@@ -196,7 +200,7 @@ static int print_row(const struct predict *p, const char *type, const struct pre
         return 0;
     }
     printf("  %-16s", p->algos.word[narrow.algo]);
-    if (fp32.algo < 0 || narrow.cost.step_s == 0) { /* one rank, say: nothing takes time */
+    if (fp32.algo < 0 || narrow.cost.step_s == 0) { /* such as one rank, where nothing takes time */
         printf(" %8s %10s\n", "-", "-");
         return 0;
     }
@@ -317,9 +321,9 @@ int predict_show(const struct predict *p)
     return p->o->json ? print_json(p) : print_tables(p);
 }
 
-/* ---- prints the rates that the tables of `narrowcast model` rest on ---- */
+/* ---- the rates that the tables are based on ---- */
 
-/* Seconds a byte as GB/s, from the shortest all-reduce to the longest. */
+/* Prints seconds a byte as GB/s, from the shortest all-reduce to the longest. */
 static void say_speeds(const struct cost_curve *c)
 {
     for (int i = 0; i < c->n; i++)

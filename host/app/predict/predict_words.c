@@ -1,4 +1,4 @@
-/* predict_words.c : lists, ranks, speeds and times as a user writes them. */
+/* predict_words.c : parses lists, ranks, speeds and times, and makes the lists of layers. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -63,7 +63,7 @@ struct unit {
     double value;
 };
 
-/* False: no number above 0 with one of these units, or out of reason. */
+/* Returns false unless text is a number above 0 with one of the units, and of sensible size. */
 static bool read_unit(const char *text, const struct unit *units, int n_units, double *out)
 {
     char *end;
@@ -112,9 +112,9 @@ double predict_label_bps(const char *label)
     return READ_UNIT(word, units, &bps) ? bps : 0;
 }
 
-/* ---- the layers whose gradients are reduced: of a file, of a network, or one ---- */
+/* ---- the layers whose gradients are reduced: from a file, of a network, or one ---- */
 
-/* "N", "NAME N" or "NAME OFFSET N ...". Returns 0 or -EINVAL with a line. */
+/* Parses "N", "NAME N" or "NAME OFFSET N ...". Returns 0, or -EINVAL after reporting it. */
 static int read_layer(const char *path, int line_no, char *line, size_t *n)
 {
     const char *last = NULL;
