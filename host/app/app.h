@@ -1,15 +1,15 @@
-/* app.h : the subcommands of the program `narrowcast`, one file each. */
+/* app.h : declares the subcommands of the program `narrowcast`, one file each. */
 #ifndef APP_H
 #define APP_H
 
 #define APP_VERSION "0.1.0"
 
-/* The commit that was built, with "-dirty" if files of it had changed; "unknown" without git. main()
- * sets it: no other object depends on the commit, so a new one rebuilds only main.o. */
+/* The commit of this build, with "-dirty" if its files had changed; "unknown" without git. main()
+ * sets it, because main.o is then the only object that a new commit rebuilds. */
 extern const char *app_commit;
 
-/* argv[0..argc): the words after the subcommand. Each returns 0, a negative errno with its cause
- * said on one rank, or the exit status of a run that was stopped by a signal. */
+/* argv[0..argc): the arguments after the subcommand. Each returns 0, a negative errno after one
+ * rank has reported it, or the exit status of a run that a signal stopped. */
 int cmd_train(int argc, char **argv);
 int cmd_emulate(int argc, char **argv);
 int cmd_cast(int argc, char **argv);

@@ -1,5 +1,5 @@
-/* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit
- * status. */
+/* main.c : runs the program `narrowcast`: finds the subcommand and turns its
+ * result into an exit status. */
 #include "app/app.h"
 #include "app/train/train_options.h"
 #include "base/err.h"
@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef APP_COMMIT /* see the Makefile */
+#ifndef APP_COMMIT /* set by the Makefile */
 #define APP_COMMIT "unknown"
 #endif
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-    bool multiplies; /* uses CBLAS, or says what it is */
+    bool multiplies; /* uses CBLAS, or reports its version */
     const char *about;
 } commands[] = {
     {"train", cmd_train, true,
@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
         usage(stderr);
         return -EINVAL;
     }
-    if (!strcmp(argv[1], "help") && argc >= 3) { /* as COMMAND --help [WORD] */
+    if (!strcmp(argv[1], "help") && argc >= 3) { /* handled as COMMAND --help [WORD] */
         argv[1] = argv[2];
         argv[2] = help;
     }
@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     file_hold_standard();
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failure with a line */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit becomes a write error */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);
     errno = 0;

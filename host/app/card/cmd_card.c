@@ -1,5 +1,6 @@
-/* cmd_card.c : `narrowcast card`: owns a card of this machine, by XRT, for every job on it, of this
- * host and of others: the same control server as a simulated card has (host/control). */
+/* cmd_card.c : runs `narrowcast card`, which owns a card of this machine by XRT and
+ * serves it to all jobs, of this host and others. Its control server (host/control) is
+ * that of a simulated card. */
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -50,18 +51,18 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-static const double look_s = 1; /* is the card still there? */
+static const double look_s = 1; /* time between checks that the card is there */
 
 struct server {
     struct xrt_nic nic;
     struct control *control;
     struct connections connections;
     int listener, signals;
-    uint32_t ip; /* frames go there */
+    uint32_t ip; /* address for frames */
     uint16_t port;
 };
 
-/* The control server's own lines say what it could not do; this says why. */
+/* Reports the reason of the card. The control server's own messages do not have it. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -94,7 +95,8 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
-    TRY(s->signals = stop_fd()); /* until here a signal ends the process at once */
+    /* Until here a signal ends the process at once. */
+    TRY(s->signals = stop_fd());
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
            inet_text(s->ip, s->port, frames));
@@ -123,7 +125,7 @@ static int serve(struct server *s)
     }
 }
 
-/* Jobs that still run are stopped with the connections that they belong to. */
+/* Stops jobs that still run, with the connections that own them, and closes all. */
 static void close_all(struct server *s)
 {
     if (s->control) {

@@ -1,5 +1,5 @@
-/* cmd_sim.c : `narrowcast sim`: becomes a simulated card on the network. `--counters` asks one that
- * runs: sim_counters.c. */
+/* cmd_sim.c : runs `narrowcast sim`, which becomes a simulated card on the network, or with
+ * --counters reads the counters of one (sim_counters.c). */
 #include "app/app.h"
 #include "app/card/sim_counters.h"
 #include "base/plugin.h"
@@ -61,7 +61,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* Does not return when it can be done. */
+/* Executes the simulator. Returns only on failure. */
 static int become_card(int argc, char **argv)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
-/* cmd_xclbin.c : `narrowcast xclbin`: makes the container that XRT loads into a card, or says what
- * is in one. */
+/* cmd_xclbin.c : runs `narrowcast xclbin`, which makes the container that XRT loads
+ * into a card, or shows one. */
 #include "app/app.h"
 #include "app/card/xclbin_show.h"
 #include "base/err.h"

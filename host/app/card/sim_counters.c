@@ -1,4 +1,4 @@
-/* sim_counters.c : asks a simulated card that runs for all it has counted, and prints it. */
+/* sim_counters.c : reads all counters of a running simulated card and prints them. */
 #include "app/card/sim_counters.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,8 +15,8 @@ enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
 
 struct counts {
     uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
-    bool timed;            /* the three behind `of` are known */
-    char wire[WIRE_BYTES]; /* "name value" lines: what is around the card has counted */
+    bool timed;            /* clocks, beats_in and beats_out are known */
+    char wire[WIRE_BYTES]; /* "name value" lines: counters of the process around the card */
 };
 
 static const struct {
@@ -26,7 +26,7 @@ static const struct {
 #include "hls/card/regs.def"
 };
 
-/* A socket connected to it, or a negative errno with a line. */
+/* Returns a socket connected to the card, or a negative errno after reporting it. */
 static int connect_to(const char *where)
 {
     uint32_t ip;
@@ -37,7 +37,7 @@ static int connect_to(const char *where)
     return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
-/* What reads all counters as of one clock: [OPS]. */
+/* Makes the operations that latch all counters at one clock and read them. */
 static void counter_ops(struct fpga_op ops[OPS])
 {
     size_t n = 0;
@@ -49,7 +49,7 @@ static void counter_ops(struct fpga_op ops[OPS])
     }
 }
 
-/* When `done` of these have been. */
+/* Takes the counters out of the operations, `done` of which were executed. */
 static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
 {
     if (done < OPS)
@@ -85,7 +85,8 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* A card that is controlled by datagrams: nothing is around it but the responder, whose lease this is. */
+/* Reads a card that is controlled by datagrams. Around it is only the responder of the leases; this
+ * reader's own lease is not counted. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
@@ -106,7 +107,7 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
-/* The next "name value" of the wire's lines, of which *at is what is left. */
+/* Takes the next "name value" line from *at. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

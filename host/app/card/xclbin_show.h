@@ -1,9 +1,9 @@
-/* xclbin_show.h : what is in a container, printed. */
+/* xclbin_show.h : prints the contents of a container. */
 #ifndef XCLBIN_SHOW_H
 #define XCLBIN_SHOW_H
 #include "offload/xrt/xclbin.h"
 
-/* A table, or JSON lines; on stdout. Returns 0 or a negative errno with a line. */
+/* Print a table, or JSON lines, to stdout. Return 0 or a negative errno after reporting it. */
 int xclbin_show(const struct xclbin *x);
 int xclbin_show_json(const struct xclbin *x);
 

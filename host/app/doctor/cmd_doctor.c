@@ -1,4 +1,4 @@
-/* cmd_doctor.c : `narrowcast doctor`: what is wrong with a cluster's set-up, a line a finding. */
+/* cmd_doctor.c : runs `narrowcast doctor`, which prints what is wrong with a cluster's set-up. */
 #include "app/app.h"
 #include "app/doctor/doctor.h"
 #include "base/err.h"
@@ -65,10 +65,10 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
     jsonl_text(&j, "check", check);
     jsonl_text(&j, "what", f->what);
     jsonl_text(&j, "mend", f->mend[0] ? f->mend : NULL);
-    (void)jsonl_end(&j); /* main() looks after standard output */
+    (void)jsonl_end(&j); /* main() checks standard output */
 }
 
-/* Returns whether one failed. */
+/* Prints all findings. Returns whether a check failed. */
 static bool print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
 {
     bool failed = cards->grade == DOCTOR_FAIL;
@@ -82,7 +82,7 @@ static bool print_all(const struct doctor *d, const struct doctor_finding *cards
     return failed;
 }
 
-/* All ranks. Returns 0, 1: a check failed, or a negative errno. */
+/* Runs all checks; all ranks call it. Returns 0, 1 if a check failed, or a negative errno. */
 static int examine(struct comm *c, int level, const struct doctor_options *o)
 {
     struct info mine = {.n = 0};

@@ -1,5 +1,4 @@
-/* cmd_info.c : `narrowcast info`: what this build and this machine can do, as a table or as one
- * JSON object. */
+/* cmd_info.c : runs `narrowcast info`, which prints what this build and this machine can do. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "base/err.h"
@@ -72,8 +71,7 @@ int cmd_info(int argc, char **argv)
     return o.json ? print_json(&info) : print_table(&info);
 }
 
-/* ---- what `narrowcast info` says about the build: compiler, backends and libraries,
- * with their versions ---- */
+/* ---- facts of the build: compiler, backends and libraries, with their versions ---- */
 
 const char *app_commit = "unknown";
 
@@ -101,7 +99,7 @@ void info_build(struct info *info)
              beside("narrowcast-sim", path) == path ? path : "not built");
 }
 
-/* ---- what XRT knows of cards in this machine, and the container that is to go into them ---- */
+/* ---- cards of this machine that XRT knows, and the container for them ---- */
 
 enum { MOST_CARDS = 16 };
 static const double look_s = 5;
@@ -123,7 +121,7 @@ static void one_card(struct info *info, struct xrt_card *card)
              *about.shell ? about.shell : "shell unknown", uuid, celsius);
 }
 
-/* The container that NARROWCAST_XCLBIN names. */
+/* Adds the container that NARROWCAST_XCLBIN names. */
 static void container(struct info *info)
 {
     const char *path = getenv("NARROWCAST_XCLBIN");

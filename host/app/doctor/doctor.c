@@ -1,4 +1,4 @@
-/* doctor.c : what checks are made of: facts of ranks, and words about them. */
+/* doctor.c : gathers facts of ranks for the checks, and records findings. */
 #include "app/doctor/doctor.h"
 #include "base/text.h"
 #include "base/err.h"
@@ -58,7 +58,7 @@ void doctor_mend(struct doctor_finding *f, const char *format, ...)
     text_clean(f->mend);
 }
 
-/* ---- all ranks' facts come to rank 0, and how far their clocks are from its own ---- */
+/* ---- facts and clock differences of all ranks, gathered on rank 0 ---- */
 
 enum { ROUNDS = 5 };
 
@@ -77,7 +77,7 @@ void doctor_unlines(const char lines[DOCTOR_BYTES], struct info *info)
     while (at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at)), *equals;
         if (!line_end)
-            return; /* it was cut */
+            return; /* the text was cut */
         equals = memchr(at, '=', (size_t)(line_end - at));
         if (equals) {
             char key[sizeof info->facts[0].key];
@@ -95,7 +95,7 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rank r says what its clock shows; of several rounds the one that took least counts. */
+/* Compares the clock of rank r with rank 0's in several rounds. The shortest round counts. */
 static int compare_clock(struct comm *c, int r, double *ahead_s, double *sure_s)
 {
     double theirs, least_s = HUGE_VAL;

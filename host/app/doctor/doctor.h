@@ -1,9 +1,10 @@
-/* doctor.h : the parts of `narrowcast doctor`: what every rank knows of itself, held against what a job wants.
+/* doctor.h : declares the parts of `narrowcast doctor`, which compares facts of all
+ * ranks with the needs of a job.
  *
  *     doctor_facts() on every rank -> doctor_gather() -> rank 0: doctor_checks[] -> findings
  *
- * A check is a function and a row of the table. It reads facts alone, so that any cluster can be made up
- * for it. */
+ * A check is a function and a row of the table. It reads only facts, so that
+ * tests can make up any cluster. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 #include "app/doctor/info.h"
@@ -14,76 +15,80 @@ enum doctor_grade { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
 enum { DOCTOR_WORDS = 640 };
 
-/* What a check has found: one line, and the command or option that mends it ("": nothing does). */
+/* The result of a check: one line, and the command or option that fixes it ("": none). */
 struct doctor_finding {
     enum doctor_grade grade;
     char what[DOCTOR_WORDS], mend[DOCTOR_WORDS];
-    bool taken; /* the last doctor_say() was */
+    bool taken; /* the last doctor_say() took effect */
 };
 
-/* All ranks' facts, on rank 0. */
+/* The facts of all ranks, on rank 0. */
 struct doctor {
     int n_ranks;
     struct info *ranks; /* [n_ranks] */
-    int32_t *nodes;     /* [n_ranks] the lowest rank on the same machine */
-    double *ahead_s;    /* [n_ranks] how far a rank's clock is ahead of rank 0's */
-    double *sure_s;     /* [n_ranks] to how much */
+    int32_t *nodes;     /* [n_ranks] lowest rank of the same machine */
+    double *ahead_s;    /* [n_ranks] s, clock ahead of rank 0's */
+    double *sure_s;     /* [n_ranks] s, uncertainty of ahead_s */
 };
 
 struct doctor_check {
     const char *name;
-    void (*look)(const struct doctor *d, struct doctor_finding *f); /* f: ok, and no words yet */
+    void (*look)(const struct doctor *d, struct doctor_finding *f); /* f: ok and empty */
 };
-extern const struct doctor_check doctor_checks[]; /* the last one's name is NULL */
+extern const struct doctor_check doctor_checks[]; /* ends with a NULL name */
 
-/* Of rank `rank`; "" where there is none. */
+/* Return a fact of a rank; "" or nan if it is missing. */
 const char *doctor_fact(const struct doctor *d, int rank, const char *key);
-double doctor_number(const struct doctor *d, int rank, const char *key); /* nan likewise */
+double doctor_number(const struct doctor *d, int rank, const char *key);
 
-/* The first rank whose fact is not rank 0's; -1: there is none. */
+/* Returns the first rank whose fact differs from rank 0's; -1: none. */
 int doctor_other(const struct doctor *d, const char *key);
 
-/* What is found: the first, unless a worse one takes its place. And what mends that, if it was taken. */
+/* Set a finding, unless an equally bad or worse one is set. doctor_mend() adds the fix of the
+ * finding that was just set. */
 void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_mend(struct doctor_finding *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Of the network (doctor_network.c); rows of the table like all others. */
+/* Checks of the network (doctor_network.c), rows of the table. */
 void doctor_sockets(const struct doctor *d, struct doctor_finding *f);
 void doctor_mtu(const struct doctor *d, struct doctor_finding *f);
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f);
 
-/* Of MPI's files (doctor_network.c). */
+/* Checks of the space for MPI's files (doctor_network.c), rows of the table. */
 void doctor_shm(const struct doctor *d, struct doctor_finding *f);
 void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
 
-/* Add the facts that these two need. */
+/* Adds the facts for doctor_shm() and doctor_tmpdir(). */
 void doctor_room(struct info *info);
 
-/* Print the finding of doctor_tmpdir() for this process to stderr unless it is ok. To be called before
- * MPI begins, which may end or hang without room in TMPDIR. */
+/* Prints a bad finding of doctor_tmpdir() for this process to stderr. Call it before MPI starts,
+ * because MPI may end or hang without space in TMPDIR. */
 void doctor_warn_early(void);
 
-/* What this process knows of itself and its machine: info's facts, and what only a doctor asks. level: of
- * comm_begin(). */
+/* Collects the facts of this process and its machine: those of info, and those that only doctor
+ * needs. level: of comm_begin(). */
 void doctor_facts(struct info *info, int level);
 
-/* All ranks call it. d: filled on rank 0, doctor_close() in any case. Returns 0 or a negative errno. */
+/* Gathers all facts on rank 0 and compares clocks. All ranks call it. d: filled on rank 0; call
+ * doctor_close() in any case. Returns 0 or a negative errno. */
 int doctor_gather(struct comm *c, const struct info *mine, struct doctor *d);
 void doctor_close(struct doctor *d);
 
-/* Facts as lines, for another rank, which may be of another version: what does not fit is left out. */
+/* Convert facts to text lines and back, for ranks that may run another version. Facts
+ * that do not fit are dropped. */
 enum { DOCTOR_BYTES = 16384 };
 void doctor_lines(const struct info *info, char lines[DOCTOR_BYTES]);
 void doctor_unlines(const char lines[DOCTOR_BYTES], struct info *info);
 
-/* ---- do cards answer all ranks, and add? ---- */
+/* ---- test of cards: do they answer all ranks, and add? ---- */
 
 /* Opens a job through cards and takes a step. All ranks call it.
- *   where, fabric   words of train's --offload and --fabric     deadline_s   a silent card is given up
- *   f               rank 0: what was found
- * Returns 0, or a negative errno: -EINVAL with a line: words that no card can have. */
+ *   where, fabric   texts of train's --offload and --fabric
+ *   deadline_s      time after which a silent card is abandoned
+ *   f               rank 0: out, the finding
+ * Returns 0 or a negative errno; -EINVAL after reporting texts that no card can have. */
 int doctor_card(struct comm *c, const char *where, const char *fabric, double deadline_s,
                 struct doctor_finding *f);
 

@@ -1,5 +1,4 @@
-/* doctor_card.c : do cards answer all ranks, and add? A job of one layer goes through them, as a training's
- * would. */
+/* doctor_card.c : tests whether cards answer all ranks, and add, by a job of one layer. */
 #include "app/doctor/doctor.h"
 #include "base/err.h"
 #include "job/job.h"
@@ -8,7 +7,8 @@
 
 enum { ELEMENTS = 4096 };
 
-/* One step of ones, whose mean is 1. All ranks; *by_card, *right: on this one. */
+/* Reduces a layer of ones, whose mean is 1. All ranks. *by_card, *right:
+ * the results on this rank. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];
@@ -50,7 +50,7 @@ static void judge(struct job *job, bool by_card, bool right, struct doctor_findi
     }
 }
 
-/* One step through an open job. */
+/* Takes one step through an open job. */
 static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
 {
     bool by_card = false, right = true;
@@ -64,7 +64,7 @@ static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
 
 enum { LINE_BYTES = 512 };
 
-/* Keep the error that this rank would print; print warnings. */
+/* Keeps the error that this rank would print; prints warnings. */
 static void keep_error(void *arg, bool error, const char *line)
 {
     if (error)
@@ -73,7 +73,8 @@ static void keep_error(void *arg, bool error, const char *line)
         err_note("narrowcast: warning: %s", line);
 }
 
-/* Opens the job. A card that cannot exist or does not answer is a finding, not an error of doctor. */
+/* Opens the job. A card that cannot exist or does not answer is a
+ * finding, not an error of doctor. */
 static int open_job(struct comm *c, struct job *job, struct doctor_finding *f, bool *is_open)
 {
     const struct reducer_layer layers[] = {{.name = "ones", .n = ELEMENTS}};

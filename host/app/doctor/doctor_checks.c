@@ -1,5 +1,5 @@
-/* doctor_checks.c : what is wrong with a set-up: of programs, machines, cores and memory. A check is a function
- * and a row of the table. */
+/* doctor_checks.c : checks programs, machines, cores and memory. A check is a
+ * function and a row of the table. */
 #include "app/doctor/doctor.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void instructions(const struct doctor *d, struct doctor_finding *f)
     doctor_say(f, DOCTOR_OK, "%s, %s", doctor_fact(d, 0, "vec backend"), doctor_fact(d, 0, "CPU"));
 }
 
-/* A rank whose OpenBLAS has kernels without AVX-512, though its CPU has that; -1: none. */
+/* Returns a rank whose CPU has AVX-512 but whose OpenBLAS uses older kernels; -1: none. */
 static int slow_products(const struct doctor *d)
 {
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
@@ -171,7 +171,7 @@ static void mpi(const struct doctor *d, struct doctor_finding *f)
 
 /* ---- the machine ---- */
 
-/* Adds the CPUs of a list "0-3,8" to set [CPU_MOST]. */
+/* Adds the CPUs of a list such as "0-3,8" to set [CPU_MOST]. */
 enum { CPU_MOST = 1024 };
 static void add_cpus(const char *list, bool set[CPU_MOST])
 {

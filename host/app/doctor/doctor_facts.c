@@ -1,5 +1,5 @@
-/* doctor_facts.c : what a process knows of itself and its machine: what `narrowcast info` says, and what only a
- * doctor asks. */
+/* doctor_facts.c : collects the facts of a process and its machine: those of `narrowcast info`, and
+ * those that only doctor needs. */
 #include "app/doctor/doctor.h"
 #include "base/crc.h"
 #include "base/text.h"
@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Builds of one version may differ. */
+/* Adds a checksum of the program, because builds of one version may differ. */
 static void program(struct info *info)
 {
     uint8_t block[1 << 16];
@@ -51,7 +51,7 @@ static void instructions(struct info *info)
         info_add(info, "NARROWCAST_ISA", "%s", wish);
 }
 
-/* CPUs that this process may run on, as "0-3,8". */
+/* Adds the CPUs that this process may run on, as "0-3,8". */
 static void cpus(struct info *info)
 {
     char list[INFO_VALUE] = "";
@@ -73,7 +73,7 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* Cores that a container may use, by cgroup: "200000 100000" are 2. */
+/* Adds the cores that a cgroup allows: "200000 100000" are 2. */
 static void quota(struct info *info)
 {
     double limit, period;
@@ -100,7 +100,8 @@ static void limits(struct info *info)
     info_add(info, "verbs", "%s", access("/sys/class/infiniband", F_OK) ? "no" : "yes");
 }
 
-/* What the socket of a card would get; and what has been lost for lack of room since the machine began. */
+/* Adds the buffer that a card's socket would get, and the datagrams lost
+ * since boot for lack of space. */
 static void sockets(struct info *info)
 {
     struct wire_socket_room room;

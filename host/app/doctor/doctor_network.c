@@ -1,4 +1,5 @@
-/* doctor_network.c : what is wrong between machines: sockets' buffers, lengths of packets, clocks. */
+/* doctor_network.c : checks the network between machines (socket buffers, MTU, clocks) and
+ * the space for MPI's files. */
 #include "app/doctor/doctor.h"
 #include "hls/card/packet.h"
 #include "base/err.h"
@@ -9,9 +10,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* IPv4 and UDP in front of a frame. */
+/* IPv4 and UDP headers before a frame. */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
-/* Linux's own limit, which holds the 64 packets that are under way to a card. */
+/* Linux's default limit, enough for 64 in-flight packets of a card. */
 enum { LEAST_BYTES = 212992 };
 static const double clocks_s = 1;
 
@@ -40,7 +41,7 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
-/* The MTU of fact i, if it is of an interface that is up and no loopback; else 0. */
+/* Returns the MTU of a fact about an interface that is up and not the loopback; else 0. */
 static int mtu_of(const struct info_fact *fact)
 {
     const char *at = strstr(fact->value, "MTU ");
@@ -51,7 +52,7 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
-/* The longest of a rank's interfaces: 0: there is none. */
+/* Returns the largest MTU of a rank's interfaces; 0: none. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -114,14 +115,13 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     }
 }
 
-/* ---- checks the room of MPI's files: a segment per rank in /dev/shm, and what mpirun
- * and PMIx write to TMPDIR ---- */
+/* ---- space for MPI's files: a segment per rank in /dev/shm, and files in TMPDIR ---- */
 
 static const double mib = 1 << 20;
-/* Sizes were measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
+/* Measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* Add the free bytes of a folder as fact `key`: "none" if nothing can be written to it. */
+/* Adds the free bytes of a folder as fact `key`; "none" if it is not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

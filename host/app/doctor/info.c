@@ -1,4 +1,4 @@
-/* info.c : a fact more for `narrowcast info`. */
+/* info.c : adds a fact for `narrowcast info`. */
 #include "app/doctor/info.h"
 #include "base/text.h"
 #include <stdarg.h>

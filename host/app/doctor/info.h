@@ -1,5 +1,4 @@
-/* info.h : facts about this build and this machine, collected before they are printed as a table or
- * as JSON. */
+/* info.h : collects facts about this build and this machine, for printing as a table or as JSON. */
 #ifndef INFO_H
 #define INFO_H
 
@@ -13,17 +12,18 @@ struct info {
     int n;
 };
 
-/* The name of this machine's CPU, "unknown" where Linux does not say; to and returned. */
+/* Writes the name of the CPU to `to` and returns it; "unknown" where Linux has none. */
 enum { INFO_CPU = 160 };
 const char *info_cpu(char to[INFO_CPU]);
 
-/* Adds a fact; one too many is dropped. */
+/* Adds a fact; drops it if the list is full. */
 void info_add(struct info *info, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-void info_build(struct info *info);   /* compiler, libraries, backends */
-void info_gpu(struct info *info);     /* the GPU, its library, or why there is none */
-void info_cards(struct info *info);   /* cards that XRT knows, or why there are none */
-void info_machine(struct info *info); /* CPU, memory, network interfaces, accelerator cards */
+void info_build(struct info *info); /* compiler, libraries, backends */
+void info_gpu(struct info *info);   /* GPU and its library, or why there is none */
+void info_cards(struct info *info); /* cards known to XRT, or why there are none */
+/* CPU, memory, network interfaces, accelerator cards. */
+void info_machine(struct info *info);
 
 #endif

@@ -1,5 +1,4 @@
-/* info_gpu.c : what `narrowcast info` says about the GPU: the library that serves it, the device,
- * and by what codes could travel. */
+/* info_gpu.c : adds facts of the GPU: its libraries, the device, and how codes could travel. */
 #include "app/doctor/info.h"
 #include "comm/comm.h"
 #include "device/run/dev_nccl.h"
@@ -10,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One of NVIDIA's libraries, of those that the GPU library has brought. ask: a function of it, by which
- * version() finds its own. */
+/* Adds the version of a library of NVIDIA's that the GPU library has loaded. ask: name of a
+ * function in it, by which version() finds the version. */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {
@@ -70,7 +69,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Plans a window whose gradient is added to another's, by every math, and says where cuDNN cannot. */
+/* Plans, for each math, a convolution whose gradient is added to
+ * another; adds where cuDNN cannot. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

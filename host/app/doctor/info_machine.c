@@ -1,5 +1,5 @@
-/* info_machine.c : what `narrowcast info` says about the machine, from the compiler's CPU tests and
- * from /proc and /sys. */
+/* info_machine.c : adds facts of the machine, from the compiler's CPU
+ * tests and from /proc and /sys. */
 #include "app/doctor/info.h"
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* First line of the file folder/name/leaf to to [size], "" where there is none to read. */
+/* Reads the first line of folder/name/leaf to to [size]; "" if it cannot be read. */
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {
     char path[512];
@@ -63,7 +63,7 @@ static void cpu_features(struct info *info)
     FEATURE("avx512vbmi");
     FEATURE("avx512vbmi2");
 #undef FEATURE
-    unsigned a, b, c, d; /* clang 14 has no word for this one */
+    unsigned a, b, c, d; /* clang 14 has no name for it */
     if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C)
         strncat(text, " f16c", sizeof text - strlen(text) - 1);
     info_add(info, "CPU features", "%s", text);
@@ -82,7 +82,7 @@ static void cores_and_memory(struct info *info)
     info_add(info, "memory", "%.1f GiB", bytes / (1 << 30));
 }
 
-/* Calls visit for every entry of a folder, in the order of names. */
+/* Calls visit for each entry of a folder, sorted by name. */
 static void each_entry(struct info *info, const char *folder,
                        void (*visit)(struct info *, const char *, const char *))
 {

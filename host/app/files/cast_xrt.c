@@ -1,5 +1,5 @@
-/* cast_xrt.c : `cast` and `uncast` by a card in this machine (offload/xrt/card_cast.h): files are read
- * into the card's buffers, a run of a kernel for each. */
+/* cast_xrt.c : casts files on a card in this machine (offload/xrt/card_cast.h): reads each piece of
+ * a file into the card's buffers and runs a kernel on it. */
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
 #include "app/files/reduce_card.h"
@@ -9,7 +9,7 @@
 #include "offload/xrt/xrt_card.h"
 #include <string.h>
 
-static const double open_s = 60, run_s = 120; /* as reduce_card.c */
+static const double open_s = 60, run_s = 120; /* s, as in reduce_card.c */
 
 int cast_xrt_check(const struct codec *codec, const char *round)
 {
@@ -23,7 +23,7 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-/* Reads the whole file where the scale depends on the largest value. */
+/* Finds the shift. Reads the whole file if the scale depends on the largest value. */
 static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
                       int *shift)
 {
@@ -90,7 +90,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
     return rc;
 }
 
-/* ---- which card in this machine does the work of --on xrt ---- */
+/* ---- options that choose the card for --on xrt ---- */
 
 int card_words_check(const char *on, const char *card, const char *xclbin)
 {

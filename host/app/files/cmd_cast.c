@@ -1,4 +1,5 @@
-/* cmd_cast.c : `narrowcast cast`: a raw fp32 file to packed codes, block by block. */
+/* cmd_cast.c : runs `narrowcast cast`, which encodes a raw fp32 file to
+ * packed codes, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
@@ -80,7 +81,8 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-enum { BLOCK = 1 << 16 }; /* elements; a multiple of 8, so that blocks of codes begin on a byte */
+/* In elements; a multiple of 8, so that blocks of codes begin on a byte. */
+enum { BLOCK = 1 << 16 };
 
 struct cast_job {
     struct codec codec;
@@ -88,10 +90,10 @@ struct cast_job {
     struct file_in in;
     struct file_out out;
     float *x;       /* [BLOCK] */
-    uint8_t *codes; /* [BLOCK] of 32 bits at most */
+    uint8_t *codes; /* [BLOCK], at most 32 bits each */
 };
 
-/* The shift that the scale asks for; reads the whole file when it depends on the largest value. */
+/* Finds the shift of the scale. Reads the whole file if the scale depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
@@ -128,7 +130,7 @@ static int cast_all(struct cast_job *j, int *shift)
     return 0;
 }
 
-/* By whoever was asked for. */
+/* Encodes on the chosen device. */
 static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
 {
     if (!strcmp(o->on, "xrt"))
@@ -138,7 +140,7 @@ static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
     return file_out_commit(&j->out);
 }
 
-/* What the words mean; before any work. */
+/* Parses the options into a codec, before any work. */
 static int settle(const struct cast_options *o, struct codec *codec)
 {
     const struct codec_words words = {.codec = o->codec,
@@ -157,7 +159,7 @@ static int settle(const struct cast_options *o, struct codec *codec)
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
-/* --codec: words that are minifloat's say nothing, unless they were given. */
+/* Casts with --codec. Options of minifloats are passed on only if they were given. */
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL

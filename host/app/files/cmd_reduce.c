@@ -1,5 +1,5 @@
-/* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum,
- * block by block. */
+/* cmd_reduce.c : runs `narrowcast reduce`, which adds files of packed codes, one for
+ * each rank, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
@@ -77,7 +77,8 @@ struct reduce_job {
     struct codes_in *in; /* [n_in] */
     int n_in;
     struct file_out out;
-    uint8_t *codes; /* a block of addends, later of the sum: 32 bits a code at most */
+    /* A block of addends, later of the sum; at most 32 bits a code. */
+    uint8_t *codes;
     void *acc;
 };
 
@@ -106,7 +107,7 @@ static int reduce_all(struct reduce_job *j)
     return file_out_commit(&j->out);
 }
 
-/* Everything, by whoever was asked for. */
+/* Adds all on the chosen device and commits the result. */
 static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
 {
     if (!strcmp(o->on, "hls"))

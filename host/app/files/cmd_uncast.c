@@ -1,4 +1,5 @@
-/* cmd_uncast.c : `narrowcast uncast`: packed codes to a raw fp32 file, block by block. */
+/* cmd_uncast.c : runs `narrowcast uncast`, which decodes packed codes to a raw
+ * fp32 file, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
@@ -70,7 +71,7 @@ static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint
     return 0;
 }
 
-/* By whoever was asked for. */
+/* Decodes on the chosen device. */
 static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct file_out *out,
                      uint8_t *codes, float *x)
 {

@@ -1,11 +1,11 @@
-/* codes_in.h : a file of packed codes, read in blocks of whole codes. */
+/* codes_in.h : reads a file of packed codes in blocks of whole codes. */
 #ifndef CODES_IN_H
 #define CODES_IN_H
 #include "base/file.h"
 #include "vec/vec.h"
 #include "codec/codec.h"
 
-/* codes; a multiple of 8, so that every block begins on a byte */
+/* in codes; a multiple of 8, so that every block begins on a byte */
 enum { CODES_IN_BLOCK = 1 << 16 };
 
 struct codes_in {
@@ -15,23 +15,23 @@ struct codes_in {
     uint64_t done;  /* codes read */
 };
 
-/* Returns 0 or a negative errno with a line. */
+/* Opens a file. Returns 0 or a negative errno after reporting it. */
 int codes_in_open(struct codes_in *in, const char *path, struct mf_fmt fmt, uint64_t count);
-void codes_in_close(struct codes_in *in); /* legal when zeroed */
+void codes_in_close(struct codes_in *in); /* also if zeroed */
 
-/* The next n codes, CODES_IN_BLOCK but for the last block; 0 at the end. codes: [vec_bytes(fmt,
- * CODES_IN_BLOCK)]. Returns 0, or a negative errno with a line: a file that ends inside a code, or
- * that is too short or too long for count. */
+/* Reads the next n codes: CODES_IN_BLOCK except in the last block; 0 at the end. codes:
+ * [vec_bytes(fmt, CODES_IN_BLOCK)]. Returns 0, or a negative errno after reporting it: the file
+ * ends inside a code, or is too short or too long for count. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
 
-/* ---- what every way of casting a file begins with: its values, and the shift for them ---- */
+/* ---- start of every cast of a file: its values, and the shift for them ---- */
 
-/* The next values of a file into x [most]: n of them, 0 at the end. Returns 0 or a negative errno with
- * a line. */
+/* Reads the next values of a file into x [most]: n of them, 0 at the end. Returns 0 or a negative
+ * errno after reporting it. */
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n);
 
-/* The shift for values of at most this magnitude, as fp32 bits. Returns 0 or -EINVAL with a line: in
- * `path` there is inf or nan, and the scale depends on it. */
+/* Computes the shift. largest: largest magnitude, as fp32 bits. Returns 0, or -EINVAL after
+ * reporting that `path` contains inf or nan and the scale depends on it. */
 int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer_file.c : one layer from a file to codes and back. */
+/* layer_file.c : casts one layer from a file to codes and back. */
 #include "app/files/layer_file.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -23,7 +23,7 @@ struct bytes {
     size_t n;
 };
 
-/* Ends behind the first part in which there are more bytes than `most`. */
+/* Reads on, until the file ends or more than `most` bytes are read. */
 static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
@@ -49,14 +49,15 @@ static int read_file(const char *path, size_t most, struct bytes *b)
     return rc;
 }
 
-/* Up to what makes the file appear. */
+/* Writes all, except for the commit that makes the file appear. */
 static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
 {
     TRY(file_out_open(out, path));
     return file_out_write(out, from, bytes);
 }
 
-/* Both or none, but for a disk that fails in between. path2: NULL: there is one file. */
+/* Writes both files or none, unless the disk fails between the commits.
+ * path2: NULL: there is one file. */
 static int write_files(const char *path, const struct bytes *b, const char *path2,
                        const struct bytes *b2)
 {
@@ -83,7 +84,7 @@ static bool all_finite(const struct bytes *b)
 
 /* ---- a layer ---- */
 
-/* A layer of n, its codec's fold, and what it takes with its padding. */
+/* A layer of n elements, its reduce op (`struct fold`), and its padded length. */
 struct whole {
     struct codec_layer layer;
     struct codec_call call;
@@ -99,7 +100,7 @@ static void make_whole(const struct codec *codec, size_t n, struct whole *w)
     w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
 }
 
-/* Of every element of the layer, if the codec asks for them. */
+/* Reads the weight of every element, if the codec needs weights. */
 static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
                         struct codec_layer *layer)
 {
@@ -119,7 +120,8 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     return 0;
 }
 
-/* The state is written, so it is a file, and none of the others. others: NULL behind the last. */
+/* Checks that the state's path is a regular file, or none yet, and differs from the other
+ * files. others: ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
     struct stat st, other;
@@ -135,8 +137,8 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* What is kept, as it was (zeros where there is no file yet) and room for what it becomes: residuals
- * and numbers of steps, which have no bits of an inf or nan. */
+/* Reads the state (zeros if the file does not exist) and makes room for the next one. It consists
+ * of residuals and step counts, whose bits are never those of inf or nan. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -178,7 +180,7 @@ static int encode(const struct codec *codec, struct whole *w, const float *x, co
     return 0;
 }
 
-/* codes: to be freed, also after a failure. */
+/* Encodes the layer. codes: the caller frees them, also after a failure. */
 static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
                       struct whole *w, struct bytes *codes)
 {
@@ -197,7 +199,8 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     struct whole w;
     uint8_t *next = NULL;
     size_t kept = 0;
-    const char *const others[] = {in, out, weights, NULL}; /* weights: NULL where there are none */
+    /* weights may be NULL, which then ends the list. */
+    const char *const others[] = {in, out, weights, NULL};
     int rc = state ? check_state(state, others) : 0;
     if (!rc)
         rc = read_file(in, SIZE_MAX, &x);
@@ -219,9 +222,9 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     return rc;
 }
 
-/* ---- and back ---- */
+/* ---- decoding ---- */
 
-/* How many values: as many units as there are codes of, or `count` of them. */
+/* Finds the number of values: `count`, or those of all units in the file. */
 static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
                         uint64_t count, struct whole *w)
 {
@@ -247,8 +250,8 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* Codes of a sum are what is decoded: where sums are exact, of this one addend; else its own, which
- * are no others. */
+/* Decodes. codec_decode_all() reads codes of a sum. Where sums are exact, that is the sum of this
+ * one addend; elsewhere sums have the addend's codes. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

@@ -1,5 +1,5 @@
-/* reduce_card.c : files of codes added by a simulated card (sim_sum.h), as many codes of each at a time
- * as go in at once. */
+/* reduce_card.c : adds files of codes on a simulated card (sim_sum.h), on the HLS core, or on a
+ * card by XRT, some blocks of each file at a time. */
 #include "app/files/reduce_card.h"
 #include "app/files/sim_sum.h"
 #include "base/buf.h"
@@ -78,8 +78,7 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     return rc;
 }
 
-/* ---- files of codes added by the HLS core as this machine's compiler has it
- * (hls/core/reduce.c) ---- */
+/* ---- the HLS core, compiled for this machine (hls/core/reduce.c) ---- */
 
 struct hls_job {
     uint8_t **parts, *result; /* [n_in] a block of packed codes, whole beats */
@@ -110,7 +109,7 @@ static void close_buffers(struct hls_job *j, int n_in)
     free(j->out);
 }
 
-/* The n codes in j->parts to their sums in j->result. */
+/* Adds the n codes in j->parts; the sums go to j->result. */
 static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, size_t n)
 {
     const size_t held = vec_bytes(sum->in, n), n_beats = (held + BEAT_SIZE - 1) / BEAT_SIZE;
@@ -149,19 +148,18 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
     return rc;
 }
 
-/* ---- files of codes added by a card in this machine, in its own memory
- * (offload/xrt/card_mm.h): a run of the card for each few MiB of them ---- */
+/* ---- a card in this machine, in its own memory (offload/xrt/card_mm.h), some MiB a run ---- */
 
-/* An Alveo needs seconds to take a container; a card that is simulated clock by clock adds 4 MB/s. */
+/* An Alveo needs seconds to load a container; a card simulated clock by clock adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {
     const struct vec_sum *sum;
     struct card_mm mm;
     int n_in;
-    uint8_t **parts, *sums; /* [n_in] of n_blocks blocks of codes; of their sums */
+    uint8_t **parts, *sums; /* [n_in] n_blocks blocks of codes; their sums */
     size_t n_blocks;
-    double card_s; /* spent in runs, transfers and all */
+    double card_s; /* s in runs, with transfers */
 };
 
 static int reduce_xrt_open_buffers(struct xrt_job *j)

@@ -1,32 +1,33 @@
-/* reduce_card.h : files of codes added by a card: a simulated one, as packets of a job of as many
- * ranks as there are files; the HLS core; a card in this machine, in its memory. */
+/* reduce_card.h : adds files of codes on a card: a simulated one, the HLS
+ * core, or one in this machine. */
 #ifndef REDUCE_CARD_H
 #define REDUCE_CARD_H
 #include "app/files/codes_in.h"
 #include "base/file.h"
 
-/* in [n_in] are open and unread; out is written to and left to the caller to commit. model: "rtl"
- * (Verilated) or "c"; wave: FST file of all signals, or NULL. Prints one line on stderr: clocks,
- * beats, the time at CARD_MHZ. Returns 0, or a negative errno with a line: what a card
- * cannot add, or no simulator. */
+/* Adds files on a simulated card, as packets of a job with a rank for each file. in [n_in]: open
+ * and unread; out: the caller commits it. model: "rtl" (Verilated) or "c"; wave: FST file of all
+ * signals, or NULL. Prints clocks, beats and the time at CARD_MHZ, one line on stderr. Returns 0,
+ * or a negative errno after reporting it: a card cannot add this, or there is no simulator. */
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *model, const char *wave);
 
-/* The same by the HLS core, as gcc built it: no packets, no clock. */
+/* Does the same with the HLS core as compiled by gcc: no packets, no clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
 
-/* The same by a card that XRT reaches (offload/xrt/card_mm.h). card: "xrt", "xrt:1", "xrt:BDF"; xclbin:
- * its container, or NULL: NARROWCAST_XCLBIN. Prints one line on stderr: runs, bytes, speed. */
+/* Does the same in the memory of a card, by XRT (offload/xrt/card_mm.h). card: "xrt",
+ * "xrt:1" or "xrt:BDF"; xclbin: container, or NULL: NARROWCAST_XCLBIN. Prints runs, bytes
+ * and speed, one line on stderr. */
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin);
 
-/* Can a card (and the HLS core, which is made to the same measure) add n_in files so? 0, or -EINVAL
- * with a line. */
+/* Checks that a card, or the HLS core with its equal limits, can add n_in files so. Returns 0, or
+ * -EINVAL after reporting it. */
 int reduce_card_check(const struct vec_sum *sum, int n_in);
 
-/* All files' next codes, up to n_blocks blocks of CODES_IN_BLOCK, file i's at to[i]. *n: codes of
- * each; 0 at the end. Returns 0, or a negative errno with a line, such as for files that differ in
- * length. */
+/* Reads the next codes of all files, up to n_blocks blocks of CODES_IN_BLOCK, file i to to[i]. *n:
+ * codes of each; 0 at the end. Returns 0, or a negative errno after reporting it, such as for
+ * files that differ in length. */
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n);
 
 #endif

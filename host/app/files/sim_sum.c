@@ -1,9 +1,10 @@
-/* sim_sum.c : vectors of codes added by a simulated card, as packets of a job of as many ranks as
- * there are vectors: a window for each (offload/window/window.h), all turned by this program, and the card
- * run when they have nothing left to send.
+/* sim_sum.c : adds vectors of codes by a simulated card, as packets of a job
+ * with a rank for each vector.
  *
- * A batch of at most as many packets as the card has slots goes in at once, a frame of each rank by
- * turns, and the next one follows when all have come back. */
+ * Each rank has a window (offload/window/window.h). One thread turns all windows, and runs
+ * the card when they have nothing left to send. A batch has at most as many packets as the
+ * card has slots. It is sent at once, a frame of each rank by turns; the next batch follows
+ * when all results are back. */
 #include "app/files/sim_sum.h"
 #include "app/files/codes_in.h"
 #include "base/buf.h"
@@ -26,22 +27,22 @@ struct sim_sum {
     struct card_fit fit;
     struct fpga card;
     struct fpga_job job;
-    uint32_t beats; /* of a whole packet */
+    uint32_t beats; /* of a full packet */
     struct wire_process *wires;
     struct wire_process_time time;
     int n_ranks;
     struct window *windows[PKT_MAX_RANKS];
-    double now;               /* of the windows: goes on when nothing else does */
+    double now;               /* windows' clock; advances only when nothing else does */
     uint32_t n_batches;       /* before this one */
     size_t n_blocks, n_codes; /* blocks of a batch; codes of this one */
-    /* of codes of the batch, packed; the sums that a rank was sent */
+    /* packed codes of the batch; the sums that each rank received */
     uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
 };
 
 /* ---- the job on the card ---- */
 
-/* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks
- * together. */
+/* Returns the gap between frames, so that they come no faster than sums and results can leave. The
+ * calculation compares the clocks of one slot, for all ranks together. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;
@@ -132,8 +133,8 @@ void sim_sum_close(struct sim_sum *j)
 
 /* ---- batches ---- */
 
-/* Until no window has anything more to send or to take. 1: some wait for the card; 0: all are done;
- * or a negative errno with a line. */
+/* Turns all windows until none can send or receive. Returns 1 if some wait for the card, 0 if all
+ * are done, or a negative errno after reporting it. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

@@ -27,7 +27,7 @@ struct plot_point {
 struct plot_series {
     char name[PLOT_NAME]; /* printable, whatever the file had */
     struct plot_point
-        /* [n]; after reading sorted by x. Of points with equal x the last is kept. */
+        /* [n]; after reading sorted by x, with the last of points with equal x. */
         *point;
     size_t n, room;
 };
@@ -51,7 +51,7 @@ struct plot_file {
     char name[PLOT_NAME], of[PLOT_NAME];
     int first_series; /* number of series before this file */
     double step;      /* last step seen */
-    /* Of a training: bytes that a step would send in fp32; images of a step. */
+    /* For a training: bytes that a step would send in fp32; images of a step. */
     double fp32_bytes, batch;
     int tick; /* its bar, from 1; 0: none */
 };

@@ -149,7 +149,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* Finishes a series. Of equal x the last point stays; for shares their sum. */
+/* Finishes a series: of points with equal x it keeps the last, for shares the sum. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* plot_stats.c : takes the rows of train --stats and --log for charts.
  *
- * Of rows about layers the values of all ranks in the last step of the file are drawn. */
+ * Charts of layers show the values of all ranks in the last step of a file. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/text.h"

@@ -216,7 +216,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
 }
 
 /* Checks that each named format works with some algorithm and number of ranks, and each named
- * algorithm with some format. Of the default formats one must work. */
+ * algorithm with some format. At least one of the default formats must work. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;

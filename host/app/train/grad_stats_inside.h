@@ -6,7 +6,7 @@
 #include "base/jsonl.h"
 #include "vec/round_off.h"
 
-/* Of a layer, or of the network. */
+/* Round-off and lost updates of a layer, or of the network. */
 struct grad_outcome {
     struct round_off error; /* of the mean over ranks */
     double updates, lost;   /* updates that are not 0; those that do not change the weight */
