@@ -1,6 +1,5 @@
-/* cmd_card.c : runs `narrowcast card`, which owns a card of this machine by XRT and
- * serves it to all jobs, of this host and others. Its control server (host/control) is
- * that of a simulated card. */
+/* cmd_card.c : runs `narrowcast card`, which owns a card of this machine by XRT and serves it to
+ * the jobs of all hosts. Its control server (host/control) is that of a simulated card. */
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -62,7 +61,7 @@ struct server {
     uint16_t port;
 };
 
-/* Reports the reason of the card. The control server's own messages do not have it. */
+/* The control server's messages lack the card's reason. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -125,7 +124,7 @@ static int serve(struct server *s)
     }
 }
 
-/* Stops jobs that still run, with the connections that own them, and closes all. */
+/* Stops jobs that still run, with the connections that own them. */
 static void close_all(struct server *s)
 {
     if (s->control) {

@@ -61,7 +61,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* Executes the simulator. Returns only on failure. */
+/* Returns only on failure. */
 static int become_card(int argc, char **argv)
 {
     char path[PATH_MAX];

@@ -26,7 +26,6 @@ static const struct {
 #include "hls/card/regs.def"
 };
 
-/* Returns a socket connected to the card, or a negative errno after reporting it. */
 static int connect_to(const char *where)
 {
     uint32_t ip;
@@ -37,7 +36,7 @@ static int connect_to(const char *where)
     return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
-/* Makes the operations that latch all counters at one clock and read them. */
+/* Latches all counters at one clock, then reads them. */
 static void counter_ops(struct fpga_op ops[OPS])
 {
     size_t n = 0;
@@ -49,7 +48,7 @@ static void counter_ops(struct fpga_op ops[OPS])
     }
 }
 
-/* Takes the counters out of the operations, `done` of which were executed. */
+/* done: number of operations executed. */
 static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
 {
     if (done < OPS)
@@ -85,8 +84,8 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* Reads a card that is controlled by datagrams. Around it is only the responder of the leases; this
- * reader's own lease is not counted. */
+/* Reads a card controlled by datagrams, which has only the responder around it; this reader's
+ * own lease is not counted. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
@@ -107,7 +106,6 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
-/* Takes the next "name value" line from *at. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

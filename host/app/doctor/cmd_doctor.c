@@ -68,7 +68,7 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
     (void)jsonl_end(&j); /* main() checks standard output */
 }
 
-/* Prints all findings. Returns whether a check failed. */
+/* Returns whether a check failed. */
 static bool print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
 {
     bool failed = cards->grade == DOCTOR_FAIL;
@@ -82,7 +82,7 @@ static bool print_all(const struct doctor *d, const struct doctor_finding *cards
     return failed;
 }
 
-/* Runs all checks; all ranks call it. Returns 0, 1 if a check failed, or a negative errno. */
+/* Returns 0, 1 if a check failed, or a negative errno. */
 static int examine(struct comm *c, int level, const struct doctor_options *o)
 {
     struct info mine = {.n = 0};

@@ -71,7 +71,7 @@ int cmd_info(int argc, char **argv)
     return o.json ? print_json(&info) : print_table(&info);
 }
 
-/* ---- facts of the build: compiler, backends and libraries, with their versions ---- */
+/* ---- the build: compiler, backends, libraries ---- */
 
 const char *app_commit = "unknown";
 
@@ -99,7 +99,7 @@ void info_build(struct info *info)
              beside("narrowcast-sim", path) == path ? path : "not built");
 }
 
-/* ---- cards of this machine that XRT knows, and the container for them ---- */
+/* ---- cards that XRT knows, and the container for them ---- */
 
 enum { MOST_CARDS = 16 };
 static const double look_s = 5;
@@ -121,7 +121,6 @@ static void one_card(struct info *info, struct xrt_card *card)
              *about.shell ? about.shell : "shell unknown", uuid, celsius);
 }
 
-/* Adds the container that NARROWCAST_XCLBIN names. */
 static void container(struct info *info)
 {
     const char *path = getenv("NARROWCAST_XCLBIN");

@@ -58,7 +58,7 @@ void doctor_mend(struct doctor_finding *f, const char *format, ...)
     text_clean(f->mend);
 }
 
-/* ---- facts and clock differences of all ranks, gathered on rank 0 ---- */
+/* ---- facts and clock differences, gathered on rank 0 ---- */
 
 enum { ROUNDS = 5 };
 
@@ -95,7 +95,7 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Compares the clock of rank r with rank 0's in several rounds. The shortest round counts. */
+/* The shortest of several rounds counts. */
 static int compare_clock(struct comm *c, int r, double *ahead_s, double *sure_s)
 {
     double theirs, least_s = HUGE_VAL;

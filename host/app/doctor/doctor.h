@@ -22,7 +22,6 @@ struct doctor_finding {
     bool taken; /* the last doctor_say() took effect */
 };
 
-/* The facts of all ranks, on rank 0. */
 struct doctor {
     int n_ranks;
     struct info *ranks; /* [n_ranks] */
@@ -44,31 +43,29 @@ double doctor_number(const struct doctor *d, int rank, const char *key);
 /* Returns the first rank whose fact differs from rank 0's; -1: none. */
 int doctor_other(const struct doctor *d, const char *key);
 
-/* Set a finding, unless an equally bad or worse one is set. doctor_mend() adds the fix of the
- * finding that was just set. */
+/* Set a finding, unless one as bad is set. doctor_mend() adds the fix of the finding just set. */
 void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_mend(struct doctor_finding *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Checks of the network (doctor_network.c), rows of the table. */
+/* Checks of the network (doctor_network.c). */
 void doctor_sockets(const struct doctor *d, struct doctor_finding *f);
 void doctor_mtu(const struct doctor *d, struct doctor_finding *f);
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f);
 
-/* Checks of the space for MPI's files (doctor_network.c), rows of the table. */
+/* Checks of the space for MPI's files (doctor_network.c). */
 void doctor_shm(const struct doctor *d, struct doctor_finding *f);
 void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
 
 /* Adds the facts for doctor_shm() and doctor_tmpdir(). */
 void doctor_room(struct info *info);
 
-/* Prints a bad finding of doctor_tmpdir() for this process to stderr. Call it before MPI starts,
- * because MPI may end or hang without space in TMPDIR. */
+/* Prints a bad finding of doctor_tmpdir() for this process. Call it before MPI starts, which may
+ * end or hang without space. */
 void doctor_warn_early(void);
 
-/* Collects the facts of this process and its machine: those of info, and those that only doctor
- * needs. level: of comm_begin(). */
+/* Collects the facts of this process and its machine. level: of comm_begin(). */
 void doctor_facts(struct info *info, int level);
 
 /* Gathers all facts on rank 0 and compares clocks. All ranks call it. d: filled on rank 0; call
@@ -76,13 +73,13 @@ void doctor_facts(struct info *info, int level);
 int doctor_gather(struct comm *c, const struct info *mine, struct doctor *d);
 void doctor_close(struct doctor *d);
 
-/* Convert facts to text lines and back, for ranks that may run another version. Facts
+/* Convert facts to text lines and back, for ranks of other versions. Facts
  * that do not fit are dropped. */
 enum { DOCTOR_BYTES = 16384 };
 void doctor_lines(const struct info *info, char lines[DOCTOR_BYTES]);
 void doctor_unlines(const char lines[DOCTOR_BYTES], struct info *info);
 
-/* ---- test of cards: do they answer all ranks, and add? ---- */
+/* ---- test of cards ---- */
 
 /* Opens a job through cards and takes a step. All ranks call it.
  *   where, fabric   texts of train's --offload and --fabric

@@ -7,8 +7,7 @@
 
 enum { ELEMENTS = 4096 };
 
-/* Reduces a layer of ones, whose mean is 1. All ranks. *by_card, *right:
- * the results on this rank. */
+/* Reduces ones, whose mean is 1. *by_card, *right: results on this rank. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];
@@ -50,7 +49,6 @@ static void judge(struct job *job, bool by_card, bool right, struct doctor_findi
     }
 }
 
-/* Takes one step through an open job. */
 static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
 {
     bool by_card = false, right = true;

@@ -1,5 +1,5 @@
-/* doctor_facts.c : collects the facts of a process and its machine: those of `narrowcast info`, and
- * those that only doctor needs. */
+/* doctor_facts.c : collects the facts of a process and its machine: those
+ * of info, and doctor's own. */
 #include "app/doctor/doctor.h"
 #include "base/crc.h"
 #include "base/text.h"
@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Adds a checksum of the program, because builds of one version may differ. */
+/* Tells builds of one version apart. */
 static void program(struct info *info)
 {
     uint8_t block[1 << 16];
@@ -51,7 +51,7 @@ static void instructions(struct info *info)
         info_add(info, "NARROWCAST_ISA", "%s", wish);
 }
 
-/* Adds the CPUs that this process may run on, as "0-3,8". */
+/* CPUs that this process may run on, as "0-3,8". */
 static void cpus(struct info *info)
 {
     char list[INFO_VALUE] = "";
@@ -73,7 +73,7 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* Adds the cores that a cgroup allows: "200000 100000" are 2. */
+/* Cores that a cgroup allows: "200000 100000" are 2. */
 static void quota(struct info *info)
 {
     double limit, period;
@@ -100,8 +100,7 @@ static void limits(struct info *info)
     info_add(info, "verbs", "%s", access("/sys/class/infiniband", F_OK) ? "no" : "yes");
 }
 
-/* Adds the buffer that a card's socket would get, and the datagrams lost
- * since boot for lack of space. */
+/* Buffer that a card's socket would get, and datagrams lost since boot for lack of space. */
 static void sockets(struct info *info)
 {
     struct wire_socket_room room;

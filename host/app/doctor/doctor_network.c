@@ -41,7 +41,7 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
-/* Returns the MTU of a fact about an interface that is up and not the loopback; else 0. */
+/* MTU of an interface that is up and not the loopback; else 0. */
 static int mtu_of(const struct info_fact *fact)
 {
     const char *at = strstr(fact->value, "MTU ");
@@ -52,7 +52,6 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
-/* Returns the largest MTU of a rank's interfaces; 0: none. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -115,13 +114,13 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     }
 }
 
-/* ---- space for MPI's files: a segment per rank in /dev/shm, and files in TMPDIR ---- */
+/* ---- space for MPI's files: segments in /dev/shm, and files in TMPDIR ---- */
 
 static const double mib = 1 << 20;
 /* Measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* Adds the free bytes of a folder as fact `key`; "none" if it is not writable. */
+/* "none": not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

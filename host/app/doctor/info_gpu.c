@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version of a library of NVIDIA's that the GPU library has loaded. ask: name of a
- * function in it, by which version() finds the version. */
+/* ask: name of a function in the library, by which version() finds the version. */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {
@@ -69,8 +68,7 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Plans, for each math, a convolution whose gradient is added to
- * another; adds where cuDNN cannot. */
+/* Adds the maths in which cuDNN cannot add a convolution's gradient to another. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

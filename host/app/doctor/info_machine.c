@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the first line of folder/name/leaf to to [size]; "" if it cannot be read. */
+/* to [size]: "" if the file cannot be read. */
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {
     char path[512];
@@ -82,7 +82,7 @@ static void cores_and_memory(struct info *info)
     info_add(info, "memory", "%.1f GiB", bytes / (1 << 30));
 }
 
-/* Calls visit for each entry of a folder, sorted by name. */
+/* Visits entries sorted by name. */
 static void each_entry(struct info *info, const char *folder,
                        void (*visit)(struct info *, const char *, const char *))
 {

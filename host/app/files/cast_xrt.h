@@ -1,5 +1,7 @@
 /* cast_xrt.h : runs `cast` and `uncast` on a card in this machine, by its kernels expmax, quant and
- * unquant. The bytes are those of the CPU. */
+ * unquant. The bytes are those of the CPU.
+ *
+ * Int results are 0 or a negative errno that has been reported. */
 #ifndef CAST_XRT_H
 #define CAST_XRT_H
 #include "app/files/codes_in.h"
@@ -10,19 +12,18 @@
  * -EINVAL after reporting it. */
 int cast_xrt_check(const struct codec *codec, const char *round);
 
-/* Casts `in`, open and unread, to `out`, which the caller commits. card: "xrt", "xrt:1"
- * or "xrt:BDF"; xclbin: NULL: NARROWCAST_XCLBIN. shift: out. Returns 0 or a negative
- * errno after reporting it. */
+/* Casts `in`, open and unread, to `out`, which the caller commits. card: "xrt", "xrt:1" or
+ * "xrt:BDF"; xclbin NULL: NARROWCAST_XCLBIN. shift: out. */
 int cast_xrt(const struct codec *codec, struct file_in *in, struct file_out *out, const char *card,
              const char *xclbin, int *shift);
 
-/* Decodes `in` to `out`: x = code * 2^shift. Otherwise as cast_xrt(). */
+/* Decodes `in` to `out`: x = code * 2^shift. */
 int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char *card,
                const char *xclbin);
 
-/* ---- options of `reduce`, `cast` and `uncast` that choose the card for --on xrt ---- */
+/* ---- options that choose the card for --on xrt ---- */
 
-/* name, metavar, fallback, help of a row; the values are texts, NULL if not given */
+/* name, metavar, fallback, help of a row; the values are NULL if not given */
 #define CARD_WORDS_CARD                                                                   \
     "card", "xrt[:BDF]", NULL,                                                            \
         "Which card (--on xrt): xrt, the first; xrt:1, the second; xrt:65:00.1, the one " \
@@ -35,7 +36,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 /* Checks that --card and --xclbin go with this --on. Returns 0, or -EINVAL after reporting it. */
 int card_words_check(const char *on, const char *card, const char *xclbin);
 
-/* Returns the card's name. card NULL: the first card. */
+/* card NULL: the first card. */
 static inline const char *card_words_name(const char *card)
 {
     return card ? card : "xrt";

@@ -93,7 +93,7 @@ struct cast_job {
     uint8_t *codes; /* [BLOCK], at most 32 bits each */
 };
 
-/* Finds the shift of the scale. Reads the whole file if the scale depends on the largest value. */
+/* Reads the whole file if the scale depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
@@ -130,7 +130,6 @@ static int cast_all(struct cast_job *j, int *shift)
     return 0;
 }
 
-/* Encodes on the chosen device. */
 static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
 {
     if (!strcmp(o->on, "xrt"))
@@ -140,7 +139,6 @@ static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
     return file_out_commit(&j->out);
 }
 
-/* Parses the options into a codec, before any work. */
 static int settle(const struct cast_options *o, struct codec *codec)
 {
     const struct codec_words words = {.codec = o->codec,
@@ -159,7 +157,7 @@ static int settle(const struct cast_options *o, struct codec *codec)
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
-/* Casts with --codec. Options of minifloats are passed on only if they were given. */
+/* Passes options of minifloats on only if they were given. */
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL

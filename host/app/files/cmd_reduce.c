@@ -107,7 +107,6 @@ static int reduce_all(struct reduce_job *j)
     return file_out_commit(&j->out);
 }
 
-/* Adds all on the chosen device and commits the result. */
 static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
 {
     if (!strcmp(o->on, "hls"))

@@ -71,7 +71,6 @@ static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint
     return 0;
 }
 
-/* Decodes on the chosen device. */
 static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct file_out *out,
                      uint8_t *codes, float *x)
 {

@@ -36,7 +36,7 @@ int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n)
     return 0;
 }
 
-/* ---- start of every cast of a file: its values, and the shift for them ---- */
+/* ---- values of a file to cast, and the shift for them ---- */
 
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n)
 {
@@ -58,7 +58,7 @@ int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest,
     return 0;
 }
 
-/* ---- the next codes of all files to add, equally many of each ---- */
+/* ---- the next codes of all files to add ---- */
 
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n)
 {

@@ -23,7 +23,7 @@ struct bytes {
     size_t n;
 };
 
-/* Reads on, until the file ends or more than `most` bytes are read. */
+/* Reads to the end, or until more than `most` bytes are read. */
 static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
@@ -49,15 +49,14 @@ static int read_file(const char *path, size_t most, struct bytes *b)
     return rc;
 }
 
-/* Writes all, except for the commit that makes the file appear. */
+/* Does all except the commit that makes the file appear. */
 static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
 {
     TRY(file_out_open(out, path));
     return file_out_write(out, from, bytes);
 }
 
-/* Writes both files or none, unless the disk fails between the commits.
- * path2: NULL: there is one file. */
+/* Writes both or none, unless the disk fails between the commits. path2: NULL: one file. */
 static int write_files(const char *path, const struct bytes *b, const char *path2,
                        const struct bytes *b2)
 {
@@ -100,7 +99,6 @@ static void make_whole(const struct codec *codec, size_t n, struct whole *w)
     w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
 }
 
-/* Reads the weight of every element, if the codec needs weights. */
 static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
                         struct codec_layer *layer)
 {
@@ -120,8 +118,8 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     return 0;
 }
 
-/* Checks that the state's path is a regular file, or none yet, and differs from the other
- * files. others: ends with NULL. */
+/* The state must be a regular file, or none yet, and none of the others, a
+ * list that ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
     struct stat st, other;
@@ -137,8 +135,8 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Reads the state (zeros if the file does not exist) and makes room for the next one. It consists
- * of residuals and step counts, whose bits are never those of inf or nan. */
+/* Reads the state (zeros if there is no file) and makes room for the next. Residuals and step
+ * counts never have the bits of inf or nan. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -180,7 +178,7 @@ static int encode(const struct codec *codec, struct whole *w, const float *x, co
     return 0;
 }
 
-/* Encodes the layer. codes: the caller frees them, also after a failure. */
+/* The caller frees the codes, also after a failure. */
 static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
                       struct whole *w, struct bytes *codes)
 {
@@ -224,7 +222,6 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
 
 /* ---- decoding ---- */
 
-/* Finds the number of values: `count`, or those of all units in the file. */
 static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
                         uint64_t count, struct whole *w)
 {
@@ -250,8 +247,8 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* Decodes. codec_decode_all() reads codes of a sum. Where sums are exact, that is the sum of this
- * one addend; elsewhere sums have the addend's codes. */
+/* codec_decode_all() reads codes of a sum. Where sums are exact, this makes the sum of one addend;
+ * elsewhere the codes are the same. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

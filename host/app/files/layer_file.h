@@ -9,8 +9,8 @@ bool layer_file_is_minifloat(const char *codec);
 
 /* Casts a file. codec: settled for one rank, seeded. weights: file of the layer's weights, if the
  * codec needs them (codec_asks_weights()); else NULL. state: file of the codec's state, read if it
- * exists, and then written; NULL: no state is kept. max: out, for layer_file_uncast() if the codec
- * needs it (codec_asks_max()). Returns 0 or a negative errno after reporting it. */
+ * exists, and then written; NULL: none. max: out, for layer_file_uncast() if codec_asks_max().
+ * Returns 0 or a negative errno that has been reported. */
 int layer_file_cast(const struct codec *codec, const char *in, const char *weights,
                     const char *state, const char *out, float *max);
 

@@ -1,5 +1,5 @@
-/* reduce_card.c : adds files of codes on a simulated card (sim_sum.h), on the HLS core, or on a
- * card by XRT, some blocks of each file at a time. */
+/* reduce_card.c : adds files of codes on a simulated card (sim_sum.h), the
+ * HLS core, or a card by XRT. */
 #include "app/files/reduce_card.h"
 #include "app/files/sim_sum.h"
 #include "base/buf.h"
@@ -109,7 +109,6 @@ static void close_buffers(struct hls_job *j, int n_in)
     free(j->out);
 }
 
-/* Adds the n codes in j->parts; the sums go to j->result. */
 static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, size_t n)
 {
     const size_t held = vec_bytes(sum->in, n), n_beats = (held + BEAT_SIZE - 1) / BEAT_SIZE;
@@ -148,9 +147,9 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
     return rc;
 }
 
-/* ---- a card in this machine, in its own memory (offload/xrt/card_mm.h), some MiB a run ---- */
+/* ---- a card in this machine (offload/xrt/card_mm.h), some MiB a run ---- */
 
-/* An Alveo needs seconds to load a container; a card simulated clock by clock adds 4 MB/s. */
+/* An Alveo needs seconds to load a container; a simulated card adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {

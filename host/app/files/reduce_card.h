@@ -1,33 +1,32 @@
 /* reduce_card.h : adds files of codes on a card: a simulated one, the HLS
- * core, or one in this machine. */
+ * core, or one in this machine.
+ *
+ * Int results are 0 or a negative errno that has been reported. */
 #ifndef REDUCE_CARD_H
 #define REDUCE_CARD_H
 #include "app/files/codes_in.h"
 #include "base/file.h"
 
-/* Adds files on a simulated card, as packets of a job with a rank for each file. in [n_in]: open
- * and unread; out: the caller commits it. model: "rtl" (Verilated) or "c"; wave: FST file of all
- * signals, or NULL. Prints clocks, beats and the time at CARD_MHZ, one line on stderr. Returns 0,
- * or a negative errno after reporting it: a card cannot add this, or there is no simulator. */
+/* Adds files on a simulated card, as a job with a rank for each file. in [n_in]: open and
+ * unread; out: the caller commits it. model: "rtl" (Verilated) or "c"; wave: FST file of all
+ * signals, or NULL. Prints clocks, beats and the time at CARD_MHZ on stderr. Fails if a card
+ * cannot add this, or without a simulator. */
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *model, const char *wave);
 
-/* Does the same with the HLS core as compiled by gcc: no packets, no clock. */
+/* Uses the HLS core as compiled by gcc: no packets, no clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
 
-/* Does the same in the memory of a card, by XRT (offload/xrt/card_mm.h). card: "xrt",
- * "xrt:1" or "xrt:BDF"; xclbin: container, or NULL: NARROWCAST_XCLBIN. Prints runs, bytes
- * and speed, one line on stderr. */
+/* Uses the memory of a card, by XRT (offload/xrt/card_mm.h). card: "xrt", "xrt:1" or "xrt:BDF";
+ * xclbin: container; NULL: NARROWCAST_XCLBIN. Prints runs, bytes and speed on stderr. */
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin);
 
-/* Checks that a card, or the HLS core with its equal limits, can add n_in files so. Returns 0, or
- * -EINVAL after reporting it. */
+/* Checks that a card, or the HLS core with its equal limits, can add n_in files so. */
 int reduce_card_check(const struct vec_sum *sum, int n_in);
 
-/* Reads the next codes of all files, up to n_blocks blocks of CODES_IN_BLOCK, file i to to[i]. *n:
- * codes of each; 0 at the end. Returns 0, or a negative errno after reporting it, such as for
- * files that differ in length. */
+/* Reads up to n_blocks blocks of CODES_IN_BLOCK codes of each file, file i to to[i]. *n: codes of
+ * each; 0 at the end. Fails if the files differ in length. */
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n);
 
 #endif

@@ -1,10 +1,9 @@
-/* sim_sum.c : adds vectors of codes by a simulated card, as packets of a job
- * with a rank for each vector.
+/* sim_sum.c : adds vectors of codes by a simulated card, as a job with a rank and a window
+ * (offload/window/window.h) for each vector.
  *
- * Each rank has a window (offload/window/window.h). One thread turns all windows, and runs
- * the card when they have nothing left to send. A batch has at most as many packets as the
- * card has slots. It is sent at once, a frame of each rank by turns; the next batch follows
- * when all results are back. */
+ * One thread turns all windows, and runs the card when they have nothing left to send. A batch has
+ * at most as many packets as the card has slots, sent a frame of each rank by turns. The next
+ * follows when all results are back. */
 #include "app/files/sim_sum.h"
 #include "app/files/codes_in.h"
 #include "base/buf.h"
@@ -41,8 +40,8 @@ struct sim_sum {
 
 /* ---- the job on the card ---- */
 
-/* Returns the gap between frames, so that they come no faster than sums and results can leave. The
- * calculation compares the clocks of one slot, for all ranks together. */
+/* Returns the gap that lets frames come no faster than sums and results leave: clocks of one
+ * slot, for all ranks together. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;
@@ -133,8 +132,7 @@ void sim_sum_close(struct sim_sum *j)
 
 /* ---- batches ---- */
 
-/* Turns all windows until none can send or receive. Returns 1 if some wait for the card, 0 if all
- * are done, or a negative errno after reporting it. */
+/* Returns 1 if some windows wait for the card, 0 if all are done, or a negative errno. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

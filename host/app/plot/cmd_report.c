@@ -58,7 +58,6 @@ static int check(const struct report_options *o, const struct opt_parsed *parsed
     return file_out_check(o->out);
 }
 
-/* Writes the page whole or not at all. Returns 0 or a negative errno after reporting it. */
 static int store(const char *html, size_t bytes, const char *path)
 {
     struct file_out out;

@@ -9,13 +9,13 @@
 
 enum { PAGE_WORD = 512, PAGE_SKIPS = 8, PAGE_CELL = 1024 };
 
-/* Numbers of a line of kind `epoch` or `end`; nan where the line has none. */
+/* Numbers of a line of kind `epoch` or `end`; nan: missing. */
 struct page_epoch {
     double epoch, loss, test_loss, accuracy, top5, miou, macc, cer, bits, train_s, peak_rss_bytes;
     char checksum[PLOT_NAME];
 };
 
-/* The contents of a file about one run. Numbers that no line had are nan. */
+/* The contents of a file about one run. Missing numbers are nan. */
 struct page_run {
     struct plot_file file; /* its name, and the caller's path */
     int n_begun;           /* lines of kind `run`: started once, then resumed */
@@ -30,7 +30,7 @@ struct page_run {
     /* [train_command.n_opts] of the last `run` line; "": not in it */
     char (*option)[PAGE_WORD];
 
-    /* Numbers of lines about steps (all, offloaded, redone buckets, skipped) and statistics. */
+    /* ^ Numbers of lines. */
     uint64_t n_steps, n_offload, n_redone, n_skipped, n_stats;
     double skipped[PAGE_SKIPS]; /* the first skipped steps */
     double last_step, stats_step;
@@ -40,20 +40,19 @@ struct page_run {
     double best, best_epoch; /* accuracy */
 };
 
-/* Reads a file of train --log or --stats. Returns 0 or a negative errno after reporting it;
- * -EINVAL: it is neither. Call page_run_close() in any case. */
+/* Reads a file of train --log or --stats. Returns 0 or a negative errno that has been reported;
+ * -EINVAL if it is neither. Call page_run_close() in any case. */
 int page_run_read(struct page_run *r, const char *path);
 void page_run_close(struct page_run *r); /* also if zeroed */
 
-/* Returns the value of an option of train, "" where the log has none. name must be in the table. */
+/* Returns the value of an option of train that exists, "" where the log has none. */
 const char *page_option(const struct page_run *r, const char *name);
 
-/* Appends the command that made the run, quoted for a shell, without options
- * that have their defaults. */
+/* Appends the command of the run, quoted for a shell, without default options. */
 void page_command(const struct page_run *r, struct text *to);
 
-/* Makes row i of the facts: its name, and the run's value in `to` ("": none). Returns
- * false if there is no such row. */
+/* Makes row i of the facts: its name, and the run's value ("": none). Returns
+ * false after the last row. */
 bool page_fact(int i, const struct page_run *r, const char **name, struct text *to);
 
 /* Writes text as HTML: valid UTF-8, with tags escaped. */
@@ -66,7 +65,7 @@ struct page {
     int n;
 };
 
-/* Writes the page. Returns 0 or a negative errno after reporting it. */
+/* Returns 0 or a negative errno that has been reported. */
 int page_write(const struct page *page, FILE *to);
 
 #endif

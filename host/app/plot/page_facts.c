@@ -256,9 +256,8 @@ bool page_fact(int i, const struct page_run *r, const char **name, struct text *
     return true;
 }
 
-/* ---- the command of a log's first line, without options that have their defaults ---- */
+/* ---- the command of a log's first line ---- */
 
-/* Appends a word, quoted for a shell. */
 static void add_word(struct text *to, const char *word)
 {
     static const char plain[] =
@@ -273,8 +272,8 @@ static void add_word(struct text *to, const char *word)
     text_add(to, "'");
 }
 
-/* Whether the value means that the option was not given: its default, or a number below its range
- * (such as --epochs with --steps). */
+/* Whether the option was not given: the value is its default, or a number below its
+ * range (--epochs with --steps). */
 static bool is_default(const struct opt *o, const char *value)
 {
     struct train_options defaults = {0};

@@ -30,7 +30,7 @@ static const char style[] =
 
 /* ---- text ---- */
 
-/* Returns the bytes of the character; 0: not UTF-8, or not allowed in a page. */
+/* Bytes of the character; 0: not UTF-8, or not allowed in a page. */
 static int character(const char *at)
 {
     unsigned code = 0;
@@ -39,7 +39,7 @@ static int character(const char *at)
     return (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
-/* plain: the text contains no markup, so escape it. */
+/* plain: escape markup. */
 static void put(const char *text, bool plain, FILE *to)
 {
     for (const char *at = text; *at;) {
@@ -67,7 +67,7 @@ void page_put(const char *text, FILE *to)
 
 /* ---- facts ---- */
 
-/* Whether a file is a column of the table: logs are; statistics only if there are no logs. */
+/* Logs are columns of the table; statistics only if there are no logs. */
 static bool is_column(const struct page *page, int i)
 {
     bool logs = false;
@@ -76,7 +76,7 @@ static bool is_column(const struct page *page, int i)
     return !logs || page->runs[i].n_steps + (uint64_t)page->runs[i].n_epochs > 0;
 }
 
-/* Writes a row, unless it is empty for all runs. Returns false if there is no such row. */
+/* Omits a row that is empty for all runs. Returns false after the last row. */
 static bool fact_row(const struct page *page, int row, FILE *to)
 {
     const char *name = NULL;
@@ -156,7 +156,7 @@ static int numbers(const struct plot *p, FILE *to)
     return 0;
 }
 
-/* Draws a chart into memory. lines: keeps the reason if it cannot be drawn. */
+/* lines: keeps the reason if the chart cannot be drawn. */
 static int draw(const struct plot *p, int number, struct err_lines *lines, FILE *to)
 {
     struct err_lines *before = err_turn(lines);
@@ -170,8 +170,8 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     return rc;
 }
 
-/* Writes a chart and its numbers. A chart that cannot be drawn leaves its table, with the reason if
- * gnuplot refused it. number: of charts drawn so far; missing: set if there is no gnuplot. */
+/* Writes a chart and its numbers; without a chart only these, with the reason if gnuplot refused
+ * it. number: charts drawn so far; missing: set if there is no gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MOST);

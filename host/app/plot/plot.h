@@ -2,7 +2,9 @@
  * become a table, or a chart by gnuplot.
  *
  *     KIND -> plot_kinds[]
- *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart() */
+ *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart()
+ *
+ * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
 #ifndef PLOT_H
 #define PLOT_H
 #include "base/jsonl_read.h"
@@ -44,7 +46,7 @@ struct plot {
     size_t n_points;
 };
 
-/* State of the file that is being read. */
+/* The file being read. */
 struct plot_file {
     const char *path;
     /* name: without folder and ending. of: made from the `run` line, "" before it. */
@@ -56,7 +58,6 @@ struct plot_file {
     int tick; /* its bar, from 1; 0: none */
 };
 
-/* A kind of chart. */
 struct plot_kind {
     const char *name, *about;
     const char *wants; /* description of the files it needs */
@@ -66,33 +67,32 @@ struct plot_kind {
     bool layers;        /* rows are of layers, which can be chosen */
     bool from_zero;     /* the y axis begins at 0 */
     const char *report; /* headline of its chart in a report; NULL: not in reports */
-    /* Takes a line. Returns 1, 0 if the line is of another kind, or a negative
-     * errno after reporting it. */
+    /* Takes a line. Returns 1, 0 if it is of another kind, or a negative errno. */
     int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 };
 extern const struct plot_kind plot_kinds[]; /* ends with a NULL name */
 
-/* Returns NULL after an error that names all kinds. */
+/* Returns NULL after reporting an unknown name. */
 const struct plot_kind *plot_kind_of(const char *name);
 
-/* Return a number or text of a line; nan or "" if it is missing. */
+/* Return a number or text of a line; nan or "": missing. */
 double plot_real(const struct jsonl_in *in, const char *key);
 const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME]);
 
-/* Start a file. plot_run_name() takes its `run` line, if it has one, for the name "FILE: e5m2 aps".
- * plot_file_name() returns that name, or the file's name before such a line. */
+/* plot_run_name() names a file by its `run` line, such as "FILE: e5m2 aps"; plot_file_name()
+ * returns that, or the file's own name before such a line. */
 struct plot_file plot_file_in(const struct plot *p, const char *path);
 void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
 const char *plot_file_name(const struct plot_file *f);
 
-/* Rows of train --log (plot_stats.c). */
+/* Rows of train --log. */
 int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats (plot_stats.c); only the last step of a file counts. */
+/* Rows of train --stats; only the last step of a file counts. */
 int plot_exponent_range_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
@@ -100,39 +100,34 @@ int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats about the backward pass (plot_stats.c). */
+/* Rows of train --stats about the backward pass. */
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Read all lines of all files. layers: see struct plot. plot_read() fails if a file has no row of
- * the kind or no row has a named layer. plot_read_some() skips such files, and p->n_points may be
- * 0. Return 0 or a negative errno after reporting it. Call plot_close() in any case. */
+/* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind, or a
+ * named layer no row; plot_read_some() skips such files. Call plot_close() in any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
               int n_paths);
 int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
 void plot_close(struct plot *p);
 
-/* Replaces groups of successive points by their mean, so that no series has more than `most`.
- * Returns the size of the largest group; 1: nothing changed. */
+/* Averages successive points, so that no series has more than `most`. Returns
+ * the largest number averaged. */
 size_t plot_thin(struct plot *p, size_t most);
 
-/* Return the series or the bar of that name, made if new; a negative errno after
- * reporting that there are too many. */
+/* Return the series or the bar of that name, made if new, or a negative errno. */
 int plot_series_of(struct plot *p, const char *name);
-/* Does the same for this file only: if an earlier file has the name, the series is "NAME (2)". */
+/* The same for this file only: the name of an earlier file's series becomes "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
-/* Makes a new bar of that name, or "NAME (2)" if it exists. */
+/* Makes a new bar, "NAME (2)" if it exists. */
 int plot_tick_new(struct plot *p, const char *name);
 
-/* Adds a point to series s at the layer of the row, which names x. s: a negative errno is passed
- * on. Returns as plot_add(). */
+/* Adds a point at the layer of the row, which names x. A negative s is returned. */
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
-/* Adds a point to series s, unless it is not finite. Returns 0 or a negative
- * errno after reporting it. */
+/* Adds a point, unless it is not finite. */
 int plot_add(struct plot *p, int s, double x, double y);
-/* Does the same, but if the last point of the series is at x, its y becomes the
- * mean of all values there. */
+/* The same, but values at the x of the last point are averaged. */
 int plot_add_mean(struct plot *p, int s, double x, double y);
 
 void plot_table(const struct plot *p, FILE *to);
@@ -147,17 +142,15 @@ struct plot_look {
 /* Writes the chart as a gnuplot program, data included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
-/* Draws a plot by gnuplot. *chart: its standard output, a temporary file that the caller closes.
- * Returns 0 or a negative errno after reporting it, -EDOM if gnuplot refuses the plot; -ENOENT
- * without a message if there is no gnuplot. */
+/* Draws by gnuplot. *chart: its output, a temporary file that the caller closes. -EDOM: gnuplot
+ * refuses the plot; -ENOENT without a message: there is no gnuplot. */
 int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 
-/* Draws only the chart, as a part of a page: <svg> ... </svg>, with texts and lines in the colour
- * of the text around it. number: of the chart in the page. Returns as plot_draw(). */
+/* Draws as a part of a page: <svg> ... </svg>, texts and lines in the colour of the text around it.
+ * number: of the chart in the page. Returns as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
-/* Draws to a file. path: .svg, .png, or .gp for the program itself. The file appears when it is
- * complete. Returns 0 or a negative errno after reporting it, also if there is no gnuplot. */
+/* Draws to a file, which appears when complete: .svg, .png, or .gp for the program itself. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes a name safe for tables and gnuplot: no control characters, quotes or backquotes. */
+/* Removes control characters, quotes and backquotes, for tables and gnuplot. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
@@ -149,7 +149,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* Finishes a series: of points with equal x it keeps the last, for shares the sum. */
+/* Of points with equal x it keeps the last; for shares it adds them. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;
@@ -219,7 +219,7 @@ const char *plot_file_name(const struct plot_file *f)
     return f->of[0] ? f->of : f->name;
 }
 
-/* Returns 1, 0 if the file has no row of the kind, or a negative errno after reporting it. */
+/* Returns 1, 0 if the file has no row of the kind, or a negative errno. */
 static int read_file(struct plot *p, const char *path)
 {
     struct plot_file f = plot_file_in(p, path);
@@ -242,7 +242,6 @@ static void finish_all(struct plot *p)
         finish(&p->series[i], p->kind->shares);
 }
 
-/* Checks --layers before reading. Returns 0, or -EINVAL after reporting it. */
 static int check_layers(const struct plot *p)
 {
     int n = 1;
@@ -256,7 +255,6 @@ static int check_layers(const struct plot *p)
     return n > PLOT_LAYERS ? ERR(-EINVAL, "--layers: %d names at most", PLOT_LAYERS) : 0;
 }
 
-/* Checks that each named layer was in a row. */
 static int check_met(const struct plot *p)
 {
     const char *at = p->layers;

@@ -37,7 +37,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 
 /* ---- round-off: bench_error --json ---- */
 
-/* Takes the size of groups as x if a row has one, else the number of ranks. */
+/* x: the size of groups, else the number of ranks. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};

@@ -18,7 +18,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns all x, each once, rising: [*n], freed by the caller. NULL: out of memory. */
+/* Returns all x, rising: [*n], freed by the caller. NULL: out of memory. */
 static double *all_x(const struct plot *p, size_t *n)
 {
     double *x = malloc((p->n_points + 1) * sizeof *x);
@@ -87,10 +87,9 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* Writes a text between single quotes. Single quotes in it become texts of their own, joined
- * by dots, because gnuplot ends a text at a doubled quote that is at its start or follows
- * another. Line ends, which would end the command, control characters and invalid UTF-8, which
- * spoil SVG, become blanks. */
+/* Writes a text between single quotes. Its own single quotes become texts joined by dots,
+ * because gnuplot ends a text at some doubled quotes. Line ends, control characters and
+ * invalid UTF-8 become blanks. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
@@ -105,7 +104,7 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* Writes as many names as are readable below an axis; of bars all, nearly level if they are few. */
+/* Writes as many names as are readable; of bars all. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -119,7 +118,7 @@ static void ticks(const struct plot *p, FILE *to)
     fprintf(to, ")\n");
 }
 
-/* Sets the colours of lines, visible on white and on black. */
+/* Chooses colours visible on white and black. */
 static void colours(FILE *to)
 {
     static const char *const rgb[] = {"#3b7dd8", "#d9730d", "#2e9e5b", "#d63a54", "#9a5fd0",
@@ -130,7 +129,7 @@ static void colours(FILE *to)
     fprintf(to, "set linetype cycle %d\n", N);
 }
 
-/* Whether a series is drawn: of bars only if a value is not 0. */
+/* Bars without a value are not named. */
 static bool is_drawn(const struct plot *p, const struct plot_series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -178,7 +177,7 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-/* Sets the range of an axis where all values are equal. A logarithm needs values above 0. */
+/* Widens an axis of equal values; logarithms need values above 0. */
 static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
@@ -225,8 +224,7 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* Copies the last line that gnuplot printed to to[size], without leading blanks and "line N: ";
- * "" if it printed nothing. */
+/* Copies gnuplot's last line to to[size], without "line N: "; "" if there is none. */
 static void last_line(FILE *said, char *to, size_t size)
 {
     char line[256];
@@ -242,9 +240,8 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot on the program in `from`; its output goes to `to`, its messages to `said`. All are
- * descriptors, because gnuplot takes some file names for commands. Returns its status, a negative
- * errno after reporting it, or -ENOENT without a message if there is no gnuplot. */
+/* Runs gnuplot with descriptors, because it takes some file names for commands. Returns its status,
+ * a negative errno, or -ENOENT without a message if there is no gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
     /* -d: without the user's settings. */
@@ -270,7 +267,7 @@ static int run_gnuplot(int from, int to, int said)
     return status;
 }
 
-/* Runs gnuplot and reports its message: as an error, or as a warning if it made the chart. */
+/* Reports gnuplot's message as an error, or as a warning if there is a chart. */
 static int ask_gnuplot(int from, int to)
 {
     char line[256];
@@ -288,8 +285,6 @@ static int ask_gnuplot(int from, int to)
     return rc;
 }
 
-/* Writes the program to a temporary file and rewinds it. Returns 0 or a negative
- * errno after reporting it. */
 static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
 {
     FILE *f = tmpfile();
@@ -322,7 +317,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
     return rc;
 }
 
-/* Checks the end of the chart, as gnuplot does not report a full disk. Rewinds the file. */
+/* Checks the end of the chart, as gnuplot does not report a full disk. */
 static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
@@ -333,7 +328,7 @@ static bool is_whole(FILE *chart, bool svg)
     return memmem(tail, n, end, strlen(end)) != NULL;
 }
 
-/* Copies `from` to a file and closes it. Returns 0 or a negative errno after reporting it. */
+/* Closes `from`. */
 static int copy(FILE *from, const char *path)
 {
     struct file_out out;
@@ -371,17 +366,16 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     return ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
 }
 
-/* ---- a chart as a part of a page, without what only an SVG file needs ----
+/* ---- a chart as a part of a page ----
  *
- * gnuplot gives shapes the same names in all charts, so only the first
- * chart of a page defines them. */
+ * gnuplot names shapes alike in all charts, so only the first chart of a page defines them. */
 
 static bool begins_with(const char *line, const char *word)
 {
     return !strncmp(line + strspn(line, "\t "), word, strlen(word));
 }
 
-/* Holds back a line that opens a group until the next line, because many groups are empty. */
+/* Holds back a line that opens a group: many groups are empty. */
 struct held {
     char *group; /* malloc */
     FILE *to;
@@ -398,7 +392,7 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* Copies from <svg> on. Returns 0, or -EIO if the chart is incomplete. */
+/* Copies from <svg> on. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

@@ -9,7 +9,6 @@
 
 enum { BINS = 1024 };
 
-/* Whether the layer is to be drawn. */
 static bool chosen(struct plot *p, const char *layer)
 {
     bool found = !p->layers;
@@ -23,7 +22,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* Whether the row is of a layer that is drawn. A later step discards all points of the file. */
+/* A later step discards all points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -42,7 +41,7 @@ static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
     return DRAWN;
 }
 
-/* Adds the counts of exponents. finish() adds those of equal exponents. */
+/* finish() adds the counts of equal exponents. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
     double bins[BINS];
@@ -75,7 +74,7 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     return s < 0 ? s : add_bins(p, s, in);
 }
 
-/* Returns the exponent below which this share of a layer's values lies. */
+/* Exponent below which this share of the values lies. */
 static double exponent_at(const double *bins, size_t n, double first, double share)
 {
     double all = 0, below = 0;
@@ -137,11 +136,8 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* ---- --stats: underflow and scales in the backward pass ----
- *
- * Like Fig. 1 of Zhao et al., "Adaptive Loss Scaling": a line a step, layers in backward order. */
+/* ---- --stats: the backward pass, as Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ---- */
 
-/* Adds a point to the line "FILE: step N" or, with a word, "FILE: step N, WORD". */
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)
 {
@@ -170,9 +166,9 @@ int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_
     return 1;
 }
 
-/* ---- --log: curves by epoch and step, bytes, the time of a step by phase ---- */
+/* ---- --log ---- */
 
-/* Whether the line is of this kind. Also takes the line of kind `run`. */
+/* Also takes the line of kind `run`. */
 static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *kind)
 {
     plot_run_name(f, in);
@@ -216,7 +212,7 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* With overlap, casting and sending are not separate parts, so that each second counts once. */
+/* Overlapped time belongs to neither casting nor sending, so that each second counts once. */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -159,7 +159,7 @@ static bool card_on_host(const struct predict_options *o)
     return o->card_rate && !strcmp(o->card_rate, "host");
 }
 
-/* Sets the card's speed. Default: one beat a clock of its core, at the estimated clock. */
+/* Default: one beat a clock of the card's core. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
     double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
@@ -180,7 +180,6 @@ static int card_rate(const struct predict_options *o, struct predict *p)
     return 0;
 }
 
-/* Parses the options and reads the rates; the rest gets defaults. */
 static int settle(const struct predict_options *o, const struct opt_parsed *parsed,
                   struct predict *p)
 {
@@ -215,8 +214,8 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Checks that each named format works with some algorithm and number of ranks, and each named
- * algorithm with some format. At least one of the default formats must work. */
+/* Every named format must work with some algorithm and number of ranks, and every named algorithm
+ * with some format. One default format must work. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;
@@ -242,7 +241,6 @@ static int check_words(const struct predict *p, bool named_formats, bool named_a
     return 0;
 }
 
-/* Measures the rates that are not given. */
 static int measure(struct predict *p)
 {
     const double budget_s = 0.25; /* for each of the two */

@@ -2,7 +2,9 @@
  * job/cost.h has the formulas.
  *
  *     options -> clusters, all-reduces, layers      rates: from a file of bench rows, or given
- *     each cluster x all-reduce -> struct cost -> tables by link and format, or JSON lines */
+ *     each cluster x all-reduce -> struct cost -> tables by link and format, or JSON lines
+ *
+ * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
 #ifndef PREDICT_H
 #define PREDICT_H
 #include "base/opt/opt.h"
@@ -21,7 +23,7 @@ struct predict_options {
     bool json;
 };
 
-/* ---- option texts (predict_words.c); functions return 0, or -EINVAL after reporting it ---- */
+/* ---- option texts (predict_words.c) ---- */
 
 /* Splits "A,B,C"; at most PREDICT_LIST words. */
 struct predict_list {
@@ -38,15 +40,15 @@ int predict_ranks(const char *text, int *ranks, int *n);
 int predict_rate(const char *option, const char *text, double *out);
 int predict_time(const char *option, const char *text, double *out);
 
-/* Returns the link speed in a label of bench rows, such as "2.5gbit, 4 nodes" (units of tc). 0: no
- * limit, or the label has no speed. */
+/* Returns the link speed in a label such as "2.5gbit, 4 nodes" (units of tc).
+ * 0: no limit, or none given. */
 double predict_label_bps(const char *label);
 
 /* ---- layers (predict_words.c) ---- */
 
-/* Make the list of layers: of a file, with lines "N", "NAME N" or "NAME OFFSET N ..." (layers.txt
- * of a dump) for N elements; of a network; or of one layer of `bytes` of fp32. layers: [*n], freed
- * by the caller. Return 0 or a negative errno after reporting it. */
+/* Make a list of layers [*n], which the caller frees: from a file with lines "N", "NAME N"
+ * or "NAME OFFSET N ..." (layers.txt of a dump) for N elements; of a network; or of one
+ * layer of `bytes` of fp32. */
 int predict_layers_file(const char *path, struct reducer_layer **layers, int *n);
 int predict_layers_network(const struct predict_options *o, struct reducer_layer **layers, int *n);
 int predict_layers_size(uint64_t bytes, struct reducer_layer **layers, int *n);
@@ -57,7 +59,7 @@ struct predict;
 enum predict_kind { PREDICT_ENCODE, PREDICT_DECODE, PREDICT_ADD, PREDICT_SUM, PREDICT_KINDS };
 enum { PREDICT_RATES = 64, PREDICT_TIMES = 2048, PREDICT_MESSAGES = 48 };
 
-/* Speed of one core for a format. Several rows of a file become their mean. */
+/* Speed of one core for a format; several rows of a file become their mean. */
 struct predict_rate_row {
     enum predict_kind kind;
     struct mf_fmt fmt;
@@ -72,8 +74,8 @@ struct predict_time_row {
     double bytes, seconds, bps; /* bytes of fp32; bps 0: no limit */
 };
 
-/* Curves fitted to long all-reduces of an algorithm and type ("": any), as in struct cost_rates and
- * struct cost_cluster. A curve without points: nothing known. */
+/* Curves from long all-reduces of an algorithm and type ("": any), as in struct cost_rates and
+ * cost_cluster; without points: unknown. */
 struct predict_messages {
     char algo[PREDICT_WORD], type[PREDICT_WORD];
     struct cost_curve port_s, unhidden, card_s;
@@ -83,9 +85,9 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
-    /* Seconds a byte of messages sent or received, [0] to ranks, [1] to a card. 0: unknown. */
+    /* ^ Seconds a byte of messages, [0] to ranks, [1] to a card; 0: unknown. */
     double port_s[2];
-    /* As in struct cost_cluster; of the times measured through a card. */
+    /* ^ Card of the measured times, as in struct cost_cluster. */
     double card_link_bps;
     bool card_on_host;
     /* fitted to the times (predict_fit.c); negative: unknown */
@@ -95,42 +97,39 @@ struct predict_rates {
     int n_of;
 };
 
-/* Reads the rates that bench_cast, bench_allreduce and model print with --json; skips lines of
- * other kinds. Returns 0 or a negative errno after reporting it. */
+/* Reads what bench_cast, bench_allreduce and model print with --json; skips other lines. */
 int predict_rates_read(const char *path, struct predict_rates *out);
 
-/* Return a row's name and speed as bench_cast prints them. */
+/* Return the name and speed that bench_cast prints. */
 const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD]);
 double predict_row_gbs(const struct predict_rate_row *row);
 
-/* Writes the rows and port rates to stdout as JSON lines that predict_rates_read() reads. Returns 0
- * or a negative errno after reporting it. */
+/* Writes the rows and port rates to stdout, for predict_rates_read(). */
 int predict_rates_write(const struct predict_rates *r);
 
-/* Returns the rates of a settled codec's formats; where rows lack a format, the slowest row of the
- * kind. A rate without any row of its kind is 0. */
+/* Returns the rates of a settled codec's formats, or the slowest of the
+ * kind. 0: no row of the kind. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
 
-/* Returns how these sums are measured: one addend at a time (PREDICT_ADD) or
+/* Returns whether these sums are measured one addend at a time (PREDICT_ADD) or
  * all at once (PREDICT_SUM). */
 enum predict_kind predict_adds(const struct vec_sum *sum);
 
-/* ---- measuring (predict_measure.c): rates of one core, in CPU time ---- */
+/* ---- measuring one core, in CPU time (predict_measure.c) ---- */
 
-/* Measures casts and sums of all formats of p, and of fp32, for budget_s seconds together. Adds the
- * rows to *out. Returns 0 or -ENOMEM. */
+/* Measures casts and sums of all formats of p, and of fp32, for budget_s
+ * seconds; adds rows to *out. */
 int predict_measure(const struct predict *p, double budget_s, struct predict_rates *out);
 
-/* Measures messages over 127.0.0.1 for budget_s seconds: by TCP as to ranks, by UDP as to a card,
- * with frames for this MTU. port_s: [2], out. Returns 0 or a negative errno. */
+/* Measures messages over 127.0.0.1 for budget_s seconds: TCP as to ranks, UDP as to a card, in
+ * frames for this MTU. port_s: [2], out. */
 int predict_measure_ports(int mtu, double budget_s, double *port_s);
 
-/* Multiplies all times by the number of ranks that share a core. */
+/* Multiplies times by the number of ranks that share a core. */
 void predict_share_core(struct cost_rates *rates, double ranks);
 
 /* ---- all-reduces (predict_settle.c) ---- */
 
-/* A settled all-reduce on some number of ranks. */
 struct predict_way {
     struct codec codecs[2];
     struct cost_rates rates[2];
@@ -140,26 +139,23 @@ struct predict_way {
     char rounding[CODEC_TEXT_BYTES]; /* codec_describe(codecs[0]): how its sums are rounded */
 };
 
-/* Settles an all-reduce. type: "FORMAT" or "FORMAT/OUT". Returns 0, or -EINVAL after reporting
- * that it does not go together. */
+/* Settles an all-reduce. type: "FORMAT" or "FORMAT/OUT". */
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out);
 
-/* Returns the most specific curves: of the algorithm and type, else of
- * the algorithm, else of all. */
+/* Returns the curves of the algorithm and type, else of the algorithm, else of all. */
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits latency, port rate, unhidden share, and a card's answer time and rate to the measured times.
- * For each time the value is found with which the formulas give that time; the median is used.
+/* Fits each rate to the measured times: it finds the value with which the formulas give a
+ * time, and takes the median.
  *
  *     latency      short all-reduces           card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card
  *     unhidden     long ones over links
  *
- * Values from long all-reduces are found for each length, algorithm and type: a CPU
- * needs longer for a byte of 1 MiB than for one of 64 MiB, and a byte of e3m0 holds
- * twice the elements of one of e5m2. */
+ * Long ones are fitted by length, algorithm and type: a byte of 1 MiB costs a CPU more than one of
+ * 64 MiB, and a byte of e3m0 holds twice the elements of e5m2. */
 void predict_fit(const struct predict_options *o, struct predict_rates *r);
 
 /* ---- tables (predict_show.c) ---- */
@@ -179,25 +175,23 @@ struct predict {
     const char *what; /* name of the layers, for output */
 };
 
-/* All-reduces of a type whose sums are rounded alike. Only these are compared. */
+/* All-reduces of a type that round sums alike; only these are compared. */
 struct predict_group {
     char rounding[CODEC_TEXT_BYTES];
-    bool has[PREDICT_LIST]; /* of p->algos: possible with at least one number of ranks */
+    bool has[PREDICT_LIST]; /* of p->algos: possible with some number of ranks */
 };
 
-/* Finds the groups of a type, in the order of p->algos. Returns their number. */
+/* Finds the groups of a type. Returns their number. */
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 
-/* Computes the time of an all-reduce. rounding: the group that it must belong to; NULL: any.
- * Returns 1, 0 if no such all-reduce exists with n_ranks ranks, or -ENOMEM. */
+/* Computes the time of an all-reduce. rounding: its group; NULL: any. Returns 1, 0 if there is none
+ * with n_ranks ranks, or -ENOMEM. */
 int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
                  int n_ranks, double link_bps, struct cost *out);
 
-/* Prints the rates that the tables are based on. */
 void predict_say_rates(const struct predict *p);
 
-/* Prints all tables or JSON lines. Returns 0 or a negative errno after reporting it. */
 int predict_show(const struct predict *p);
 
 #endif

@@ -1,8 +1,5 @@
-/* predict_fit.c : fits the rates of messages to measured all-reduces. It fits one number at a time:
- * the value with which the formulas give each measured time, and the median of these values.
- *
- *     latency     short ones, over any link        port rate   long ones, no limit
- *     unhidden    long ones over links             card        short and long ones through cards */
+/* predict_fit.c : fits the rates of messages to measured all-reduces, one number
+ * at a time (predict_fit()). */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include <math.h>
@@ -14,8 +11,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Returns the seconds by the formulas, with x for the fitted number. Negative: no such
- * all-reduce, or out of memory. */
+/* Seconds by the formulas, with x for the fitted number. Negative: no such
+ * all-reduce, or no memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -58,8 +55,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Returns the value in 0..most with which the formula gives the row's time. The
- * formula must grow with it. */
+/* Finds the value in 0..most with which the formula, growing with it, gives the row's time. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -112,8 +108,7 @@ static bool is_of(const struct predict_messages *m, const char *algo, const char
     return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
 }
 
-/* Returns the median over rows of an algorithm and type with this length
- * (0: any). -1: no such row. */
+/* Median over rows of this length (0: any); -1: no row. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
                         const struct predict_messages *m, enum fitted what, double bytes,
                         double most)
@@ -132,7 +127,6 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* Returns the next greater length; 0: none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;
@@ -142,8 +136,7 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* Fits a point for each length, the shortest first. When the curve is full, the
- * longest replaces the last. */
+/* Fits a point for each length. When the curve is full, the longest replaces the last. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

@@ -1,9 +1,8 @@
-/* predict_measure.c : measures how fast one core of this machine casts, adds and sends messages,
- * for `narrowcast model` without --rates.
+/* predict_measure.c : measures how fast one core casts, adds and sends, for `narrowcast model`.
  *
  *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *
- * All times are CPU time of this thread, so that other work on the machine counts little. */
+ * CPU time of this thread counts, so that other work on the machine matters little. */
 #include "app/predict/predict.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,9 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Floats and sums pass through arrays larger than a core's caches, in chunks, so that a
- * slow cast keeps to its time. The codes of a chunk stay in the cache, as those of a
- * segment do in the reducer. */
+/* Arrays are larger than a core's caches. Codes of a chunk stay in the cache, as a
+ * segment's do in the reducer. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -35,7 +33,6 @@ struct tasks {
     int n;
 };
 
-/* Buffers that all tasks use. */
 struct ground {
     float *x, *y;   /* [FLOATS] */
     uint8_t *codes; /* [4 FLOATS] */
@@ -80,7 +77,7 @@ static void want_type(struct tasks *t, const struct predict *p, const char *type
 
 /* ---- a task ---- */
 
-/* Fills x with values over 16 powers of two, like gradients. */
+/* Values span 16 powers of two, as gradients do. */
 static void fill(struct ground *g)
 {
     for (size_t i = 0; i < FLOATS; i++) {
@@ -92,7 +89,7 @@ static void fill(struct ground *g)
     memset(g->out, 0xff, CHUNK * sizeof *g->x);
 }
 
-/* Fills the codes with repetitions of one chunk of x; a rest at the end stays as it is. */
+/* Fills the codes with repetitions of one chunk of x. */
 static void fill_codes(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -102,8 +99,7 @@ static void fill_codes(struct ground *g, const struct task *t)
         memcpy(g->codes + i * bytes, g->codes, bytes);
 }
 
-/* Adds up the codes in a chunk's bytes, divided into as many parts as there are addends. Returns
- * the bytes of the addends. */
+/* Adds up a chunk of codes, divided into as many parts as addends. Returns their bytes. */
 static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
 {
     const bool in_place = t->kind == PREDICT_ADD && !t->sum.acc.e;
@@ -120,7 +116,7 @@ static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
     return n_parts * vec_bytes(t->fmt, n);
 }
 
-/* Does the task once for a chunk. Returns the bytes that count, see predict_rates.c. */
+/* Returns the bytes that count, see predict_rates.c. */
 static size_t do_chunk(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -185,7 +181,7 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
     return rc;
 }
 
-/* ---- bytes of messages a second that one core sends and receives over 127.0.0.1 ----
+/* ---- bytes of messages a second over 127.0.0.1 ----
  *
  *     to ranks    TCP, 64 KiB at a time
  *     to a card   UDP by the card's own wire (offload/wire/wire.h), in frames of the card's length
@@ -194,13 +190,13 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
 
 enum { PIECE = 64 << 10, FRAMES = 32, BUFFER = 16 << 20 };
 
-/* Buffers larger than a core's caches. */
+/* larger than a core's caches */
 struct buffers {
     uint8_t *from, *to; /* [BUFFER] */
     size_t sent, got;   /* positions */
 };
 
-/* Opens a socket bound to a free port of 127.0.0.1. Returns it, or a negative errno. */
+/* Opens a socket on a free port of 127.0.0.1. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;
@@ -217,7 +213,6 @@ static int bound(int type, struct sockaddr_in *name)
     return fd;
 }
 
-/* Opens both ends of a connection. Returns 0 or a negative errno. */
 static int connected(int fd[2])
 {
     struct sockaddr_in name;
@@ -235,14 +230,12 @@ static int connected(int fd[2])
     return rc;
 }
 
-/* Returns the next `bytes` of the buffer. */
 static uint8_t *next(uint8_t *buffer, size_t *at, size_t bytes)
 {
     *at = *at + 2 * bytes > BUFFER ? 0 : *at + bytes;
     return buffer + *at;
 }
 
-/* Receives all that has arrived at fd. Returns its bytes. */
 static size_t drain(struct buffers *b, int fd)
 {
     size_t bytes = 0;
@@ -251,7 +244,7 @@ static size_t drain(struct buffers *b, int fd)
     return bytes;
 }
 
-/* A way to send. send() sends once; it returns 0 or a negative errno. */
+/* send() sends once. */
 struct sender {
     int (*send)(const struct sender *s, struct buffers *b);
     int fd;
@@ -276,7 +269,6 @@ static int send_udp(const struct sender *s, struct buffers *b)
     return rc == -EAGAIN ? 0 : rc;
 }
 
-/* Sends, and receives from fd, until budget_s is used. */
 static int run(const struct sender *s, int fd, double budget_s, double *port_s)
 {
     struct buffers b = {.from = buf_alloc(BUFFER), .to = buf_alloc(BUFFER)};

@@ -5,7 +5,6 @@
 #include "base/jsonl_read.h"
 #include <string.h>
 
-/* Parses a format's name without reporting errors. */
 static bool format_of(const char *word, size_t length, struct mf_fmt *out)
 {
     char name[CODEC_NAME_BYTES];
@@ -20,11 +19,9 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
 
 /* Classifies a row of bench_cast by its name. counts: bytes moved for each byte that cost.h counts.
  *
- *     "fp32 -> FMT", "FMT -> fp32"     counts bytes of fp32
- *     "FMT += FMT nearest"             counts addends, 2 of 3 bytes moved
- *     "8 ranks FMT, exact -> FMT"      counts bytes of addends
- *
- * Returns false for other rows. */
+ *     "fp32 -> FMT", "FMT -> fp32"     bytes of fp32
+ *     "FMT += FMT nearest"             addends, 2 of 3 bytes moved
+ *     "8 ranks FMT, exact -> FMT"      bytes of addends */
 static bool row_of(const char *name, enum predict_kind *kind, struct mf_fmt *fmt, double *counts)
 {
     const char *arrow = strstr(name, " -> "), *plus = strstr(name, " += ");
@@ -67,7 +64,6 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* Takes a row of model --json about messages that a core sends and receives. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];
@@ -163,7 +159,7 @@ int predict_rates_write(const struct predict_rates *r)
     return 0;
 }
 
-/* Returns seconds a byte of the row of this format, else of the slowest of the kind. */
+/* Seconds a byte of this format, else of the slowest of the kind. */
 static double seconds_of(const struct predict_rates *r, enum predict_kind kind, struct mf_fmt fmt)
 {
     double slowest = 0;

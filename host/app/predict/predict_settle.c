@@ -1,12 +1,12 @@
-/* predict_settle.c : settles an all-reduce on any number of ranks from option texts. It
+/* predict_settle.c : settles an all-reduce on any number of ranks;
  * refuses what a job would refuse. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"
 #include <string.h>
 
-/* Refuses formats whose exponent range is too small for unscaled gradients. Trainings failed with
- * e4m3 and e3m0, not with e5m2 (bench/papers, bench/codec_accuracy). */
+/* Refuses formats too narrow for unscaled gradients: trainings failed with e4m3 and e3m0, not with
+ * e5m2 (bench/papers, bench/codec_accuracy). */
 static int check_scale(const struct predict_options *o, const struct codec *codec)
 {
     enum { LEAST_EXPONENT_BITS = 5 };

@@ -1,13 +1,12 @@
-/* predict_show.c : prints the times of all-reduces on clusters, as tables or JSON lines.
- * There is a table for each link, format and rounding of sums; it names the best and up to
- * which link that beats fp32. */
+/* predict_show.c : prints the times of all-reduces as tables or JSON lines. A table names the best
+ * and the link up to which it beats fp32. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include <math.h>
 #include <string.h>
 
-/* Returns the given rates, and those of the file where none are given. */
+/* Given rates take precedence over the file's. */
 static struct cost_rates rates_of(const struct predict *p, const struct predict_messages *messages,
                                   const struct codec *codec)
 {
@@ -57,8 +56,7 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
 
 /* ---- the best of a group ---- */
 
-/* The all-reduces compared with fp32: a type and one of its groups. fp32
- * may be rounded in any way. */
+/* A type and group, compared with fp32, which may be rounded in any way. */
 struct rival {
     const char *type, *rounding;
 };
@@ -83,8 +81,7 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* Computes how much longer the best of fp32 takes than the best rival; 0
- * if either does not exist. */
+/* How much longer the best of fp32 takes; 0 if either does not exist. */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
@@ -95,8 +92,7 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* Finds the link speed up to which the rival is faster. 0: none; infinite: any. If it is faster
- * at all, then on slow links. */
+/* Finds the link speed up to which the rival is faster: 0: none; infinite: any. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
@@ -140,7 +136,7 @@ static void print_cell(const struct predict *p, int i, const char *text)
     printf(" %*s", width > 9 ? width : 9, text);
 }
 
-/* has: the algorithms that get a column; NULL: all. */
+/* has: algorithms with a column; NULL: all. */
 static void print_head(const struct predict *p, const bool *has, const char *before)
 {
     printf("%6s%s", "ranks", before);
@@ -321,9 +317,9 @@ int predict_show(const struct predict *p)
     return p->o->json ? print_json(p) : print_tables(p);
 }
 
-/* ---- the rates that the tables are based on ---- */
+/* ---- the rates ---- */
 
-/* Prints seconds a byte as GB/s, from the shortest all-reduce to the longest. */
+/* From the shortest all-reduce to the longest. */
 static void say_speeds(const struct cost_curve *c)
 {
     for (int i = 0; i < c->n; i++)

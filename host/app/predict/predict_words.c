@@ -63,7 +63,7 @@ struct unit {
     double value;
 };
 
-/* Returns false unless text is a number above 0 with one of the units, and of sensible size. */
+/* Returns false unless text is a sensible positive number with one of the units. */
 static bool read_unit(const char *text, const struct unit *units, int n_units, double *out)
 {
     char *end;
@@ -112,9 +112,8 @@ double predict_label_bps(const char *label)
     return READ_UNIT(word, units, &bps) ? bps : 0;
 }
 
-/* ---- the layers whose gradients are reduced: from a file, of a network, or one ---- */
+/* ---- layers: from a file, of a network, or one ---- */
 
-/* Parses "N", "NAME N" or "NAME OFFSET N ...". Returns 0, or -EINVAL after reporting it. */
 static int read_layer(const char *path, int line_no, char *line, size_t *n)
 {
     const char *last = NULL;

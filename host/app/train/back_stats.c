@@ -1,8 +1,7 @@
 /* back_stats.c : writes for --stats one line for each layer of the backward pass.
  *
- * Exponents are those of the unscaled loss. The gradient that a layer returns carries a
- * scale, a power of two; the lines take it off. One list of bins therefore shows what
- * underflows with the scale and without. */
+ * A returned gradient carries a scale, a power of two, which the lines take off. One list of bins
+ * then shows what underflows with the scale and without. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -11,7 +10,6 @@
 
 enum { LIST_BYTES = TALLY_BINS * 12, SMALL_SHARE = 100 };
 
-/* Counts values in the bins before `end`. */
 static double below(const struct scale_tally *c, int end)
 {
     double n = 0;
@@ -20,7 +18,7 @@ static double below(const struct scale_tally *c, int end)
     return n;
 }
 
-/* Finds the lowest bin with 1 / SMALL_SHARE of the n values in it or below. */
+/* Finds the lowest bin with 1 / SMALL_SHARE of the values in it or below. */
 static int small_bin(const struct scale_tally *c, double n)
 {
     int bin = 0;
@@ -29,7 +27,6 @@ static int small_bin(const struct scale_tally *c, double n)
     return bin;
 }
 
-/* Writes the bins from the first to the last that is not empty. */
 static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 {
     char list[LIST_BYTES];
@@ -50,7 +47,7 @@ static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 static int write_layer(const struct train *t, struct jsonl *j, int i, const struct nn_back *b)
 {
     const struct scale_tally *c = b->tally;
-    /* --quant rounds by a constant factor that the values themselves do not carry */
+    /* --quant rounds by a factor that the values do not carry */
     const int shift = t->round.of[ROUND_ERROR].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],

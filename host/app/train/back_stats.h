@@ -1,14 +1,13 @@
-/* back_stats.h : writes for --stats the size and scale of the activation gradients that
- * layers return. One line for each convolution, linear layer or LSTM, in backward order.
- * README.md documents the keys. */
+/* back_stats.h : writes for --stats the size and scale of the activation gradients that layers
+ * return, one line for each convolution, linear layer or LSTM, in backward order.
+ * app/README.md documents the keys. */
 #ifndef BACK_STATS_H
 #define BACK_STATS_H
 
 struct train;
 struct jsonl;
 
-/* Writes the lines of this rank's last pass, which must have been watched (nn_model_watch()).
- * Returns 0 or a negative errno after reporting it (disk full). */
+/* Writes the lines of this rank's last pass, which must have been watched (nn_model_watch()). */
 int back_stats_write(const struct train *t, struct jsonl *j);
 
 #endif

@@ -5,8 +5,7 @@
 
 struct train;
 
-/* Checks at the start that --save can be written. Returns 0 or a negative
- * errno after reporting it. */
+/* Checks at the start that --save can be written. */
 int checkpoint_check(struct train *t);
 
 /* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0, or rank 0's error in
@@ -14,8 +13,8 @@ int checkpoint_check(struct train *t);
  * this rank failed and the others wait for it: the job must end. */
 int checkpoint_save(struct train *t, int *file_rc);
 
-/* Loads the state; all ranks call it. Refuses foreign, damaged and truncated files, and files made
- * with other options. Returns 0 or a negative errno, agreed by all ranks. */
+/* Loads the state; all ranks call it and agree on the result. Refuses foreign, damaged and
+ * truncated files, and files made with other options. */
 int checkpoint_load(struct train *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* checkpoint_file.c : writes and reads the bytes of a checkpoint.
+/* checkpoint_file.c : writes and reads the bytes of a checkpoint;
  * checkpoint.c decides when and where. */
 #include "app/train/checkpoint_file.h"
 #include "base/buf.h"
@@ -82,7 +82,7 @@ int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
     return got == bytes ? 0 : damaged(in, "it is truncated");
 }
 
-/* Reads the whole file once: no content is used before the checksum is verified. */
+/* Verifies the checksum before any content is used. */
 static int check_crc(struct file_in *in, uint64_t *bytes)
 {
     struct stat st;
@@ -110,8 +110,8 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* A right checksum does not prove that narrowcast wrote the file. All sizes, counts and indices
- * from it are therefore compared with this run before use. */
+/* A right checksum does not prove that narrowcast wrote the file: sizes, counts and indices are
+ * compared with this run before use. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -141,8 +141,7 @@ static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_
     return !memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* Reports a section that this run does not have at this place. mine: the
- * one expected; NULL: the end. */
+/* mine: the section expected here; NULL: none. */
 static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
 {
@@ -159,7 +158,6 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
-/* Compares the file's next section with this run's. mine NULL: this run has no more. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {
@@ -194,7 +192,6 @@ static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
     return bytes;
 }
 
-/* Reads the id of the run: hex digits, or zeros. */
 static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
 {
     static const char none[CHECKPOINT_RUN_BYTES];
@@ -207,7 +204,6 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     return 0;
 }
 
-/* Checks all but the contents of the sections. */
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                      char run[CHECKPOINT_RUN_BYTES])
 {

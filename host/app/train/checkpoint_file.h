@@ -24,8 +24,7 @@ struct checkpoint_entry {
     uint64_t bytes;   /* of one part */
 };
 
-/* The contents of a run's checkpoint. A file to resume from must have the same contents,
- * except for the id of the run. */
+/* Contents of a run's checkpoint. Files to resume from must agree, except in the id of the run. */
 struct checkpoint_plan {
     char run[CHECKPOINT_RUN_BYTES]; /* hex digits, not terminated; zeros: unknown */
     const char *text;
@@ -38,17 +37,15 @@ struct checkpoint_out {
     uint32_t crc;
 };
 
-/* Writing: open; put every part of every section in the plan's order; commit or discard. Return 0
- * or a negative errno. The first function that fails reports the error. */
+/* Writing: open; put every part of every section in the plan's order; commit or discard. */
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
                         const struct checkpoint_plan *plan);
 int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);
 int checkpoint_out_commit(struct checkpoint_out *out);
 void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, or if zeroed */
 
-/* Reading: open checks that the file is undamaged and matches the plan; then get the parts in the
- * plan's order. run: out, the id of the run that wrote the file; zeros if the file has version 3,
- * which had no id. Return 0 or a negative errno after reporting it. */
+/* Reading: open checks the file against the plan; then get the parts in the plan's order. run: out,
+ * the id of the run that wrote the file; zeros in version 3, which had none. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);

@@ -62,7 +62,7 @@ static int weights_get(struct train *t, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
-/* Refuses inf and nan, which no update can repair. from: [n_weights], aligned. */
+/* Refuses inf and nan, which no update can repair. from: [n_weights]. */
 static int check_finite(const struct train *t, const void *from, const char *what)
 {
     const float *x = from;
@@ -99,7 +99,7 @@ static int states_put(struct train *t, const void *from)
         TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
-    /* Progress was loaded before: it is the first section. */
+    /* progress is loaded first */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
 }

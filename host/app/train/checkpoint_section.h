@@ -13,9 +13,8 @@ struct checkpoint_section {
     /* Bytes of a part: the same on all ranks and throughout the run. 0: the
      * file has no such section. */
     size_t (*bytes)(const struct train *t);
-    /* Copy the state to host memory (get) and back (put). put reads untrusted bytes: it
-     * must refuse values that would do more harm than wrong numbers. Return 0 or a negative
-     * errno after reporting it. */
+    /* Copy the state to host memory (get) and back (put). put must refuse untrusted bytes that
+     * would do more harm than wrong numbers. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);
 };

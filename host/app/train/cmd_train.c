@@ -1,7 +1,5 @@
 /* cmd_train.c : runs `narrowcast train` and `emulate`: reads options, starts
- * the ranks, reports errors.
- *
- * If training fails, the lowest rank that failed prints its error. */
+ * the ranks, reports errors. */
 #include "app/app.h"
 #include "app/train/train.h"
 #include "base/buf.h"
@@ -47,7 +45,7 @@ int cmd_train(int argc, char **argv)
     return rc;
 }
 
-/* ---- `narrowcast emulate`: a training whose ranks are fibers of this process ---- */
+/* ---- `narrowcast emulate`: ranks are fibers of this process ---- */
 
 struct emulation {
     const struct train_options *o;
@@ -55,7 +53,6 @@ struct emulation {
     int status;          /* result of the run, or 128 + signal */
 };
 
-/* Runs one rank from start to end. */
 static int live(struct comm *c, void *ctx)
 {
     struct emulation *e = ctx;
@@ -78,7 +75,7 @@ static int run(const struct train_options *o)
     TRY(comm_virtual_open((int)o->ranks, &v));
     e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
     int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
-    /* The owner of the network (rank 0) closes last. */
+    /* ^ The owner of the network closes last. */
     for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--)
         train_close(&e.ranks[r]);
     free(e.ranks);
@@ -86,9 +83,8 @@ static int run(const struct train_options *o)
     return rc < 0 ? rc : e.status;
 }
 
-/* Refuses to run under mpirun, where every process would emulate all ranks and write the
- * same files. Rank 0 prints the error. The others wait first, because mpirun ends all
- * with the first that fails. */
+/* Refuses to run under mpirun, where every process would write the same files. Rank 0 prints the
+ * error; the others wait, because mpirun ends all with the first that fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};

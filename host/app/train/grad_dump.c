@@ -68,7 +68,6 @@ void grad_dump_close(struct train *t)
     t->dump = NULL;
 }
 
-/* Copies a flat backend array to a file. */
 static int write_flat(struct train *t, const char *name, const real *from)
 {
     char path[PATH_MAX];

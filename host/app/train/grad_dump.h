@@ -11,13 +11,13 @@
 
 struct train;
 
-/* Rank 0 makes the folder (its parent must exist), locks it until grad_dump_close(), and writes the
- * two text files. Returns 0 or a negative errno after reporting it. */
+/* Rank 0 makes the folder (its parent must exist), locks it until grad_dump_close(), and
+ * writes the two text files. */
 int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
 
-/* Writes this rank's gradients, and on rank 0 the weights, if this step (t->state.step) is
- * selected. Returns 0 or a negative errno after reporting it. */
+/* Writes this rank's gradients, and on rank 0 the weights, if this step
+ * (t->state.step) is selected. */
 int grad_dump_step(struct train *t);
 
 #endif

@@ -3,10 +3,9 @@
  *
  *     before   exponents of layers, maximum over ranks -> shifts -> counts, sum over ranks
  *              gradients -> fp64 sum on rank 0
- *     after    rank 0: means against fp64 means, updates against weights; writes a line a layer,
- *              one for the network
+ *     after    rank 0: means against fp64 means, updates against weights; writes the lines
  *
- * Vectors pass in pieces, so that ranks in one process need little memory each. */
+ * Vectors pass in pieces, so that ranks in one process need little memory. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
@@ -71,8 +70,7 @@ bool grad_stats_due(const struct train *t)
     return t->o->stats && t->state.step % t->o->stats_every == 0;
 }
 
-/* Copies elements at..at+*k of layer i of a flat backend array to `to`.
- * Returns the backend's result. */
+/* Copies elements at..at+*k of layer i of a backend array to `to`. */
 static int fetch(struct train *t, const real *from, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -80,7 +78,6 @@ static int fetch(struct train *t, const real *from, int i, size_t at, float *to,
     return nn_model_get(t->model, to, nn_model_at(t->model, from, t->params[i].offset + at), *k);
 }
 
-/* Does the same with the means over ranks. */
 static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -91,7 +88,7 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     return t->nn->wait(nn_model_ctx(t->model));
 }
 
-/* Ignores errors of the backend: the training loop notes them, and the ranks stay in step. */
+/* Ignores errors of the backend, which the training loop notes, to keep the ranks in step. */
 static int find_exponents(struct train *t, struct grad_stats *s)
 {
     for (int i = 0; i < t->n_params; i++) {
@@ -139,7 +136,7 @@ int grad_stats_before(struct train *t)
     if (!grad_stats_due(t))
         return 0;
     const double start_s = clock_s();
-    if (t->rank == 0) { /* emulated ranks take turns with the network */
+    if (t->rank == 0) {                                   /* ranks take turns with the network */
         (void)grad_outputs_look(t, t->grad_stats, PIECE); /* see find_exponents() */
         t->grad_stats->back_rc = back_stats_write(t, &t->grad_stats->file);
     }
@@ -150,7 +147,6 @@ int grad_stats_before(struct train *t)
     return 0;
 }
 
-/* Compares the means in s->piece with the fp64 means. */
 static void judge(const struct train *t, struct grad_stats *s, const double *sum, size_t k)
 {
     for (size_t j = 0; j < k; j++)
@@ -159,7 +155,7 @@ static void judge(const struct train *t, struct grad_stats *s, const double *sum
     round_off_add(&s->network.error, s->wide, s->piece, k);
 }
 
-/* Returns half a unit in the last place of w, as fp32 or e5m10. */
+/* Returns half an ulp of w, as fp32 or e5m10. */
 static double half_ulp(const struct train *t, float w)
 {
     if (train_is_pure(t->o))
@@ -167,8 +163,7 @@ static double half_ulp(const struct train *t, float w)
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
-/* Counts updates that are not 0, and those of them that do not change the weight. Both stay 0 where
- * the optimiser keeps no update. */
+/* Counts nonzero updates, and those of them that do not change the weight. */
 static int count_updates(struct train *t, struct grad_stats *s, int i, double lr)
 {
     const real *update = optim_update(t->optim);

@@ -1,8 +1,8 @@
 /* grad_stats.h : measures for --stats how a narrow format changes the gradients of selected steps,
- * layer by layer. README.md documents the JSON lines.
+ * layer by layer. app/README.md documents the lines.
  *
- * A selected step costs a message of exponents, one message of counts a layer, and the fp64
- * sum of all gradients. Every other step costs one comparison. All ranks call these
+ * A selected step costs a message of exponents, one of counts a layer, and the fp64
+ * sum of all gradients; any other step one comparison. All ranks call these
  * functions in step; rank 0 writes. */
 #ifndef GRAD_STATS_H
 #define GRAD_STATS_H
@@ -14,23 +14,22 @@ struct train;
 struct reducer_step;
 struct grad_stats;
 
-/* With --stats: allocates memory, opens the file and writes its first line. Returns 0 or a negative
- * errno after reporting it. */
+/* With --stats: allocates memory, opens the file and writes its first line. */
 int grad_stats_open(struct train *t);
 void grad_stats_close(struct train *t);
 
-/* Whether this step (t->state.step) is selected. If so, the complete gradients must exist
- * before any of them is sent. */
+/* Whether this step (t->state.step) is selected. If so, no gradient may be
+ * sent before all are there. */
 bool grad_stats_due(const struct train *t);
 
-/* Call before the reducer and after the update; no effect in other steps. Return 0 or a negative
- * errno of comm.h. *file_rc: the result of the file, on rank 0. */
+/* Call before the reducer and after the update; no effect in other steps. *file_rc: the
+ * result of the file, on rank 0. */
 int grad_stats_before(struct train *t);
 int grad_stats_after(struct train *t, double lr, const struct reducer_step *reduced, int *file_rc);
 
-/* ---- histogram of a gradient's exponents, and losses of a cast ----
+/* ---- histogram of exponents, and losses of a cast ----
  *
- * All counts are doubles, so that comm_sum_f64() can add them over ranks. */
+ * Counts are doubles, so that comm_sum_f64() can add them over ranks. */
 
 /* floor(log2|x|) of a finite fp32 that is not 0 */
 enum { GRAD_EXPONENT_MIN = -149, GRAD_EXPONENT_MAX = 127, GRAD_BINS = 277 };
@@ -42,11 +41,9 @@ struct grad_counts {
 };
 enum { GRAD_COUNTS = GRAD_BINS + 4 }; /* doubles in struct grad_counts */
 
-/* Counts n more values. */
 void grad_counts_add(struct grad_counts *c, const float *x, size_t n);
 
-/* Counts the values that the cast of x * 2^shift loses by underflow and saturation. at:
- * index of x[0] in its layer. */
+/* Counts underflow and saturation in the cast of x * 2^shift. at: index of x[0] in its layer. */
 void grad_counts_cast(struct grad_counts *c, const struct vec_cast *cast, int shift, const float *x,
                       size_t n, size_t at);
 

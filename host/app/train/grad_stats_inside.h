@@ -6,13 +6,11 @@
 #include "base/jsonl.h"
 #include "vec/round_off.h"
 
-/* Round-off and lost updates of a layer, or of the network. */
 struct grad_outcome {
     struct round_off error; /* of the mean over ranks */
     double updates, lost;   /* updates that are not 0; those that do not change the weight */
 };
 
-/* Outputs of a node on rank 0. */
 struct grad_output {
     float largest;
     double variance_least; /* norm: least running variance; else nan */
@@ -34,13 +32,12 @@ struct grad_stats {
     struct grad_output *outputs; /* [nodes] */
 };
 
-/* Write one line each (grad_stats_write.c). Return 0 or a negative errno after
- * reporting it (disk full). */
+/* Write one line each (grad_stats_write.c). */
 int grad_stats_write_layer(struct train *t, struct grad_stats *s, int i, bool skipped);
 int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, bool skipped);
 
-/* Node outputs (grad_stats_write.c): look reads the outputs of the last pass and must be called
- * before the next pass; write writes one line a node. Return 0 or a negative errno. */
+/* Node outputs (grad_stats_write.c): look reads those of the last pass, before the next;
+ * write writes a line a node. */
 int grad_outputs_open(struct train *t, struct grad_stats *s);
 int grad_outputs_look(struct train *t, struct grad_stats *s, size_t piece);
 int grad_outputs_write(struct train *t, struct grad_stats *s);

@@ -8,8 +8,7 @@
 
 enum { LIST_BYTES = GRAD_BINS * 16 };
 
-/* Appends the bins of c as a list, limited to the non-empty range of `range`. Returns the exponent
- * of the first; 0 if all are empty. */
+/* Appends the bins of c over the non-empty range of `range`. Returns the first exponent, or 0. */
 static int list_of(const struct grad_counts *range, const struct grad_counts *c, struct text *to)
 {
     int first = 0, end = GRAD_BINS;
@@ -24,7 +23,6 @@ static int list_of(const struct grad_counts *range, const struct grad_counts *c,
     return first < end ? first + GRAD_EXPONENT_MIN : 0;
 }
 
-/* Writes rank 0's and all ranks' bins over the same exponents. Returns the first exponent. */
 static int put_bins(struct jsonl *j, const struct grad_counts *own, const struct grad_counts *all)
 {
     char list[LIST_BYTES];
@@ -99,7 +97,7 @@ int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, b
     return jsonl_end(j);
 }
 
-/* ---- largest output of each node, and running variances below the normals of e5m10 ---- */
+/* ---- outputs of nodes, and their running variances ---- */
 
 int grad_outputs_open(struct train *t, struct grad_stats *s)
 {
@@ -107,7 +105,6 @@ int grad_outputs_open(struct train *t, struct grad_stats *s)
     return s->outputs ? 0 : -ENOMEM;
 }
 
-/* Judges the running variances of a node, read from the backend piece by piece. */
 static int judge_variances(struct train *t, struct grad_stats *s, const struct nn_output *node,
                            size_t piece, struct grad_output *out)
 {

@@ -9,8 +9,8 @@ struct segmentation {
     double mean_accuracy;
 };
 
-/* confusion: [classes][classes] pixels of a class (row) that were predicted as another (column).
- * Both means are nan without pixels. Source: mIoU and mAcc of MMSegmentation. */
+/* confusion: [classes][classes] pixels of a class (row) predicted as another (column). Both means
+ * are nan without pixels. Source: mIoU and mAcc of MMSegmentation. */
 struct segmentation segmentation_of(const double *confusion, int classes);
 
 #endif

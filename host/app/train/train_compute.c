@@ -1,6 +1,4 @@
-/* train_compute.c : computes a rank's gradients of a step: forward and backward over its
- * share of the batch, in micro-batches. Their gradients add up in fp32 (fp16-pure: halves);
- * the result is their mean.
+/* train_compute.c : computes a rank's gradients of a step, as the mean over its micro-batches.
  *
  *     the batch   | rank 0: micro 0 | micro 1 | ... | rank 1: micro 0 | ... */
 #include "app/train/train.h"
@@ -9,7 +7,7 @@
 #include "hls/arith/philox.h"
 #include "base/err.h"
 
-/* "drop": the random bits of micro-batch 0; micro-batch m uses this + m. */
+/* ^ "drop": the random bits of micro-batch 0; m uses this + m. */
 #define STAGE_DROPOUT 0x64726f70u
 
 /* Queues micro-batch m of this rank's share of batch `at` of the epoch. */
@@ -22,8 +20,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* Queues micro-batch m unless it is already queued, and prefetches the next one during compute.
- * Emulated ranks prefetch only within their share: the feed then serves the next rank. */
+/* Queues micro-batch m unless it is queued, and prefetches the next during compute. Emulated ranks
+ * prefetch only within their share: the feed then serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
@@ -59,7 +57,7 @@ static struct nn_result pass(struct train *t, int m, bool early)
     return result;
 }
 
-/* Adds the gradients of pass m of n to the sum. The last pass leaves the mean in the gradients. */
+/* Adds the gradients of pass m of n; the last leaves their mean in the gradients. */
 static void add_up(struct train *t, int m, int n)
 {
     void *ctx = nn_model_ctx(t->model);
@@ -85,12 +83,12 @@ struct nn_result train_compute(struct train *t, bool early)
             add_up(t, m, n);
     }
     if (n > 1)
-        /* An error shows in nn_model_failed() after the next pass. */
+        /* ^ nn_model_failed() shows an error after the next pass. */
         (void)t->nn->wait(nn_model_ctx(t->model));
     return all;
 }
 
-/* ---- agreement of all ranks; afterwards every rank holds its errors again ---- */
+/* ---- agreement of all ranks; errors are held again afterwards ---- */
 
 int train_agree(struct train *t, int rc)
 {
@@ -100,10 +98,9 @@ int train_agree(struct train *t, int rc)
     return rc;
 }
 
-/* ---- --memory low: emulated ranks compute the gradients of a step twice ---- */
+/* ---- --memory low ---- */
 
-/* Recomputes the same gradients: images and the random bits of dropout depend only on keys. The
- * statistics of this pass go to scratch. */
+/* Recomputes the same gradients: random bits depend only on keys. Statistics go to scratch. */
 static void compute_again(void *ctx)
 {
     struct train *t = ctx;

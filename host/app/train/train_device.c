@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Translates --loss-scale. A fixed factor only shifts the rounding of activation gradients,
- * as if the loss were so many times larger. A dynamic factor and factors of layers scale
- * the gradients themselves. */
+/* Translates --loss-scale. A fixed factor shifts the rounding of activation gradients, as if the
+ * loss were larger; a dynamic factor and those of layers scale the gradients themselves. */
 static int settle_scale(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -38,8 +37,7 @@ static int settle_scale(struct train *t)
     return 0;
 }
 
-/* fp16-pure is set up as rounded fp32, as on a CPU; pure_on_gpu() changes
- * that once a GPU is taken. */
+/* Sets fp16-pure up as rounded fp32, as on a CPU, until a GPU is taken. */
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -60,8 +58,7 @@ int train_device_settle(struct train *t)
     return settle_scale(t);
 }
 
-/* The reducer makes means in fp32. On a GPU it rounds them while storing,
- * if --reduce-in asks for it. */
+/* On a GPU the reducer rounds the means while storing them. */
 void train_narrow_means(struct train *t, int first, int n)
 {
     if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
@@ -71,8 +68,8 @@ void train_narrow_means(struct train *t, int first, int n)
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
-/* On a GPU all tensors are halves, so no rounding layer is needed. The fixed factor of
- * --loss-scale, which only shifts the rounding on a CPU, scales the loss itself here. */
+/* On a GPU all tensors are halves: there is no rounding layer, and a fixed
+ * factor scales the loss itself. */
 static void pure_on_gpu(struct train *t)
 {
     t->setup.math = NN_FP16_PURE;

@@ -3,9 +3,8 @@
  *     shared, owned by rank 0: data, network, weights, velocities
  *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec
  *
- * Each rank runs the code of a real rank from train_open() to its end. A pass of the network does
- * not switch fibers, so the network serves one rank after the other. No rank begins its next step
- * before all have met after this step's update. */
+ * Each rank runs the code of a real rank. A pass does not switch fibers, so the network serves one
+ * rank after the other. All ranks meet after the update before any begins its next step. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -14,7 +13,7 @@
 
 enum {
     STACK_BYTES = 96 << 10,  /* of a fiber, measured */
-    QUEUE_BYTES = 60,        /* of comm_virtual.h, for each two ranks that communicated */
+    QUEUE_BYTES = 60,        /* comm_virtual.h, for each pair that communicated */
     LAYER_BYTES = 1 << 10,   /* of a layer in the plans of a reducer */
     MESSAGE_BYTES = 18 * 40, /* of in-flight messages to each peer: direct */
 };
@@ -24,7 +23,7 @@ bool train_is_emulated(const struct train *t)
     return comm_is_virtual(t->comm);
 }
 
-/* Bytes of one more rank: reducer, gradients, statistics, fiber and messages. */
+/* Bytes of one more rank. */
 struct rank_bytes {
     uint64_t host, gpu;
     uint64_t common; /* low memory: once for all ranks */
@@ -46,8 +45,7 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
     return 0;
 }
 
-/* Compares the need with free memory and prints it. where: suffix of the
- * message, such as " of the GPU". */
+/* Compares the need with free memory and prints it. where: suffix such as " of the GPU". */
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
@@ -68,8 +66,7 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     return 0;
 }
 
-/* Refuses fp32 steps by an algorithm that is only equivalent for exact narrow sums: fp32 sums
- * depend on the order of addition. */
+/* Refuses fp32 steps where the algorithm's order of addition is not rank order. */
 static int check_low(const struct train *t)
 {
     if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Computes zlib's crc32 of the weights' bytes. */
 static int checksum(struct train *t, uint32_t *out)
 {
     TRY(nn_model_get(t->model, t->host, t->weights, t->n_weights));
@@ -14,7 +13,6 @@ static int checksum(struct train *t, uint32_t *out)
     return 0;
 }
 
-/* Makes the mean of own_stats over ranks the network's statistics. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
@@ -25,7 +23,7 @@ static int average_stats(struct train *t)
     return nn_model_put(t->model, t->stats, t->host, t->n_stats);
 }
 
-/* Queues as many test images of [first, end) as fit into a pass. Returns their number. */
+/* Queues as many images of [first, end) as fit into a pass. Returns their number. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
     const size_t left = end - first,
@@ -34,14 +32,12 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
     return n;
 }
 
-/* Results on test images. */
 struct tested {
     struct train_sums sums;
     double top;   /* labels among the NN_TOP largest outputs */
     double edits; /* of transcripts */
 };
 
-/* Adds the pixel confusions of the last pass. */
 static void count_confusions(struct train *t)
 {
     int n;
@@ -50,7 +46,7 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-/* Tests this rank's part of the images. Parts differ by at most one image. */
+/* Tests this rank's part of the images. */
 static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
@@ -74,7 +70,6 @@ static struct tested test_share(struct train *t)
     return all;
 }
 
-/* Sums the results of training and test over ranks. */
 static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
     const struct train_sums *test = &tested->sums;

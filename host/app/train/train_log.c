@@ -1,8 +1,6 @@
 /* train_log.c : opens the files that a run appends to (--log, --stats) and makes the run's id.
  *
- * The id is the same in these files and in the checkpoints. On --resume a file of another run
- * is refused. This run's file is truncated at the checkpoint, dropping steps that will be
- * repeated and a partial last line. */
+ * On --resume a file of another run is refused, and this run's is truncated at the checkpoint. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/train_options.h"
@@ -25,7 +23,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Whether the line belongs to a step or test that the run is about to do or repeat. */
+/* Whether the run is about to do or repeat the line's step or test. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -35,14 +33,14 @@ static bool is_ahead(const struct train *t, const char *line)
         sscanf(line, "{\"kind\":\"stats\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
-        /* a run that is resumed at its end tests again */
+        /* resumed at its end it tests again */
         return step > t->state.step || step == t->n_steps;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step || step == t->n_steps;
     return false;
 }
 
-/* Refuses a file whose first line is not of this run, or names another option. */
+/* Refuses a file of another run or another option. */
 static int check_run(const struct train *t, const char *option, const char *path, const char *line)
 {
     static const char begin[] = "{\"kind\":\"run\",";
@@ -66,8 +64,7 @@ static int check_run(const struct train *t, const char *option, const char *path
     return 0;
 }
 
-/* Counts the bytes of complete lines before the first that is_ahead(). Returns 0 or
- * -EINVAL after reporting it. */
+/* Counts the bytes of complete lines before the first that is_ahead(). */
 static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
                     off_t *end)
 {
@@ -114,7 +111,7 @@ int train_log_open(const struct train *t, const char *option, const char *path, 
     return rc;
 }
 
-/* ---- names of the files that a training writes: all different ---- */
+/* ---- names of the files that a training writes ---- */
 
 int train_files_check(const struct train_options *o)
 {
@@ -124,7 +121,7 @@ int train_files_check(const struct train_options *o)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
-    /* the first three would overwrite one another, or a checkpoint */
+    /* these would overwrite one another, or a checkpoint */
     for (int i = 0; i < 3; i++)
         for (int j = i + 1; j < 5; j++) {
             const char *a = files[i][1], *b = files[j][1];

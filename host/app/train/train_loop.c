@@ -19,7 +19,7 @@ static void begin_epoch(struct train *t, uint64_t epoch)
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
 }
 
-/* Sums over ranks: the loss of the batch, failures, and requests to stop. */
+/* Sums the loss, failures and requests to stop over ranks. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
     double sums[4 + STOP_SIGNALS] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost};
@@ -57,8 +57,8 @@ static void count_taken(struct train *t, const struct nn_result *mine)
     t->state.sums.labels += mine->n_labels;
 }
 
-/* Waits for the means and updates each layer as soon as its mean is there, while others still
- * travel. Emulated ranks update at the end: other ranks still read the weights. */
+/* Updates each layer as soon as its mean arrives. Emulated ranks update at the end, because
+ * others still read the weights. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
@@ -79,9 +79,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* Runs the forward and backward pass and the optimiser's step. Overlap is impossible with dumps and
- * statistics, which need unreduced gradients, and with several micro-batches, whose gradients are
- * complete only after the last. */
+/* Dumps and statistics need gradients before the all-reduce, and several micro-batches complete
+ * them only at the last: then nothing overlaps. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {

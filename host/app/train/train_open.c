@@ -1,5 +1,4 @@
-/* train_open.c : opens a training job in stages. After each stage all
- * ranks agree that it succeeded. */
+/* train_open.c : opens a training job in stages; after each all ranks agree that it succeeded. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -11,7 +10,6 @@
 
 enum { EVAL_BATCH_MIN = 64 };
 
-/* Checks that this rank has the options of rank 0. */
 static int compare_options(struct train *t)
 {
     char first[TRAIN_LINES_MAX];
@@ -28,7 +26,7 @@ static int compare_options(struct train *t)
                differ.name, differ.mine, differ.theirs);
 }
 
-/* Derives the settings that depend on the number of ranks, before any work. */
+/* Derives settings that depend on the number of ranks. */
 static int settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -109,7 +107,7 @@ static int open_data(struct train *t)
     return 0;
 }
 
-/* Compares contents, so that file names may differ between ranks. */
+/* Compares contents: file names may differ. */
 static int same_data(struct train *t)
 {
     const uint32_t crc = train_data_crc(t);
@@ -145,7 +143,6 @@ static int open_model(struct train *t)
     return t->order && t->host ? 0 : -ENOMEM;
 }
 
-/* Opens what each rank has for itself, emulated ranks included. */
 static int open_own(struct train *t)
 {
     TRY(train_emulate_join(t));
@@ -166,7 +163,7 @@ static int open_own(struct train *t)
     return train_means_open(t);
 }
 
-/* Returns the network's layers for the reducer; the caller frees them. NULL: out of memory. */
+/* The caller frees the result. NULL: out of memory. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
@@ -179,7 +176,6 @@ static struct reducer_layer *layers_of(const struct train *t)
     return layers;
 }
 
-/* Checks that all emulated ranks fit into memory. */
 static int fits(struct train *t)
 {
     if (t->lead || !train_is_emulated(t))
@@ -208,8 +204,7 @@ static int open_job(struct train *t)
     return rc;
 }
 
-/* Counts the bytes of a step without narrow floats: one fp32 all-reduce of
- * zeros by the same algorithm. */
+/* Counts the bytes of a step in fp32 by an all-reduce of zeros. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;

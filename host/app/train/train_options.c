@@ -1,5 +1,5 @@
-/* train_options.c : the options of `narrowcast train`, which of them go together, their
- * defaults and --help. */
+/* train_options.c : lists the options of `narrowcast train` and `emulate`, and
+ * checks that they go together. */
 #include "app/train/train_options.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
-/* The parts of a row that differ, for the types without a range. */
+/* Fields of a row of a type without a range. */
 #define GROUP(headline) headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
 #define TEXT(name, metavar, fallback, field, mark, help) \
     name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
@@ -18,7 +18,7 @@
     name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
 #define FLAG(name, field, mark, help) name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
-static const char optimiser_words[] = /* behind the first bar */
+static const char optimiser_words[] = /* after the first bar */
 #define OPTIMISER(name, takes, states, update, help) "|" #name
 #include "hls/nn/optimisers.def"
     ;
@@ -238,7 +238,7 @@ static const struct opt opts[] = {
     {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
      AT(dump_first), 0, 1e12, 0},
 
-    /* emulate's own, the last EMULATE_ROWS */
+    /* emulate's own: the last EMULATE_ROWS */
     {GROUP("emulated ranks")},
     {"ranks", "P", "8",
      "Ranks that take turns in this process: their gradients, sums and bits are those of P real "
@@ -317,8 +317,8 @@ const struct opt_command emulate_command = {
     .more = list_tables,
 };
 
-/* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then
- * these refuse them. */
+/* Clears defaults of minifloat's options for other codecs, which refuse
+ * them where they were given. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
 {
     const char *rest;
@@ -362,7 +362,7 @@ void train_options_lines(const struct train_options *o, struct text *to)
     }
 }
 
-/* ---- which options of `narrowcast train` and `emulate` go together ---- */
+/* ---- which options go together ---- */
 
 bool train_is_pure(const struct train_options *o)
 {
@@ -374,7 +374,6 @@ bool train_needs_cpu(const struct train_options *o)
     return train_is_pure(o) && strcmp(o->gemm, "fp32");
 }
 
-/* The words of a command line, and what is asked of them. */
 struct words {
     const struct opt_command *command;
     const struct opt_parsed *parsed;
@@ -401,7 +400,7 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Options that only some optimisers take. */
+/* Refuses options that the chosen optimiser does not take. */
 static int check_taken(const struct train_options *o, const struct words *w)
 {
     for (int i = 0; i < w->command->n_opts; i++) {
@@ -420,7 +419,7 @@ static int check_taken(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* How long, how fast, and what is written. */
+/* Checks length, rate and output files. */
 static int check_run(const struct train_options *o, const struct words *w)
 {
     if (o->steps && given(w, "epochs"))
@@ -441,7 +440,7 @@ static int check_run(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* What computes, in which numbers. */
+/* Checks devices and number formats. */
 static int check_numbers(const struct train_options *o, const struct words *w)
 {
     const bool pure = train_is_pure(o), on_cpu = !strcmp(o->device, "cpu"),

@@ -1,4 +1,6 @@
-/* train_options.h : declares the options of `narrowcast train` and `emulate`. */
+/* train_options.h : declares the options of `narrowcast train` and `emulate`.
+ *
+ * Int results are 0 or a negative errno that has been reported. */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 #include "base/opt/opt.h"
@@ -49,25 +51,22 @@ enum { TRAIN_LINES_MAX = 8192 }; /* limit of opt_lines(), bytes; longer ones are
 /* emulate has the rows of train, followed by its own. */
 extern const struct opt_command train_command, emulate_command;
 
-/* Reads the options and refuses contradictions that do not depend on the number of ranks. Returns
- * 0, or -EINVAL after reporting it. */
+/* Reads the options; refuses contradictions that do not depend on the number of ranks. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
 /* Appends the option lines that a checkpoint stores. */
 void train_options_lines(const struct train_options *o, struct text *to);
 
-/* Checks that the options go together. Returns 0, or -EINVAL after reporting it. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
 
 /* --precision fp16-pure */
 bool train_is_pure(const struct train_options *o);
-/* Whether the options need the CPU, so that --device auto must not take a GPU. */
+/* Whether --device auto must not take a GPU. */
 bool train_needs_cpu(const struct train_options *o);
 
-/* Checks that no file name is empty and that files which are written differ. Returns 0, or
- * -EINVAL after reporting it. */
+/* Checks that no file name is empty and that written files differ. */
 int train_files_check(const struct train_options *o);
 
 #endif

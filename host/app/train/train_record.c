@@ -1,5 +1,5 @@
-/* train_record.c : writes the lines of --log: the run, its steps, its epochs, its end.
- * README.md documents every key. */
+/* train_record.c : writes the lines of --log: the run, its steps, epochs and end.
+ * app/README.md documents every key. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "app/train/train.h"
@@ -22,7 +22,7 @@ bool report_shows_cer(const struct train *t)
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
-/* With at most NN_TOP classes the share is always 1. Pixels and transcripts have no such share. */
+/* With at most NN_TOP classes the share is always 1; pixels and transcripts have none. */
 bool report_shows_top(const struct train *t)
 {
     return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
@@ -59,7 +59,6 @@ static void put_machine(struct jsonl *log)
     jsonl_text(log, "cpu", info_cpu(cpu));
 }
 
-/* Writes the rule of the codec's sums; null for codecs without one. */
 static void put_used_sum(struct jsonl *log, const struct codec *codec)
 {
     const struct vec_sum *sum = codec_sum(codec);
@@ -70,7 +69,7 @@ static void put_used_sum(struct jsonl *log, const struct codec *codec)
     jsonl_text(log, "used_out_format", sum ? codec_format_name(sum->out, name) : NULL);
 }
 
-/* Writes the methods that compute; null where a GPU's library chooses. */
+/* null: a GPU's library chooses. */
 static void put_used_math(const struct train *t, struct jsonl *log)
 {
     const bool products = t->setup.gemm || t->setup.conv == NN_CONV_GEMM || !winograd_best();
@@ -83,7 +82,7 @@ static void put_used_math(const struct train *t, struct jsonl *log)
                                                      : "none");
 }
 
-/* Writes the values that options with `auto` were resolved to. */
+/* Writes what options with `auto` were resolved to. */
 static void put_used(const struct train *t, struct jsonl *log)
 {
     const struct job *job = &t->job;
@@ -164,7 +163,6 @@ static void log_map(const struct train *t, const struct segmentation *map, struc
     jsonl_real(log, "test_macc", map->mean_accuracy);
 }
 
-/* Writes the results of the last test. */
 static void put_test(const struct train *t, const struct report_epoch *epoch, struct jsonl *log)
 {
     jsonl_real(log, "loss", epoch->train_loss);

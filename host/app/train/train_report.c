@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the share of time spent in all-reduce, %. */
+/* Share of time in the all-reduce, %. */
 static double reduce_percent(const struct report_time *time)
 {
     return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
 }
 
-/* Returns the share of casting, sending and adding that overlapped compute, %. */
+/* Share of casting, sending and adding that overlapped compute, %. */
 static double hidden_percent(const struct report_time *time)
 {
     const double all_s = time->hidden_s + time->exposed_s;
@@ -135,7 +135,6 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     return record_epoch(t, epoch);
 }
 
-/* Prints the cost of emulated ranks. */
 static void print_emulated(const struct train *t)
 {
     const struct report_time *all = &t->report.all;
@@ -148,7 +147,6 @@ static void print_emulated(const struct train *t)
                memory_text(memory_peak(), peak));
 }
 
-/* Prints the effort to reach the accuracy of --until. */
 static void print_until(const struct train *t, double sent_bytes)
 {
     const struct report_time *all = &t->report.all;
@@ -220,7 +218,6 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("weights checksum %08x\n", e->checksum);
 }
 
-/* Explains a loss that is not a number. */
 static void say_why_no_loss(const struct train *t, const struct report_epoch *e)
 {
     const bool trained = t->report.all.steps > 0;

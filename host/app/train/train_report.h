@@ -1,5 +1,6 @@
-/* train_report.h : reports a training run from rank 0: the progress line,
- * the log, the final table. */
+/* train_report.h : reports a training run from rank 0: the progress line, the log, the final table.
+ *
+ * Int results are 0 or a negative errno that has been reported. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
 #include "app/train/segmentation.h"
@@ -43,41 +44,37 @@ struct report {
     struct report_epoch last;
 };
 
-/* Opens the log and writes its first line. Returns 0 or a negative errno after reporting it. */
 int report_open(struct train *t);
 void report_close(struct train *t);
 
-/* Whether the table and the log of this run show character error rates (transcripts), and the share
- * of labels among the NN_TOP likeliest classes. */
+/* Whether table and log show character error rates (transcripts), and the NN_TOP share. */
 bool report_shows_cer(const struct train *t);
 bool report_shows_top(const struct train *t);
 
 /* ---- lines of the open log (train_record.c) ---- */
 
-/* Writes the first record of a file: the run and its options. The caller ends the line. option:
- * "log" or "stats", the option that named the file. */
+/* Writes the run and its options; the caller ends the line. option: "log" or
+ * "stats", which named the file. */
 void record_run(const struct train *t, const char *option, struct jsonl *log);
 
-/* Write a line for a step or an epoch. Return 0 or a negative errno after reporting it. */
 int record_step(struct train *t, const struct report_step *step);
 int record_epoch(struct train *t, const struct report_epoch *epoch);
-/* Writes the last line of a run that is done or was stopped; nothing without a log. Arguments:
- * bytes that a step sent, and would have sent in fp32, as means over ranks. */
+/* Writes the last line of a run that is done or stopped, if there is a log. Arguments: bytes of a
+ * step, sent and in fp32, means over ranks. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
-/* Report a finished step (counted in t->state) and a finished epoch. Return 0, or a negative errno
- * after reporting it (log: disk full). */
+/* A step must be counted in t->state. */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
-/* Whether the last test reached the accuracy of --until. The same on all ranks. */
+/* Whether the last test reached --until; the same on all ranks. */
 bool report_reached(const struct train *t);
 
-/* Prints the final table and the two last lines from rank 0, unless the run was stopped. All ranks
- * call it. Returns 0 or a negative errno. */
+/* Prints the table and the two last lines from rank 0, unless the run was
+ * stopped. All ranks call it. */
 int report_end(struct train *t);
 
-/* Prints the last line of a stopped run: how to resume it. */
+/* Prints how to resume a stopped run. */
 void report_stopped(const struct train *t);
 
 #endif

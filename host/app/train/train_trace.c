@@ -30,8 +30,7 @@ int train_trace_start(struct train *t)
     return 0;
 }
 
-/* Gathers blocks of spans, the oldest first. out NULL: the spans of other ranks
- * are received and dropped. */
+/* Gathers spans in blocks, the oldest first. out NULL: other ranks' spans are dropped. */
 static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
