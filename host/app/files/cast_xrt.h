@@ -8,8 +8,7 @@
 #include "base/file.h"
 #include "codec/codec.h"
 
-/* Checks that a card can cast so. codec: settled; round: the option's text. Returns 0, or
- * -EINVAL after reporting it. */
+/* Checks that a card can cast so. codec: settled; round: the option's text. */
 int cast_xrt_check(const struct codec *codec, const char *round);
 
 /* Casts `in`, open and unread, to `out`, which the caller commits. card: "xrt", "xrt:1" or
@@ -33,7 +32,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
         "What the card is to run (--on xrt), as `narrowcast xclbin` lists it. Default: what " \
         "NARROWCAST_XCLBIN names."
 
-/* Checks that --card and --xclbin go with this --on. Returns 0, or -EINVAL after reporting it. */
+/* Checks that --card and --xclbin go with this --on. */
 int card_words_check(const char *on, const char *card, const char *xclbin);
 
 /* card NULL: the first card. */
