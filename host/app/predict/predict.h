@@ -85,9 +85,9 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
-    /* ^ Seconds a byte of messages, [0] to ranks, [1] to a card; 0: unknown. */
+    /* Seconds a byte of messages, [0] to ranks, [1] to a card; 0: unknown. */
     double port_s[2];
-    /* ^ Card of the measured times, as in struct cost_cluster. */
+    /* Card of the measured times, as in struct cost_cluster. */
     double card_link_bps;
     bool card_on_host;
     /* fitted to the times (predict_fit.c); negative: unknown */

@@ -75,7 +75,7 @@ static int run(const struct train_options *o)
     TRY(comm_virtual_open((int)o->ranks, &v));
     e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
     int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
-    /* ^ The owner of the network closes last. */
+    /* The owner of the network closes last. */
     for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--)
         train_close(&e.ranks[r]);
     free(e.ranks);

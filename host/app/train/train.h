@@ -156,14 +156,15 @@ void train_emulate_leave(struct train *t);
 /* Tells reducers how to recompute gradients, with low memory. Call after the job is open. */
 void train_low_share(struct train *t);
 
-/* Makes the network use this rank's gradients and statistics. Call before each pass. */
+/* Makes the network use this rank's gradients and statistics, if ranks are emulated. Call before
+ * each pass. */
 void train_emulate_turn(struct train *t);
 
 /* Waits until all ranks have their means, then updates the shared weights once. */
 int train_emulate_update(struct train *t, double lr, bool skipped);
 
-/* Replaces the owner's times by those of all ranks: a rank's own waiting time would
- * include the computing of others. */
+/* Replaces the owner's times by those of all ranks, if ranks are emulated: a rank's own waiting
+ * time would include the computing of others. */
 void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
@@ -190,7 +191,7 @@ void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
-/* ^ Prints the path and why it was chosen, one line from rank 0. */
+/* Prints the path and why it was chosen, one line from rank 0. */
 void train_offload_say(struct train *t);
 /* Prints the cards' lines of the final table. */
 void train_offload_print(const struct train *t);

@@ -7,7 +7,7 @@
 #include "hls/arith/philox.h"
 #include "base/err.h"
 
-/* ^ "drop": the random bits of micro-batch 0; m uses this + m. */
+/* "drop": the random bits of micro-batch 0; m uses this + m. */
 #define STAGE_DROPOUT 0x64726f70u
 
 /* Queues micro-batch m of this rank's share of batch `at` of the epoch. */
@@ -83,7 +83,7 @@ struct nn_result train_compute(struct train *t, bool early)
             add_up(t, m, n);
     }
     if (n > 1)
-        /* ^ nn_model_failed() shows an error after the next pass. */
+        /* nn_model_failed() shows an error after the next pass. */
         (void)t->nn->wait(nn_model_ctx(t->model));
     return all;
 }
