@@ -149,7 +149,7 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 
 /* ---- a card in this machine (offload/xrt/card_mm.h), some MiB a run ---- */
 
-/* An Alveo needs seconds to load a container; a simulated card adds 4 MB/s. */
+/* An Alveo needs seconds to load a container; a card simulated clock by clock adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {

@@ -117,7 +117,7 @@ size_t plot_thin(struct plot *p, size_t most);
 
 /* Return the series or the bar of that name, made if new, or a negative errno. */
 int plot_series_of(struct plot *p, const char *name);
-/* The same for this file only: the name of an earlier file's series becomes "NAME (2)". */
+/* The same for this file only: if an earlier file has that series, this one is "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
 /* Makes a new bar, "NAME (2)" if it exists. */

@@ -147,8 +147,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits each rate to the measured times: it finds the value with which the formulas give a
- * time, and takes the median.
+/* Fits each of these to the measured times: finds the values with which the formulas give a time,
+ * and takes their median.
  *
  *     latency      short all-reduces           card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card

@@ -92,7 +92,8 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* Finds the link speed up to which the rival is faster: 0: none; infinite: any. */
+/* Finds the link speed up to which the rival is faster: 0: none; infinite: any. If it is faster at
+ * all, then on slow links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
