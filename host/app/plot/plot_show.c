@@ -88,8 +88,8 @@ static void data(const struct plot *p, FILE *to)
 }
 
 /* Writes a text between single quotes. Its own single quotes become texts joined by dots, because
- * gnuplot ends a text at a doubled quote that is first or follows another. Blanks replace line ends,
- * which would end the command, and control characters and invalid UTF-8, which would spoil SVG. */
+ * gnuplot ends a text at a doubled quote that is first or follows another. Blanks replace line
+ * ends, which would end the command, and control characters and invalid UTF-8, which spoil SVG. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
