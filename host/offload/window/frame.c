@@ -1,4 +1,4 @@
-/* frame.c : frames of the wire protocol as a host makes and reads them, with the CPU's CRC. */
+/* frame.c : Builds and checks frames of the wire protocol on a host, with the CPU's CRC. */
 #include "offload/window/frame.h"
 #include "base/crc.h"
 #include "offload/window/siphash.h"
@@ -66,7 +66,7 @@ static uint32_t format_byte(struct mf_fmt f)
     return f.e <= 5 && f.m <= 10 ? beat_format_byte(f) : 256;
 }
 
-/* -EINVAL, and the reason. */
+/* Writes the reason and returns -EINVAL. */
 #define REFUSE(...) return snprintf(why, size, __VA_ARGS__), -EINVAL
 
 static int check_format(struct mf_fmt f, const char *what, char *why, size_t size)
@@ -93,7 +93,7 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
         REFUSE("a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* of 16 bits */
+    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* in accumulators of 16 bits */
         REFUSE("a card cannot add %d %s of %s: %d at most fit its sums", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)

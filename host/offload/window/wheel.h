@@ -1,5 +1,5 @@
-/* wheel.h : timers of many packets: a wheel of lists, one a tick; setting and stopping a timer
- * takes the same few instructions however many there are.
+/* wheel.h : Keeps timers of many packets in a wheel of lists, one list per tick. Setting or
+ * stopping a timer takes constant time.
  *
  *     wheel_add()       into the list of its tick, modulo the wheel
  *     wheel_turn(now)   lists of the ticks gone by: due -> expired, a later turn's -> stays
@@ -19,7 +19,7 @@ struct wheel_timer {
 };
 
 struct wheel {
-    uint64_t tick; /* up to which it has been turned */
+    uint64_t tick; /* turned up to here */
     struct wheel_timer lists[WHEEL_TICKS], expired;
 };
 
@@ -59,7 +59,7 @@ static inline void wheel_remove(struct wheel_timer *t)
     t->next = t->prev = NULL;
 }
 
-/* At a time, at the next tick at the earliest. Moves a timer that is set. */
+/* Sets or moves the timer to time `at`, at the earliest to the next tick. */
 static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
 {
     wheel_remove(t);
@@ -69,7 +69,7 @@ static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
     wheel_list_add(&w->lists[t->due % WHEEL_TICKS], t);
 }
 
-/* All that is due by now awaits wheel_pop(). */
+/* Moves the timers due by now to the list of wheel_pop(). */
 static inline void wheel_turn(struct wheel *w, double now)
 {
     const uint64_t to = wheel_ticks(now);
@@ -90,7 +90,7 @@ static inline void wheel_turn(struct wheel *w, double now)
         w->tick = to;
 }
 
-/* One that was due, no longer set; NULL: no more. */
+/* Returns a timer that has expired, no longer set; NULL: none left. */
 static inline struct wheel_timer *wheel_pop(struct wheel *w)
 {
     struct wheel_timer *t = w->expired.next;

@@ -1,11 +1,12 @@
-/* window.c : one rank's packets under way: opened, turned, closed. */
+/* window.c : Opens, turns and closes the window of one rank's packets in flight. */
 #include "offload/window/window.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "offload/window/window_inside.h"
 #include <stdlib.h>
 
-static const double timers_s = 0.01; /* timers run so often even in a flood of datagrams */
+/* Run timers this often even in a flood of datagrams. */
+static const double timers_s = 0.01;
 
 /* ---- life ---- */
 

@@ -1,4 +1,5 @@
-/* window_flow.c : which packets are sent as slots become free, and what of the work stands. */
+/* window_flow.c : Sends packets as slots become free, and tells the flow which
+ * results are complete. */
 #include "offload/window/window_inside.h"
 
 enum { AHEAD = 32, TOGETHER = 8 }; /* packets cast at once, decoded at once */
@@ -42,7 +43,7 @@ void window_start_sum(struct window *w, const struct way_sum *sum, double now)
                  now);
 }
 
-/* The slot of packet i of the work, and which packet of its card that is. */
+/* Returns the slot of packet i of the work. *m: its number among the packets of its card. */
 static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
 {
     const uint64_t n = w->base + i;
@@ -51,7 +52,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Codes of packets 0..i, and of some behind them, are there. */
+/* Calls need() for the codes of packets 0..i, and for some more in advance. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
@@ -88,7 +89,7 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
     end->last_ready = s;
 }
 
-/* The next packet to one card, if a slot is free and the card has not too many. False: none. */
+/* Sends the next packet to one card. False if no slot is free or the card has enough in flight. */
 static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
@@ -142,18 +143,17 @@ void window_have(struct window *w)
     work->had = to;
 }
 
-/* ---- how long frames may be: before the first packet the path to each card is tried,
- * both ways, at the full length.
- * 
- *     PING as long as the card and this host's route allow --x   no answer: again; then shorter and shorter ones
- *                                                          <---  PONG of the same length: so much goes through
- * 
- * Datagrams are not sent in fragments, by neither side. A path that becomes narrower in the middle
- * of a sum is given up, like a card: what the next pings find is used from then on ---- */
+/* ---- path length: before the first packet, probe the path to each card, both ways ---- */
+
+/*     PING as long as the card and the route allow --x    no answer: again, then shorter ones
+ *                                                <----   PONG of the same length: this passes
+ *
+ * No datagram is fragmented, in either direction. A path that becomes narrower during a sum is
+ * abandoned like a card; the next pings find the new length. */
 
 enum { SURE = 3 }; /* pings at full length */
 
-/* What the route takes, in beats, at least one frame of the format. */
+/* Returns the payload beats that this host's route to the card takes, at most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);
@@ -161,7 +161,8 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-/* Of the next ping at the start. */
+/* Returns the length of the next ping at the start, in payload beats: at least one
+ * frame of the format. */
 static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);
@@ -197,7 +198,7 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
 {
     const uint32_t beats =
         card_fit_most(&w->config.fit, (uint32_t)((n - PKT_HEADER_BYTES) / PKT_BEAT_BYTES));
-    /* no ping was so long */
+    /* No ping had this length. */
     if (!beats || n != PKT_HEADER_BYTES + (size_t)beats * PKT_BEAT_BYTES) {
         w->foreign++;
         return;

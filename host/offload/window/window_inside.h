@@ -1,5 +1,4 @@
-/* window_inside.h : what the window's files share: its memory, a card, a slot. For them and their
- * tests alone. */
+/* window_inside.h : Declares the state that the window_*.c files and their tests share. */
 #ifndef WINDOW_INSIDE_H
 #define WINDOW_INSIDE_H
 #include "hls/card/packet.h"
@@ -11,35 +10,36 @@ enum {
     WINDOW_WHY_BYTES = 224
 };
 
-/* A slot of the job on one card, as this rank sees it. One more of them, behind the others, asks
- * for the way at the start. */
+/* A slot of the job on one card, as this rank sees it. One extra slot after the job's own serves
+ * the pings at the start. */
 struct window_slot {
-    struct wheel_timer timer; /* first: a timer's slot is where it lies */
+    struct wheel_timer timer; /* first: a timer is cast to its slot */
     struct window_end *end;
-    struct window_slot *next_ready; /* behind it in the card's list */
-    uint64_t next_m;                /* what it is ready for */
-    /* which packet of this card is, or was last, in it; meaningless before the first */
+    struct window_slot *next_ready; /* next in the card's list */
+    uint64_t next_m;                /* packet that may go next */
+    /* Packet (of this card) that occupies the slot or did last; undefined before the first. */
     uint64_t m;
-    /* of the first and the last ping since it was sent or answered; 0: none */
+    /* Echoes of the first and the last ping since the packet was sent or a pong came; 0: none. */
     uint64_t first_echo, echo;
-    double first_at, asked_at; /* when those were sent */
-    size_t n_result;           /* bytes of payload that the result will have */
-    size_t n_frame;            /* of the frame */
-    uint8_t *frame;            /* as it was sent */
-    bool out, used;            /* out: no result yet; used: there has been a packet in it */
-    uint8_t tries;             /* pings since it was sent */
+    double first_at, asked_at; /* when these were sent */
+    size_t n_result;           /* payload bytes of the result */
+    size_t n_frame;            /* bytes */
+    uint8_t *frame;            /* as sent */
+    bool out, used;            /* no result yet; ever used */
+    uint8_t tries;             /* pings since the packet was sent */
 };
 
-/* One card and what is under way to it. */
+/* One card and its packets in flight. */
 struct window_end {
     struct window_card card;
-    struct window_slot *slots;              /* [card.job.slots + 1] */
-    struct window_slot *ready, *last_ready; /* slots whose next packet may be sent, in that order */
+    struct window_slot *slots; /* [card.job.slots + 1] */
+    /* List of the slots whose next packet may be sent, in that order. */
+    struct window_slot *ready, *last_ready;
     uint32_t n_out;
-    uint64_t answered;    /* the latest packet (m) that has a result */
+    uint64_t answered;    /* latest packet (m) with a result */
     double answered_at;   /* when the last result came */
-    uint32_t n_questions; /* pings since it was heard last */
-    /* when the first question was asked that nothing has followed; 0: it has spoken since */
+    uint32_t n_questions; /* pings since the card last answered */
+    /* When the first ping was sent that no answer has followed; 0: the card has answered since. */
     double silent_since;
     double rtt_s, var_s; /* smoothed; 0: never measured */
 };
@@ -49,10 +49,11 @@ enum window_kind { WINDOW_PING, WINDOW_MAX, WINDOW_SUM };
 struct window_work {
     enum window_kind kind;
     uint32_t tag, per_packet; /* elements */
-    uint64_t n_packets, done; /* done: the first that has no result */
-    size_t n, needed, had;    /* elements; needed, had: what the flow has been told */
-    int8_t *x;                /* MAX */
-    struct way_sum sum;       /* SUM */
+    uint64_t n_packets, done; /* done: first packet without result */
+    /* elements; needed, had: announced to the flow so far */
+    size_t n, needed, had;
+    int8_t *x;          /* MAX */
+    struct way_sum sum; /* SUM */
 };
 
 struct window {
@@ -63,31 +64,36 @@ struct window {
     struct window_work work;
     struct wheel wheel;
     uint64_t last_echo;
-    double progress_at, timed_at; /* timed_at: when timers were last looked at */
-    /* the last turn; when this process was last back after it had been away */
+    double progress_at, timed_at; /* timed_at: when timers last ran */
+    /* Time of the last turn; time at which this process last came back after being stopped. */
     double turned_at, back_at;
     enum window_state state;
     uint64_t missing;
-    int n_asked; /* cards that a starting ping has not come back from */
-    int lost;    /* card that is to be given up */
+    int n_asked; /* cards without a pong at the start */
+    int lost;    /* the card to abandon */
     char why[WINDOW_WHY_BYTES];
     struct way_count count;
-    uint64_t damaged, foreign; /* datagrams: no whole frame; none of this job */
-    bool grouped, deaf;        /* sums go to a group; which is not heard, or others send there */
-    int apart, forged; /* sums in a row that the group has not brought; what it should not */
+    /* datagrams: no whole frame; not of this job */
+    uint64_t damaged, foreign;
+    /* grouped: sums go to a group; deaf: the group fails (not received, or forged results) */
+    bool grouped, deaf;
+    /* apart: sums in a row that did not come by the group; forged: wrong results from it */
+    int apart, forged;
     uint64_t digest;
     struct window_slot *slots; /* of all cards */
     uint8_t *frames;           /* of all slots */
 };
 
-/* What a PONG tells a rank that waits for the result of chunk c, of which it has that of c - 1
- * (unless it is the first). state: enum PKT_PONG_..., of the PONG; in: the card says that this rank
- * is among those whose parts it has.
- *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
- *     FILLING(c) with this rank                      others are late
- *     DONE(c), FILLING(c + 1) without this rank
- *     the result was lost; others have it and have gone on
- * Source: tests/hls/test_slot_search.c, which searches what can be. */
+/* Interprets a PONG for a rank that waits for the result of chunk c and has that of c - 1
+ * (except if `first`: c is the first chunk). state, chunk: the PONG's; in: the card has
+ * this rank's contribution.
+ *
+ *     KEPT(c - 1) (first: EMPTY), FILLING(c) without this rank   its packet was lost: send again
+ *     FILLING(c) with this rank                                  other ranks are late
+ *     KEPT(c), FILLING(c + 1) without this rank                  its result was lost: send again
+ *     anything else                                              the card has lost its state
+ *
+ * Source: tests/hls/test_slot_search.c, which searches all states that can occur. */
 enum pong_says { PONG_OTHERS_LATE, PONG_SEND_AGAIN, PONG_LOST_STATE };
 
 static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, uint32_t c,
@@ -104,85 +110,84 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
 
 /* ---- window_take.c ---- */
 
-/* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is
- * taken. Called from outside window_take.c by tests alone. */
+/* Takes a datagram bytes[n] (any contents) from card `end`: a result that is awaited, or else
+ * counts it. Public only for tests. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);
 
-/* The same for what has come to the group. */
+/* Does the same for a datagram that came to the group. */
 void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                        double now);
 
-/* Takes what has come from all cards, some of it when there is much; *drained: all. True when there
- * was anything. */
+/* Takes datagrams from all cards, a limited number. *drained: none are left. True if any came. */
 bool window_receive(struct window *w, double now, bool *drained);
 
 /* ---- window_flow.c ---- */
 
-/* Something else begins, with nothing under way. */
+/* Starts new work; nothing may be in flight. */
 void window_start(struct window *w, struct window_work work, double now);
 
-/* The slot is free for packet m of its card, if there is one in this work. */
+/* Lists slot s as free for packet m of its card, if this work has such a packet. */
 void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
 
-/* Sends what may be sent, to all cards by turns; a slot that waits holds up no other one. True when
- * there was anything. */
+/* Sends all that may be sent, to the cards in turn; a waiting slot does not block others. True if
+ * anything was sent. */
 bool window_send_new(struct window *w, double now);
 
-/* Tells the work's flow what stands: whole packets, in order, some at a time. */
+/* Tells the flow which results are complete: whole packets, in order, several at a time. */
 void window_have(struct window *w);
 
 /* ---- window_send.c ---- */
 
-/* Where packet i of the work lies: elements *at.., returns how many. */
+/* Returns the number of elements of packet i of the work. *at: index of its first element. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
 
-/* Makes the slot's frame: packet i of the work. */
+/* Builds packet i of the work in the slot's frame. */
 void window_build(const struct window *w, struct window_slot *s, uint64_t i);
 
-/* Hands it to the wire. False: it had no room. */
+/* Hands the slot's frame to its wire. False: no room. */
 bool window_send(struct window *w, struct window_slot *s);
 
-/* Asks the card how far the slot is: a PING with the slot's echo. */
+/* Asks the card for the state of the slot: a PING with the slot's echo. */
 void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes);
 
-/* What the wires hold back leaves. */
+/* Flushes all wires. */
 void window_flush(struct window *w);
 
-/* Gives a card up: state, and why: "card NAME " + the rest. */
+/* Abandons a card: sets the state, and the reason "card NAME " + the formatted text. */
 void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- window_flow.c ---- */
 
-/* The timer of a ping at the start has run out. */
+/* Handles an expired timer of a ping at the start. */
 void window_path_due(struct window *w, struct window_slot *s, double now);
 
-/* A pong of n bytes for it. */
+/* Takes a pong of n bytes to it. */
 void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                             size_t n, double now);
 
-/* ---- window_time.c: the rule of what is asked and sent again, and when ---- */
+/* ---- window_time.c: when to ask and to send again ---- */
 
-/* Work begins; a turn begins: deadlines move by the time that this process was away, as nobody can
- * answer who is not heard. */
+/* Notes that work begins; that a turn begins. After a pause of this process, the second moves the
+ * deadlines by the length of the pause, since it could not receive answers meanwhile. */
 void window_time_start(struct window *w, double now);
 void window_time_look(struct window *w, double now);
 
-/* The slot's packet was sent for the first time; its result has come. */
+/* Note that the slot's packet was sent for the first time; that its result has come. */
 void window_time_sent(struct window *w, struct window_slot *s, double now);
 void window_time_answered(struct window *w, struct window_slot *s, double now);
 
-/* The card has said something; its answer to one of the slot's pings. */
+/* Note any sign of life of the card; handle its answer to a ping of the slot. */
 void window_time_heard(struct window_end *end);
 void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                       double now);
 
-/* The slot's timer has run out. */
+/* Handles the slot's expired timer. */
 void window_time_due(struct window *w, struct window_slot *s, double now);
 
-/* For window_flow.c. Asks the card, and sets the timer; measures a round trip, if the echo is that
- * of the slot's first or last ping; is the card silent for longer than it may be? */
+/* For window_flow.c: asks the card and sets the timer; measures a round trip if the echo is that of
+ * the slot's first or last ping; returns true if the card has been silent for too long. */
 void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
 void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
                           double now);

@@ -1,4 +1,4 @@
-/* window_send.c : frames of packets and pings, and how they are put on the wire. */
+/* window_send.c : Builds the frames of packets and pings and hands them to the wires. */
 #include "base/err.h"
 #include "offload/window/frame.h"
 #include "offload/window/window_inside.h"
@@ -25,7 +25,7 @@ size_t window_range(const struct window_work *work, uint64_t i, size_t *at)
     return left < work->per_packet ? left : work->per_packet;
 }
 
-/* What all frames to this slot have in common. */
+/* Returns the header fields that all frames to this slot share. */
 static struct pkt_header header_to(const struct window *w, const struct window_slot *s)
 {
     const struct fpga_job *job = &s->end->card.job;
@@ -36,7 +36,7 @@ static struct pkt_header header_to(const struct window *w, const struct window_s
                                .chunk = (uint32_t)(s->m / job->slots)};
 }
 
-/* Of the work's elements at.., n of them. */
+/* Returns the tag of the work's elements at .. at + n - 1. */
 static uint32_t tag_of(const struct window *w, size_t at, uint32_t n)
 {
     return w->grouped ? frame_secret_tag(w->work.tag, w->config.secret, at, n)
@@ -91,17 +91,18 @@ void window_build(const struct window *w, struct window_slot *s, uint64_t i)
     (w->work.kind == WINDOW_SUM ? build_sum : build_max)(w, s, i);
 }
 
-/* What the wire has not sent. */
+/* Handles a failed send. A full wire is no failure. */
 static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
     if (rc != -EMSGSIZE && rc != -EAGAIN)
         window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
-    else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING) /* a ping: the next one is shorter */
+    /* No failure for a ping: the next one is shorter. */
+    else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING)
         window_lose(w, end, "is behind a path that takes datagrams of %zu bytes by now",
                     end->card.wire.ops->most(end->card.wire.own));
 }
 
-/* Hands a frame to the wire. False: it had no room. */
+/* Hands a frame to the wire. False: not sent. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);

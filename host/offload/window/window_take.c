@@ -1,21 +1,22 @@
-/* window_take.c : what comes from a card, or from anybody else: only answers to what this rank has
- * under way are taken.
+/* window_take.c : Takes answers to this rank's packets in flight, and drops all other datagrams.
  *
- *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing that
- *                                is open: stale
+ *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing: stale
  *
- * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag
- * and count, and once. To the group go results of sums, without a key: who sees one knows the tag of what all have, and none
- * of those to come; and what ranks have taken is compared, by its digest, before it counts. */
+ * A result is taken once, and only if it repeats job, slot, chunk, formats, tag and count of its
+ * slot's frame. Results of sums that go to the group carry no key. A host that sees one learns a
+ * tag that all ranks already have, and none of the tags to come. Ranks compare digests of the
+ * results that they took before any of them counts. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
 #include <string.h>
 
 enum {
-    MOST_TAKEN = 256, /* datagrams of a card in a turn */
-    MOST_APART = 16,  /* sums in a row that come on this rank's own wire, being asked for again */
-    MOST_FORGED = 64  /* wrong answers to the group: a tag has 32 bits to be guessed */
+    MOST_TAKEN = 256, /* datagrams of a card per turn */
+    /* Sums in a row that came on this rank's own wire, after it asked for them. */
+    MOST_APART = 16,
+    /* Wrong results from the group: a guess at a tag must match 32 bits. */
+    MOST_FORGED = 64
 };
 
 static uint64_t field(const uint8_t *bytes, int at, int n)
@@ -23,14 +24,15 @@ static uint64_t field(const uint8_t *bytes, int at, int n)
     return pkt_get_uint(bytes + at, n);
 }
 
-/* Is it about what s has under way? */
+/* True if the answer is about the packet in flight in s. */
 static bool is_open(const struct window_slot *s, const uint8_t *bytes)
 {
     return s->out && s->n_frame &&
            !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
 }
 
-/* From the first to the last byte of the header that a result must repeat, op apart. */
+/* True if the result repeats the header of the slot's frame in all bytes that it must, except
+ * op. */
 static bool repeats(const struct window_slot *s, const uint8_t *bytes)
 {
     const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
@@ -40,13 +42,13 @@ static bool repeats(const struct window_slot *s, const uint8_t *bytes)
            !(field(bytes, PKT_STATUS_AT, 4) & ~(uint64_t)known) && !field(bytes, PKT_ECHO_AT, 8);
 }
 
-/* The packet of the work that s has under way. */
+/* Returns the index in the work of the packet in flight in s. */
 static uint64_t packet_of(const struct window *w, const struct window_slot *s)
 {
     return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
 }
 
-/* Adds a result to what ranks compare: its place among the packets, and its bytes. */
+/* Adds a result to the digest that ranks compare: the packet's number and its bytes. */
 static void digest(struct window *w, const struct window_slot *s, const uint8_t *payload)
 {
     uint8_t both[16];
@@ -55,7 +57,7 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* A group that brings nothing, while the card answers, is not heard. */
+/* Abandons the group after MOST_APART sums that came only by the rank's own wire. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
@@ -124,7 +126,8 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_time_pong(w, s, &h, now);
 }
 
-/* The slot of a whole frame that is this job's, under this key and to this rank; NULL, and counted: it is not. */
+/* Returns the slot of a whole frame with this job, key and rank; NULL if it is none,
+ * which is counted. */
 static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
                                    size_t n, uint64_t key, uint64_t rank)
 {
@@ -155,7 +158,8 @@ void window_take_group(struct window *w, struct window_end *end, const uint8_t *
     }
     const bool was_out = s->out;
     take_result(w, s, bytes, n, true, now);
-    if (was_out && !s->out) /* nobody but the card knows the tag */
+    /* Only the card knows the tag. */
+    if (was_out && !s->out)
         window_time_heard(end);
 }
 
@@ -181,7 +185,8 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
-/* What has come on one wire of a card. Returns whether there was anything; *drained becomes false when there is more. */
+/* Takes what has come on one wire of a card. True if anything came. Clears *drained
+ * if more is left. */
 static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
                     void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
                                  double),

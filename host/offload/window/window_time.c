@@ -1,15 +1,14 @@
-/* window_time.c : the whole rule of what is done when a result does not come, and when: the card is
- * asked, by a PING of 64 bytes, how far the slot is.
+/* window_time.c : Decides what to do, and when, about a result that does not come: asks the card by
+ * a PING of 64 bytes for the state of the slot.
  *
- *     timer ran out --PING--> this rank is in, others not:     they are late: wait, twice as long
- *                             this rank is not in, or all are: what was lost is sent again
- *                             what cannot be:                  the card has lost its state: give up
- *                             nothing within the deadline:     the card is gone: give it up
+ *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
+ *                           lacks this rank's part, or done:  send the lost packet again
+ *                           impossible state:                 it was lost: abandon the card
+ *                           no answer within the deadline:    the card is gone: abandon it
  *
- * While results come in order the card is only slow, and nothing is asked.
- *
- * So nothing is sent again that the card has, however long a rank is late. The time to wait follows
- * the pings' own round trips, which have no ambiguity: each has an echo of its own. */
+ * While results arrive in order the card is only slow: no ping is sent. So nothing is sent again
+ * that the card has, however late a rank is. Time-outs follow the round trips of the pings. These
+ * are unambiguous: each ping has an echo of its own. */
 #include "base/deadline.h"
 #include "hls/card/slot.h"
 #include "offload/window/window_inside.h"
@@ -17,9 +16,12 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MOST_DOUBLED = 8,
-    OVERTAKEN = 4, /* so many later, and its result or a packet of it is probably lost */
+    /* Results this many packets later have come: this packet or its result is probably lost. */
+    OVERTAKEN = 4,
     MOST_QUESTIONS = 8,
-    TAKES_NONE = 2, /* card deadlines: one that is silent is found to be so before */
+    /* Card deadlines until a card that answers pings but takes no packets is abandoned. A silent
+     * card is found earlier. */
+    TAKES_NONE = 2,
 };
 
 static double smaller(double a, double b)
@@ -27,8 +29,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Until an answer should have come, if nobody else is waited for. Never longer than most_s: a round
- * trip that was slow for a reason of its own does not hold up the packets that are lost later. */
+/* Returns how long an answer should take if no other rank is late. At most most_s, so that one slow
+ * round trip does not delay the recovery of packets lost later. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -52,7 +54,7 @@ static void send_again(struct window *w, struct window_slot *s, double now)
     set_timer(w, s, now);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 void window_time_start(struct window *w, double now)
 {
@@ -105,7 +107,8 @@ void window_time_measured(const struct window *w, const struct window_slot *s, u
     struct window_end *end = s->end;
     const double asked_at = echo == s->echo ? s->asked_at : s->first_at;
     if ((echo != s->echo && echo != s->first_echo) ||
-        asked_at < w->back_at) /* it may have come while nobody was here */
+        /* The answer may have waited while this process was stopped. */
+        asked_at < w->back_at)
         return;
     const double rtt_s = now - asked_at,
                  off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
@@ -140,7 +143,7 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
     }
 }
 
-/* ---- what is asked ---- */
+/* ---- questions ---- */
 
 bool window_time_silent(const struct window *w, const struct window_end *end, double now)
 {
@@ -173,7 +176,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MOST_QUESTIONS && !s->echo)
-        /* to who does not answer; others ask again */
+        /* Enough pings to this card are unanswered: only slots that asked before repeat theirs. */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;
