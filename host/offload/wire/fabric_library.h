@@ -1,6 +1,6 @@
-/* fabric_library.h : what libnarrowcast_fabric.so (wire_fabric.c) offers: a wire through libfabric,
- * datagrams between this rank and one card by any provider that carries plain UDP. A library of its
- * own since libfabric takes a fifth of a second to load: its PSM providers sleep as they start. */
+/* fabric_library.h : Declares the table of libnarrowcast_fabric.so (wire_fabric.c): a wire by any
+ * libfabric provider that carries plain UDP. It is a library of its own because libfabric takes a
+ * fifth of a second to load: its PSM providers sleep as they start. */
 #ifndef FABRIC_LIBRARY_H
 #define FABRIC_LIBRARY_H
 #include "offload/wire/wire.h"
@@ -13,11 +13,11 @@ struct fabric_library {
     /* wire_open() for a provider of libfabric. */
     int (*open)(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
-    /* Has libfabric this provider, with datagrams? 0, or -ENODATA with why. */
+    /* Returns 0 if libfabric has this provider with datagrams, else -ENODATA with why. */
     int (*check)(const char *provider, char why[WIRE_WHY_BYTES]);
 };
 
-/* The symbol of that type in the shared object. */
+/* Name of the struct fabric_library in the shared object. */
 #define FABRIC_LIBRARY_SYMBOL "narrowcast_fabric"
 
 #endif

@@ -1,4 +1,4 @@
-/* wire.c : a wire by name. */
+/* wire.c : Opens a wire by the name of its provider. */
 #include "offload/wire/wire.h"
 #include "offload/wire/wire_socket.h"
 #include "base/plugin.h"
@@ -28,8 +28,7 @@ int wire_check(const char *provider, char why[WIRE_WHY_BYTES])
     return is_plain(provider) ? 0 : wire_plugin_check(provider, why);
 }
 
-/* ---- the wires of libnarrowcast_fabric.so. State: that library, once loaded; it stays
- * loaded until the process ends ---- */
+/* ---- wires of libnarrowcast_fabric.so, loaded once and until the process ends ---- */
 
 static const struct plugin plugin = {
     "libnarrowcast_fabric.so", "NARROWCAST_FABRIC",    "where libfabric is (Debian: libfabric-dev)",

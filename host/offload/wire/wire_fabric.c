@@ -1,7 +1,9 @@
-/* wire_fabric.c : libnarrowcast_fabric.so, a wire through libfabric, the one file that knows that: one
- * FI_EP_DGRAM endpoint, its receives posted in advance, sends by injection where the provider takes
- * a frame so, else from buffers of its own. What a provider asks for is honoured: prefix, local
- * memory registration, contexts. A datagram that cannot leave is a lost one: the window finds out. */
+/* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire by a datagram endpoint of libfabric.
+ *
+ * No other file uses libfabric. Receives are posted in advance. Sends are injected where the
+ * provider takes a frame so, else sent from buffers. The provider's needs are met: prefix,
+ * local memory registration, contexts. A datagram that cannot leave counts as lost, and the
+ * window recovers it. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -25,16 +27,16 @@ struct fabric {
     struct fid_cq *rx, *tx;
     struct fid_ep *ep;
     struct fid_mr *mr;
-    void *desc; /* of buffers, where the provider wants one */
+    void *desc; /* of buffers, if the provider wants one */
     fi_addr_t card;
     struct sockaddr_in name;
-    /* room: bytes of a buffer, the prefix included; most: of a datagram */
+    /* room: bytes of a buffer with its prefix; most: bytes of the longest datagram */
     size_t prefix, room, most;
-    uint8_t *buffers; /* [POSTED + SENDING] of room */
+    uint8_t *buffers; /* [POSTED + SENDING] of room bytes */
     struct fi_context2 contexts[POSTED + SENDING];
-    int idle[SENDING], n_idle; /* buffers of sends that are free */
+    int idle[SENDING], n_idle; /* free send buffers */
     struct fi_cq_msg_entry come[AT_ONCE];
-    /* reading: the receive that the caller looks at, to be posted again; -1: none */
+    /* reading: the receive that the caller reads now and that is to be posted again; -1: none */
     int n_come, next_come, reading;
 };
 
@@ -50,7 +52,7 @@ static int post(struct fabric *f, int i)
 
 /* ---- the wire ---- */
 
-/* Sends that have left give their buffers back. */
+/* Takes back the buffers of completed sends. */
 static void reap_sends(struct fabric *f)
 {
     struct fi_cq_msg_entry done[AT_ONCE];
@@ -96,17 +98,18 @@ static int fabric_send(void *wire, const uint8_t *bytes, size_t n)
 
 static int fabric_flush(void *wire)
 {
-    (void)wire; /* nothing waits */
+    (void)wire; /* nothing is queued */
     return 0;
 }
 
-/* The next completions, if there are any. 1, 0 or a negative errno. */
+/* Reads the next completions. Returns 1, 0 (none) or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    if (n == -FI_EAVAIL) { /* such as a datagram that was too long: posted again, like the others */
+    /* Such as a datagram that was too long: its receive is posted again like the others. */
+    if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
             return 0;
@@ -191,7 +194,7 @@ static int failed(char *why, const char *what, int rc)
     return rc;
 }
 
-/* Datagrams over IPv4 by this provider, and what they may ask for; NULL: no memory. */
+/* Returns hints for datagrams over IPv4 by this provider; NULL: no memory. */
 static struct fi_info *hints_for(const char *provider)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -207,7 +210,7 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* The first description that libfabric has, at a local address or any (NULL). */
+/* Returns the provider's first matching description, at a local address or at any (NULL). */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -246,9 +249,9 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
-                      /* which it would send in fragments otherwise */
+                      /* longer ones would be fragmented */
                       wire_most_to(o->card_ip, o->card_port));
-    /* longer ones are seen to be too long */
+    /* Has room for more than the longest frame, so that an overlong one is seen to be too long. */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = aligned_alloc(64, bytes);
@@ -291,7 +294,7 @@ static int make_endpoint(struct fabric *f, char *why)
     return rc ? failed(why, "make an endpoint", rc) : 0;
 }
 
-/* The card's address known, receives posted, the own name read. */
+/* Enters the card's address, posts the receives and reads the wire's own address. */
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};

@@ -1,5 +1,5 @@
-/* wire_local.c : the address of this host that a socket is to be bound to, and how long its
- * datagrams may be. */
+/* wire_local.c : Finds the local address to bind a socket to, and the longest datagram of a
+ * route. */
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
     return a;
 }
 
-/* The one that the system chooses: connecting a UDP socket sends nothing. */
+/* Finds the address that the system chooses: connecting a UDP socket sends nothing. */
 static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 {
     const struct sockaddr_in to = address(ip, port);

@@ -1,5 +1,5 @@
-/* wire_process.c : wires to a simulated card of one's own that does not listen: FRAME and RUN of
- * hls/card/simlink.h. */
+/* wire_process.c : Connects ranks to a simulated card that does not listen, by FRAME and
+ * RUN of hls/card/simlink.h. */
 #include "offload/wire/wire_process.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* MOST_CLOCKS: of one run: it is stuck */
+enum { MOST_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* MOST_CLOCKS: a longer run is stuck */
 static const uint32_t first_ip = 0x0a000001;
 
-/* Frames one behind the other, each behind its length. */
+/* A queue of frames, each after its length. */
 struct frames {
     uint8_t *bytes;
-    size_t room, n, at; /* at: of the next one */
+    size_t room, n, at; /* of the next frame */
 };
 
 struct end {
@@ -66,7 +66,7 @@ static int process_send(void *wire, const uint8_t *bytes, size_t n)
 
 static int process_flush(void *wire)
 {
-    (void)wire; /* wire_process_run() does it, for all */
+    (void)wire; /* wire_process_run() does it for all wires */
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int failed(struct wire_process *p, int rc)
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-/* All that waits. Returns how many frames, or as fpga_link_say(). */
+/* Sends the card all queued frames. Returns their number, or as fpga_link_say(). */
 static int give(struct wire_process *p)
 {
     int n_frames = 0;
@@ -139,7 +139,7 @@ static int give(struct wire_process *p)
     return n_frames;
 }
 
-/* A frame has left the card. */
+/* Queues a frame from the card for its rank. */
 static int take(struct wire_process *p, struct simlink m, const uint8_t *bytes)
 {
     const uint64_t rank = m.a - first_ip;

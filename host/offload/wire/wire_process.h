@@ -1,5 +1,5 @@
-/* wire_process.h : wires to a simulated card of one's own that does not listen: frames wait here
- * until the card is run, a rank's apart from the others'. */
+/* wire_process.h : Connects ranks to a simulated card that does not listen. Frames are queued per
+ * rank until the card is run. */
 #ifndef WIRE_PROCESS_H
 #define WIRE_PROCESS_H
 #include "offload/card/fpga_process.h"
@@ -7,25 +7,25 @@
 
 struct wire_process;
 
-/* What the card has done in all runs. */
+/* Totals over all runs. */
 struct wire_process_time {
-    /* clocks: from the first beat to the last of each; 0: this model has no clock */
+    /* clocks: from the first to the last beat of each run; 0: this model has no clock. */
     uint64_t clocks, beats_in, beats_out;
-    double seconds; /* of our time */
+    double seconds; /* wall-clock time */
 };
 
-/* card: open, and the caller's; gap: idle clocks behind each frame. Returns 0 or -ENOMEM with a
- * line. */
+/* Opens wires for n_ranks ranks. card: open, the caller's. gap: idle clocks after each frame.
+ * Returns 0, or -ENOMEM after reporting. */
 int wire_process_open(struct fpga_process *card, int n_ranks, uint32_t gap,
                       struct wire_process **out);
-void wire_process_close(struct wire_process *p); /* and all wires; NULL is legal */
+void wire_process_close(struct wire_process *p); /* and all its wires; NULL is legal */
 
-/* A rank's wire; its close does nothing. */
+/* Returns a rank's wire. Its close() does nothing. */
 struct wire wire_process_of(struct wire_process *p, int rank);
 
-/* Gives the card what waits, a frame of each rank by turns, and runs it until it is quiet. Adds to
- * *time. Returns 1; 0: nothing waited; or a negative errno with a line (-ECHILD: the card has said
- * it). */
+/* Sends the queued frames to the card, one of each rank in turn, and runs the card until it is
+ * idle. Adds to *time. Returns 1, 0 if nothing was queued, or a negative errno after reporting
+ * (-ECHILD: the card has reported it). */
 int wire_process_run(struct wire_process *p, struct wire_process_time *time);
 
 #endif

@@ -1,11 +1,12 @@
-/* wire_socket.c : a wire by a UDP socket of the system, many datagrams a call.
+/* wire_socket.c : Implements a wire by a UDP socket of the system, many datagrams per call.
  *
- *     sends of one length   a a a a b  -->  message aaaa, message b       --> the kernel, or the NIC, cuts them (UDP_SEGMENT)
- *     receives                              message cccc                  <-- the kernel joins what comes together (UDP_GRO)
+ *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
+ *     receives              c c c c    <--  message cccc             <-- kernel joins it
  *
- * A route, a checksum and a queue a message instead of a datagram: libfabric's udp provider makes a
- * call for each. What leaves and arrives on the wire is the same. Nothing is sent in fragments:
- * what is too long for the path is refused or lost. */
+ * UDP_SEGMENT cuts messages, UDP_GRO joins them. This costs one route, checksum and queue operation
+ * per message instead of per datagram; libfabric's udp provider makes a call for each. The
+ * datagrams on the network are the same. Nothing is fragmented: a datagram that is too long for the
+ * path is refused or lost. */
 #include "offload/wire/wire_socket.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -25,9 +26,10 @@ enum { MOST_BYTES = 65000, MOST_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 
 struct wire_socket {
     int fd;
     struct sockaddr_in name;
-    bool one_each;      /* this system does not cut messages */
-    size_t n_out, each; /* bytes that wait to be sent; of a frame, but for a shorter last one */
-    /* bytes that have come, are taken; of a datagram, but for a shorter last one */
+    bool one_each; /* this system does not cut messages */
+    /* Bytes queued for sending; length of each frame (the last may be shorter). */
+    size_t n_out, each;
+    /* Bytes received, bytes read so far, length of each datagram (the last may be shorter). */
     size_t n_in, at, part;
     uint8_t out[MOST_BYTES], in[IN_BYTES];
 };
@@ -64,13 +66,14 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* Is it longer than the path takes? The same error tells, once, of an earlier datagram that was. */
+/* True if the send failed because the frame is longer than the path takes. The same error also
+ * reports, once, an earlier datagram that was too long. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* What cannot leave for another reason is a lost datagram: the window finds out. */
+/* Treats a datagram that cannot leave for another reason as lost: the window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -117,7 +120,7 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* The next message, and how it was joined. 1, 0 or a negative errno. */
+/* Receives the next message and the length of its datagrams. Returns 1, 0 or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {
@@ -131,7 +134,8 @@ static int read_more(struct wire_socket *w)
                        .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    if (n < 0) { /* of what was sent before: nobody is there, for now; it was too long */
+    /* Errors that concern an earlier datagram: no peer for now, or too long. */
+    if (n < 0) {
         const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
                             errno == ENETUNREACH;
         return passes || errno == EMSGSIZE ? 0 : -errno;
@@ -184,8 +188,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Room for what comes, of which the system gives less without the right to force it. false: without UDP_GRO
- * datagrams come one by one. */
+/* Asks for a larger receive buffer; without privilege the system grants less. False: no UDP_GRO, so
+ * datagrams arrive one per call. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;
@@ -216,7 +220,8 @@ static struct sockaddr_in card_of(const struct wire_options *o)
                                 .sin_addr.s_addr = htonl(o->card_ip)};
 }
 
-/* Bound to one address of this host, and to one card: what others send does not arrive. */
+/* Opens a socket bound to one address of this host and connected to one card: datagrams of
+ * others do not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);
@@ -233,7 +238,8 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
     return 0;
 }
 
-/* A wire named so (0: as open() names it), opened by open() at the address of this host that leads to the card. */
+/* Opens a wire by open() at the local address that leads to the card. name: the address to bind to,
+ * if open() does not choose it. */
 static int open_wire(const struct wire_options *o, struct sockaddr_in name,
                      int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
                      const struct wire_ops *by, struct wire *out)
@@ -280,8 +286,8 @@ static const struct wire_ops ear = {
     .close = socket_close,
 };
 
-/* Bound to the group's address, which the ranks of a host share, and connected to the card: what others send there does not
- * arrive. */
+/* Opens a socket bound to the group's address, which the ranks of a host share, and connected to
+ * the card: datagrams of others do not arrive. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

@@ -1,4 +1,4 @@
-/* wire_socket.h : a wire by a UDP socket of the system, many datagrams a call. */
+/* wire_socket.h : Implements a wire by a UDP socket of the system, many datagrams per call. */
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
 #include "offload/wire/wire.h"
@@ -7,17 +7,18 @@
 /* wire_open() for the provider "socket". */
 int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
-/* wire_join(). */
+/* wire_join() for every provider. */
 int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
                      char why[WIRE_WHY_BYTES]);
 
-/* What such a socket gets of the system. */
+/* Resources that the system gives such a socket. */
 struct wire_socket_room {
-    int receive_bytes, wanted_bytes; /* for what comes */
-    bool many;                       /* datagrams come many a call */
+    /* Receive buffer: as granted, as wanted. */
+    int receive_bytes, wanted_bytes;
+    bool many; /* UDP_GRO: many datagrams per call */
 };
 
-/* Returns 0, or a negative errno in silence: there are no sockets. */
+/* Returns 0, or a negative errno if there are no sockets. Prints nothing. */
 int wire_socket_room(struct wire_socket_room *out);
 
 #endif
