@@ -1,4 +1,4 @@
-/* fpga.c : finds the backend of a card's name. */
+/* fpga.c : Finds the backend for a card's name. */
 #include "offload/card/fpga.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -16,7 +16,7 @@ static const struct fpga_ops *backend_of(const char *where)
     return NULL;
 }
 
-/* The part of a name that may be an address of the network. */
+/* Returns the part of a name that may be a network address. */
 static const char *address_in(const char *where)
 {
     const char *scheme = strstr(where, "://"), *at = strchr(where, '@');

@@ -1,8 +1,9 @@
-/* fpga_eth.c : a card on an Ethernet of its own, which no process owns: control by datagrams of hls/card/lease.def at
- * host:port, for as long as its lease is kept.
+/* fpga_eth.c : Controls a card on its own Ethernet port, owned by no process, by datagrams of
+ * hls/card/lease.def at host:port.
  *
- * A batch is as many requests as it takes. Each of them begins with nothing staged, so one ends
- * only behind what is whole, and the next one says again which job is meant. */
+ * The lease must be kept alive. A batch is split into as many requests as needed. Each request
+ * starts with nothing staged on the card, so a request ends only after a complete group of
+ * operations, and the next one names the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -23,7 +24,7 @@ static const double close_s = 0.2;
 struct eth_card {
     struct sockaddr_in at;
     struct lease_link link;
-    double silence_s; /* of ours, that ends the lease */
+    double silence_s; /* silence of ours that ends the lease */
     struct lease_keeper *keeper;
 };
 
@@ -47,7 +48,7 @@ static int lease_is_over(struct fpga *card, const struct eth_card *e)
                        card->name, e->silence_s);
 }
 
-/* An answer that is DONE, or card->why. */
+/* Sends a request. Returns 0 if the answer is DONE, else sets card->why. */
 static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                struct lease_message *answer, double until)
 {
@@ -69,7 +70,7 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
     }
 }
 
-/* The lease ends, as the card is told once at least; its answer is waited for until then. */
+/* Ends the lease. Sends CLOSE at least once and waits for the answer at most until then. */
 static void let_go(struct eth_card *e, double until)
 {
     struct lease_message close = {.kind = LEASE_CLOSE}, answer;
@@ -86,7 +87,7 @@ static void eth_close(struct fpga *card)
     card->own = NULL;
 }
 
-/* The lease, how long it lasts, and what keeps it. */
+/* Opens the lease, reads its duration and starts its keeper thread. */
 static int open_lease(struct fpga *card, struct eth_card *e, double until)
 {
     struct lease_message m = {.kind = LEASE_OPEN}, answer;
@@ -118,21 +119,21 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     card->own = e;
     rc = open_lease(card, e, until);
     if (rc) {
-        let_go(e, 0); /* the card may have opened it all the same */
+        let_go(e, 0); /* the card may have opened it nevertheless */
         card->own = NULL;
     }
     return rc;
 }
 
-/* May a request end behind this operation? Nothing is staged then, and no index stands for what
- * follows. */
+/* True if a request may end after this operation: nothing is staged then, and no index register is
+ * needed by what follows. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* The next request: from ops[at] on, behind `job`, the last JOB_INDEX before it, or NULL. Returns
- * how many of ops it holds; 0: there is no place to end it. */
+/* Fills the next request from ops[at] on, preceded by `job`, the last JOB_INDEX before it, or NULL.
+ * Returns the number of ops in it; 0: there is no place to end it. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

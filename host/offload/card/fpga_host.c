@@ -1,4 +1,4 @@
-/* fpga_host.c : "host:port" of a card on the network. */
+/* fpga_host.c : Parses and resolves "host:port" of a card on the network. */
 #include "offload/card/fpga_host.h"
 #include "base/inet.h"
 #include "offload/card/fpga.h"
@@ -28,7 +28,7 @@ int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to)
     return 0;
 }
 
-/* ---- why a call to a card failed, in one line, kept for who decides what it means ---- */
+/* ---- fpga_failed(): keeps the reason of a failed call for the caller that judges it ---- */
 
 int fpga_failed(struct fpga *card, int code, const char *format, ...)
 {

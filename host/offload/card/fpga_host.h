@@ -1,13 +1,13 @@
-/* fpga_host.h : "host:port" of a card on the network. */
+/* fpga_host.h : Parses and resolves "host:port" of a card on the network. */
 #ifndef FPGA_HOST_H
 #define FPGA_HOST_H
 #include "offload/card/fpga.h"
 #include <netinet/in.h>
 
-/* Is it one? As struct fpga_ops' name_fits. */
+/* Implements name_fits of struct fpga_ops. */
 bool fpga_host_fits(const char *name);
 
-/* Its address. Blocks as long as the system's name service does. Returns 0, or with card->why
+/* Resolves a name. Blocks as long as the system's name service does. Returns 0, or with card->why
  * -ENXIO (no such host) or -EHOSTUNREACH (the name service does not answer). */
 int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to);
 

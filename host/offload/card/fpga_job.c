@@ -1,11 +1,12 @@
-/* fpga_job.c : a job on a card: a free index, a free range of slots, a key, the ranks' addresses.
+/* fpga_job.c : Registers a job on a card: a free index, a free range of slots, a key,
+ * the ranks' addresses.
  *
- *     for 64 (or so), 32, 16, 8 slots: for each place: for each index: one batch: the job, and
- *         JOB_COMMIT; then its ranks
+ *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
+ *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would
- * touch another job, and its owner what would touch another connection's. The registers are shared
- * by all connections, so a try is one batch. */
+ * Taken indices and slots cannot be read. But a card refuses a JOB_COMMIT that would touch another
+ * job, and its controller refuses what would touch another connection's job. All connections share
+ * the registers, so each try is one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -33,7 +34,7 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
                                jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16,
                                ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
-    /* 4, 8, 16 bits: bits 0, 1, 2 */
+    /* widths of 4, 8, 16 bits: bits 0, 1, 2 */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
         return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name,
@@ -55,7 +56,7 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* What all tries have in common. */
+/* Arguments common to all tries. */
 struct wanted {
     const struct fpga_caps *caps;
     const struct card_fit *fit;
@@ -63,8 +64,9 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* One try, as *job says; start: what JOB_COMMIT gets. A card that knows groups is told of none, too: another's words may
- * still be staged. Returns an enum try_result or a negative errno. */
+/* Tries *job once. start: value for JOB_COMMIT. A card with groups gets the group's registers even
+ * if there is none, since another client's values may still be staged. Returns an enum try_result
+ * or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
 {
@@ -91,8 +93,8 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct w
     return STARTED;
 }
 
-/* The addresses of a job that has started: nobody knows its key yet, so nothing can have come for
- * it. */
+/* Registers the addresses of a job that has started. No rank knows its key yet, so no packet can
+ * have come for it. */
 static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
                      uint32_t n_ranks, double timeout_s)
 {
@@ -110,8 +112,8 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
-/* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative
- * errno. */
+/* Tries all places and indices. Returns STARTED with *job as started, STILL_STOPPING, TAKEN, or
+ * a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

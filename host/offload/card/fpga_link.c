@@ -1,5 +1,4 @@
-/* fpga_link.c : messages of hls/card/simlink.h over a stream socket, with a time by which they must have
- * passed. */
+/* fpga_link.c : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline. */
 #include "offload/card/fpga_link.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -12,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Waits until fd is ready for these events of poll(). */
+/* Waits until fd is ready for these poll() events. */
 static int ready(int fd, short events, double until)
 {
     for (;;) {
@@ -129,7 +128,7 @@ void fpga_link_close(struct fpga_link *l)
     *l = (struct fpga_link){0};
 }
 
-/* ---- batch, address and time of a card at the end of a link ---- */
+/* ---- batch, address and time of a card that is reached by a link ---- */
 
 static int link_failed(struct fpga *card, int rc)
 {

@@ -1,5 +1,4 @@
-/* fpga_link.h : messages of hls/card/simlink.h over a stream socket, with a time by which they must have
- * passed. */
+/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline. */
 #ifndef FPGA_LINK_H
 #define FPGA_LINK_H
 #include "hls/card/simlink.h"
@@ -8,31 +7,32 @@
 
 struct fpga_link {
     int fd;        /* not blocking; owned */
-    uint8_t *body; /* [SIMLINK_MOST] of the last message heard */
+    uint8_t *body; /* [SIMLINK_MOST] of the last message received */
 };
 
-/* Takes the socket fd over, also when it fails, and hears HELLO. until: a time of clock_s(), here
- * and below; INFINITY is legal. Returns 0, -ENOMEM, -EPROTO (another version or none), -EUSERS (as
- * many control it as it takes), or as fpga_link_hear. Silent, like all of these. */
+/* Takes over the socket fd, even on failure, and receives HELLO. until: a time of clock_s(), here
+ * and below; INFINITY is legal. Returns 0, -ENOMEM, -EPROTO (another version, or no card),
+ * -EUSERS (the card has as many clients as it takes), or as fpga_link_hear(). Prints nothing,
+ * like all of these. */
 int fpga_link_open(struct fpga_link *l, int fd, double until);
-void fpga_link_close(struct fpga_link *l); /* says QUIT; legal when zeroed */
+void fpga_link_close(struct fpga_link *l); /* sends QUIT; legal when zeroed */
 
-/* All of m and its body, or a negative errno: -ETIMEDOUT, -EPIPE when the other end has closed,
- * ... */
+/* Sends m and its body. Returns 0 or a negative errno: -ETIMEDOUT, -EPIPE (the peer
+ * has closed), ... */
 int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until);
 
-/* The next message; l->body holds its bytes. Returns also -EPROTO for one that is too long. */
+/* Receives the next message; its bytes are in l->body. Returns as fpga_link_say(), or -EPROTO
+ * if it is too long. */
 int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 
-/* Says ask and hears DONE: its answer. -EPROTO: it answered with something else. */
+/* Sends `ask` and receives the answer, DONE. -EPROTO: it was another message. */
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
-/* Is the other end still there? Does not wait. False as well when it speaks unasked. */
+/* True if the peer is still there. Does not wait. False also if the peer sent something unasked. */
 bool fpga_link_alive(const struct fpga_link *l);
 
-/* ---- batch, address, time and alive of a card at the end of a link, for backends that have
- * one: as struct fpga_ops says ---- */
+/* ---- batch, address, time and alive of struct fpga_ops, for backends with a link ---- */
 
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
                     size_t *done, double timeout_s);

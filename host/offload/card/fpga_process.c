@@ -1,4 +1,4 @@
-/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and hears how it ended. */
+/* fpga_process.c : Starts narrowcast-sim as a card of this process, and tells how it ended. */
 #include "offload/card/fpga_process.h"
 #include "base/plugin.h"
 #include "base/clock.h"
@@ -17,7 +17,8 @@
 #define PROGRAM "narrowcast-sim"
 enum { MOST_WORDS = 16 };
 
-/* In the child. Does not return: 127 says that there is no such program, as a shell would. */
+/* In the child: executes the simulator. Does not return. 127: there is no such
+ * program, as in a shell. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
@@ -28,7 +29,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    /* a step that is under way is finished: the card ends when its run does */
+    /* A step in progress is finished: the card ends when its run does. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
@@ -37,8 +38,8 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Its status after it has ended, which it does when its connection has; ended here if it takes
- * longer than 2 s. */
+/* Waits for the card's process to end, which it does after its connection has closed, and kills it
+ * after 2 s. Returns its status or -1. */
 static int reap(struct fpga_process *card)
 {
     int status = 0;
@@ -118,10 +119,11 @@ void fpga_process_close(struct fpga_process *card)
     *card = (struct fpga_process){0};
 }
 
-/* ---- a simulated card that this process starts, as a card of fpga.h: one that listens on
- * this machine alone, or does not ---- */
+/* ---- the backend "sim": a card that this process starts, listening on this machine
+ * or not at all ---- */
 
-enum { START_S = 10 }; /* until the Verilated core is there, on a busy machine */
+/* The Verilated core may take this long to start on a busy machine. */
+enum { START_S = 10 };
 
 static bool sim_name_fits(const char *name)
 {
@@ -156,7 +158,7 @@ static void sim_close(struct fpga *card)
     free(sim);
 }
 
-/* A card that has closed its end has ended: that is the better reason. */
+/* Replaces a closed connection by the better reason: how the process ended. */
 static int reason(struct fpga *card, int rc)
 {
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;

@@ -1,5 +1,5 @@
-/* lease_link.c : requests of hls/card/lease.def to a card, and their answers, over a UDP socket that
- * loses some: each is said until it is answered. */
+/* lease_link.c : Sends requests of hls/card/lease.def to a card over UDP, again until
+ * each is answered. */
 #include "offload/card/lease_link.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,9 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* between two tries: the first, and no longer than this after some */
+/* Time between two tries: the first; the longest, after doubling. */
 static const double first_s = 0.02, longest_s = 0.25;
-enum { MOST_HEARD = 256 }; /* datagrams that are no answer, once it is too late */
+/* Datagrams that are no answer, read after the deadline. */
+enum { MOST_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
 {
@@ -40,8 +41,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* Return true if this is the answer to m. Only the card knows m's secret, so nobody else can forge
- * an answer, not even one of another version, whose operations are unknown. */
+/* Returns true if this is the answer to m. Only the card knows m's secret, so no other host can
+ * forge an answer, not even one of another version, whose operations are unknown. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -50,8 +51,9 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Wait until that time for the answer to m. Return 1 if it came, else 0, or a negative errno that the
- * socket reported: an ICMP message, which anybody may have sent, so that waiting goes on. */
+/* Waits until that time for the answer to m. Returns 1 if it came, else 0, or a negative errno
+ * of the socket. That is an ICMP message, which any host may have sent, so the caller keeps
+ * waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -98,7 +100,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
 
 /* ---- a thread that keeps a lease alive while its owner does something else ---- */
 
-enum { TIMES = 5, AGAIN = 4 }; /* in a silence; as often when no answer comes */
+enum { TIMES = 5, AGAIN = 4 }; /* keepalives per silence; tries per keepalive */
 
 struct lease_keeper {
     struct lease_link link; /* the thread's own */
@@ -108,7 +110,7 @@ struct lease_keeper {
     _Atomic bool lost;
 };
 
-/* Until that time, or until something comes, or the end: returns 1 for an answer, -1 for the end. */
+/* Waits until `at`. Returns 1 for an answer, -1 when the thread is to end, else 0. */
 static int wait_until(struct lease_keeper *k, double at, struct lease_message *answer)
 {
     uint8_t bytes[LEASE_BYTES + 1];
@@ -158,7 +160,7 @@ int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double s
     k->link.fd = -1;
     k->stop = eventfd(0, EFD_CLOEXEC);
     int rc = k->stop < 0 ? -errno : lease_link_open(&k->link, card);
-    k->link.secret = secret; /* of the one that is kept */
+    k->link.secret = secret; /* that of the lease to keep */
     if (!rc) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
