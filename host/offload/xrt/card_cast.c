@@ -1,5 +1,4 @@
-/* card_cast.c : fp32 to packed codes and back by a card in this machine: what each kernel takes, and
- * its runs. */
+/* card_cast.c : Runs the cast kernels of a card in this machine: expmax, quant, unquant. */
 #include "offload/xrt/card_cast.h"
 #include "base/clock.h"
 #include "hls/core/beat.h"
@@ -8,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values of a run: 4 MiB of fp32, which make it worth its while; fewer are too few to read files by */
+/* Values per run. MOST: 4 MiB of fp32 amortise the cost of a run. LEAST: fewer make
+ * reading files slow. */
 enum { MOST = 1 << 20, LEAST = 1 << 16 };
 
-/* What a buffer of a kernel holds. */
+/* Content of a kernel's buffer. */
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
-static const uint32_t no_status = 0xffffffffu; /* before the kernel has written one */
+static const uint32_t no_status = 0xffffffffu; /* before the kernel writes one */
 
 struct slot {
     enum role role;
@@ -63,7 +63,7 @@ void card_cast_close(struct card_cast *c)
     xrt_card_close(&c->card);
 }
 
-/* Bytes in whole beats. */
+/* Returns bytes in whole beats. */
 static size_t bytes_of(const struct card_cast *c, enum role role, size_t n)
 {
     const size_t bits = role == X ? 32 * n : role == CODES ? c->width * n : 32;
@@ -127,14 +127,15 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* What fills the last beat behind n: the kernels do not look at it. */
+/* Clears the last beat after n values; the kernels ignore it. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;
     memset((uint8_t *)buffer_of(c, role)->map + held, 0, bytes_of(c, role, n) - held);
 }
 
-/* values [n_args]: those that are no buffers. from, to: what goes there, what comes back. */
+/* Runs the kernel on n values. values[n_args]: the arguments that are no buffers. from, to: roles
+ * of the buffers to copy to the card and back. */
 static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role from, enum role to,
                double until)
 {

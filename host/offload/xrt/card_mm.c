@@ -1,5 +1,4 @@
-/* card_mm.c : packed codes added by a card in this machine, in its own memory (the kernel
- * reduce_mm). */
+/* card_mm.c : Adds packed codes in the memory of a card in this machine (kernel reduce_mm). */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "hls/card/packet.h"
@@ -13,7 +12,8 @@ enum {
 #include "hls/card/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
-/* A run costs the host tens of microseconds whatever it adds: with so much to move, no matter. */
+/* A run costs the host tens of microseconds whatever its size; with this many bytes
+ * that is negligible. */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
 
@@ -24,19 +24,19 @@ static size_t codes_of(const struct card_mm *mm, size_t beats)
     return beats * BEAT_SIZE * 8 / mm->fit.in_width;
 }
 
-/* Whole beats of n codes of a part. */
+/* Returns the beats of n codes of a part, rounded up. */
 static size_t beats_of(const struct card_mm *mm, size_t n)
 {
     return (n * mm->fit.in_width + 8 * BEAT_SIZE - 1) / (8 * BEAT_SIZE);
 }
 
-/* Beats that the sums of so many beats of a part fill. */
+/* Returns the beats of the sums of `beats` beats of a part. */
 static size_t out_beats_of(const struct card_mm *mm, size_t beats)
 {
     return (beats * mm->fit.out_width + mm->fit.in_width - 1) / mm->fit.in_width;
 }
 
-/* Room for runs of so many beats a part. */
+/* Makes buffers for runs of `beats` beats of each part. */
 static int make_buffers(struct card_mm *mm, size_t beats)
 {
     const size_t in = (size_t)mm->n_parts * beats * BEAT_SIZE,
@@ -58,7 +58,7 @@ static size_t usual_beats(int n_parts)
     return (bytes < PART_BYTES ? bytes : PART_BYTES) / BEAT_SIZE;
 }
 
-/* As much as is wanted, half of it, ... one burst. */
+/* Makes buffers as large as wanted or, while memory is short, half of that, down to one burst. */
 static int find_room(struct card_mm *mm, size_t most_codes)
 {
     size_t beats = most_codes ? beats_of(mm, most_codes) : usual_beats(mm->n_parts);
@@ -106,7 +106,8 @@ void card_mm_close(struct card_mm *mm)
 
 /* ---- a run ---- */
 
-/* Parts side by side in whole beats; zero codes behind each. Returns bytes in all. */
+/* Copies the parts one after the other, each in whole beats, padded with zero codes.
+ * Returns all bytes. */
 static size_t lay_parts(const struct card_mm *mm, const uint8_t *const *parts, size_t skip,
                         size_t n)
 {
@@ -136,7 +137,7 @@ static int check_status(struct card_mm *mm, double timeout_s)
     return -EIO;
 }
 
-/* n codes of each part, at most run_codes, that begin `skip` bytes into them. */
+/* Adds n codes (at most run_codes) of each part, from byte `skip` of the part on. */
 static int run_once(struct card_mm *mm, const uint8_t *const *parts, size_t skip, size_t n,
                     double until)
 {

@@ -1,5 +1,5 @@
-/* fpga_pcie.c : a card in this machine that this process owns, as a card of fpga.h: registers by XRT,
- * frames by its own Ethernet port. The rules of who may do what are those of a card that is shared
+/* fpga_pcie.c : Controls a card in this machine that this process owns: registers by XRT,
+ * frames by the card's own Ethernet port. Access rules are those of a shared card
  * (control_jobs.h), with one peer. */
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A bitstream takes seconds to load; who has less time is in mid-step. */
+/* A bitstream takes seconds to load. A caller with a timeout below 1 s is in the middle of a
+ * step. */
 static const double open_s = 30, hurry_s = 3;
-enum { ME = 0 }; /* the one peer */
+enum { ME = 0 }; /* the only peer */
 
 struct pcie {
     struct xrt_nic nic;
@@ -25,7 +26,7 @@ static bool pcie_name_fits(const char *name)
     return xrt_nic_name_fits(whole);
 }
 
-/* The card's reason becomes ours. */
+/* Copies the reason from the XRT card. */
 static int failed(struct fpga *card, int rc)
 {
     const struct pcie *p = card->own;
@@ -54,7 +55,7 @@ static int pcie_open(struct fpga *card, const char *name, double timeout_s)
     if (!p)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     card->own = p;
-    (void)name; /* without its prefix */
+    (void)name; /* has no prefix */
     int rc = xrt_nic_open(&p->nic, card->name, card->xclbin, timeout_s < 1 ? hurry_s : open_s);
     if (!rc)
         rc = enable(p);
@@ -71,7 +72,7 @@ static int pcie_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *
                       double timeout_s)
 {
     struct pcie *p = card->own;
-    (void)timeout_s; /* each register has its own */
+    (void)timeout_s; /* each register has its own deadline */
     for (*done = 0; *done < n; ++*done) {
         struct fpga_op *op = &ops[*done];
         const int rc = op->read ? control_jobs_read(&p->jobs, ME, op->at, &op->value)

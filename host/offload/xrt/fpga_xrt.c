@@ -1,8 +1,8 @@
-/* fpga_xrt.c : a card by the Xilinx runtime's C API: libnarrowcast_xrt.so, the one file that knows
- * XRT. What it offers: xrt_library.h.
+/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h): a card by the Xilinx
+ * runtime's C API.
  *
- * XRT tells its reasons in a log alone, and on the console by default. Here it goes to a file in
- * memory, whose last line becomes part of our own. */
+ * No other file uses XRT. XRT reports causes only in a log, on the console by default. Here the log
+ * is a file in memory, and its last line becomes part of our message. */
 #include "offload/xrt/xrt_library.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,19 +33,19 @@ struct xrt_kernel {
     xrtKernelHandle own;
     xrtRunHandle run; /* NULL: none yet */
     const char *name;
-    bool lost; /* a run has not ended: its handle is XRT's for ever */
+    bool lost; /* a run has not ended: XRT keeps the handle */
 };
 
 struct xrt_buffer {
     xrtBufferHandle own;
 };
 
-/* ---- what XRT says ---- */
+/* ---- the log of XRT ---- */
 
 static struct {
     pthread_once_t once;
-    int fd;     /* -1: XRT writes where it likes */
-    off_t read; /* bytes of it that were looked at */
+    int fd;     /* -1: XRT logs to the console */
+    off_t read; /* bytes already read */
 } told = {.once = PTHREAD_ONCE_INIT, .fd = -1};
 
 static void open_log(void)
@@ -59,7 +59,7 @@ static void open_log(void)
     }
 }
 
-/* Before a call whose words are wanted: what was said earlier is not of it. */
+/* Skips what the log has so far. Called before a call of XRT that may fail. */
 static void listen_to_xrt(void)
 {
     struct stat s;
@@ -69,7 +69,7 @@ static void listen_to_xrt(void)
     errno = 0;
 }
 
-/* The last line that XRT has written since, without date and thread; "": nothing. */
+/* Returns the last error line that XRT has logged since, without date and thread; "": none. */
 static const char *last_words(char *line, size_t size)
 {
     char text[1024];
@@ -86,7 +86,7 @@ static const char *last_words(char *line, size_t size)
     return line;
 }
 
-/* Sets why to our words and, where there are any, XRT's. Returns a negative errno. */
+/* Sets why to our message and XRT's, if any. Returns -errno, or `otherwise` if errno is not set. */
 static int failed(char *why, int otherwise, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static int failed(char *why, int otherwise, const char *format, ...)
@@ -105,7 +105,7 @@ static int failed(char *why, int otherwise, const char *format, ...)
     return code;
 }
 
-/* The version stands in the name of the file that was loaded: libxrt_coreutil.so.2.13.0. */
+/* Returns XRT's version, from the name of the loaded file: libxrt_coreutil.so.2.13.0. */
 static const char *loaded(void)
 {
     static char path[PATH_MAX];
@@ -116,8 +116,8 @@ static const char *loaded(void)
     return behind ? behind + 4 : "";
 }
 
-/* XRT up to 2 ends the whole program (an exception of its log) where its driver is not to be found or
- * does not load: so that is looked at before it is asked for anything. */
+/* Checks for XRT's driver before any call. XRT up to version 2 ends the whole program (by an
+ * exception) if the driver is missing or does not load. */
 static int look_for_driver(char *why)
 {
     const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
@@ -174,7 +174,7 @@ static void device_close(struct xrt_device *d)
     free(d);
 }
 
-/* By the older interface, which the loaded driver may have: the C API has none for this. */
+/* Asks by the older interface of the loaded driver, if it has one: the C API has no such call. */
 static int device_about(struct xrt_device *d, struct xrt_about *out, char *why)
 {
     struct xclDeviceInfo2 info;
@@ -197,7 +197,7 @@ static int device_about(struct xrt_device *d, struct xrt_about *out, char *why)
 
 static int device_load(struct xrt_device *d, const void *xclbin, size_t bytes, char *why)
 {
-    (void)bytes; /* it says its own length, which was checked */
+    (void)bytes; /* the container states its length, already checked */
     listen_to_xrt();
     return xrtDeviceLoadXclbin(d->own, xclbin)
                ? failed(why, -EIO, "device %s does not take the xclbin", d->where)
@@ -272,7 +272,7 @@ static int kernel_write(struct xrt_kernel *k, uint32_t at, uint32_t value, char 
 
 /* ---- buffers and runs ---- */
 
-/* XRT hands the size to aligned_alloc(), which wants it so. */
+/* XRT passes the size to aligned_alloc(), which requires a multiple of the alignment. */
 static size_t whole_pages(size_t bytes)
 {
     return (bytes + 4095) & ~(size_t)4095;

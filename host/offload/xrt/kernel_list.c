@@ -1,12 +1,13 @@
-/* kernel_list.c : hls/card/kernels.def as tables. */
+/* kernel_list.c : Provides hls/card/kernels.def as tables, and names for what a container has. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { USER, HS };      /* KERNEL's control */
-enum { VALUE, MEMORY }; /* KERNEL_ARG's kind */
+/* control of KERNEL, kind of KERNEL_ARG, direction of KERNEL_STREAM */
+enum { USER, HS };
+enum { VALUE, MEMORY };
 
 static const struct kernel_about kernels[N_KERNELS] = {
 #define KERNEL(NAME, name, base, control, what) {#name, base, control == HS},
@@ -19,7 +20,7 @@ static const struct kernel_arg args[] = {
 #include "hls/card/kernels.def"
 };
 
-enum { IN, OUT }; /* KERNEL_STREAM's way */
+enum { IN, OUT };
 
 static const struct kernel_stream streams[] = {
 #define KERNEL_STREAM(KERNEL, index, port, way, what) {KERNEL_##KERNEL, index, #port, way == IN},
@@ -57,7 +58,7 @@ const struct kernel_bank *kernel_bank(int index)
     return &banks[index];
 }
 
-/* ---- names of what a container has: kinds of sections, modes, UUIDs ---- */
+/* ---- names: kinds of sections, modes, UUIDs ---- */
 
 void xclbin_kind_name(uint32_t kind, char name[32])
 {

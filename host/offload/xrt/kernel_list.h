@@ -1,4 +1,4 @@
-/* kernel_list.h : hls/card/kernels.def as tables. */
+/* kernel_list.h : Provides hls/card/kernels.def as tables. */
 #ifndef KERNEL_LIST_H
 #define KERNEL_LIST_H
 #include "hls/card/kernels.h"
@@ -8,7 +8,7 @@
 struct kernel_about {
     const char *name;
     uint64_t base;
-    bool starts; /* a run is started and ends; else it has registers alone */
+    bool starts; /* has runs; else only registers */
 };
 const struct kernel_about *kernel_about(enum kernel k);
 
@@ -17,19 +17,19 @@ struct kernel_arg {
     int index;
     const char *name;
     uint32_t offset;
-    bool memory; /* the address of a buffer, 8 bytes; else a value of 4 */
+    bool memory; /* an address, 8 bytes; else a value, 4 bytes */
     const char *c_type;
 };
-/* NULL behind the last one */
+/* Returns an argument; NULL after the last one. */
 const struct kernel_arg *kernel_arg(enum kernel k, int index);
 
 struct kernel_stream {
     enum kernel kernel;
-    int index; /* counted on behind the arguments */
+    int index; /* follows those of the arguments */
     const char *port;
     bool in;
 };
-/* The nth of a kernel; NULL behind the last one */
+/* Returns the nth stream of a kernel; NULL after the last one. */
 const struct kernel_stream *kernel_stream(enum kernel k, int n);
 
 struct kernel_bank {

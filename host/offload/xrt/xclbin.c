@@ -1,4 +1,5 @@
-/* xclbin.c : a container is read: its header, its sections, and the three that are tables. */
+/* xclbin.c : Reads a container: its header, its sections, and the three sections that are
+ * tables. */
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
 #include "offload/xrt/xclbin_metadata.h"
@@ -15,7 +16,7 @@ struct table {
     uint64_t n;
 };
 
-/* A string with its 0 into to [size]; XRT would read on behind one that has none. */
+/* Copies a string with its 0 into `to`. False if it has none: XRT would read past its end. */
 static bool string_of(const uint8_t *from, size_t bytes, char *to)
 {
     const uint8_t *end = memchr(from, 0, bytes);
@@ -23,7 +24,7 @@ static bool string_of(const uint8_t *from, size_t bytes, char *to)
         return false;
     memcpy(to, from, (size_t)(end - from) + 1);
     for (; *to; to++)
-        if (*to < ' ' || *to > '~') /* it is printed */
+        if (*to < ' ' || *to > '~') /* not printable */
             *to = '?';
     return true;
 }
@@ -81,7 +82,7 @@ static int read_sections(struct xclbin *x, char *why)
     return 0;
 }
 
-/* The section of a kind: 1, 0 if there is none, -EINVAL if there are two. */
+/* Finds the section of a kind. Returns 1, 0 (none) or -EINVAL (more than one). */
 static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_section *out, char *why)
 {
     int found = 0;
@@ -95,7 +96,8 @@ static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_secti
     return found > 1 ? WHY("it has %d sections %s", found, name) : found;
 }
 
-/* The table of a kind, of the section of groups if there is one, as XRT does: 1, 0, -EINVAL. */
+/* Finds the table of a kind; like XRT, prefers the section of groups if there is one. Returns 1, 0
+ * (none) or -EINVAL. */
 static int table_of(const struct xclbin *x, uint32_t kind, uint32_t group, size_t head,
                     size_t entry, struct table *out, char *why)
 {
@@ -169,7 +171,7 @@ static int read_units(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Banks of arguments. An index that XRT would look up must be one. */
+/* Reads the banks of arguments. Refuses an index that XRT would look up out of range. */
 static int read_connections(struct xclbin *x, char *why)
 {
     struct table t;

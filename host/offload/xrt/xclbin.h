@@ -1,13 +1,14 @@
-/* xclbin.h : a container with what a card is to become and what its kernels are (Xilinx' xclbin,
- * AXLF): read from bytes that anybody may have made, held against hls/card/kernels.def, and made.
+/* xclbin.h : Reads, checks and makes containers (Xilinx' xclbin, AXLF): the content of an FPGA and
+ * a description of its kernels.
  *
- *     sections:  BITSTREAM          what XRT loads into the FPGA; not looked into
+ *     sections:  BITSTREAM          what XRT loads into the FPGA; not examined here
  *                MEM_TOPOLOGY       banks of card memory
- *                IP_LAYOUT          compute units "kernel:unit", where their registers are
+ *                IP_LAYOUT          compute units "kernel:unit" and the place of their registers
  *                CONNECTIVITY       which argument of which unit is in which bank
- *                EMBEDDED_METADATA  XML: kernels, their arguments and where those lie
+ *                EMBEDDED_METADATA  XML: kernels, their arguments and the offsets of these
  *
- * All return 0 or a negative errno, and then one line in why [XCLBIN_WHY_BYTES], without a newline. */
+ * The bytes read are not trusted. All functions return 0 or a negative errno, then with one line in
+ * why[XCLBIN_WHY_BYTES], without a newline. */
 #ifndef XCLBIN_H
 #define XCLBIN_H
 #include <stdbool.h>
@@ -27,7 +28,7 @@ enum {
     XCLBIN_NAME = 64 /* with its 0 */
 };
 
-/* The platform of containers that are for the simulated card. */
+/* Platform of containers for the simulated card. */
 #define XCLBIN_SIM_PLATFORM "narrowcast_sim_1"
 
 struct xclbin_section {
@@ -53,16 +54,16 @@ struct xclbin_arg {
     int index; /* -1: none, as OpenCL's own */
     uint32_t offset, bytes;
     uint32_t qualifier;
-    int bank; /* -1: none; first of those that it may be in */
+    int bank; /* first bank that it may be in; -1: none */
 };
 
 struct xclbin_unit {
     char kernel[XCLBIN_NAME], name[XCLBIN_NAME]; /* "reduce_mm", "reduce_mm_1" */
     uint64_t base;
     uint32_t control; /* 0: ap_ctrl_hs, 1: ap_ctrl_chain, 2: ap_ctrl_none */
-    int layout;       /* its place in IP_LAYOUT */
-    int arg, n_args;  /* its arguments are args[arg..arg + n_args) */
-    bool described;   /* the metadata knows its kernel */
+    int layout;       /* index in IP_LAYOUT */
+    int arg, n_args;  /* args[arg .. arg + n_args) */
+    bool described;   /* the metadata has its kernel */
 };
 
 struct xclbin {
@@ -79,35 +80,37 @@ struct xclbin {
     struct xclbin_arg args[XCLBIN_ARGS];
 };
 
-/* A plain file of at most 1 GiB, as it is; *file is the caller's to free(). */
+/* Reads a plain file of at most 1 GiB. The caller must free() *file. */
 int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why);
 
-/* A file, as a whole. -ENOENT, ..., -EINVAL: no container, or not a sound one. */
+/* Opens a container from a file. -ENOENT, ..., -EINVAL: no container, or an invalid one. */
 int xclbin_open(const char *path, struct xclbin **out, char *why);
-/* file [bytes] stays the caller's, as long as *out is used. */
+/* Opens a container from memory. file[bytes] stays the caller's and must live as long as *out. */
 int xclbin_of(const void *file, size_t bytes, struct xclbin **out, char *why);
-void xclbin_close(struct xclbin *x); /* NULL: legal */
+void xclbin_close(struct xclbin *x); /* NULL is legal */
 
-/* "bitstream", "mem_topology", ...; a number in digits for a kind without a name here. */
+/* Writes "bitstream", "mem_topology", ... or, for a kind without a name here, "kind N". */
 void xclbin_kind_name(uint32_t kind, char name[32]);
-const char *xclbin_mode_name(uint32_t mode); /* "hw", "hw_emu", "sw_emu" */
+const char *xclbin_mode_name(uint32_t mode); /* "hw", "hw_emu", "sw_emu" or "unknown" */
 void xclbin_uuid_print(const uint8_t uuid[XCLBIN_UUID_BYTES], char text[XCLBIN_UUID_TEXT]);
 bool xclbin_uuid_read(const char *text, uint8_t uuid[XCLBIN_UUID_BYTES]);
 
-/* Is this a card of this version? Every kernel of hls/card/kernels.def must be in it, with its arguments
- * where they are listed, each in a bank if it is memory, and with a control by which XRT lets
- * programs use registers. Of a simulated card the bases must be those of the list as well; those of
- * a true one are the linker's. -EINVAL names the first difference. */
+/* Checks that the container is a card of this version. It must have every kernel of
+ * hls/card/kernels.def, with arguments at the listed offsets, memory arguments in a bank, and
+ * a control protocol by which XRT lets programs use registers. A simulated card must also
+ * have the listed base addresses; those of a real card come from the linker. -EINVAL names
+ * the first difference. */
 int xclbin_check(const struct xclbin *x, char *why);
 
 struct xclbin_plan {
-    const char *platform;  /* 63 letters at most */
+    const char *platform;  /* at most 63 letters */
     bool hw_emu;           /* else hw */
     const void *bitstream; /* [bitstream_bytes] */
     size_t bitstream_bytes;
-    const uint8_t *uuid; /* NULL: from all of the content: the same card has the same one */
+    /* NULL: a hash of all content, so that the same card has the same UUID. */
+    const uint8_t *uuid;
 };
-/* A container of hls/card/kernels.def. *file [*bytes] is the caller's to free(). */
+/* Makes a container of hls/card/kernels.def. The caller must free() *file [*bytes]. */
 int xclbin_make(const struct xclbin_plan *plan, uint8_t **file, size_t *bytes, char *why);
 
 #endif

@@ -1,4 +1,5 @@
-/* xclbin_check.c : is what a container has the card of hls/card/kernels.def? */
+/* xclbin_check.c : Checks that a container holds the card of hls/card/kernels.def,
+ * and reads its file. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
@@ -70,7 +71,7 @@ int xclbin_check(const struct xclbin *x, char *why)
     return 0;
 }
 
-/* ---- a container's file as a whole ---- */
+/* ---- the file of a container ---- */
 
 enum { MOST_MIB = 1024 }; /* a bitstream of the largest FPGA has 100 */
 
@@ -85,7 +86,7 @@ int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
     struct stat st;
     uint8_t *b = NULL;
     int rc = 0;
-    /* a pipe that nobody writes to would be waited for */
+    /* O_NONBLOCK: opening a pipe without a writer would block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st))
         rc = say(-errno, path, strerror(errno), why);

@@ -1,4 +1,4 @@
-/* xclbin_metadata.c : the XML in a container: kernels and their arguments, read and written. */
+/* xclbin_metadata.c : Reads and writes the XML of a container: kernels and their arguments. */
 #include "offload/xrt/xclbin_metadata.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin_xml.h"
@@ -13,7 +13,7 @@ enum { MOST_XML = 4 << 20 };
 
 #define PORT "        <port "
 
-/* A number of 32 bits, as 16, 0x10; false: it is none. */
+/* Parses a number of 32 bits, e.g. 16 or 0x10. False: it is none. */
 static bool number(const char *text, uint32_t *out)
 {
     char *end;
@@ -63,7 +63,7 @@ static int read_arg(struct xclbin *x, struct xclbin_unit *u, const struct xml_ta
     return 0;
 }
 
-/* What the metadata says of a unit's kernel, the first of that name. */
+/* Reads the metadata of a unit's kernel, the first of that name. */
 static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, char *why)
 {
     struct xml_tag tag;
@@ -71,7 +71,7 @@ static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, ch
     u->arg = x->n_args;
     while ((rc = xml_next(&xml, &tag)) > 0) {
         if (xml_is(&tag, "kernel") && u->described)
-            return 0; /* the end of it, or one that begins in it */
+            return 0; /* its end, or a nested start */
         char name[XCLBIN_NAME];
         if (xml_is(&tag, "kernel") && !tag.closes) {
             u->described =
@@ -108,10 +108,10 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* The kernel's tag. All kernels are ap_ctrl_hs to XRT, nic_core too, which is never
- * started: XRT 2.13 opens no other kernel for its registers (xrtPLKernelOpenExclusive:
- * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C does not have). Without
- * interrupts XRT touches no register by itself. */
+/* Writes the kernel's tag. To XRT all kernels are ap_ctrl_hs, even nic_core, which is never
+ * started. XRT 2.13 opens no other kernel for its registers (xrtPLKernelOpenExclusive:
+ * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C lacks). Without interrupts
+ * XRT touches no register by itself. */
 static void write_begin(enum kernel k, struct text *to)
 {
     const char *name = kernel_about(k)->name;
@@ -149,7 +149,7 @@ static void write_kernel(enum kernel k, struct text *to)
              about->name, (unsigned long long)about->base);
 }
 
-/* The registers of a kernel that is started take 4 KiB. */
+/* The registers of a kernel with runs take 4 KiB. */
 void xclbin_kernel_xml(enum kernel k, struct text *to)
 {
     const struct kernel_stream *s;

@@ -1,4 +1,4 @@
-/* xclbin_xml.c : tags and attributes, one behind the other. */
+/* xclbin_xml.c : Reads tags and attributes of XML one after the other. */
 #include "offload/xrt/xclbin_xml.h"
 #include <string.h>
 
@@ -8,7 +8,7 @@ static bool starts(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= n && !memcmp(at, with, n);
 }
 
-/* Behind the first `what` in [at, end), or NULL. */
+/* Returns the position after the first `what` in [at, end), or NULL. */
 static const char *behind(const char *at, const char *end, const char *what)
 {
     for (; at < end; at++)
@@ -27,7 +27,7 @@ static bool of_name(char c)
     return !blank(c) && c != '/' && c != '>' && c != '=' && c != '<' && c != '"' && c != '\'';
 }
 
-/* The '>' that ends a tag; not one in quotes. */
+/* Returns the '>' that ends a tag, ignoring those in quotes. */
 static const char *tag_end(const char *at, const char *end)
 {
     char quote = 0;

@@ -1,5 +1,6 @@
-/* xrt_card.c : a card in this machine, by the Xilinx runtime, every call with a deadline. State: the
- * library, once loaded; it stays loaded until the process ends. */
+/* xrt_card.c : Drives a card in this machine by the Xilinx runtime, every call with a deadline.
+ *
+ * The library, once loaded, stays loaded until the process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"
 #include "base/plugin.h"
@@ -11,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BDF_BYTES = 32 };                     /* "0000:65:00.1", with room for any values */
-static const double call_s = 5, close_s = 2; /* of what does not wait for a kernel */
+enum { BDF_BYTES = 32 }; /* "0000:65:00.1"; sized for any values */
+/* Time limits of calls that do not wait for a kernel. */
+static const double call_s = 5, close_s = 2;
 
 static struct {
     pthread_mutex_t lock;
@@ -32,7 +34,7 @@ static int failed(struct xrt_card *card, int code, const char *format, ...)
 
 /* ---- the library ---- */
 
-/* Another XRT than the one compiled with may work: the C API is old and kept. */
+/* Warns about an XRT of another version. It may work: the C API is old and stable. */
 static void check_drift(const struct xrt_library *l)
 {
     const char *loaded = l->loaded();
@@ -77,7 +79,7 @@ static int lost(struct xrt_card *card)
     return failed(card, -EIO, "card %s was given up: it did not answer", card->name);
 }
 
-/* Returns task->rc; its reason becomes the card's. */
+/* Runs a task. Returns task->rc and copies its reason. */
 static int ask(struct xrt_card *card, struct xrt_task *task, double timeout_s)
 {
     if (!card->work)
@@ -152,13 +154,14 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
 
 /* ---- opening ---- */
 
-/* "0000:65:00.1", or "65:00.1" as lspci prints it, as XRT wants it: with the domain. */
+/* Converts "65:00.1", as lspci prints it, or "0000:65:00.1" to the form of XRT, with the domain. */
 static bool read_bdf(const char *text, char bdf[BDF_BYTES])
 {
     unsigned domain = 0, bus, device, function;
     int n = 0;
     const bool with_domain = strchr(text, ':') != strrchr(text, ':');
-    if (text[strspn(text, "0123456789abcdefABCDEF:.")]) /* sscanf takes signs and spaces */
+    /* sscanf would accept signs and spaces. */
+    if (text[strspn(text, "0123456789abcdefABCDEF:.")])
         return false;
     if (with_domain && sscanf(text, "%4x:%n", &domain, &n) != 1)
         return false;
@@ -185,7 +188,7 @@ bool xrt_card_name_fits(const char *name)
     return read_bdf(where, bdf);
 }
 
-/* The container that is to be in the card, sound and of this version. */
+/* Reads and checks the container for the card. */
 static int read_container(struct xrt_card *card, const char *path, struct xclbin **out)
 {
     const char *named = path ? path : getenv("NARROWCAST_XCLBIN");
@@ -204,7 +207,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     return failed(card, rc, "'%.80s' is no card of this version: %s", named, why);
 }
 
-/* container: taken over; NULL: the device alone. */
+/* Opens the device. Takes over `container`; NULL: opens it without one. */
 static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};

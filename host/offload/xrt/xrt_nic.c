@@ -1,4 +1,4 @@
-/* xrt_nic.c : nic_core of a card in this machine: its registers by XRT. */
+/* xrt_nic.c : Accesses the registers of nic_core of a card in this machine, by XRT. */
 #include "offload/xrt/xrt_nic.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const double register_s = 2;
-enum { USUAL_PORT = 28259 }; /* of a card that has none yet: "nc" */
+enum { USUAL_PORT = 28259 }; /* "nc", for a card without a port */
 
-/* The part of a name before '@', as XRT's device; false: it does not fit. ip: 0 without one. */
+/* Splits a name at '@' into XRT's device and the IP address, 0 without one. False: malformed. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
 {
     const char *at = strchr(name, '@');
@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* XRT refuses what is no register as it fails when the card is gone; what strangers ask for is no
- * reason to give a card up. */
+/* True for offsets that XRT may be asked for. XRT refuses others with the error of a lost card, and
+ * an invalid request of a remote client must not cost the card. */
 static bool is_register(uint32_t at)
 {
     switch (at) {
@@ -61,7 +61,8 @@ static int nic_read(void *card, uint32_t at, uint32_t *value)
         return 1;
     if (xrt_card_read(&n->card, KERNEL_NIC_CORE, at, value, register_s))
         return -EIO;
-    if (at == REG_CAP_FORMATS) /* its shell knows who it sends to by a socket's number: no group */
+    /* The card's shell addresses ranks by socket numbers: no groups. */
+    if (at == REG_CAP_FORMATS)
         *value &= ~(uint32_t)REG_CAP_FORMATS_GROUP;
     return 0;
 }

@@ -1,5 +1,5 @@
-/* xrt_work.c : calls of xrt_library.h with a deadline: a thread of its own makes them, one at a
- * time. */
+/* xrt_work.c : Makes calls of xrt_library.h in a thread of its own, one at a time,
+ * with a deadline. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include <errno.h>
@@ -18,10 +18,10 @@ struct xrt_work {
     pthread_cond_t moved; /* the stage has changed */
     pthread_t thread;
     enum stage stage;
-    bool lost; /* nobody waits any more: the thread cleans up */
+    bool lost; /* the caller is gone: the thread cleans up */
     struct xrt_task task;
 
-    /* the thread's own */
+    /* used only by the thread */
     const struct xrt_library *library;
     char where[64];
     struct xclbin *xclbin;
@@ -29,15 +29,17 @@ struct xrt_work {
     struct xrt_kernel *kernels[N_KERNELS];
 };
 
-/* ---- threads that are left behind ---- */
+/* ---- threads blocked in XRT ---- */
 
-static _Atomic int n_lost; /* that have not come back */
-static _Atomic int n_busy; /* calls that are waited for: a signal may end the process meanwhile */
+static _Atomic int n_lost; /* not returned yet */
+/* Calls in progress; a signal handler may end the process meanwhile. */
+static _Atomic int n_busy;
 
-/* XRT's own handlers would take away what such a thread stands in, or wait for it: the process ends
- * without them. What was to be done at its end was registered later than XRT, or is done by now
- * (MPI). A forked child has none of XRT's threads, and some of its handlers wait for them. */
-static pid_t owner; /* that opened devices */
+/* Ends the process without XRT's exit handlers if a thread is still in XRT: they would unload the
+ * code that it runs, or wait for it. The program's own handlers were registered after XRT's, so
+ * they have run by now, or their work is done (MPI). The same holds in a forked child: it has none
+ * of XRT's threads, and some of XRT's handlers wait for them. */
+static pid_t owner; /* process that opened devices */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -47,7 +49,8 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Again whenever XRT may have registered more, which it does at the first call of some kinds. */
+/* Registers leave() several times, since XRT may register more handlers in the first
+ * call of some kinds. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
@@ -80,7 +83,7 @@ static int open_device(struct xrt_work *w, struct xrt_task *t)
     return rc ? rc : l->uuid(w->device, t->uuid, t->why);
 }
 
-/* The kernel that a call is about, opened by the first. */
+/* Returns the kernel of a call; opens it at its first call. */
 static int kernel_of(struct xrt_work *w, struct xrt_task *t, struct xrt_kernel **out)
 {
     struct xrt_kernel **k = &w->kernels[t->kernel];
@@ -174,7 +177,8 @@ static void *work(void *arg)
 
 static int start_thread(struct xrt_work *w)
 {
-    /* signals are the program's: none comes to this thread, nor to those that XRT starts from it */
+    /* Block all signals, so that neither this thread nor XRT's threads take those of the
+     * program. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -206,7 +210,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* The lock is held. False: it was not done in time. */
+/* Waits with the lock held. False: not done in time. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);

@@ -1,6 +1,5 @@
-/* xrt_work.h : calls of xrt_library.h with a deadline: a thread of its own makes them, one at a time.
- * What it makes them with stands in memory of its own, since a call that is not back in time may
- * still come back later. */
+/* xrt_work.h : Makes calls of xrt_library.h in a thread of its own, one at a time, with a deadline.
+ * Arguments are copied, since a call that exceeds its deadline may still return later. */
 #ifndef XRT_WORK_H
 #define XRT_WORK_H
 #include "offload/xrt/xclbin.h"
@@ -18,7 +17,7 @@ enum xrt_work_kind {
     XRT_WORK_CLOSE
 };
 
-/* A call, in and out; what a kind does not use is 0. */
+/* A call: arguments and results; 0 where its kind has none. */
 struct xrt_task {
     enum xrt_work_kind kind;
     enum kernel kernel;
@@ -39,20 +38,20 @@ struct xrt_task {
 
 struct xrt_work;
 
-/* Starts the thread. where: of xrt_library.h's open(). xclbin: taken over also when this
- * fails; NULL: none is loaded. NULL: no memory or no thread. */
+/* Starts the thread. where: as for xrt_library.h's open(). xclbin: taken over, even on failure;
+ * NULL: load none. Returns NULL if there is no memory or thread. */
 struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *where,
                                 struct xclbin *xclbin);
 
-/* Makes a call and waits for it. Its result is task->rc. False: it was not back after timeout_s; the
- * thread is left alone with it and cleans up should it come back, and w is no longer the caller's. A
- * process with such a thread ends without the exit handlers that were registered before that. */
+/* Makes a call and waits for its result, task->rc. False: it exceeded timeout_s. Then w no longer
+ * belongs to the caller; the thread cleans up if the call ever returns. A process with such a
+ * thread exits without the exit handlers that were registered earlier. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
-/* Threads of this process that XRT has not given back. */
+/* Returns the number of this process's threads that are blocked in XRT. */
 int xrt_work_lost(void);
 
-/* Closes the device and ends the thread, or leaves it alone after timeout_s. NULL is legal. */
+/* Closes the device and ends the thread, or abandons the thread after timeout_s. NULL is legal. */
 void xrt_work_end(struct xrt_work *w, double timeout_s);
 
 #endif
