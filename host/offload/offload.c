@@ -1,4 +1,4 @@
-/* offload.c : the facade: the user's words, opening and closing. */
+/* offload.c : Reads the offload options, opens and closes the card path. */
 #include "offload/offload.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double open_s = 2; /* at the beginning no step waits */
+/* longer than reach_s of offload_way.c: no step is waiting yet */
+static const double open_s = 2;
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
 {
@@ -26,7 +27,7 @@ static int check_container(const struct offload *o, const char *card)
     return rc ? ERR(-EINVAL, "%s", why) : 0;
 }
 
-/* "a,b,c" into o->names. */
+/* Splits "a,b,c" into o->names and checks each name. */
 static int read_names(struct offload *o, const char *where)
 {
     for (const char *at = where, *comma; at; at = comma ? comma + 1 : NULL) {
@@ -80,7 +81,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-/* All ranks, after the first attempt to join: is that enough for the user? */
+/* On all ranks, after the first attempt to join: fails if the user needs every card
+ * and one is missing. */
 static int settle_members(struct offload *o, bool needed)
 {
     const bool first = comm_rank(o->comm) == 0;

@@ -1,5 +1,4 @@
-/* offload_drive.c : the window is turned until its work is done, or something else says that it is
- * over. */
+/* offload_drive.c : Turns the window until its work is done or the step must be abandoned. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -9,12 +8,13 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* So often is looked for what else says that it is over: MPI has its own price while packets come. */
+/* How often to poll MPI and the control connections. While packets arrive, MPI's cost
+ * matters: less often. */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
-/* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep
- * for a moment: in which more comes that is taken in one go. (Waiting for the first packet in
- * poll() was slower: it wakes a rank for each.) */
+/* Ranks and the card may share cores. Poll SPINS times, then yield, then sleep briefly so that more
+ * packets accumulate and are received in one call. Blocking in poll() for the first packet was
+ * slower: it wakes the rank for each packet. */
 static void pause_between_polls(unsigned n_idle)
 {
     if (n_idle < SPINS)
@@ -25,7 +25,8 @@ static void pause_between_polls(unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Names who has not sent anything, by the lowest rank that has, and ends as comm_missing() does. */
+/* Reports the ranks that are late, on the lowest rank that is not late, and
+ * returns as comm_missing(). */
 static int end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);
@@ -42,7 +43,7 @@ static int end_with_stragglers(struct offload *o)
     return comm_missing(o->comm);
 }
 
-/* Does anything but the window say that it is over? */
+/* True if a card's control connection is lost or another rank has abandoned the path. */
 static bool over(struct offload *o, bool in_step)
 {
     for (int i = 0; i < o->n_cards; i++)

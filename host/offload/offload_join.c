@@ -1,14 +1,13 @@
-/* offload_join.c : opening the way, all ranks together; nothing is open unless everything is, on
- * every rank.
+/* offload_join.c : Opens the card path on all ranks together: everything on every rank, or nothing.
  *
- *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
- *     rank 0   registers a job on each   <-- addresses of the wires -----
- *              a new key, a secret       -- both, job, slots ----------->  every rank  pings each card at full length
- *     (with a group: every rank joins it, too; a rank or a card that cannot ends it, for all)
+ *     rank 0 reaches the cards       -- where frames go ---->  every rank binds a wire to each card
+ *     rank 0 registers a job on each <- addresses of wires ---
+ *            a new key, a secret     -- both, job, slots --->  all ping each card at full length
+ *     (with a group: every rank also joins it; a rank or card that cannot join ends it for all)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
- * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures
- * are. */
+ * A failure is no error: rank 0 keeps the reason and tries again later. Only failures
+ * of MPI are errors. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/packet.h"
@@ -22,30 +21,33 @@
 
 static const double register_s = 2, stop_s = 0.2;
 
-/* What the ranks tell each other; the same program on all of them. */
+/* Messages between ranks, sent as raw bytes: all ranks run the same program. */
 struct hello {
-    int n_members, members[OFFLOAD_MOST_CARDS]; /* none: it stays closed */
-    bool on_this_host;                          /* some card cannot be reached from others */
+    int n_members, members[OFFLOAD_MOST_CARDS]; /* 0: the path stays closed */
+    /* Some card is at 127.0.0.1: other hosts cannot reach it. */
+    bool on_this_host;
     uint32_t beats;
-    struct fpga_rank cards[OFFLOAD_MOST_CARDS]; /* where their frames go to and come from */
+    struct fpga_rank cards[OFFLOAD_MOST_CARDS]; /* where frames go to and come from */
 };
 struct reply {
-    bool bound, joined; /* joined: the group */
-    int unbound;        /* the card, where not bound */
+    /* joined: the group; unbound: the card that the rank could not bind to, if !bound;
+     * deaf: why !joined */
+    bool bound, joined;
+    int unbound;
     char host[64], why[WIRE_WHY_BYTES], deaf[WIRE_WHY_BYTES];
     struct fpga_rank wires[OFFLOAD_MOST_CARDS];
 };
 struct terms {
     bool registered;
-    uint64_t nonce; /* in every tag; no card is told */
+    uint64_t nonce; /* part of every tag; no card knows it */
     uint64_t secret[4];
-    struct fpga_rank group; /* ip 0: none from here on */
+    struct fpga_rank group; /* ip 0: none from now on */
     struct fpga_job jobs[OFFLOAD_MOST_CARDS];
 };
 
 /* ---- rank 0 ---- */
 
-/* The cards that are reached, and what they can do together. */
+/* Lists the cards that are reached and the longest frame that all of them take. */
 static void greet(const struct offload *o, struct hello *hello)
 {
     hello->beats = WINDOW_BEATS;
@@ -59,7 +61,7 @@ static void greet(const struct offload *o, struct hello *hello)
     }
 }
 
-/* Is every rank's wire fit for use? */
+/* True if every rank's wire is usable. Otherwise o->why and o->blamed name the culprit. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
@@ -79,7 +81,7 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
     return true;
 }
 
-/* Rank 0: the group ends where a rank or a card has nothing to do with it. */
+/* Rank 0: abandons the group if a rank could not join it or a card cannot send to it. */
 static void look_at_group(struct offload *o, const struct reply *replies)
 {
     char why[WIRE_WHY_BYTES + 16] = {0};
@@ -156,7 +158,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
 }
 
-/* Rank 0 has all replies. *agreed: on every rank, whether there are jobs, in *terms. */
+/* Gathers all replies on rank 0, which registers the jobs, and broadcasts *terms. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {
@@ -181,7 +183,8 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-/* The window, and a pong from every card on every rank. */
+/* Opens the window. Returns 1 if every rank got a pong from every card, else 0 or
+ * a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MOST_CARDS];
@@ -232,8 +235,8 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
-/* Opens with the cards that rank 0 has reached. Returns 1; 0: not with all of these; or a negative
- * errno. */
+/* Opens with the cards that rank 0 has reached. Returns 1, 0 (not with all of these) or
+ * a negative errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

@@ -1,10 +1,10 @@
-/* offload_members.c : which of the user's cards take part, as rank 0 sees it; it changes between
- * two steps alone.
+/* offload_members.c : Tracks on rank 0 which of the user's cards take part. This changes
+ * only between steps.
  *
- *     out  --its time has come, it answers-->  reached  --all join-->  in  --given up: blamed-->  out, for 1, 2, 4 ... 10 s
+ *     out  --retry, it answers-->  reached  --all join-->  in  --abandoned-->  out (1, 2 .. 10 s)
  *
- * A card that is out leaves its share to the others: with them, under new keys, all ranks begin
- * again at packet 0. */
+ * The other cards take over the share of a card that is out: all ranks restart at packet
+ * 0 under new keys. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SPARED: what is spent in vain is at most so small a part of the time */
+/* SPARED: failed attempts take at most 1/SPARED of the time */
 enum { MOST_RETRY_S = 10, SPARED = 10 };
 
 static int reach(struct offload *o, int i, double timeout_s)
@@ -27,7 +27,7 @@ static int reach(struct offload *o, int i, double timeout_s)
     return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
 }
 
-/* Out: not again before a while. Its reason stays in cards[i].why. */
+/* Puts card i out for a while. Its reason stays in cards[i].why. */
 static void put_off(struct offload *o, int i, double spent_s)
 {
     struct offload_retry *retry = &o->retry[i];
@@ -47,7 +47,7 @@ int offload_reach(struct offload *o, double budget_s)
         o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
         if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            /* a name service that does not answer takes its time, whatever the budget */
+            /* A name service that does not answer may exceed the budget. */
             put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
         } else {
             n++;
@@ -142,10 +142,10 @@ void offload_say_state(struct offload *o)
         say_closed(o);
 }
 
-/* ---- sums to a group: its address, the ears of this rank, and what is said when it is given up.
- * 
- *     every rank can join it, every card can send to it --> jobs have it, until a rank does not hear it, or hears what the
- *                                                            others do not: then each rank gets its own frames, for good ---- */
+/* ---- sums to a group: its address, this rank's multicast receivers, abandoning it ---- */
+
+/*     every rank can join, every card can send to it:  jobs use the group
+ *     a rank receives nothing, or sums differ:         each rank gets its own frames, for good */
 
 int offload_group_parse(const char *words, struct fpga_rank *out)
 {
@@ -165,7 +165,8 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
                    "'%s' is no group: %sneed an IPv4 address, as 239.1.1.1 or 239.1.1.1:5000",
                    words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
-    if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255) /* a shell takes .255 for a broadcast */
+    /* A shell takes .255 for a broadcast. */
+    if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255)
         return ERR(-EINVAL,
                    "'%s' is no group: need an address of 224.0.0.0/4 that does not end in 255",
                    words);

@@ -1,4 +1,4 @@
-/* offload_reason.c : why ranks have given cards up, as rank 0 is to know and say it. */
+/* offload_reason.c : Collects on rank 0 why ranks have abandoned cards. */
 #include "base/err.h"
 #include "base/inet.h"
 #include "hls/card/packet.h"
@@ -8,15 +8,16 @@
 
 static const double ask_s = 0.2;
 
-/* Why a rank gives up, and the card that it is about; why "": it has no reason of its own. */
+/* Why a rank abandons the step, and the card concerned. why "": the rank has no reason of its
+ * own. */
 struct reason {
     int card;
-    bool deaf; /* and it is not the card's */
+    bool deaf; /* the cause is the group, not the card */
     char why[OFFLOAD_WHY_BYTES];
 };
 
-/* Rank 0: does the card hear a rank that gave up from another address than the one that the rank
- * has? That is the better reason. */
+/* Rank 0: if the card has seen packets of a rank that abandons it from an unregistered address,
+ * that is the better reason. */
 static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
 {
     struct fpga *f = &o->cards[card];
@@ -32,7 +33,8 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
              inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 
-/* Rank 0: is it the group that has failed some rank, or no rank has a reason but they have got different sums? */
+/* Rank 0: abandons the group if a rank cannot receive it, or if no rank has a reason:
+ * then digests differ. */
 static void look_at_group(struct offload *o, const struct reason *reasons)
 {
     char why[OFFLOAD_WHY_BYTES + 16] =

@@ -1,12 +1,11 @@
-/* offload_way.c : the way of a step through cards: exponents, sums, and what is done when one has
- * to be given up. */
+/* offload_way.c : Implements struct way_ops by cards: exponents, sums, and abandoning the path. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"
 
 static const double reach_s = 0.2;
 
-/* Without some of the cards: begins again if one is back. */
+/* Some cards are out: reopens the path if one of them is back. */
 static int regain(struct offload *o)
 {
     const bool first = comm_rank(o->comm) == 0;
@@ -31,8 +30,8 @@ static int way_begin(void *way)
     return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
-/* Drives what was started. Who has a reason to give up tells the others; who heard of it need
- * not. */
+/* Drives the work that was started. A rank with a reason of its own to abandon the step
+ * tells the others. */
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);
