@@ -1,4 +1,4 @@
-// areas.cpp : which parts of a range of addresses are free.
+// areas.cpp : Allocates ranges of addresses.
 #include "sim/xrt/areas.h"
 #include <iterator>
 

@@ -1,4 +1,4 @@
-// board.cpp : a card's process, what is loaded into it, and who has its kernels.
+// board.cpp : Manages a card's process, its container, and which process has its kernels.
 #include "sim/xrt/board.h"
 #include <cstdlib>
 #include <cstring>
@@ -42,7 +42,8 @@ static Faults read_faults()
     return f;
 }
 
-// narrowcast-sim lies two folders above this library (build/xrt/lib), or in PATH.
+// Returns the path of narrowcast-sim: two folders above this library (build/xrt/lib), or in
+// PATH.
 static std::string program()
 {
     static const char name[] = "narrowcast-sim";
@@ -54,7 +55,7 @@ static std::string program()
     return access(path.c_str(), X_OK) ? name : path;
 }
 
-// Where frames come to. Only the first card can have the port that is asked for.
+// Returns the address for frames. Only the first card can have the port that was asked for.
 static std::string listen_on(unsigned index)
 {
     const std::string all = environment("NARROWCAST_SIM_LISTEN", "127.0.0.1:0");
@@ -68,7 +69,7 @@ void Board::start_card()
                                  environment("NARROWCAST_SIM_MODEL", SIM_MODEL), nullptr};
     char why[CARD_LINK_WHY];
     card_link *started = nullptr;
-    link.reset();  // a port can be had once
+    link.reset();  // frees its port
     if (const int rc = card_link_open(path.c_str(), words, faults.dies_after, &started, why))
         fail(rc == -ENOENT ? ENOENT : ENODEV, why);
     link = std::shared_ptr<card_link>(started, card_link_close);
@@ -102,7 +103,7 @@ void Board::stop()
     link.reset();
 }
 
-// ---- what is loaded ----
+// ---- the container ----
 
 void Board::load(const axlf *container)
 {

@@ -1,6 +1,7 @@
-// board.h : one simulated card as XRT's driver would show it to this process: a narrowcast-sim,
-// buffers in its memory, contexts on its kernels, commands that are carried out one after the
-// other. Failure is thrown, as std::system_error or std::bad_alloc.
+// board.h : Represents one simulated card as XRT's driver would: a narrowcast-sim, buffers in its
+// memory, contexts on its kernels, commands executed in order.
+//
+// Failures throw std::system_error or std::bad_alloc.
 #ifndef BOARD_H
 #define BOARD_H
 #include "sim/xrt/areas.h"
@@ -15,16 +16,16 @@
 #include <string>
 #include <xrt.h>
 
-// What a test wants to go wrong: NARROWCAST_SIM_FAULT.
+// Faults that a test asks for: NARROWCAST_SIM_FAULT.
 struct Faults {
     bool run_hangs = false, other_uuid = false;
-    uint64_t hangs_after = UINT64_MAX;  // reads of registers that are answered
+    uint64_t hangs_after = UINT64_MAX;  // reads of registers until one hangs
     uint64_t dies_after = 0;            // bus accesses; 0: never
 };
 
 struct Buffer {
-    void *host = nullptr;  // nullptr: in card memory alone
-    bool own = false;      // host is to be freed
+    void *host = nullptr;  // nullptr: only in card memory
+    bool own = false;      // free host
     size_t bytes = 0;
     unsigned flags = 0;
     uint64_t address = 0;  // in card memory; 0: not there
@@ -37,17 +38,16 @@ class Board
     explicit Board(unsigned index);
     ~Board();
 
-    // The container's kernels and memory are there from now on; what was loaded before is reset.
+    // Loads a container's kernels and memory; resets what was loaded before.
     void load(const axlf *container);
     bool reports_other_uuid() const { return faults.other_uuid; }
 
-    // ip: as XRT counts the kernels of what is loaded; VIRTUAL: none of them, but what is loaded
-    // stays.
+    // ip: index of a kernel as XRT counts; VIRTUAL: no kernel, but keeps the container loaded.
     static constexpr unsigned VIRTUAL = ~0u;
     void open_context(const unsigned char *uuid, unsigned ip, bool shared);
     void close_context(unsigned ip);
 
-    unsigned add_buffer(void *host, size_t bytes, unsigned flags);  // host nullptr: of this library
+    unsigned add_buffer(void *host, size_t bytes, unsigned flags);  // host nullptr: allocated here
     void free_buffer(unsigned handle);
     std::shared_ptr<Buffer> buffer(unsigned handle);
     void sync(unsigned handle, bool to_card, size_t bytes, size_t offset);
@@ -58,7 +58,7 @@ class Board
 
     void start(unsigned command);  // a buffer with an ert_start_kernel_cmd
     bool wait(int ms) { return commands.wait(ms); }
-    void stop();  // what has not ended is aborted; all later calls fail
+    void stop();  // aborts running commands; later calls fail
 
     const unsigned index;
     uint64_t free_bytes();
@@ -88,11 +88,11 @@ class Board
     BoardLock others;
     std::map<unsigned, std::shared_ptr<Buffer>> buffers;
     unsigned next_handle = 1;
-    std::map<unsigned, Areas> memory;  // by the bank's place in the container
+    std::map<unsigned, Areas> memory;  // by the bank's index in the container
     Commands commands;
 };
 
-// Throws std::system_error of this errno, which is set, too.
+// Throws std::system_error of this errno, and sets errno.
 [[noreturn]] void fail(int error, const std::string &what);
 
 #endif

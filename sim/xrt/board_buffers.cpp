@@ -1,4 +1,4 @@
-// board_buffers.cpp : buffers in a card's memory, and their bytes on this side.
+// board_buffers.cpp : Manages buffers in a card's memory, and their bytes on the host.
 #include "sim/xrt/board.h"
 #include <cstdlib>
 #include <cstring>

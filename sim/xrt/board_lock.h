@@ -1,5 +1,5 @@
-// board_lock.h : which process has which kernel of a card, as the driver of a real one knows it:
-// locks on bytes of a file in TMPDIR. They end with the process.
+// board_lock.h : Tells processes which of them has which kernel of a card, by locks on bytes of a
+// file in TMPDIR. The locks end with the process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H
 #include <string>
@@ -11,12 +11,13 @@ class BoardLock
     ~BoardLock();
     BoardLock(const BoardLock &) = delete;
 
-    // A kernel's byte, or that of all that is loaded. False: another process has it (another way).
+    // Locks a kernel's byte, or LOADED: the container. False: another process holds
+    // a conflicting lock.
     static constexpr unsigned LOADED = 1 << 16;
     bool take(unsigned byte, bool shared);
     void give(unsigned byte);
 
-    // What is loaded, in 16 bytes, as the last process has said.
+    // Write and compare the UUID (16 bytes) of the container that the last process has loaded.
     void say_uuid(const unsigned char *uuid);
     bool is_uuid(const unsigned char *uuid) const;
 

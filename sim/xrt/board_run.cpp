@@ -1,4 +1,4 @@
-// board_run.cpp : registers of a card's kernels, and their runs.
+// board_run.cpp : Accesses registers of a card's kernels, and runs them.
 #include "sim/xrt/board.h"
 #include "hls/card/kernels.h"
 #include <unistd.h>
@@ -15,7 +15,7 @@ uint64_t Board::address_of(unsigned ip, uint32_t at)
     return loaded.units[ip].base + at;
 }
 
-// As a bus does that never answers: until the card is closed.
+// Blocks until the card is closed, like a bus that never answers.
 void Board::hang()
 {
     while (!closed)
@@ -54,7 +54,8 @@ void Board::start(unsigned command)
     commands.add(b);
 }
 
-// The arguments [n] of a kernel at base, from its register 0 on. Returns the state of the command.
+// Runs the kernel at base with words[n], its registers from 0 on. Returns the
+// state of the command.
 int Board::run_on(const std::shared_ptr<card_link> &on, uint64_t base, const uint32_t *words,
                   unsigned n)
 {

@@ -1,5 +1,5 @@
-/* card_link.c : the process narrowcast-sim as a board in this machine: its bus and its memory, for
- * any thread. */
+/* card_link.c : Accesses a narrowcast-sim process as a board in this machine: its bus and
+ * memory. */
 #include "sim/xrt/card_link.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -18,7 +18,7 @@ struct card_link {
     pthread_mutex_t lock;
     atomic_int waiting; /* threads that want the lock */
     uint64_t accesses, dies_after;
-    int gone; /* 0, or why the card is, -errno */
+    int gone; /* 0, or -errno once the card is gone */
     char why[CARD_LINK_WHY];
 };
 
@@ -55,7 +55,7 @@ const char *card_link_why(const struct card_link *l)
     return l->why;
 }
 
-/* Who polls lets others in between. */
+/* take() and give() let waiting threads run between the calls of one that polls. */
 static void take(struct card_link *l)
 {
     atomic_fetch_add(&l->waiting, 1);
@@ -80,7 +80,7 @@ static int lost(struct card_link *l, int rc)
     return l->gone;
 }
 
-/* m and its body, and the answer's body into to [want]. */
+/* Sends m and its body, and copies the answer's body to[want]. */
 static int ask(struct card_link *l, struct simlink m, const void *body, struct simlink *answer,
                void *to, size_t want)
 {

@@ -1,8 +1,8 @@
-/* card_link.h : the process narrowcast-sim as a board in this machine: its bus and its memory, for
- * any thread, each call with a deadline.
+/* card_link.h : Accesses a narrowcast-sim process as a board in this machine: its bus and memory,
+ * from any thread, each call with a deadline.
  *
- * All calls but open and close return 0 or a negative errno: -EIO once the card is gone,
- * -EFAULT where nothing answers. What went wrong stands in why, in one line. */
+ * All calls except open and close return 0 or a negative errno: -EIO once the card is gone, -EFAULT
+ * if nothing answers at the address. card_link_why() has the reason in one line. */
 #ifndef CARD_LINK_H
 #define CARD_LINK_H
 #include <stddef.h>
@@ -14,11 +14,11 @@ extern "C" {
 
 enum { CARD_LINK_WHY = 256 };
 
-struct card_link; /* its why [CARD_LINK_WHY]: card_link_why() */
+struct card_link;
 
-/* path: of narrowcast-sim. words: its options, a list, NULL behind the last. dies_after: bus
- * accesses before the process is killed, for tests; 0: never. Returns 0 or a negative errno, then
- * with a line in why. */
+/* Starts narrowcast-sim at path. words: its options, ending with NULL. dies_after: for tests,
+ * kill the process after so many bus accesses; 0: never. Returns 0, or a negative errno with
+ * one line in why. */
 int card_link_open(const char *path, const char *const *words, uint64_t dies_after,
                    struct card_link **link, char why[CARD_LINK_WHY]);
 void card_link_close(struct card_link *link);

@@ -1,4 +1,4 @@
-// commands.cpp : commands of XRT's run objects, carried out one after the other by a thread.
+// commands.cpp : Executes commands of XRT's run objects in order, in a thread.
 #include "sim/xrt/board.h"
 
 static ert_start_kernel_cmd *packet(const Buffer &command)
@@ -6,7 +6,7 @@ static ert_start_kernel_cmd *packet(const Buffer &command)
     return static_cast<ert_start_kernel_cmd *>(command.host);
 }
 
-// XRT reads the state, the lowest 4 bits, at any time.
+// Sets the lowest 4 bits, which XRT may read at any time.
 static void set_state(ert_start_kernel_cmd *p, int state)
 {
     __atomic_store_n(&p->header, (p->header & ~0xfu) | static_cast<uint32_t>(state),

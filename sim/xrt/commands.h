@@ -1,4 +1,4 @@
-// commands.h : commands of XRT's run objects, carried out one after the other by a thread.
+// commands.h : Executes commands of XRT's run objects in order, in a thread.
 #ifndef COMMANDS_H
 #define COMMANDS_H
 #include <condition_variable>
@@ -15,16 +15,16 @@ struct Buffer;
 class Commands
 {
   public:
-    // Does one; returns its state.
+    // run: executes a command, returns its state.
     explicit Commands(std::function<int(ert_start_kernel_cmd *)> run) : run(run) {}
     ~Commands() { stop(); }
 
     void add(std::shared_ptr<Buffer> command);
 
-    // Until a command has ended that no wait has told of; false: not in time.
+    // Waits until a command has ended that no earlier wait has returned for. False: time-out.
     bool wait(int ms);
 
-    // Aborts what waits; what runs is waited for.
+    // Aborts queued commands; waits for the running one.
     void stop();
 
   private:

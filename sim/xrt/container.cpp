@@ -1,4 +1,4 @@
-// container.cpp : what an xclbin says that a card shall be, when this card can be that.
+// container.cpp : Reads an xclbin that the simulated card can load.
 #include "sim/xrt/container.h"
 #include "sim/xrt/board.h"
 #include <cstdio>
@@ -41,7 +41,7 @@ std::string hex(uint64_t value)
     return text;
 }
 
-// In the order in which XRT counts them, which is its own to say.
+// Returns the base addresses in XRT's own order of compute units.
 std::vector<uint64_t> order(const ip_layout *layout)
 {
     typedef std::vector<uint64_t> get_cus(const ip_layout *, bool encode);

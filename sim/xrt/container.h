@@ -1,5 +1,5 @@
-// container.h : what an xclbin says that a card shall be, when this card can be that: kernels of
-// hls/card/kernels.def at their addresses, its banks.
+// container.h : Reads an xclbin that the simulated card can load: kernels of hls/card/kernels.def
+// at their addresses, and its banks.
 #ifndef CONTAINER_H
 #define CONTAINER_H
 #include <cstdint>
@@ -10,18 +10,18 @@
 struct Container {
     struct Unit {
         uint64_t base;
-        bool runs;  // ap_ctrl_hs: it can be started
+        bool runs;  // ap_ctrl_hs: can be started
     };
     struct Memory {
-        unsigned place;  // in the container
+        unsigned place;  // index in the container
         uint64_t base, bytes;
     };
     unsigned char uuid[16] = {};
-    std::vector<Unit> units;  // as XRT counts them
+    std::vector<Unit> units;  // in XRT's order
     std::vector<Memory> memories;
 
     Container() = default;
-    explicit Container(const axlf *container);  // throws std::system_error: it is another card's
+    explicit Container(const axlf *container);  // throws std::system_error: not for this card
 };
 
 #endif

@@ -1,10 +1,10 @@
-/* hwemu_bridge.c : the program that XRT's own libxrt_hwemu takes for the simulator of a container for
- * hardware emulation: gives what it asks for to a narrowcast-sim.
+/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim, as the
+ * simulator of a container.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *
- * It is started by simulate.sh of the container and calls back: /tmp/$USER/$EMULATION_SOCKETID. Calls
- * are 9 bytes of length, 5 of number, and the fields of a message; answers have no number.
+ * simulate.sh of the container starts it. It connects to /tmp/$USER/$EMULATION_SOCKETID. Calls are
+ * 9 bytes of length, 5 of number, and the fields of a message; answers have no number.
  * usage: hwemu NARROWCAST-SIM [ITS OPTION...] */
 #include "base/buf.h"
 #include "base/err.h"
@@ -36,14 +36,14 @@ enum {
     CALL_ENVIRONMENT = 20
 };
 
-/* Fields of a message by their number: a number, or bytes of the message. */
+/* Fields of a message by number: a number, or bytes in the message. */
 struct fields {
     uint64_t number[FIELDS];
     const uint8_t *bytes[FIELDS];
     size_t n[FIELDS];
 };
 
-/* A number of 7 bits a byte. False: there is no end to it. */
+/* Reads a varint, 7 bits per byte. False: it does not end. */
 static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
@@ -80,7 +80,7 @@ static bool parse(const uint8_t *at, size_t n, struct fields *f)
     return true;
 }
 
-/* An answer so far, behind room for its header. */
+/* An answer so far, after room for its header. */
 struct answer {
     uint8_t *bytes;
     size_t n;
@@ -99,7 +99,7 @@ static void add_field(struct answer *a, unsigned field, uint64_t value)
     add_number(a, value);
 }
 
-/* Room for the n bytes of a field. */
+/* Appends a field of n bytes and returns its place. */
 static uint8_t *add_bytes(struct answer *a, unsigned field, size_t n)
 {
     add_number(a, field << 3 | 2);
@@ -128,8 +128,8 @@ static int read_registers(struct card_link *card, uint64_t address, uint8_t *to,
     return 0;
 }
 
-/* Does what call `number` asks for, into an answer with room for what it may hold. Returns 0, 1 at
- * the end, or a negative errno: the card has refused, or is gone. */
+/* Executes call `number` into *a, which has room for the result. Returns 0, 1 at the end, or a
+ * negative errno: the card has refused, or is gone. */
 static int obey(struct card_link *card, uint32_t number, const struct fields *f, struct answer *a)
 {
     int rc = 0;
@@ -161,7 +161,7 @@ static int obey(struct card_link *card, uint32_t number, const struct fields *f,
     }
 }
 
-/* One call, answered. Returns as obey, and what the socket says. */
+/* Receives and answers one call. Returns as obey(), or the socket's error. */
 static int serve(int fd, struct card_link *card)
 {
     uint8_t header[CALL_BYTES];
@@ -185,7 +185,7 @@ static int serve(int fd, struct card_link *card)
         rc = -ENOMEM;
     if (!rc)
         rc = obey(card, number, &f, &a);
-    if (rc == -EFAULT) { /* as on a bus: it is answered, with anything */
+    if (rc == -EFAULT) { /* like a bus: answered with any value */
         err_warn("%s", card_link_why(card));
         rc = 0;
     }
@@ -201,7 +201,7 @@ static int serve(int fd, struct card_link *card)
     return rc;
 }
 
-/* A socket to libxrt_hwemu; it listens before it starts us, or soon after. */
+/* Connects to libxrt_hwemu, which listens already or soon. */
 static int dial(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -228,7 +228,7 @@ int main(int argc, char **argv)
     const int fd = dial("");
     if (fd < 0)
         return 1;
-    const int second = dial("D2X_unix_sock_"); /* on which the card could speak first */
+    const int second = dial("D2X_unix_sock_"); /* for calls by the card */
     int rc = card_link_open(argv[1], (const char *const *)argv + 2, 0, &card, why);
     if (rc)
         (void)ERR(rc, "%s", why);
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
     if (second >= 0) {
         static const uint8_t close_it[CALL_BYTES] = {0x09, 0, 0, 0,    0,         0,
                                                      0,    0, 0, 0x15, CALL_CLOSE};
-        (void)!sock_send(second, close_it, sizeof close_it); /* its thread reads until then */
+        (void)!sock_send(second, close_it, sizeof close_it); /* ends the thread that reads it */
         close(second);
     }
     close(fd);

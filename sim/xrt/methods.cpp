@@ -1,11 +1,10 @@
-// methods.cpp : the library that XRT loads as its driver: what XRT asks of its system and of a
-// device is answered by simulated cards.
+// methods.cpp : Implements XRT's system and device by simulated cards, in the library that XRT
+// loads as its driver.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //
-// libxrt_noop has a system and a device that do nothing; their methods are replaced.
-//
-// XRT calls these functions as methods: `this` is the first argument.
+// It replaces methods of libxrt_noop, whose system and device do nothing. XRT calls the functions
+// below as methods: their first argument is `this`.
 #include "sim/xrt/board.h"
 #include "sim/xrt/vtable.h"
 #include "hls/card/kernels.h"
@@ -27,18 +26,18 @@ struct Opened {
     xclDeviceHandle handle;
 };
 
-// Lives until the process ends: threads may still be in here then.
+// The state lives until the process ends, since threads may still use it then.
 enum { MOST_CARDS = 8 };
 
 struct State {
     std::mutex lock;
-    std::mutex
-        starts[MOST_CARDS];  // held while a card's process starts: others' are not waited for
+    // Held while a card's process starts, so that other cards need not wait.
+    std::mutex starts[MOST_CARDS];
     std::map<const Device *, Opened> opened;
     std::map<unsigned, std::weak_ptr<Board>> boards;
     void *noop = nullptr;
     std::unique_ptr<Vtable> system, device;
-    std::string missing;  // a symbol without which nothing is opened
+    std::string missing;  // a symbol without which no device opens
     std::shared_ptr<void> (*noop_get_device)(const System *, unsigned) = nullptr;
     void (*noop_close)(Device *) = nullptr;
     void (*noop_load)(Device *, const axlf *) = nullptr;
@@ -50,7 +49,7 @@ State &state()
     return *s;
 }
 
-// nullptr: the device was closed.
+// Returns nullptr if the device was closed.
 std::shared_ptr<Board> board_or_none(const Device *device)
 {
     std::lock_guard<std::mutex> held(state().lock);
@@ -98,8 +97,8 @@ void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value)
     board(d)->write(ip, at, value);
 }
 
-// XRT's objects may outlive their device, which has ended what was theirs; their destructors must
-// not throw.
+// XRT's objects may outlive their device, which has then freed their resources. Their
+// destructors must not throw.
 void close_context(Device *d, const unsigned char *, unsigned ip)
 {
     if (const auto b = board_or_none(d))
@@ -282,8 +281,8 @@ void make_device_table(State &s)
         t.missing = "device_pcie::get_device_handle";
 }
 
-// Where a method cannot be replaced, opening a device fails, instead of doing nothing; without a
-// system at all, XRT ends the program.
+// If a method cannot be replaced, opening a device fails; a method of libxrt_noop would do nothing.
+// Without any system XRT ends the program.
 __attribute__((constructor)) void load()
 {
     State &s = state();
@@ -317,11 +316,11 @@ __attribute__((constructor)) void load()
 
 const pid_t loader = getpid();
 
-// What still runs is aborted, so that XRT's own threads, which wait for it, end.
+// Aborts what still runs, so that XRT's threads, which wait for it, end.
 __attribute__((destructor)) void unload()
 {
     std::vector<std::shared_ptr<Board>> all;
-    if (getpid() != loader)  // the exit of a forked child, whose parent goes on with the card
+    if (getpid() != loader)  // a forked child: its parent keeps the card
         return;
     {
         std::lock_guard<std::mutex> held(state().lock);
@@ -333,7 +332,7 @@ __attribute__((destructor)) void unload()
 }
 }  // namespace
 
-// The one function of a driver that XRT's C API has nothing for: what a device is, how warm.
+// Implements the one driver function that XRT's C API lacks: name and temperature of a device.
 extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle,
                                                                         xclDeviceInfo2 *info)
 {

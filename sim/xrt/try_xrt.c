@@ -1,6 +1,6 @@
-/* try_xrt.c : a program of XRT's C API alone, which knows nothing of what is under it: sees that a
- * card with the kernels of hls/card/kernels.def does what they promise. tests/offload/test_xrt_device.sh runs
- * it.
+/* try_xrt.c : Tests by XRT's C API only that a card with the kernels of hls/card/kernels.def works.
+ *
+ * tests/offload/test_xrt_device.sh runs it.
  * usage: try XCLBIN WHAT [N] */
 #include "hls/card/kernels.h"
 #include "hls/arith/mf.h"
@@ -43,9 +43,9 @@ static struct opened open_card(const char *xclbin, const char *bdf)
     return o;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the tests ---- */
 
-/* Two handles of a card: what is shared is had by both, what is exclusive by one. */
+/* Two handles of a card: both can open a shared kernel, only one an exclusive kernel. */
 static int twice(const char *xclbin, unsigned n)
 {
     struct opened a = open_card(xclbin, NULL), b = open_card(xclbin, "0000:00:00.0");
@@ -65,14 +65,14 @@ static int twice(const char *xclbin, unsigned n)
     return xrtDeviceClose(b.device);
 }
 
-/* Which card it is. */
+/* Prints which card it is. */
 static int about(const char *xclbin, unsigned n)
 {
     struct xclDeviceInfo2 info;
     xrtDeviceHandle d = xrtDeviceOpen(n);
     (void)xclbin;
     MUST(d);
-    /* of the driver, which XRT loads when a device is opened */
+    /* In the driver, which XRT loads when a device is opened. */
     int (*get)(xclDeviceHandle, struct xclDeviceInfo2 *) = NULL;
     *(void **)&get = dlsym(RTLD_DEFAULT, "xclGetDeviceInfo2");
     MUST(get && get(xrtDeviceToXclDevice(d), &info) == 0);
@@ -80,7 +80,6 @@ static int about(const char *xclbin, unsigned n)
     return xrtDeviceClose(d);
 }
 
-/* Is it a card of ours? */
 static int identity(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -94,7 +93,7 @@ static int identity(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Registers of nic_core: what it is, that it can be switched, where frames come to. */
+/* Registers of nic_core: identity, enable, address for frames. */
 static int registers(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, "0000:00:00.0");
@@ -111,12 +110,12 @@ static int registers(const char *xclbin, unsigned n)
          xrtKernelReadRegister(k, SHELL_PORT, &port) == 0);
     printf("id 0x%08x, frames to %08x:%u\n", id, ip, port);
     MUST(ip && port);
-    MUST(xrtKernelReadRegister(k, 0x8000, &id) != 0); /* nothing there */
+    MUST(xrtKernelReadRegister(k, 0x8000, &id) != 0); /* no register */
     MUST(xrtKernelClose(k) == 0);
     return xrtDeviceClose(o.device);
 }
 
-/* Pages of this process in memory. */
+/* Returns the resident pages of this process. */
 static long pages(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
@@ -126,8 +125,8 @@ static long pages(void)
     return n;
 }
 
-/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. After the 500th this
- * process must not grow. */
+/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. This process must
+ * not grow after the 500th. */
 static int runs(const char *xclbin, unsigned n)
 {
     enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
@@ -149,7 +148,8 @@ static int runs(const char *xclbin, unsigned n)
         MUST(xrtBOSync(from, XCL_BO_SYNC_BO_TO_DEVICE, 64 * PARTS * STRIDE, 0) == 0);
         xrtRunHandle r = xrtKernelRun(k, from, to, PARTS, STRIDE, BEATS, FMT, OUT_FMT, 1, 1);
         MUST(r);
-        MUST(xrtRunWait(r) == ERT_CMD_STATE_COMPLETED); /* libxrt_hwemu sleeps all of a time-out */
+        /* With a time-out libxrt_hwemu would sleep all of it. */
+        MUST(xrtRunWait(r) == ERT_CMD_STATE_COMPLETED);
         MUST(xrtBOSync(to, XCL_BO_SYNC_BO_FROM_DEVICE, 64 * BEATS, 0) == 0);
         for (int j = 0; j < 64 * BEATS; j++) {
             uint64_t acc = 0;
@@ -166,7 +166,7 @@ static int runs(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Card memory: the largest buffer, a byte more, bounds, and that what is freed can be had again. */
+/* Card memory: the largest buffer, one byte more, bounds, reuse of freed memory. */
 static int memory(const char *xclbin, unsigned n)
 {
     const size_t all = (size_t)1 << 30;
@@ -222,7 +222,7 @@ static int hold(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Loads twice: the second time nothing of the first is left. */
+/* Loads twice: nothing of the first load remains. */
 static int reload(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -240,7 +240,7 @@ static int reload(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* How many registers are read before a card that dies says so. */
+/* Counts the register reads until a dying card fails. */
 static int dies(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -256,7 +256,7 @@ static int dies(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* A run of one beat that does not end well within n ms: prints its state. */
+/* A run of one beat that does not succeed within n ms: prints its state. */
 static int fails(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -268,7 +268,7 @@ static int fails(const char *xclbin, unsigned n)
     MUST(r);
     printf("state %d\n", (int)xrtRunWaitFor(r, n));
     fflush(stdout);
-    exit(0); /* with all of it open */
+    exit(0); /* with everything open */
 }
 
 static void *read_id(void *arg)
@@ -277,7 +277,7 @@ static void *read_id(void *arg)
     return xrtKernelReadRegister(*(xrtKernelHandle *)arg, REG_ID, &id) ? NULL : &id;
 }
 
-/* A read that does not come back before its card is closed, and then fails. */
+/* A read that hangs until its card is closed, then fails. */
 static int stuck(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -290,10 +290,11 @@ static int stuck(const char *xclbin, unsigned n)
     nanosleep(&wait, NULL);
     MUST(pthread_tryjoin_np(reader, &id) == EBUSY);
     MUST(xrtDeviceClose(o.device) == 0);
-    exit(0); /* the kernel keeps XRT's device open: that ends here, too */
+    /* The kernel keeps XRT's device open: end that too. */
+    exit(0);
 }
 
-/* Does the card say that it has the container that it was given? */
+/* Tells whether the card reports the container that it was given. */
 static int uuid(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -306,7 +307,7 @@ static int uuid(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Times of n accesses. */
+/* Prints the time per register read, over n reads. */
 static int speed(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -324,14 +325,15 @@ static int speed(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* A forked child that exits leaves the parent's card alone. */
+/* A forked child that exits does not affect the parent's card. */
 static int forks(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
     uint32_t ctrl = 9;
     int status = 0;
     (void)n;
-    fflush(NULL); /* XRT itself hangs in the exits of children that are forked later */
+    /* XRT itself hangs in the exit of children that are forked later. */
+    fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);

@@ -1,11 +1,11 @@
-// vtable.cpp : a C++ object of another library gets methods of ours.
+// vtable.cpp : Replaces virtual functions of a C++ object of another library.
 #include "sim/xrt/vtable.h"
 #include <dlfcn.h>
 #include <link.h>
 
 namespace
 {
-enum { BEFORE = 2 };  // words of the Itanium ABI before the first function: offset to top, type
+enum { BEFORE = 2 };  // Itanium ABI: offset to top, type
 }
 
 Vtable::Vtable(void *from, const char *symbol) : library(from)

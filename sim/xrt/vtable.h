@@ -1,6 +1,6 @@
-// vtable.h : a C++ object of another library gets methods of ours: its table of virtual functions
-// is copied, slots are replaced by the names of their functions' symbols, and the object is given
-// the copy. No layout and no slot number is assumed.
+// vtable.h : Replaces virtual functions of a C++ object of another library. Copies its vtable,
+// replaces entries by the symbols of their functions, and gives the copy to the object. Assumes no
+// layout and no index.
 #ifndef VTABLE_H
 #define VTABLE_H
 #include <string>
@@ -9,12 +9,12 @@
 class Vtable
 {
   public:
-    // The table with this symbol, of the library that dlopen() gave. missing: "", or the symbol
-    // that it lacks.
+    // Copies the table with this symbol from a library opened by dlopen(). missing: "", or the
+    // first symbol not found.
     Vtable(void *library, const char *symbol);
 
-    // Calls of `symbol` go to `function` from now on; returns what was there, or nullptr: `missing`
-    // says so.
+    // Redirects calls of `symbol` to `function`. Returns the old function, or nullptr
+    // and sets `missing`.
     void *replace(const char *symbol, void *function);
     void give_to(void *object) const;
 
