@@ -1,9 +1,8 @@
-/* axil_port.c : the AXI-Lite port of a Verilated card: what valid and ready say before a clock is what
- * happens in it. */
+/* axil_port.c : Reads and writes registers over the AXI-Lite port of a Verilated card. */
 #include "sim/rtl/axil_port.h"
 #include "base/err.h"
 
-enum { BUS_CLOCKS = 10000 /* a register answers long before */ };
+enum { BUS_CLOCKS = 10000 /* far more than any register takes */ };
 
 void axil_bind(struct axil_port *p, void *(*port)(void *model, const char *name), void *model)
 {

@@ -1,4 +1,5 @@
-/* axil_port.h : the AXI-Lite port of a Verilated card: a register written or read, clock by clock. */
+/* axil_port.h : Reads and writes registers over the AXI-Lite port of a Verilated
+ * card, clock by clock. */
 #ifndef AXIL_PORT_H
 #define AXIL_PORT_H
 #include <stdint.h>
@@ -9,16 +10,16 @@ struct axil_port {
     uint16_t *awaddr, *araddr;
     uint32_t *wdata, *rdata;
     void *arg;            /* of the two below */
-    void (*eval)(void *); /* settles outputs after inputs were changed */
-    void (*tick)(void *); /* one clock of the card and of all around it */
+    void (*eval)(void *); /* settles outputs after inputs changed */
+    void (*tick)(void *); /* one clock of the card and its surroundings */
 };
 
-/* The ports s_*, found by `port`, which is model_port of some model; arg, eval and tick are the
- * caller's to set. */
+/* Binds the ports s_*, found by `port`, some model's model_port(). The caller sets
+ * arg, eval and tick. */
 void axil_bind(struct axil_port *p, void *(*port)(void *model, const char *name), void *model);
 
-/* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line when it
- * does not answer. */
+/* Access a register by byte offset. Return 0, 1 (the bus answers with an error), or -EIO after
+ * reporting: it does not answer. */
 int axil_write(const struct axil_port *p, uint32_t at, uint32_t value);
 int axil_read(const struct axil_port *p, uint32_t at, uint32_t *value);
 

@@ -1,5 +1,5 @@
-/* mm_rtl.c : the Verilated reduce_mm with card memory behind its AXI4 port: a beat a clock each way,
- * in order; an error where there is no memory. */
+/* mm_rtl.c : Runs the Verilated reduce_mm with card memory at its AXI4 port: one beat per clock
+ * each way, in order; an error outside memory. */
 #define MODEL_PREFIX mm_
 #include "base/err.h"
 #include "hls/core/beat.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    BUS_CLOCKS = 1000, /* a register answers long before */
+    BUS_CLOCKS = 1000, /* far more than any register takes */
     RESET_CLOCKS = 2,
     STEP_CLOCKS = 512,
     MOST_BURSTS = 8,
@@ -39,11 +39,12 @@ struct mm {
     uint64_t *m_araddr, *m_awaddr;
 
     struct bursts reads, writes;
-    unsigned answers; /* of whole bursts written, still to be given */
-    bool bad;         /* something was written where there is no memory */
+    unsigned answers; /* for written bursts, still to be given */
+    bool bad;         /* a write was outside memory */
     uint32_t arg[MM_STATUS / 4];
-    bool runs, done; /* done: it was, and that has not been read yet */
-    bool refused;    /* the last run: it lacked memory, and was not begun */
+    bool runs, done; /* done: ended, and not read yet */
+    /* The last run was not started, for lack of memory. */
+    bool refused;
 };
 
 static void bind(struct mm *s)
@@ -108,7 +109,7 @@ static void add(struct bursts *q, uint64_t at, unsigned len)
     q->of[q->put++ % MOST_BURSTS] = (struct burst){at, len + 1};
 }
 
-/* A beat of the first burst is over. Returns true when the burst is, too. */
+/* Advances the first burst by a beat. Returns true at its end. */
 static bool next(struct bursts *q)
 {
     struct burst *b = first(q);
@@ -138,7 +139,7 @@ static void write_beat(struct mm *s, uint64_t address)
         s->bad = true;
 }
 
-/* What valid and ready say before the edge is what happens at it. */
+/* Evaluates valid and ready before the clock edge; transfers happen at it. */
 static void tick(struct mm *s)
 {
     const struct burst *r = first(&s->reads), *w = first(&s->writes);
@@ -244,7 +245,7 @@ static int mm_open(enum kernel which, const struct bank *bank, void **kernel)
     return 0;
 }
 
-/* The run that the arguments describe, to be begun. */
+/* True if the run described by the arguments has buffers outside memory. */
 static bool lacks_memory(const struct mm *s)
 {
     const uint32_t *arg = s->arg;

@@ -1,4 +1,5 @@
-/* shell_eth.c : the Verilated card behind LiteEth: words of frames both ways, at a wire's pace. */
+/* shell_eth.c : Runs the Verilated card behind LiteEth: words of frames both ways,
+ * at a wire's speed. */
 #define MODEL_PREFIX shell_
 #include "sim/rtl/shell_eth.h"
 #include "base/clock.h"
@@ -12,26 +13,27 @@
 #include <zlib.h>
 
 enum {
-    /* clocks without a word: nothing more will come; a frame that is kept whole before it goes on,
-     * and one that is dropped for want of an address, take less */
+    /* Clocks without a word after which the card is idle: longer than storing a frame, or dropping
+     * one that has no address. */
     QUIET = 2048,
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
     CRC = 4,
-    RESIDUE = 0x2144df1c, /* CRC32 of anything with its CRC behind it */
+    RESIDUE = 0x2144df1c, /* CRC32 of data followed by its CRC */
     GAP = 12,             /* bytes between frames */
     LEAST = 60,
     BEAT = 64,
     MOST = PREAMBLE + ETHER_MOST + CRC
 };
 
-/* One way of the wire. */
+/* One direction of the wire. */
 struct way {
     uint8_t *last, *last_be, *valid, *ready;
     uint32_t *data;
     uint8_t frame[MOST + 4];
-    size_t n, at; /* of frame; in: at of n bytes are gone; out: at have come */
-    int credit;   /* tenths of bytes that may pass */
+    /* Bytes of frame; in: at of n are sent; out: at have come. */
+    size_t n, at;
+    int credit; /* tenths of bytes that may pass */
 };
 
 struct eth {
@@ -47,7 +49,8 @@ struct eth {
     uint64_t random;
     uint64_t now, last, poked, hole;
     bool controlled; /* by datagrams */
-    double pulse_s;  /* when the next pulse is due, clock_s() */
+    /* Time of the next pulse, clock_s(). */
+    double pulse_s;
     struct control_time total;
     struct shell_eth_counts counts;
 };
@@ -62,7 +65,7 @@ static void moved(struct eth *s)
     s->last = s->now;
 }
 
-/* The next frame of the queue, as it is on the wire. */
+/* Makes the next frame of the queue as on the wire. */
 static int begin(struct eth *s)
 {
     const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
@@ -84,7 +87,7 @@ static int begin(struct eth *s)
     return 1;
 }
 
-/* Is the wire free in this clock? */
+/* True if the wire is free in this clock. */
 static int passes(struct eth *s, struct way *w)
 {
     if (shell_stalls(&s->random, s->stall))
@@ -103,7 +106,7 @@ static void spend(struct eth *s, struct way *w, int last)
 static void offer(struct eth *s)
 {
     struct way *w = &s->rx;
-    /* what was offered stays */
+    /* an offered word must stay */
     if (*w->valid || !passes(s, w) || (w->at == w->n && !begin(s)))
         return;
     const size_t left = w->n - w->at;
@@ -155,7 +158,7 @@ static void gave(struct eth *s)
         s->out(s->arg, 0, 0, w->frame + PREAMBLE, n - PREAMBLE - CRC);
 }
 
-/* What valid and ready say before the edge is what happens at it. */
+/* Evaluates valid and ready before the clock edge; transfers happen at it. */
 static void tick(struct eth *s)
 {
     s->now++;
@@ -296,7 +299,7 @@ static int eth_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct eth *)shell)->bus, at, value);
 }
 
-/* Will nothing happen any more? since: the clock in which something was done to the card last. */
+/* True if the card is idle. since: the clock of the last action on it. */
 static int is_quiet(const struct eth *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;
@@ -319,8 +322,8 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-/* Real time goes by for leases, however slow the clock is; but not while what would keep them alive
- * may wait among frames. */
+/* Ticks leases in real time, however slow the simulated clock is, but not while a KEEP may be among
+ * the queued frames. */
 static void pulse(struct eth *s)
 {
     const double now = clock_s();

@@ -1,4 +1,4 @@
-/* shell_eth_none.c : takes the place of shell_eth.c in a build without Verilator or LiteEth. */
+/* shell_eth_none.c : Replaces shell_eth.c in a build without Verilator or LiteEth. */
 #include "base/err.h"
 #include "sim/shell.h"
 
@@ -9,5 +9,5 @@ static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
                "no card behind LiteEth: need a build with Verilator and LiteEth (make shell)");
 }
 
-/* Nothing follows an open that failed. */
+/* No call follows a failed open. */
 const struct shell_ops shell_eth = {.open = none_open};

@@ -1,4 +1,4 @@
-/* shell_rtl.c : the Verilated nic_core behind the shell: its two streams of beats, its AXI-Lite
+/* shell_rtl.c : Runs the Verilated nic_core: its two streams of beats, its AXI-Lite
  * registers, its clock. */
 #include "base/err.h"
 #include "hls/core/beat.h"
@@ -9,10 +9,9 @@
 #include <string.h>
 
 enum {
-    /* clocks without a beat: nothing more will come; many times the longest path through the
-     * card */
+    /* Clocks without a beat after which the card is idle: many times its longest path. */
     QUIET = 512,
-    FRAME_BEATS = 1 << 10, /* the longest frame out */
+    FRAME_BEATS = 1 << 10, /* longest frame out */
     RESET_CLOCKS = 8
 };
 
@@ -26,22 +25,22 @@ struct rtl {
 
     shell_out *out;
     void *arg;
-    struct frame_queue *in; /* what run() and step() feed from; NULL: nothing comes */
-    size_t in_at;           /* bytes of its first frame that are in */
+    struct frame_queue *in; /* queue of run() and step(); NULL: none */
+    size_t in_at;           /* bytes of its first frame already sent */
     uint32_t gap;           /* idle clocks still to come */
     unsigned stall;         /* of 256 clocks */
     uint64_t random;        /* for the stalls */
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
-    /* clocks since reset; of this run's first beat that moved, and behind the last */
+    /* Clocks since reset; this run's first beat; one after its last beat. */
     uint64_t now, first, last;
-    uint64_t poked; /* the clock in which a register was written last */
+    uint64_t poked; /* clock of the last register write */
     struct control_time total;
 };
 
 /* ---- one clock ---- */
 
-/* Puts the next beat on the wire, or none. */
+/* Offers the next beat, if any. */
 static void offer(struct rtl *s)
 {
     const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
@@ -67,7 +66,8 @@ static void offer(struct rtl *s)
 static void moved(struct rtl *s)
 {
     if (s->last == s->now + 1)
-        return; /* the other way has a beat in this clock, too */
+        /* The other direction has a beat in this clock too. */
+        return;
     if (!s->first)
         s->first = s->now;
     s->total.clocks += s->last && s->now < s->last + QUIET ? s->now + 1 - s->last : 1;
@@ -103,7 +103,7 @@ static void gave(struct rtl *s)
     }
 }
 
-/* What valid and ready say before the edge is what happens at it. */
+/* Evaluates valid and ready before the clock edge; transfers happen at it. */
 static void tick(struct rtl *s)
 {
     offer(s);
@@ -203,7 +203,7 @@ static int rtl_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct rtl *)shell)->bus, at, value);
 }
 
-/* Will nothing happen any more? since: the clock in which something was done to the card last. */
+/* True if the card is idle. since: the clock of the last action on it. */
 static int is_quiet(const struct rtl *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;

@@ -1,16 +1,17 @@
-/* verilated_model.h : a Verilated module behind a C interface; which module is decided when the
- * program is linked (sim/rtl/models).
+/* verilated_model.h : Wraps a Verilated module in a C interface; linking
+ * decides which (sim/rtl/models).
  *
- * Set inputs, model_tick() once a clock, look at outputs:
+ * Set inputs, call model_tick() once per clock, read outputs:
  *     struct model *m = model_open(argc, argv);
  *     uint8_t *valid = model_port(m, "in_valid_i", NULL);
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i, or ap_clk. Nothing here resets: hold rst_i for a clock or two. One thread.
+ * The clock is clk_i or ap_clk. Nothing resets the module: hold rst_i for a clock or
+ * two. One thread.
  *
- * A second module in the same program has names of its own: a line of sim/rtl/models with
- * -DMODEL_PREFIX=mm_, and the same macro where this file is included, put mm_ before each below. */
+ * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models,
+ * and the same macro where this file is included, put mm_ before each name below. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>
@@ -34,28 +35,28 @@ extern "C" {
 
 struct model;
 
-/* A new model, all inputs 0. argc, argv: the program's, for Verilator's own +options; ends the
- * program when memory does. */
+/* Makes a model with all inputs 0. argc, argv: the program's, for Verilator's own +options. Ends
+ * the program if there is no memory. */
 struct model *model_open(int argc, char **argv);
 void model_close(struct model *m);
 
-/* Where a port's value lies, to be read and (inputs) written at any time between calls; the
- * model's, valid until it is closed. uint8_t for 1..8 bits, uint16_t to 16, uint32_t to 32,
- * uint64_t to 64, else uint32_t[], least significant first. bits, if not NULL: how many bits it
- * has. Ends the program with a line when there is no such port. */
+/* Returns the address of a port's value, to be read and (inputs) written between calls, valid until
+ * model_close(). Its type is uint8_t for 1..8 bits, uint16_t to 16, uint32_t to 32, uint64_t to 64,
+ * else uint32_t[], least significant first. bits, if not NULL: the width. Ends the program after
+ * reporting if there is no such port. */
 void *model_port(struct model *m, const char *name, unsigned *bits);
 
-/* Settles outputs after inputs were changed, without a clock. */
+/* Settles outputs after inputs changed, without a clock. */
 void model_eval(struct model *m);
 
-/* One clock: what was set before is seen at the edge; afterwards outputs are settled. */
+/* Runs one clock: inputs are sampled at the edge, then outputs settle. */
 void model_tick(struct model *m);
 
-/* Clocks so far. */
+/* Returns the clocks so far. */
 uint64_t model_cycles(const struct model *m);
 
-/* Writes all that happens from now on into an FST file, for GTKWave. Returns 0, or -1 when this
- * model was built without. */
+/* Records everything from now on into an FST file, for GTKWave. Returns 0, or -1 if the model
+ * was built without. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus
