@@ -1,5 +1,4 @@
-/* bank.c : card memory: the banks of hls/card/kernels.def, by the addresses that the card has for
- * them. */
+/* bank.c : Provides card memory by the addresses of hls/card/kernels.def. */
 #include "sim/bank.h"
 #include "base/err.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* bank.h : card memory: the banks of hls/card/kernels.def, by the addresses that the card has for them.
- * It takes none of the host's until something is written there. */
+/* bank.h : Provides card memory: the banks of hls/card/kernels.def, by the card's addresses. Host
+ * memory is used only for what was written. */
 #ifndef BANK_H
 #define BANK_H
 #include <stdint.h>
@@ -14,12 +14,12 @@ struct bank {
     uint8_t *bytes[N_BANKS];
 };
 
-/* All of it reads 0. Returns 0, or -ENOMEM with a line. */
+/* Makes memory that reads 0. Returns 0, or -ENOMEM after reporting. */
 int bank_open(struct bank *bank);
 void bank_close(struct bank *bank); /* legal when zeroed */
 
-/* Where these bytes of card memory lie, aligned as their address is (to 4096 at most); NULL: not all
- * of them are in one bank. */
+/* Returns the host address of a range of card memory, aligned like `address` (to 4096 at most).
+ * NULL: the range is not within one bank. */
 void *bank_at(const struct bank *bank, uint64_t address, uint64_t bytes);
 
 #endif

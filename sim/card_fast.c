@@ -1,19 +1,19 @@
-/* card_fast.c : the sums of the card's C model by host/vec: payloads are kept as they are and added
- * all at once by the last.
+/* card_fast.c : Computes the sums of the card's C model by host/vec: keeps the payloads, adds all
+ * of them with the last.
  *
- *     parts of all ranks --vec sum, too large: inf--> no inf and no nan anywhere: this is the result, its status is 0
- *                                                \-> element by element: is an addend inf or nan, or is the sum too large?
+ *     parts of all ranks --vec sum, overflow to inf--> no inf, no nan: this is the result, status 0
+ *                                                  \-> else check each element: is an addend inf
+ *                                                      or nan, or is the sum too large?
  *
- * Both overflow rules give the same codes where nothing is too large. All of it is done many
- * elements at a time, as what is in the frames of one job must not make the card slow for the
- * others. */
+ * Both overflow rules give the same codes where no sum is too large. All loops handle many elements
+ * at a time, so that no job's data makes the card slow for other jobs. */
 #include "base/crc.h"
 #include "hls/card/packet.h"
 #include "sim/card_state.h"
 #include "vec/vec.h"
 #include <string.h>
 
-/* LOT * BEAT_CODES sums are looked at in one go */
+/* settle() handles LOT * BEAT_CODES sums at a time. */
 enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 };
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
@@ -28,8 +28,7 @@ static void fast_add(struct card *card, uint32_t slot, const struct card_shape *
     memcpy(part_of(card, slot, rank), payload, (size_t)shape->in_beats * BEAT_SIZE);
 }
 
-/* Is a code among bytes [n], a whole number of beats, larger than the largest finite of its
- * format? */
+/* True if a code in bytes[n], whole beats, is beyond the largest finite code of its format. */
 static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -56,15 +55,15 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* 0: a number; bit 0: +inf or nan, bit 1: -inf or nan. In 8 bits and without branches, so that
- * compilers do many at once. */
+/* Returns 0: finite; bit 0: +inf or nan; bit 1: -inf or nan. In 8 bits and without branches, so
+ * that compilers vectorise it. */
 static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
     const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;
     return magnitude > most ? which : 0;
 }
 
-/* Adds to marks [n], one a code, what codes [n] are. */
+/* ORs into marks[n] the class of each code. */
 static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
@@ -87,7 +86,7 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     }
 }
 
-/* Codes [n] that are marked become the largest finite of their sign. */
+/* Sets marked codes to the largest finite code of their sign. */
 static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -109,8 +108,8 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
     }
 }
 
-/* Sums [n] of codes at byte `at` of all parts, some of them no numbers: as the overflow rule wants
- * them. Returns their PKT_STATUS bits. */
+/* Corrects n sums (kept) of the codes at byte `at` of all parts, by the overflow rule. Returns
+ * their PKT_STATUS bits. */
 static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
                        const struct card_shape *shape, size_t n, uint8_t *kept)
 {
@@ -122,7 +121,7 @@ static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
     for (size_t i = 0; i < n; i++) {
         seen |= marks[i];
         too_large |= large[i] && !marks[i];
-        /* else nan: an addend is, or both infinities are among them */
+        /* marks 3: nan, from an addend or from both infinities */
         large[i] = large[i] && marks[i] != 3;
     }
     if (shape->overflow == MF_SATURATE)

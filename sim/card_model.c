@@ -1,9 +1,8 @@
-/* card_model.c : what the card does with a frame: the checks in their order, the slot machine, the
- * answers. */
+/* card_model.c : Processes a frame: the checks in their order, the slot machine, the answers. */
 #include "sim/card_state.h"
 #include <string.h>
 
-/* A contribution or ping on its way through the checks. */
+/* A contribution or ping that passes through the checks. */
 struct visit {
     struct pkt_header h;
     const uint8_t *payload;
@@ -18,7 +17,7 @@ static void count(struct card *card, unsigned counter)
     card->live[counter]++;
 }
 
-/* A test's loss of a frame; xorshift64, a stream of its own (the RTL's is another). */
+/* Draws a frame loss for tests, by xorshift64; the RTL has another stream. */
 static int lost(struct card *card, uint32_t probability)
 {
     uint64_t x = card->random ? card->random : 0x9e3779b97f4a7c15u;
@@ -31,7 +30,7 @@ static int lost(struct card *card, uint32_t probability)
 
 /* ---- frames out ---- */
 
-/* The header as bytes, all but its CRC as h says. */
+/* Writes the header with its CRC. */
 static void put_header(const struct card *card, struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
@@ -40,7 +39,8 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* To a rank of a job at its registered address, or to the job's group. h: len and header_crc are filled in here. */
+/* Sends to a rank of a job at its registered address, or to the job's group. Fills in
+ * len and header_crc. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
@@ -59,7 +59,7 @@ static void send(struct card *card, const struct card_job *job, struct pkt_heade
         card->out(card->arg, job->ip[h.rank], job->port[h.rank], frame, h.len);
 }
 
-/* An answer to v, of which job, slot, chunk, rank and key are kept. */
+/* Returns the header of an answer to v. */
 static struct pkt_header answer(const struct visit *v, uint8_t op)
 {
     struct pkt_header h;
@@ -73,7 +73,7 @@ static struct pkt_header answer(const struct visit *v, uint8_t op)
     return h;
 }
 
-/* Dropped and counted, and its rank is told why. */
+/* Counts a dropped frame and tells its rank why. */
 static void refuse(struct card *card, const struct visit *v, unsigned counter, uint32_t reason)
 {
     struct pkt_header h = answer(v, PKT_OP_NAK);
@@ -99,7 +99,8 @@ static void pong(struct card *card, const struct visit *v)
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
 
-/* The kept result of v's slot to one rank, or to the group, whose frames all see: no key. Its chunk is what v is about. */
+/* Sends the kept result of v's slot to one rank, or without key to the group, which
+ * other hosts see. */
 static void result(struct card *card, const struct visit *v, uint16_t rank)
 {
     struct slot_desc desc = v->slot->s.kept_desc;
@@ -120,7 +121,7 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
 
 /* ---- checks ---- */
 
-/* Is the frame whole, undamaged and wanted? 1, or 0 after counting why not. */
+/* Checks that the frame is whole, undamaged and wanted. Returns 1, or 0 after counting why not. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
 {
     unsigned why = REG_COUNTERS;
@@ -145,7 +146,7 @@ static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, siz
     return 1;
 }
 
-/* Is it a registered rank's own? */
+/* Checks that the frame comes from a registered rank. */
 static int belongs(struct card *card, struct visit *v)
 {
     const struct pkt_header *h = &v->h;
@@ -165,7 +166,7 @@ static int belongs(struct card *card, struct visit *v)
     return 1;
 }
 
-/* Does this job on this card take the formats and sizes of a SUM or MAX? Fills *shape. */
+/* Checks formats and sizes of a SUM or MAX for this job and card. Fills *shape. */
 static int shape_of(const struct visit *v, struct card_shape *shape)
 {
     const struct pkt_header *h = &v->h;

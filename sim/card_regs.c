@@ -1,4 +1,4 @@
-/* card_regs.c : registers, job table and counters of the card's C model. */
+/* card_regs.c : Implements registers, job table and counters of the card's C model. */
 #include "sim/card_state.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ uint64_t card_counter(const struct card *card, unsigned index)
     return index < REG_COUNTERS ? card->live[index] : 0;
 }
 
-/* May a job start with what was written: within the card, and no other job's slots? */
+/* True if the staged job fits the card and touches no other job's slots. */
 static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
@@ -61,8 +61,8 @@ static int may_start(const struct card *card)
     return 1;
 }
 
-/* JOB_COMMIT. A refused one changes nothing; a job that runs must be stopped first, which clears
- * its slots. */
+/* Executes JOB_COMMIT. A refused one changes nothing. A running job must first be stopped, which
+ * clears its slots. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
@@ -96,7 +96,7 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* The register that simply holds what was written to this offset; NULL: there is none. */
+/* Returns the register that holds what is written to this offset; NULL: none. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {
@@ -174,7 +174,7 @@ int card_write(struct card *card, uint32_t at, uint32_t value)
     return access_of(at) == NO_REGISTER ? -EINVAL : 0;
 }
 
-/* What a register that is no plain one reads. */
+/* Reads a register that plain() does not hold. */
 static uint32_t special(const struct card *card, uint32_t at)
 {
     const struct card_regs *r = &card->regs;
@@ -195,7 +195,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_CTRL:
         return r->enable;
     case REG_STATUS:
-        return r->refused ? REG_STATUS_REFUSED : 0; /* nothing takes time here */
+        return r->refused ? REG_STATUS_REFUSED : 0; /* never STOPPING: no time passes */
     case REG_COUNTER_LO:
         return (uint32_t)counter;
     case REG_COUNTER_HI:

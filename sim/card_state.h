@@ -1,4 +1,5 @@
-/* card_state.h : what the files of the card's C model share: its memory, and the sums of a slot. */
+/* card_state.h : Declares the state that the files of the card's C model share, and how
+ * a slot is summed. */
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
 #include "hls/core/beat.h"
@@ -25,7 +26,7 @@ struct card_slot {
     uint32_t kept_beats, kept_status, kept_crc;
 };
 
-/* The registers that hold what was written, and what was seen. */
+/* Registers that hold what was written, and the last wrong source. */
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {
@@ -45,29 +46,29 @@ struct card {
     card_out *out;
     void *arg;
     const struct card_sums *sums;
-    uint8_t *parts; /* card_fast.c's: [slots][ranks] payloads */
+    uint8_t *parts; /* card_fast.c: [slots][ranks] payloads */
     struct card_regs regs;
     uint64_t random, live[REG_COUNTERS], latched[REG_COUNTERS];
     struct card_job job[CARD_JOBS];
     struct card_slot slot[CARD_SLOTS];
 };
 
-/* What a SUM or MAX header says about its payload. */
+/* Shape of a SUM's or MAX's payload, from its header. */
 struct card_shape {
-    uint32_t is_max, n, in_beats, out_beats, shift; /* n: elements; beats: of payload */
+    uint32_t is_max, n, in_beats, out_beats, shift; /* elements; payload beats */
     struct beat_fmt in, out;
     enum mf_overflow overflow;
 };
 
-/* How a card adds. Two ways, which give the same bytes: card_plain by hls/arith/mf.h, code after code;
- * card_fast by host/vec. */
+/* How a card adds. Both implementations give the same bytes: card_plain by hls/arith/mf.h, one code
+ * at a time; card_fast by host/vec. */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);
-    /* A rank's payload into the slot's sums, overwriting them when first. */
+    /* Adds a rank's payload to the slot's sums; `first` overwrites them. */
     void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank,
                 int first, const uint8_t *payload);
-    /* The sums of ranks 0..n_ranks-1 into the slot's kept result; kept_beats and kept_status,
-     * too. */
+    /* Rounds the sums of ranks 0..n_ranks-1 into the slot's kept result;
+     * sets kept_beats, kept_status. */
     void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape,
                  uint32_t n_ranks);
 };

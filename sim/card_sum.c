@@ -1,5 +1,5 @@
-/* card_sum.c : the sums of the card's C model by hls/arith/mf.h: payloads into a slot's accumulators,
- * those into its kept result. */
+/* card_sum.c : Computes the sums of the card's C model by hls/arith/mf.h: payloads into
+ * accumulators, accumulators into the kept result. */
 #include "hls/core/reduce.h"
 #include "sim/card_state.h"
 
@@ -8,7 +8,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-/* So many beats of a payload into acc [beats * 512 / in bits]. */
+/* Adds `beats` beats of a payload to acc [beats * 512 / in bits]. */
 static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
                     const uint8_t *payload, uint32_t beats)
 {
@@ -25,7 +25,7 @@ static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
     }
 }
 
-/* acc into so many beats of a result, of which the PKT_STATUS bits are returned. */
+/* Rounds acc into `beats` beats of a result. Returns PKT_STATUS bits. */
 static uint32_t sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
                          uint32_t beats)
 {

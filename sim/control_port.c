@@ -1,10 +1,9 @@
-/* control_port.c : a UDP port of a simulated card where it is controlled by datagrams: socket, bad
- * network, responder, time.
+/* control_port.c : Serves a UDP control port of a simulated card.
  *
  *     socket --> faults --> queue --> responder (one request at a time) --> faults --> socket
  *
- * The responder gets a ration of the card's time (base/ration.h). The socket holds few more than a
- * responder in hardware does: what comes meanwhile is lost, and the hosts ask again. */
+ * The responder gets a ration of the card's time (base/ration.h). The socket buffer is small, like
+ * that of a responder in hardware: excess requests are lost, and the hosts repeat them. */
 #include "sim/control_port.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -21,8 +20,9 @@ struct control_port {
     void *net;
     struct responder *responder;
     struct netfault in_faults, out_faults;
-    uint64_t now_ns, tick_ns; /* tick_ns: when the next tick is due; 0: nothing has come yet */
-    struct frame_queue in;    /* requests for the responder */
+    /* tick_ns: when the next tick is due; 0: before the first call */
+    uint64_t now_ns, tick_ns;
+    struct frame_queue in; /* requests for the responder */
     struct ration ration;
     int failed;
 };
@@ -51,7 +51,7 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
         request(c, ip, port, bytes, n);
 }
 
-/* What has become of datagrams by now. */
+/* Moves on datagrams that the simulated network releases by now. */
 static void pass_due(struct control_port *c)
 {
     const struct queued_frame *f;
@@ -77,7 +77,8 @@ static void respond(struct control_port *c)
     ration_end(&c->ration, clock_s());
 }
 
-/* A process that was stopped does not make up for it: the card's clock stood still, too. */
+/* Ticks at most once per call: a process that was stopped does not catch up, as its card's
+ * clock stopped too. */
 static void pass_time(struct control_port *c)
 {
     if (c->now_ns < c->tick_ns || c->failed)

@@ -1,11 +1,11 @@
-/* datagrams.c : a card's frames as UDP datagrams of one socket, many a system call.
+/* datagrams.c : Carries a card's frames as UDP datagrams of one socket, many per system call.
  *
- *     frames out, in order:  a b c a b c a b c    --> 3 messages  aaa bbb ccc  --> the kernel cuts each into its datagrams
+ *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *
- * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for
- * each receiver. Likewise on the way in, UDP_GRO: what comes together from one sender may come as
- * one message. Nothing is sent in fragments: what is too long for the path is refused by the
- * system, and counted.) */
+ * UDP_SEGMENT costs one route, checksum and queue operation per message instead of per
+ * datagram. It keeps the order for each receiver. With UDP_GRO datagrams from one sender may
+ * arrive as one message. Nothing is fragmented: the system refuses what is too long for the
+ * path, which is counted. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -30,13 +30,13 @@ enum {
     TRIES = 32
 };
 
-/* Datagrams to one receiver, all of the first one's length but for a shorter last one. */
+/* Datagrams to one receiver, all of the first one's length; the last may be shorter. */
 struct message {
     struct sockaddr_in to;
     unsigned n;
     size_t bytes;
     bool full;
-    size_t frame[AT_ONCE]; /* of the queue, counted from its first */
+    size_t frame[AT_ONCE]; /* index in the queue */
     struct iovec at[AT_ONCE];
     union {
         struct cmsghdr header; /* for its alignment */
@@ -47,22 +47,23 @@ struct message {
 struct datagrams {
     int fd;
     struct frame_queue out;
-    /* full: no room to wait; refused: by the system, as unreachable */
+    /* full: no room in the queue; refused: by the system, e.g. as unreachable */
     uint64_t came, empty, sent, full, refused;
     struct mmsghdr in_msg[MESSAGES_IN];
     struct iovec in_at[MESSAGES_IN];
     struct sockaddr_in from[MESSAGES_IN];
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
-    bool one_each; /* for now: something was refused, perhaps the cutting */
+    /* Send single datagrams: a message was refused, perhaps its cutting. */
+    bool one_each;
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
-/* Bytes of the datagrams that message i was joined from, but for a shorter last one. */
+/* Returns the length of the datagrams joined in message i; the last may be shorter. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -75,7 +76,7 @@ static size_t part_of(struct datagrams *d, int i)
     return d->in_msg[i].msg_len;
 }
 
-/* Returns how many datagrams it held. */
+/* Returns the number of datagrams in message i. */
 static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
 {
     const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);
@@ -105,7 +106,7 @@ static int net_receive(void *net, net_take *take, void *arg)
     return count;
 }
 
-/* The message, of n so far, that frame f may join, else a new one. */
+/* Returns one of the n messages that frame f may join, else a new one. */
 static struct message *message_for(struct datagrams *d, unsigned *n, const struct queued_frame *f)
 {
     for (unsigned i = 0; i < *n && !d->one_each; i++) {
@@ -150,8 +151,8 @@ static struct msghdr header_of(struct message *m)
     return h;
 }
 
-/* The first frames that wait as messages; those that have been sent already have length 0. Returns
- * how many. */
+/* Makes messages of the first frames of the queue; frames already sent have length 0.
+ * Returns their number. */
 static unsigned make_messages(struct datagrams *d)
 {
     const size_t waiting = frame_queue_waiting(&d->out);
@@ -182,7 +183,7 @@ static int net_flush(void *net)
             (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == EINTR))
             return 1;
         if (sent < 0 && d->out_message[0].n > 1) {
-            d->one_each = true; /* another try */
+            d->one_each = true; /* retry */
             continue;
         }
         for (int i = 0; i < (sent < 0 ? 1 : sent); i++) {
@@ -246,8 +247,8 @@ static int bind_to(int fd, uint32_t ip, uint16_t *port)
     return 0;
 }
 
-/* Long buffers: without the right to force it the system gives less. No fragments. What goes to a group leaves where the
- * card listens, with a TTL of 1, which is the system's own choice. */
+/* Asks for long buffers (without privilege the system grants less) and forbids fragments. Multicast
+ * leaves by the interface of the card's address, with the default TTL of 1. */
 static void set_options(int fd, uint32_t ip)
 {
     const struct in_addr from = {.s_addr = htonl(ip)};
@@ -261,7 +262,7 @@ static void set_options(int fd, uint32_t ip)
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
 }
 
-/* UDP alone on *port; 0: the system's choice. */
+/* Opens UDP at *port; 0: any port. */
 static int open_udp(uint32_t ip, uint16_t *port, int *udp)
 {
     *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -271,7 +272,7 @@ static int open_udp(uint32_t ip, uint16_t *port, int *udp)
     return rc;
 }
 
-/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
+/* Opens TCP and UDP at the same port; 0: any that is free for both. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;

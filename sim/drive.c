@@ -1,5 +1,4 @@
-/* drive.c : a card for one program alone, which gives it frames and time over a socket, in the
- * words of hls/card/simlink.h. */
+/* drive.c : Runs a card for one program, by messages of hls/card/simlink.h. */
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,7 +13,8 @@ struct drive {
     void *shell;
     struct control *control;
     struct pcie pcie;
-    int fd, peer, lost; /* lost: a frame out could not be said, -errno */
+    /* lost: -errno of a frame out that could not be sent */
+    int fd, peer, lost;
     struct frame_queue in;
     uint8_t body[SIMLINK_MOST], answer[SIMLINK_MOST];
 };
@@ -42,7 +42,7 @@ static int frame_in(struct drive *d, struct simlink m)
     return m.bytes ? frame_queue_put(&d->in, f, d->body) : 0;
 }
 
-/* Does what m asks for. 0, 1 at the end, or a negative errno with a line. */
+/* Executes message m. Returns 0, 1 at the end, or a negative errno after reporting. */
 static int obey(struct drive *d, struct simlink m)
 {
     struct simlink answer = {.kind = SIMLINK_DONE};
@@ -65,7 +65,7 @@ static int obey(struct drive *d, struct simlink m)
     return say(d->fd, answer, d->answer);
 }
 
-/* Goes on with what its kernels do until something is said. */
+/* Steps the kernels until a message comes. */
 static void go_on(struct drive *d)
 {
     struct pollfd p = {.fd = d->fd, .events = POLLIN};

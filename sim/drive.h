@@ -1,12 +1,12 @@
-/* drive.h : a card for one program alone, which gives it frames and time over a socket, in the
- * words of hls/card/simlink.h. */
+/* drive.h : Runs a card for one program, which sends it frames and time over a socket by
+ * messages of hls/card/simlink.h. */
 #ifndef DRIVE_H
 #define DRIVE_H
 #include "sim/kernel_port.h"
 #include "sim/shell.h"
 
-/* mm: its reduce_mm. Until the other end of fd has had enough, which is no failure. Returns 0 or a negative errno with
- * a line. */
+/* Serves fd until the program ends the session, which is no failure. mm: implementation of
+ * reduce_mm. Returns 0, or a negative errno after reporting. */
 int drive(const struct shell_ops *ops, const struct kernel_ops *mm, const char *wave, int fd);
 
 #endif

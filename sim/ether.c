@@ -1,5 +1,5 @@
-/* ether.c : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no
- * sockets. */
+/* ether.c : Implements ARP, ping and UDP of a card on an Ethernet: bytes in, bytes
+ * out, no sockets. */
 #include "sim/ether.h"
 #include "hls/card/packet.h"
 #include <string.h>
@@ -57,7 +57,7 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* A place for one more: of who never answered, else of who was sent nothing for longest. */
+/* Returns the entry to replace: one that never answered, else the least recently used. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -67,18 +67,18 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Who said that ip is at mac answers a question that is open. */
+/* Accepts "ip is at mac" if it answers an open request. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
-    if (!n || n->known || mac[0] & 1) /* many, nobody's */
+    if (!n || n->known || mac[0] & 1) /* a multicast address */
         return false;
     memcpy(n->mac, mac, 6);
     n->known = true;
     return true;
 }
 
-/* A neighbour may have moved: it is asked. */
+/* Forgets the MAC of a neighbour that seems to have moved, so that it is asked again. */
 static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -129,7 +129,8 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     return ETHER_REPLY;
 }
 
-/* ip: a whole packet [total] of `head` bytes of header, for us. */
+/* Answers a ping. ip: a whole packet of `total` bytes with a header of `head`
+ * bytes, for this card. */
 static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
                                  size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {
@@ -148,7 +149,7 @@ static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint
     put16(reply + ETHER_BYTES + 10, 0);
     put16(reply + ETHER_BYTES + 10, ~ether_sum(0, reply + ETHER_BYTES, ETHER_IP_BYTES));
     memcpy(to, icmp, n);
-    put32(to, 0); /* an answer; its checksum */
+    put32(to, 0); /* type: reply; checksum */
     put16(to + 2, ~ether_sum(0, to, n));
     *reply_n = ETHER_BYTES + ETHER_IP_BYTES + n;
     return ETHER_REPLY;
@@ -165,7 +166,7 @@ static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, s
     const uint32_t n = get16(udp + 4);
     if (n < ETHER_UDP_BYTES || n > total - head)
         return ETHER_SHORT;
-    if (get16(udp + 6)) { /* else: none was made */
+    if (get16(udp + 6)) { /* 0: no checksum */
         uint8_t pseudo[12];
         memcpy(pseudo, ip + 12, 8);
         put16(pseudo + 8, UDP);
@@ -202,7 +203,7 @@ enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, stru
         return ETHER_CHECKSUM;
     if (get32(ip + 16) != e->ip)
         return ETHER_OTHER;
-    if (get16(ip + 6) & 0x3fff) /* more to come, or not the first */
+    if (get16(ip + 6) & 0x3fff) /* more fragments, or not the first */
         return ETHER_FRAGMENT;
     if (ip[9] == ICMP)
         return take_echo(e, from, ip, head, total, reply, reply_n);
@@ -242,7 +243,7 @@ void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t t
     to[0] = 0x45; /* version 4, 5 words */
     put16(to + 2, (uint32_t)(ETHER_IP_BYTES + ETHER_UDP_BYTES + n));
     to[6] = 0x40;                               /* do not fragment */
-    to[8] = to_ip >> 28 == PKT_GROUPS ? 1 : 64; /* hops */
+    to[8] = to_ip >> 28 == PKT_GROUPS ? 1 : 64; /* TTL */
     to[9] = UDP;
     put32(to + 12, from_ip);
     put32(to + 16, to_ip);

@@ -1,10 +1,9 @@
-/* ether.h : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no sockets.
+/* ether.h : Implements ARP, ping and UDP of a card on an Ethernet: bytes in, bytes out, no sockets.
  *
- *     ARP who has our IP ----> reply              ICMP echo to us ----> reply
- *     IPv4 UDP to our IP and port, whole, checksums right ----> payload, who sent it          all else: why not
+ *     ARP request for our IP --> reply           ICMP echo to us --> reply
+ *     UDP to our IP and port, whole, checksums right --> payload and sender       all else: why not
  *
- * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum),
- * 1112 (groups). */
+ * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum), 1112 (groups). */
 #ifndef ETHER_H
 #define ETHER_H
 #include <stdbool.h>
@@ -16,17 +15,17 @@ enum {
     ETHER_IP_BYTES = 20,
     ETHER_UDP_BYTES = 8,
     ETHER_HEADERS = ETHER_BYTES + ETHER_IP_BYTES + ETHER_UDP_BYTES,
-    ETHER_MOST = 2304,     /* bytes of a frame that is looked at or made */
-    ETHER_NEIGHBOURS = 256 /* that are remembered: as many as ranks of all jobs */
+    ETHER_MOST = 2304,     /* longest frame read or made, bytes */
+    ETHER_NEIGHBOURS = 256 /* remembered: as many as ranks of all jobs */
 };
 
 enum ether_fate {
-    ETHER_PAYLOAD,  /* udp says whose and what */
+    ETHER_PAYLOAD,  /* described in *udp */
     ETHER_REPLY,    /* reply is to be sent */
-    ETHER_LEARNT,   /* an ARP answer: taken note of */
-    ETHER_OTHER,    /* not for us: other protocols, addresses, ports */
-    ETHER_SHORT,    /* cut off, or lengths that do not fit each other */
-    ETHER_FRAGMENT, /* of an IP packet: they are not put together */
+    ETHER_LEARNT,   /* from an ARP answer */
+    ETHER_OTHER,    /* other protocols, addresses, ports */
+    ETHER_SHORT,    /* truncated, or inconsistent lengths */
+    ETHER_FRAGMENT, /* of an IP packet: not reassembled */
     ETHER_CHECKSUM, /* wrong */
     ETHER_FATES
 };
@@ -34,8 +33,8 @@ enum ether_fate {
 struct ether_neighbour {
     uint32_t ip; /* 0: none */
     uint8_t mac[6];
-    bool known;    /* it has answered; else it is asked whenever there is something for it */
-    uint64_t used; /* which of all frames to neighbours was the last to this one */
+    bool known;    /* has answered; else asked before each frame */
+    uint64_t used; /* value of `sent` at the last frame to it */
 };
 
 struct ether {
@@ -53,25 +52,25 @@ struct ether_udp {
     size_t n;
 };
 
-/* A frame [n] has come. reply [ETHER_MOST], *reply_n out. Where a neighbour is, is learnt from its
- * answer to our question alone, the first one; who asks for us from another place is asked
- * again. */
+/* Takes a frame[n]. Writes *udp or reply[ETHER_MOST], *reply_n, depending on the fate. Learns a
+ * neighbour's MAC only from the first answer to an ARP request of its own. An ARP request from
+ * another MAC makes it ask again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 
-/* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address, which may be a group's,
- * into frame [ETHER_MOST]; or, where nobody of this address is known, the ARP request for it, and
- * *asked is 1. Returns its length. */
+/* Makes the frame[ETHER_MOST] with a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to
+ * ip:port (possibly a group's). If the MAC is unknown, makes the ARP request for it instead and
+ * sets *asked to 1. Returns its length. */
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                  uint8_t *frame, int *asked);
 
-/* The IPv4 and UDP headers (28 bytes) of a datagram of n bytes of payload; the IP checksum is
- * right, UDP's is 0: none. */
+/* Writes the IPv4 and UDP headers (28 bytes) of a datagram with n bytes of payload. The IP checksum
+ * is valid, UDP's is 0: none. */
 void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip,
                    uint16_t to_port, size_t n);
 
-/* The internet checksum of bytes [n], sum of others before it; 0xffff: all is right where a
- * checksum is among them. */
+/* Returns the internet checksum of bytes[n], added to `sum`. 0xffff: valid, if bytes
+ * include a checksum. */
 uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n);
 
 #endif

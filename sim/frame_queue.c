@@ -1,11 +1,11 @@
-/* frame_queue.c : frames on their way to the card, first in first out. */
+/* frame_queue.c : Queues frames for the card, first in, first out. */
 #include "sim/frame_queue.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* p with room for at least `need` items of `size`. NULL, and p is as it was, when there is no
- * memory. */
+/* Returns p, reallocated if it has no room for `need` items of `size`. NULL: no
+ * memory, p is unchanged. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -17,8 +17,8 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves what waits to the front of its memory, once as much has gone before it: each frame moves
- * once at most, on average. */
+/* Moves the waiting frames to the front once as much has left before them: on average at most
+ * one move per frame. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

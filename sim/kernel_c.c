@@ -1,11 +1,11 @@
-/* kernel_c.c : a kernel of HLS C behind its registers, ap_ctrl_hs as Vitis makes it. */
+/* kernel_c.c : Implements a kernel's registers (ap_ctrl_hs as Vitis makes it) over HLS C. */
 #include "base/err.h"
 #include "sim/kernel_run.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct c_kernel {
-    uint32_t reg[KERNEL_RUN_WORDS]; /* arguments alone */
+    uint32_t reg[KERNEL_RUN_WORDS]; /* only arguments */
     struct kernel_run run;
     bool runs, done, gie, ier, isr;
 };

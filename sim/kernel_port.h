@@ -1,10 +1,10 @@
-/* kernel_port.h : a kernel of the card that works on card memory, as the bus sees it: registers as
- * Vitis lays them out (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def), and a run that goes on piece
- * by piece. Behind it: kernel_c, the HLS C; mm_rtl, the Verilated reduce_mm.
+/* kernel_port.h : Shows the bus a kernel that works on card memory: Vitis registers (ap_ctrl_hs;
+ * hls/card/mm_regs.def, hls/card/kernels.def), and a run in pieces. Implemented by kernel_c, the
+ * HLS C, and mm_rtl, the Verilated reduce_mm.
  *
- * A run whose buffers are not all in card memory writes nothing but its status, KERNEL_NO_MEMORY,
- * where there is one to write it to; one that the kernel itself refuses says so as in hls/. Both are
- * done at once. */
+ * A run with buffers outside card memory ends at once and writes only its status
+ * KERNEL_NO_MEMORY, if there is a place for it. A run that the kernel refuses ends at once with a
+ * status as in hls/. */
 #ifndef KERNEL_PORT_H
 #define KERNEL_PORT_H
 #include "hls/card/kernels.h"
@@ -23,22 +23,24 @@ enum {
 };
 
 struct kernel_ops {
-    /* After reset. The bank stays the caller's. Returns 0 or a negative errno with a line. */
+    /* Makes a kernel as after reset. The bank stays the caller's. Returns 0, or a negative
+     * errno after reporting. */
     int (*open)(enum kernel which, const struct bank *bank, void **kernel);
     void (*close)(void *kernel);
 
-    /* A register of the kernel's first 4 KiB; every multiple of 4 answers. 0, or -EIO with a line:
-     * the kernel does not answer. */
+    /* Access a register in the kernel's first 4 KiB; all multiples of 4 exist. Return 0, or -EIO
+     * after reporting: the kernel does not answer. */
     int (*write)(void *kernel, uint32_t at, uint32_t value);
     int (*read)(void *kernel, uint32_t at, uint32_t *value);
 
-    /* A piece of the run, some milliseconds at most. True while there is more to do. */
+    /* Runs for some milliseconds at most. True while there is more to do. */
     bool (*step)(void *kernel);
 };
 
 extern const struct kernel_ops kernel_c, mm_rtl;
 
-/* How a run of reduce_mm would end at once: 0: it runs; REDUCE_REFUSED, KERNEL_NO_MEMORY. */
+/* mm_check() returns how a run of reduce_mm would end at once: REDUCE_REFUSED,
+ * KERNEL_NO_MEMORY; 0: it runs. */
 struct mm_run {
     uint64_t in, out;
     uint32_t parts, stride, beats, fmt, out_fmt, out_shift, saturate;

@@ -1,4 +1,4 @@
-/* kernel_run.c : a run of an HLS kernel over card memory, piece by piece. */
+/* kernel_run.c : Runs an HLS kernel over card memory in pieces. */
 #include "sim/kernel_run.h"
 #include "hls/core/expmax.h"
 #include "hls/core/quant.h"
@@ -9,7 +9,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "beats are read where 
 enum {
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
 #include "hls/card/kernels.def"
-    PIECE = 8192 /* values, a multiple of a beat of 4-bit codes; beats: REDUCE_ROWS */
+    PIECE = 8192 /* values, whole beats of 4-bit codes */
 };
 
 static uint32_t value(const struct kernel_run *r, int arg)
@@ -22,7 +22,7 @@ static uint64_t address(const struct kernel_run *r, int arg)
     return value(r, arg) | (uint64_t)value(r, arg + 4) << 32;
 }
 
-/* Where an argument's beats or its one word lie; NULL: not in memory. */
+/* Returns an argument's beats (below: its word) in memory; NULL: outside. */
 static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
 {
     return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);
@@ -43,13 +43,13 @@ static uint32_t piece(const struct kernel_run *r, uint32_t n)
     return n - r->at < PIECE ? n - r->at : PIECE;
 }
 
-/* Beats of n codes of so many bits. */
+/* Returns the beats of n codes of `width` bits. */
 static uint64_t beats_of(uint32_t n, uint32_t width)
 {
     return ((uint64_t)n * width + 511) / 512;
 }
 
-/* Ends a run that writes its status to memory. */
+/* Ends a run by writing its status to memory. */
 static bool ends(const struct kernel_run *r, int status_arg, uint32_t status)
 {
     uint32_t *to = word_at(r, status_arg);

@@ -1,5 +1,5 @@
-/* netfault.c : what a bad network does to frames that go one way: loses, repeats, reorders and
- * delays them, by seed. */
+/* netfault.c : Simulates a bad network in one direction: loses, repeats, reorders and delays
+ * frames, by seed. */
 #include "sim/netfault.h"
 #include "hls/arith/philox.h"
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static uint32_t happens(struct netfault *f, double probability)
     return draw(f) < probability * 4294967296.0;
 }
 
-/* Into the queue, where all wait equally long. */
+/* Appends to the queue, where all frames wait equally long. */
 static void pass(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
                  uint64_t now_ns)
 {
@@ -53,7 +53,7 @@ static void release(struct netfault *f, int i, uint64_t now_ns)
     memmove(&f->held[i], &f->held[i + 1], (size_t)(f->n_held - i) * sizeof *f->held);
 }
 
-/* Holds a frame back if there is room for it; else it passes. */
+/* Holds a frame back if there is room, else passes it. */
 static void hold(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
                  uint32_t behind, uint64_t now_ns)
 {
@@ -74,7 +74,7 @@ void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t 
                   uint64_t now_ns)
 {
     const struct queued_frame frame = {.ip = ip, .port = port, .n = n};
-    /* The same draws for every frame, whatever comes of them. */
+    /* Draw the same numbers for every frame, whatever its fate. */
     const uint32_t lost = happens(f, f->rates.drop), twice = happens(f, f->rates.dup);
     const uint32_t late[2] = {happens(f, f->rates.reorder), happens(f, f->rates.reorder)};
     const uint32_t behind = draw(f);
@@ -109,7 +109,7 @@ const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns, co
     *bytes = f->waiting.bytes + frame->at;
     f->first++;
     frame_queue_drop(&f->waiting);
-    return frame; /* it stays where it is until the next put */
+    return frame; /* stays in place until the next put */
 }
 
 uint64_t netfault_due(const struct netfault *f)

@@ -1,20 +1,21 @@
-/* netfault.h : what a bad network does to frames that go one way: loses, repeats, reorders and
- * delays them, by seed.
+/* netfault.h : Simulates a bad network in one direction: loses, repeats, reorders and delays
+ * frames, by seed.
  *
- *     put --lost?--> twice?--> held back behind 1..8 later ones? --> a queue in which all wait equally long --> next
+ *     put --lost?--> twice?--> held back for 1..8 later frames?--> queue of equal delays --> next
  *
- * What becomes of frame i depends on the seed, the way and i alone; when it comes out also on when
- * it and those behind it came. */
+ * The fate of frame i depends only on the seed, the direction and i. Its time also depends on when
+ * it and the frames after it came. */
 #ifndef NETFAULT_H
 #define NETFAULT_H
 #include "sim/frame_queue.h"
 #include <stdbool.h>
 
 enum {
-    NETFAULT_HELD = 64, /* frames held back at once, at most */
-    /* frames that wait at once, at most; more are lost, and counted */
+    NETFAULT_HELD = 64, /* most frames held back at once */
+    /* Most frames that wait at once; more are lost, and counted. */
     NETFAULT_WAITING = 8192,
-    NETFAULT_HOLD_NS = 5 * 1000 * 1000 /* nobody is held back longer: there may be no later ones */
+    /* Longest time a frame is held back: later frames may not come. */
+    NETFAULT_HOLD_NS = 5 * 1000 * 1000
 };
 
 struct netfault_rates {
@@ -23,37 +24,37 @@ struct netfault_rates {
 };
 
 struct netfault {
-    bool on; /* false: put no frames here, there is nothing to be done to them */
+    bool on; /* false: do not put frames here, they would pass unchanged */
     struct netfault_rates rates;
     uint64_t key, drawn;
     struct frame_queue waiting;
-    /* of waiting frame i counted since the start: due[i % NETFAULT_WAITING] */
+    /* Due time of waiting frame i, counted from the start: due[i % NETFAULT_WAITING]. */
     uint64_t due[NETFAULT_WAITING];
-    uint64_t first; /* of them, counted so */
+    uint64_t first; /* its number */
     struct {
         struct queued_frame f;
         uint8_t *bytes;
-        uint32_t behind; /* frames that are still to pass */
+        uint32_t behind; /* frames still to pass */
         uint64_t until_ns;
     } held[NETFAULT_HELD];
     int n_held;
-    uint64_t seen, dropped, repeated, reordered, full; /* full: lost for want of room */
+    /* full: lost for want of room */
+    uint64_t seen, dropped, repeated, reordered, full;
 };
 
-/* way: 0 or 1, another stream of random numbers each. */
+/* way: selects a stream of random numbers, one per direction of each port. */
 void netfault_init(struct netfault *f, struct netfault_rates rates, uint64_t seed, uint32_t way);
 void netfault_fini(struct netfault *f);
 
-/* A frame comes, at that time of a clock that never goes back. */
+/* Takes a frame at time now_ns of a monotonic clock. */
 void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
                   uint64_t now_ns);
 
-/* The next frame that is through by now, gone with the next call for *f; NULL: none. Its bytes:
- * *bytes. */
+/* Returns the next frame due by now, with *bytes, valid until the next call for *f; NULL: none. */
 const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns,
                                          const uint8_t **bytes);
 
-/* When netfault_next() is worth another call; UINT64_MAX: not before another frame is put. */
+/* Returns when to call netfault_next() again; UINT64_MAX: not before another put. */
 uint64_t netfault_due(const struct netfault *f);
 
 #endif

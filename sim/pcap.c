@@ -1,12 +1,10 @@
-/* pcap.c : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in
- * nanoseconds.
+/* pcap.c : Writes frames as a capture file for Wireshark and tcpdump.
  *
  *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32
- *     in this machine's byte order
- *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then they: IPv4
- *              20, UDP 8, payload; or an Ethernet frame
+ *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then the bytes:
+ *              IPv4 20, UDP 8, payload; or an Ethernet frame
  *
- * Source: draft-ietf-opsawg-pcap; RFC 791, 768, 1071. */
+ * Numbers are in this machine's byte order. Source: draft-ietf-opsawg-pcap; RFC 791, 768, 1071. */
 #include "sim/pcap.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -32,7 +30,6 @@ int pcap_open(struct pcap *p, const char *path, bool ether)
     return p->failed;
 }
 
-/* Headers [head_n], if any, and what is behind them. */
 static void put(struct pcap *p, const uint8_t *head, size_t head_n, const uint8_t *rest, size_t n)
 {
     struct timespec t;

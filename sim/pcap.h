@@ -1,5 +1,5 @@
-/* pcap.h : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in
- * nanoseconds. */
+/* pcap.h : Writes frames as a capture file for Wireshark and tcpdump: classic pcap,
+ * times in nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H
 #include <stdbool.h>
@@ -19,19 +19,18 @@ struct pcap_ends {
     uint16_t from_port, to_port;
 };
 
-/* Packets are raw IPv4 or, with ether, Ethernet frames. path stays the caller's. Returns 0 or a
- * negative errno with a line. */
+/* Opens a capture of raw IPv4 packets or, with `ether`, of Ethernet frames. path stays the
+ * caller's. Returns 0, or a negative errno after reporting. */
 int pcap_open(struct pcap *p, const char *path, bool ether);
 
-/* An Ethernet frame [n], now. */
+/* Writes an Ethernet frame[n], with the present time. */
 void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 
-/* A UDP datagram of payload [n], n < 2^16 - 28, now; the headers around it are made up, their
- * lengths and checksums right. */
+/* Writes a UDP datagram of payload[n], n < 2^16 - 28, with the present time and made-up
+ * but valid headers. */
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n);
 
-/* To the disk, if a second has passed since it was done last. Says once in a line when the disk is
- * full. */
+/* Flushes the file, at most once a second. Reports a full disk once. */
 void pcap_flush(struct pcap *p);
 void pcap_close(struct pcap *p); /* legal when zeroed */
 

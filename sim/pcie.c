@@ -1,11 +1,10 @@
-/* pcie.c : what a card is to the machine it is in: addresses of its bus to kernels' registers, and
- * its memory. */
+/* pcie.c : Maps bus addresses of a card to kernels' registers and card memory. */
 #include "sim/pcie.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include <string.h>
 
-enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* of a kernel other than nic_core, in bytes */ };
+enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* bytes, of kernels other than nic_core */ };
 
 static const struct {
     uint64_t base;
@@ -31,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Kernels and memory, at the first message: most cards are never asked. */
+/* Makes kernels and memory at the first message: most cards are never asked. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -54,7 +53,7 @@ static int shell_read(const struct pcie *p, uint32_t at, uint32_t *value)
     return at == SHELL_IP || at == SHELL_PORT ? 0 : NO_ANSWER;
 }
 
-/* What the process listens on is not the bus's to change. */
+/* The bus cannot change the address at which the process listens. */
 static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
 {
     if (at != SHELL_IP && at != SHELL_PORT)
@@ -65,7 +64,7 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
-/* The kernel in whose window an address is, and the offset there; -1: none. */
+/* Returns the kernel at this address and the offset in its window; -1: none. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)
@@ -76,7 +75,7 @@ static int kernel_at(uint64_t address, uint32_t *at)
     return -1;
 }
 
-/* 0, NO_ANSWER, or -EIO with a line, as control_jobs_read. */
+/* Returns 0, NO_ANSWER, or -EIO after reporting, as control_jobs_read(). */
 static int bus_read(struct pcie *p, uint64_t address, uint32_t *value)
 {
     uint32_t at = 0;

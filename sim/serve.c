@@ -1,9 +1,9 @@
-/* serve.c : a card on the network: one loop over its clock, its frames and those who control it.
+/* serve.c : Serves a card on a network by one loop over its clock, its frames and its control.
  *
- *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net        each --> only takes what there is
+ *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net
  *
- * While the card is busy, sockets are looked at between steps of a few clocks; when it is quiet,
- * the process sleeps in poll(). */
+ * While the card is busy, sockets are polled between steps of a few clocks. While it is idle, the
+ * process sleeps in poll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,11 +27,13 @@
 enum {
     STEP_CLOCKS = 48,
     MOST_WAITING = 8192,
-    MOST_AT_THE_WIRE = 256, /* Ethernet frames wait in a switch, which has less */
+    /* Ethernet frames wait in a switch, whose buffers are smaller. */
+    MOST_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
-    ETHER_CONTROL_PORT = 20036 /* of a card behind LiteEth, when any will do */
+    /* Of a card behind LiteEth, if any port will do. */
+    ETHER_CONTROL_PORT = 20036
 };
 
 struct server {
@@ -40,7 +42,7 @@ struct server {
     void *shell;
     struct control *control;
     struct connections connections;
-    struct control_port *port_control; /* NULL: it is controlled over TCP */
+    struct control_port *port_control; /* NULL: controlled over TCP */
     struct pcie pcie;
     const struct net_ops *net_ops;
     void *net;
@@ -48,11 +50,12 @@ struct server {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[6];
-    uint64_t step_ns; /* the card wants a step as often as this; 0: when something comes */
+    uint64_t step_ns; /* step the card this often; 0: only on events */
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
-    uint64_t frames_in, in_full, busy_ns, ticks; /* busy_ns: of our time, for so many ticks */
+    /* busy_ns: wall-clock time of `ticks` clocks */
+    uint64_t frames_in, in_full, busy_ns, ticks;
 };
 
 static uint64_t now_ns(void)
@@ -69,7 +72,6 @@ static double now_s(void)
 
 /* ---- frames ---- */
 
-/* A frame for the card. */
 static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     const struct queued_frame f = {.ip = ip, .port = port, .n = n};
@@ -107,7 +109,7 @@ static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
         s->net_ops->send(s->net, ip, port, bytes, n);
 }
 
-/* Frames whose time in a bad network is over. */
+/* Moves on frames that the simulated network releases by now. */
 static void pass_due(struct server *s)
 {
     const struct queued_frame *f;
@@ -146,7 +148,7 @@ static void report(void *arg, struct text *to)
 
 /* ---- the loop ---- */
 
-/* How long poll may wait, in ns; UINT64_MAX: for ever. */
+/* Returns how long poll() may wait, ns; UINT64_MAX: for ever. */
 static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
@@ -164,7 +166,7 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
-/* Gives the card some clocks. Returns 1 while it is busy. */
+/* Runs the card for some clocks. Returns 1 while it is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -174,8 +176,8 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* What has come, so that what finds no room is lost here, and counted; but a flood must not stop
- * the card. */
+/* Takes all frames that have come, so that overflow is lost and counted here. Limited, so that a
+ * flood does not stop the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -184,7 +186,7 @@ static int take_all(struct server *s)
     return n;
 }
 
-/* Waits for something to do, and does what the connections ask for. Returns 1 to end. */
+/* Waits for an event and serves the connections. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {
@@ -204,8 +206,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, others run (to send more of them) instead of this process going to
- * sleep, and connections wait for some turns. */
+/* While datagrams keep coming the process yields instead of sleeping, so that their senders run,
+ * and connections are served only every TURNS turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -227,7 +229,7 @@ static int loop(struct server *s)
 
 /* ---- opening ---- */
 
-/* ip, which is the host's, becomes the card's; and the card's own Ethernet address. */
+/* Replaces *ip, the host's address, by the card's own, and sets the card's MAC. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
 {
     struct in_addr at;
@@ -254,7 +256,7 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     return 0;
 }
 
-/* Where frames come from: the port that is controlled, or a TAP interface. */
+/* Opens the source of frames: the port of --listen or a TAP interface. */
 static int open_net(struct server *s, const struct serve_options *o)
 {
     TRY(inet_parse(o->listen, &s->ip, &s->port));
@@ -272,7 +274,7 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* Nobody comes over TCP: what the datagrams' rules forbid, no other way allows. */
+/* Opens control by datagrams. There is no TCP control beside it, which would bypass its rules. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

@@ -1,4 +1,4 @@
-/* serve.h : a card on the network: one loop over its clock, its frames and those who control it. */
+/* serve.h : Serves a card on a network by one loop over its clock, its frames and its control. */
 #ifndef SERVE_H
 #define SERVE_H
 #include "sim/kernel_port.h"
@@ -7,20 +7,22 @@
 
 struct serve_options {
     const char *listen; /* "HOST:PORT" */
-    const char *model;  /* as counters name it */
+    const char *model;  /* as named among the counters */
     const char *wave, *pcap;
     const char *tap, *ip,
-        *mac;    /* NULL: none; mac NULL: made of ip; ops of Ethernet frames need them */
-    int control; /* the UDP port where it is controlled; 0: any; -1: by TCP */
-    /* the socket of who started it, which has it on its bus, or -1; its reduce_mm */
+        /* TAP interface and the card's addresses; NULL: none. mac NULL: derived from ip. Required
+         * by shells of Ethernet frames. */
+        *mac;
+    int control; /* UDP port of control; 0: any; -1: control by TCP */
+    /* Socket of the program that started the card and has it on its bus, or -1; its reduce_mm. */
     int fd;
     const struct kernel_ops *mm;
     struct netfault_rates rates;
     uint64_t seed;
 };
 
-/* Until that socket is closed or, without one, SIGINT or SIGTERM comes. Returns 0 or a negative
- * errno with a line. */
+/* Serves until the fd's peer closes or, without fd, until SIGINT or SIGTERM. Returns 0, or a
+ * negative errno after reporting. */
 int serve(const struct shell_ops *ops, const struct serve_options *o);
 
 #endif

@@ -1,4 +1,5 @@
-/* shell_c.c : the card's C model behind the shell: no clock, every frame is dealt with at once. */
+/* shell_c.c : Implements the shell over the card's C model: no clock, each frame is
+ * handled at once. */
 #include "base/err.h"
 #include "sim/card_model.h"
 #include "sim/shell.h"

@@ -1,5 +1,5 @@
-/* tap.c : a card's frames as Ethernet frames of a TAP interface, which this creates: other hosts
- * reach the card by its own IP. Raw: what ARP, IP and UDP make of them is the card's own. */
+/* tap.c : Carries a card's frames over a TAP interface that it creates, so that other hosts reach
+ * the card by its own IP. Raw: the card itself handles ARP, IP and UDP. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "sim/ether.h"
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* frames that wait to be sent, that are read in one go */
+/* frames that wait to be sent; frames read per call */
 enum { MOST_WAITING = 8192, AT_ONCE = 64 };
 
 struct tap {
@@ -129,7 +129,7 @@ static void tap_close(void *net)
     free(t);
 }
 
-/* The interface is there as long as fd is open. */
+/* The interface exists while fd is open. */
 static int attach(int fd, const char *name)
 {
     struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
@@ -152,7 +152,7 @@ static int open_with(const char *name, const struct ether *ether, void **net)
     if (!t)
         return -ENOMEM;
     t->ether = *ether;
-    /* with a % the system would make up another name, as of none */
+    /* With a % or without a name the system would choose a name. */
     int rc = strlen(name) >= IFNAMSIZ ? -ENAMETOOLONG : !*name || strchr(name, '%') ? -EINVAL : 0;
     t->fd = rc ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (!rc)
