@@ -27,7 +27,6 @@ static int check_container(const struct offload *o, const char *card)
     return rc ? ERR(-EINVAL, "%s", why) : 0;
 }
 
-/* Splits "a,b,c" into o->names and checks each name. */
 static int read_names(struct offload *o, const char *where)
 {
     for (const char *at = where, *comma; at; at = comma ? comma + 1 : NULL) {
@@ -81,8 +80,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-/* On all ranks, after the first attempt to join: fails if the user needs every card
- * and one is missing. */
+/* Fails on all ranks if the user needs every card and one did not join. */
 static int settle_members(struct offload *o, bool needed)
 {
     const bool first = comm_rank(o->comm) == 0;

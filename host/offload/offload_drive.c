@@ -8,13 +8,13 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* How often to poll MPI and the control connections. While packets arrive, MPI's cost
- * matters: less often. */
+/* How often to poll MPI and control connections: less while packets arrive, since MPI costs
+ * time. */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
-/* Ranks and the card may share cores. Poll SPINS times, then yield, then sleep briefly so that more
- * packets accumulate and are received in one call. Blocking in poll() for the first packet was
- * slower: it wakes the rank for each packet. */
+/* Ranks and the card may share cores. Poll, then yield, then sleep so that more packets
+ * accumulate and are received in one call. Blocking in poll() was slower: it wakes the rank for
+ * each packet. */
 static void pause_between_polls(unsigned n_idle)
 {
     if (n_idle < SPINS)

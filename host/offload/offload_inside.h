@@ -1,5 +1,5 @@
-/* offload_inside.h : Declares the state that the offload_*.c files share: cards, wires, window. The
- * path is open on all ranks or closed on all. */
+/* offload_inside.h : Declares the state that the offload_*.c files share. The path is open on all
+ * ranks or on none. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
 #include "hls/card/packet.h"
@@ -9,7 +9,6 @@
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 
-/* Schedule by which rank 0 tries to reach a card that is out. */
 struct offload_retry {
     double at, wait_s;
     /* rc: of the last attempt; said: rank 0 has reported that the card is out */
@@ -65,7 +64,6 @@ int offload_group_parse(const char *words, struct fpga_rank *out);
  * frames. Returns 0, or a negative errno with why. */
 int offload_group_join(struct offload *o, const struct fpga_rank *cards, char why[WIRE_WHY_BYTES]);
 
-/* Closes the multicast receivers. */
 void offload_group_leave(struct offload *o);
 
 /* Rank 0: reports that the group is abandoned. The caller makes all ranks continue without it. */
@@ -90,7 +88,6 @@ int offload_reach(struct offload *o, double budget_s);
  * that cannot exist. */
 int offload_reach_first(struct offload *o, double budget_s);
 
-/* Returns why some card does not take part, for messages. */
 const char *offload_why_not_all(const struct offload *o);
 
 /* Puts out the cards of this bit mask (0: all) for the reason o->why. spent_s: the time lost until
@@ -106,7 +103,7 @@ void offload_say_state(struct offload *o);
 /* ---- offload_drive.c ---- */
 
 /* Turns the window until its work is done. Returns 0, WAY_GAVE_UP with o->gave_up_why, or a
- * negative errno. in_step: also watch for other ranks that abandon the step. */
+ * negative errno. in_step: also end if another rank abandons the step. */
 int offload_drive(struct offload *o, bool in_step);
 
 /* Returns the counts of all windows since offload_open(). */
@@ -114,9 +111,8 @@ struct way_count offload_counted(const struct offload *o);
 
 /* ---- offload_reason.c ---- */
 
-/* Collects the ranks' reasons on rank 0. Sets there o->why (reason of the lowest rank that has
- * one), o->blamed (all cards that were abandoned) and o->group_failed. A failed group ends on all
- * ranks. Collective. Returns 0 or -EIO. */
+/* Collects the ranks' reasons: on rank 0 o->why (the lowest rank's), o->blamed (all abandoned
+ * cards) and o->group_failed. A failed group ends on all ranks. Collective. Returns 0 or -EIO. */
 int offload_learn_why(struct offload *o);
 
 #endif

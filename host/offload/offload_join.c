@@ -47,7 +47,6 @@ struct terms {
 
 /* ---- rank 0 ---- */
 
-/* Lists the cards that are reached and the longest frame that all of them take. */
 static void greet(const struct offload *o, struct hello *hello)
 {
     hello->beats = WINDOW_BEATS;
@@ -61,7 +60,7 @@ static void greet(const struct offload *o, struct hello *hello)
     }
 }
 
-/* True if every rank's wire is usable. Otherwise o->why and o->blamed name the culprit. */
+/* Otherwise sets o->why and o->blamed. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
@@ -158,7 +157,6 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
 }
 
-/* Gathers all replies on rank 0, which registers the jobs, and broadcasts *terms. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {
@@ -183,8 +181,7 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-/* Opens the window. Returns 1 if every rank got a pong from every card, else 0 or
- * a negative errno. */
+/* Returns 1 if every rank got a pong from every card, else 0 or a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MOST_CARDS];
@@ -235,8 +232,6 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
-/* Opens with the cards that rank 0 has reached. Returns 1, 0 (not with all of these) or
- * a negative errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

@@ -8,16 +8,15 @@
 
 static const double ask_s = 0.2;
 
-/* Why a rank abandons the step, and the card concerned. why "": the rank has no reason of its
- * own. */
+/* why "": the rank has no reason of its own. */
 struct reason {
     int card;
     bool deaf; /* the cause is the group, not the card */
     char why[OFFLOAD_WHY_BYTES];
 };
 
-/* Rank 0: if the card has seen packets of a rank that abandons it from an unregistered address,
- * that is the better reason. */
+/* Prefers a NAT as the reason, if the card saw packets of an abandoning rank from
+ * an unregistered address. */
 static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
 {
     struct fpga *f = &o->cards[card];
@@ -33,7 +32,7 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
              inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 
-/* Rank 0: abandons the group if a rank cannot receive it, or if no rank has a reason:
+/* Abandons the group if a rank does not receive it, or if no rank has a reason:
  * then digests differ. */
 static void look_at_group(struct offload *o, const struct reason *reasons)
 {

@@ -1,11 +1,11 @@
-/* offload_way.c : Implements struct way_ops by cards: exponents, sums, and abandoning the path. */
+/* offload_way.c : Implements struct way_ops by cards. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"
 
 static const double reach_s = 0.2;
 
-/* Some cards are out: reopens the path if one of them is back. */
+/* Reopens the path if a card that was out is back. */
 static int regain(struct offload *o)
 {
     const bool first = comm_rank(o->comm) == 0;
@@ -30,8 +30,7 @@ static int way_begin(void *way)
     return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
-/* Drives the work that was started. A rank with a reason of its own to abandon the step
- * tells the others. */
+/* A rank with a reason of its own to abandon the step tells the others. */
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);

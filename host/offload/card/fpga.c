@@ -16,7 +16,6 @@ static const struct fpga_ops *backend_of(const char *where)
     return NULL;
 }
 
-/* Returns the part of a name that may be a network address. */
 static const char *address_in(const char *where)
 {
     const char *scheme = strstr(where, "://"), *at = strchr(where, '@');

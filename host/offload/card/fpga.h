@@ -1,7 +1,5 @@
-/* fpga.h : Controls a card by a few calls, the same for simulated and real cards.
- *
- * No call prints, since a missing card is no error of the program. The reason of a failure is in
- * card.why, one line. */
+/* fpga.h : Controls a card by a few calls, the same for simulated and real cards. No call prints,
+ * since a missing card is no error of the program: card.why has the reason, one line. */
 #ifndef FPGA_H
 #define FPGA_H
 #include <stdbool.h>
@@ -19,7 +17,6 @@ struct fpga {
     char why[FPGA_WHY_BYTES]; /* of the last call that failed */
 };
 
-/* A write or read of a register of hls/card/regs.def. */
 struct fpga_op {
     uint32_t at;
     bool read;
@@ -27,7 +24,7 @@ struct fpga_op {
 };
 
 struct fpga_time {
-    /* Since the card was started. clocks: busy ones; 0: the card does not tell. */
+    /* Since the card was started. clocks: busy ones, 0: unknown. */
     uint64_t clocks, beats_in, beats_out;
 };
 
@@ -37,13 +34,13 @@ struct fpga_ops {
     /* True if a card can have this name; here and below without the prefix. */
     bool (*name_fits)(const char *name);
 
-    /* Connects to card->name. Blocks for at most timeout_s. Returns 0 or a negative errno: -ENXIO
-     * if there can be no such card (an unknown host, a missing program, library or device). */
+    /* Connects to the card within timeout_s. Returns 0 or a negative errno: -ENXIO if there can be
+     * no such card (an unknown host, a missing program, library or device). */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
-    /* Executes ops[n] in order, with no other client's in between. *done: the number executed; the
-     * card refused the next one if less than n, which is no failure. Blocks for at most timeout_s.
-     * Returns 0 or a negative errno: the card is gone. */
+    /* Executes ops[n] in order, with no other client's in between, within timeout_s. *done: the
+     * number executed, less than n if the card refused the next one, which is no failure. Returns 0
+     * or a negative errno: the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
     /* Returns the address for frames: IPv4 (127.0.0.1 is 0x7f000001) and port. Blocks and returns
@@ -57,14 +54,13 @@ struct fpga_ops {
      * says how it ended. */
     bool (*alive)(struct fpga *card);
 
-    /* Ends all jobs registered by this card handle. */
     void (*close)(struct fpga *card);
 };
 
 extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp, fpga_ops_eth, fpga_ops_xrt;
 
-/* Opens a card by the prefix of `where`. xclbin: for a card of this machine (xrt_card.h), NULL is
- * legal. Returns as ops->open; sets card->name and why in any case. */
+/* Opens a card by the prefix of `where`. xclbin: for a card of this machine (xrt_card.h), or NULL.
+ * Returns as ops->open; sets card->name and why in any case. */
 int fpga_open(struct fpga *card, const char *where, const char *xclbin, double timeout_s);
 void fpga_close(struct fpga *card); /* legal when zeroed */
 

@@ -1,9 +1,9 @@
-/* fpga_eth.c : Controls a card on its own Ethernet port, owned by no process, by datagrams of
- * hls/card/lease.def at host:port.
+/* fpga_eth.c : Controls a card on its own Ethernet port by datagrams of
+ * hls/card/lease.def, under a lease.
  *
- * The lease must be kept alive. A batch is split into as many requests as needed. Each request
- * starts with nothing staged on the card, so a request ends only after a complete group of
- * operations, and the next one names the job again. */
+ * A batch is split into as many requests as needed. Each request starts with nothing staged on
+ * the card, so it must end after a complete group of operations, and the next one names the job
+ * again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -48,7 +48,6 @@ static int lease_is_over(struct fpga *card, const struct eth_card *e)
                        card->name, e->silence_s);
 }
 
-/* Sends a request. Returns 0 if the answer is DONE, else sets card->why. */
 static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                struct lease_message *answer, double until)
 {
@@ -87,7 +86,6 @@ static void eth_close(struct fpga *card)
     card->own = NULL;
 }
 
-/* Opens the lease, reads its duration and starts its keeper thread. */
 static int open_lease(struct fpga *card, struct eth_card *e, double until)
 {
     struct lease_message m = {.kind = LEASE_OPEN}, answer;
@@ -125,15 +123,15 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     return rc;
 }
 
-/* True if a request may end after this operation: nothing is staged then, and no index register is
- * needed by what follows. */
+/* True if a request may end after this operation: nothing is staged, and no index is needed
+ * later. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* Fills the next request from ops[at] on, preceded by `job`, the last JOB_INDEX before it, or NULL.
- * Returns the number of ops in it; 0: there is no place to end it. */
+/* Fills the next request from ops[at] on, after `job`, the last JOB_INDEX, or NULL. Returns the
+ * number of ops in it; 0: there is no place to end it. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

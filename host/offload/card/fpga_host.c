@@ -28,7 +28,7 @@ int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to)
     return 0;
 }
 
-/* ---- fpga_failed(): keeps the reason of a failed call for the caller that judges it ---- */
+/* ---- errors of all backends ---- */
 
 int fpga_failed(struct fpga *card, int code, const char *format, ...)
 {

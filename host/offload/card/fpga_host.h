@@ -4,7 +4,6 @@
 #include "offload/card/fpga.h"
 #include <netinet/in.h>
 
-/* Implements name_fits of struct fpga_ops. */
 bool fpga_host_fits(const char *name);
 
 /* Resolves a name. Blocks as long as the system's name service does. Returns 0, or with card->why

@@ -1,12 +1,10 @@
-/* fpga_job.c : Registers a job on a card: a free index, a free range of slots, a key,
- * the ranks' addresses.
+/* fpga_job.c : Registers a job on a card.
  *
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * Taken indices and slots cannot be read. But a card refuses a JOB_COMMIT that would touch another
- * job, and its controller refuses what would touch another connection's job. All connections share
- * the registers, so each try is one batch. */
+ * Taken indices and slots cannot be read, but the card refuses a JOB_COMMIT that would touch
+ * another job. All connections share the registers, so each try is one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -56,7 +54,6 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* Arguments common to all tries. */
 struct wanted {
     const struct fpga_caps *caps;
     const struct card_fit *fit;
@@ -64,8 +61,8 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* Tries *job once. start: value for JOB_COMMIT. A card with groups gets the group's registers even
- * if there is none, since another client's values may still be staged. Returns an enum try_result
+/* Tries *job once. start: value for JOB_COMMIT. Writes the group's registers even without
+ * a group, since another client's values may still be staged. Returns an enum try_result
  * or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
@@ -93,8 +90,6 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct w
     return STARTED;
 }
 
-/* Registers the addresses of a job that has started. No rank knows its key yet, so no packet can
- * have come for it. */
 static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
                      uint32_t n_ranks, double timeout_s)
 {
@@ -112,8 +107,6 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
-/* Tries all places and indices. Returns STARTED with *job as started, STILL_STOPPING, TAKEN, or
- * a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

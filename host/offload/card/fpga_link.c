@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Waits until fd is ready for these poll() events. */
 static int ready(int fd, short events, double until)
 {
     for (;;) {

@@ -17,8 +17,8 @@ struct fpga_link {
 int fpga_link_open(struct fpga_link *l, int fd, double until);
 void fpga_link_close(struct fpga_link *l); /* sends QUIT; legal when zeroed */
 
-/* Sends m and its body. Returns 0 or a negative errno: -ETIMEDOUT, -EPIPE (the peer
- * has closed), ... */
+/* Sends m and its body. Returns 0 or a negative errno: -ETIMEDOUT, -EPIPE (closed
+ * by the peer), ... */
 int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until);
 
 /* Receives the next message; its bytes are in l->body. Returns as fpga_link_say(), or -EPROTO
@@ -29,7 +29,7 @@ int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
-/* True if the peer is still there. Does not wait. False also if the peer sent something unasked. */
+/* True if the peer is still there and has sent nothing unasked. Does not wait. */
 bool fpga_link_alive(const struct fpga_link *l);
 
 /* ---- batch, address, time and alive of struct fpga_ops, for backends with a link ---- */

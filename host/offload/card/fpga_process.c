@@ -17,8 +17,7 @@
 #define PROGRAM "narrowcast-sim"
 enum { MOST_WORDS = 16 };
 
-/* In the child: executes the simulator. Does not return. 127: there is no such
- * program, as in a shell. */
+/* In the child: executes the simulator, or exits with 127 if there is none, like a shell. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
@@ -38,8 +37,8 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Waits for the card's process to end, which it does after its connection has closed, and kills it
- * after 2 s. Returns its status or -1. */
+/* Waits up to 2 s for the card's process to end after its connection has closed, then kills it.
+ * Returns its status or -1. */
 static int reap(struct fpga_process *card)
 {
     int status = 0;
@@ -158,7 +157,7 @@ static void sim_close(struct fpga *card)
     free(sim);
 }
 
-/* Replaces a closed connection by the better reason: how the process ended. */
+/* Prefers the process's end to the closed connection as a reason. */
 static int reason(struct fpga *card, int rc)
 {
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;

@@ -1,7 +1,5 @@
-/* fpga_process.h : Starts narrowcast-sim as a card of this process, and tells how it ended.
- *
- * A card that listens on the network is reached like any other (fpga_process.c). A card that does
- * not listen gets its frames from this program (wire_process.h). */
+/* fpga_process.h : Starts narrowcast-sim as a card of this process, and tells how it ended. A card
+ * that does not listen on a network gets its frames from this process (wire_process.h). */
 #ifndef FPGA_PROCESS_H
 #define FPGA_PROCESS_H
 #include "offload/card/fpga.h"
@@ -14,9 +12,9 @@ struct fpga_process {
     pid_t pid, owner; /* the card's; of the starter */
 };
 
-/* Starts narrowcast-sim --fd N words... (a list that ends with NULL) from this program's folder,
- * else from PATH. silent: discard its stdout. Returns 0, or a negative errno with *card zeroed and
- * the reason in why; -ENOENT says how to build it. */
+/* Starts narrowcast-sim --fd N words... (ending with NULL) from this program's folder, else from
+ * PATH. silent: discard its stdout. Returns 0, or a negative errno with *card zeroed and the reason
+ * in why; -ENOENT says how to build it. */
 int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
                        double timeout_s, char why[FPGA_WHY_BYTES]);
 
@@ -32,14 +30,13 @@ void fpga_process_close(struct fpga_process *card);
  * card has reported the cause on stderr). */
 int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
 
-/* ---- a simulated card that does not listen: its starter sends it frames (wire_process.h) ---- */
+/* ---- a simulated card that does not listen ---- */
 
 /* Starts one, disabled as after reset. model: "rtl" or "c". wave: FST file, or NULL. Its address()
  * returns -ENOTSUP. Returns 0, or a negative errno with card->why: -ENOENT says how to build it;
  * -ECHILD: the card has reported the cause on stderr. */
 int fpga_sim_start(struct fpga *card, const char *model, const char *wave);
 
-/* Returns its process, owned by the card. */
 struct fpga_process *fpga_sim_process(const struct fpga *card);
 
 #endif

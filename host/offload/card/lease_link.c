@@ -1,5 +1,4 @@
-/* lease_link.c : Sends requests of hls/card/lease.def to a card over UDP, again until
- * each is answered. */
+/* lease_link.c : Sends requests to a card over UDP until each is answered, and keeps leases. */
 #include "offload/card/lease_link.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -41,8 +40,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* Returns true if this is the answer to m. Only the card knows m's secret, so no other host can
- * forge an answer, not even one of another version, whose operations are unknown. */
+/* True if this is the answer to m. Only the card knows m's secret, so no other host can forge an
+ * answer, not even of another version, whose operations are unknown. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -51,9 +50,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Waits until that time for the answer to m. Returns 1 if it came, else 0, or a negative errno
- * of the socket. That is an ICMP message, which any host may have sent, so the caller keeps
- * waiting. */
+/* Waits until then for the answer to m. Returns 1 if it came, else 0 or a negative errno of the
+ * socket, caused by an ICMP message. Any host may have sent that, so the caller keeps waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -98,14 +96,14 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
     return why;
 }
 
-/* ---- a thread that keeps a lease alive while its owner does something else ---- */
+/* ---- the keeper's thread ---- */
 
 enum { TIMES = 5, AGAIN = 4 }; /* keepalives per silence; tries per keepalive */
 
 struct lease_keeper {
     struct lease_link link; /* the thread's own */
     pthread_t thread;
-    int stop; /* an eventfd */
+    int stop; /* eventfd */
     double silence_s;
     _Atomic bool lost;
 };

@@ -28,17 +28,15 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
 
 /* ---- a thread that keeps a lease alive while its owner is busy ---- */
 
-/* The thread sends KEEP several times within the silence that would end the lease. A process that
- * is stopped for longer loses its lease.
+/* It sends KEEP several times within the silence that would end the lease. A process stopped for
+ * longer loses it.
  *
- * Only the card's answer says that a lease is over. While the card is silent the lease may be
- * alive: KEEPs may arrive and answers be late or lost. The code that waits for sums judges how long
- * a card may be silent (window_time.c). */
+ * Only the card's answer says that a lease is over. A silent card may keep it: KEEPs arrive,
+ * answers are late or lost. The code that waits for sums limits the silence (window_time.c). */
 
 struct lease_keeper;
 
-/* Starts the thread for an open lease. silence_s: the silence that ends it. Returns 0 or a negative
- * errno; prints nothing. */
+/* silence_s: the silence that ends the lease. Returns 0 or a negative errno; prints nothing. */
 int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double silence_s,
                        struct lease_keeper **keeper);
 void lease_keeper_stop(struct lease_keeper *k); /* waits for the thread; NULL is legal */

@@ -66,7 +66,6 @@ static uint32_t format_byte(struct mf_fmt f)
     return f.e <= 5 && f.m <= 10 ? beat_format_byte(f) : 256;
 }
 
-/* Writes the reason and returns -EINVAL. */
 #define REFUSE(...) return snprintf(why, size, __VA_ARGS__), -EINVAL
 
 static int check_format(struct mf_fmt f, const char *what, char *why, size_t size)

@@ -12,12 +12,12 @@ size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *fram
 /* True if bytes[n] (any contents) are a complete and undamaged frame of this protocol. */
 bool frame_whole(const uint8_t *bytes, size_t n);
 
-/* Returns the tag of a packet: the bucket's tag, extended by the job's secret and by the index of
- * the packet's first element and its number of elements. */
+/* Returns the tag of a packet: the bucket's tag, the job's secret, first element and
+ * number of elements. */
 uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
-/* Does the same for results that go to a group. Other hosts see this tag and must not be able to
- * compute the next one. secret: the job's. */
+/* Does the same for results of a group: hosts that see this tag must not be able to
+ * compute the next one. */
 uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count);
 
 /* Returns the text of a NAK's reason, e.g. "another description than the others'". */
@@ -43,13 +43,13 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
  * or -EINVAL after reporting. */
 int card_fits_format(struct mf_fmt fmt, const char *what);
 
-/* Returns the number of codes in `beats` beats of the wider side. Both sides have whole beats. */
+/* Returns the number of codes in `beats` beats of the wider side. */
 static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
 {
     return beats * 512 / f->wider;
 }
 
-/* Returns the beats of the wider side for n codes, rounded up to whole beats on both sides. */
+/* Returns the beats of the wider side for n codes, whole beats on both sides. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {
     uint32_t beats = (uint32_t)((n * f->wider + 511) / 512);

@@ -1,6 +1,6 @@
 /* siphash.c : Computes SipHash-2-4.
  *
- *     8 bytes: into v3, 2 rounds, into v0;  the rest and n mod 256 likewise;  4 rounds, xor of v */
+ *     8 bytes: into v3, 2 rounds, into v0; the rest and n mod 256: the same; 4 rounds, xor of v */
 #include "offload/window/siphash.h"
 
 static uint64_t rotated(uint64_t x, int by)

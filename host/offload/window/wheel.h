@@ -69,7 +69,6 @@ static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
     wheel_list_add(&w->lists[t->due % WHEEL_TICKS], t);
 }
 
-/* Moves the timers due by now to the list of wheel_pop(). */
 static inline void wheel_turn(struct wheel *w, double now)
 {
     const uint64_t to = wheel_ticks(now);

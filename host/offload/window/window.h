@@ -21,8 +21,8 @@ struct window_card {
     struct wire wire; /* the caller's; open as long as the window */
     /* Multicast receiver for sums, the caller's; ops NULL: the card sends them to each rank. */
     struct wire group;
-    struct fpga_job job; /* as registered */
-    const char *name;    /* for messages; the caller's */
+    struct fpga_job job;
+    const char *name; /* for messages; the caller's */
 };
 
 struct window_config {
@@ -58,7 +58,6 @@ void window_close(struct window *w);
 
 /* The three kinds of work, one at a time; none after WINDOW_LOST. x, codes and result stay in use
  * until the work is done. */
-/* Pings each card: at full length first, then shorter. */
 void window_start_pings(struct window *w, double now);
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now);
 void window_start_sum(struct window *w, const struct way_sum *sum, double now);
@@ -81,11 +80,11 @@ int window_lost(const struct window *w);         /* which card, after WINDOW_LOS
 uint64_t window_missing(const struct window *w); /* rank mask, after WINDOW_STRAGGLER */
 struct way_count window_counted(const struct window *w);
 
-/* After WINDOW_LOST: true if only the group failed, i.e. this rank does not receive it. */
+/* After WINDOW_LOST: true if this rank only fails to receive the group. */
 bool window_deaf(const struct window *w);
 
-/* Returns a digest of all results taken so far, in any order. Ranks that got the same results have
- * the same digest. 0 without a group: results under a job's key need no comparison. */
+/* Returns a digest of all results so far, in any order: equal on ranks that got the same results. 0
+ * without a group: results under a job's key need no comparison. */
 uint64_t window_digest(const struct window *w);
 
 #endif

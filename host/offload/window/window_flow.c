@@ -43,7 +43,7 @@ void window_start_sum(struct window *w, const struct way_sum *sum, double now)
                  now);
 }
 
-/* Returns the slot of packet i of the work. *m: its number among the packets of its card. */
+/* *m: the packet's number among those of its card. */
 static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
 {
     const uint64_t n = w->base + i;
@@ -52,7 +52,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Calls need() for the codes of packets 0..i, and for some more in advance. */
+/* Calls need() for the codes of packets 0..i, and of AHEAD more. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
@@ -89,7 +89,6 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
     end->last_ready = s;
 }
 
-/* Sends the next packet to one card. False if no slot is free or the card has enough in flight. */
 static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
@@ -153,7 +152,7 @@ void window_have(struct window *w)
 
 enum { SURE = 3 }; /* pings at full length */
 
-/* Returns the payload beats that this host's route to the card takes, at most config.beats. */
+/* At most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);
@@ -161,8 +160,7 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-/* Returns the length of the next ping at the start, in payload beats: at least one
- * frame of the format. */
+/* At least one frame of the format. */
 static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);

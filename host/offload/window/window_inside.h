@@ -29,7 +29,6 @@ struct window_slot {
     uint8_t tries;             /* pings since the packet was sent */
 };
 
-/* One card and its packets in flight. */
 struct window_end {
     struct window_card card;
     struct window_slot *slots; /* [card.job.slots + 1] */
@@ -124,7 +123,6 @@ bool window_receive(struct window *w, double now, bool *drained);
 
 /* ---- window_flow.c ---- */
 
-/* Starts new work; nothing may be in flight. */
 void window_start(struct window *w, struct window_work work, double now);
 
 /* Lists slot s as free for packet m of its card, if this work has such a packet. */
@@ -142,7 +140,6 @@ void window_have(struct window *w);
 /* Returns the number of elements of packet i of the work. *at: index of its first element. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
 
-/* Builds packet i of the work in the slot's frame. */
 void window_build(const struct window *w, struct window_slot *s, uint64_t i);
 
 /* Hands the slot's frame to its wire. False: no room. */
@@ -151,7 +148,6 @@ bool window_send(struct window *w, struct window_slot *s);
 /* Asks the card for the state of the slot: a PING with the slot's echo. */
 void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes);
 
-/* Flushes all wires. */
 void window_flush(struct window *w);
 
 /* Abandons a card: sets the state, and the reason "card NAME " + the formatted text. */
@@ -160,17 +156,15 @@ void window_lose(struct window *w, const struct window_end *end, const char *for
 
 /* ---- window_flow.c ---- */
 
-/* Handles an expired timer of a ping at the start. */
 void window_path_due(struct window *w, struct window_slot *s, double now);
 
-/* Takes a pong of n bytes to it. */
 void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                             size_t n, double now);
 
 /* ---- window_time.c: when to ask and to send again ---- */
 
-/* Notes that work begins; that a turn begins. After a pause of this process, the second moves the
- * deadlines by the length of the pause, since it could not receive answers meanwhile. */
+/* Note that work begins; that a turn begins. The second moves deadlines by the time that this
+ * process was stopped, since it could not receive answers. */
 void window_time_start(struct window *w, double now);
 void window_time_look(struct window *w, double now);
 
@@ -183,11 +177,10 @@ void window_time_heard(struct window_end *end);
 void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                       double now);
 
-/* Handles the slot's expired timer. */
 void window_time_due(struct window *w, struct window_slot *s, double now);
 
-/* For window_flow.c: asks the card and sets the timer; measures a round trip if the echo is that of
- * the slot's first or last ping; returns true if the card has been silent for too long. */
+/* Ask the card and set the timer; measure a round trip, if the echo is that of the slot's first or
+ * last ping; true if the card is silent for too long. */
 void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
 void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
                           double now);

@@ -25,7 +25,6 @@ size_t window_range(const struct window_work *work, uint64_t i, size_t *at)
     return left < work->per_packet ? left : work->per_packet;
 }
 
-/* Returns the header fields that all frames to this slot share. */
 static struct pkt_header header_to(const struct window *w, const struct window_slot *s)
 {
     const struct fpga_job *job = &s->end->card.job;
@@ -36,7 +35,6 @@ static struct pkt_header header_to(const struct window *w, const struct window_s
                                .chunk = (uint32_t)(s->m / job->slots)};
 }
 
-/* Returns the tag of the work's elements at .. at + n - 1. */
 static uint32_t tag_of(const struct window *w, size_t at, uint32_t n)
 {
     return w->grouped ? frame_secret_tag(w->work.tag, w->config.secret, at, n)
@@ -91,7 +89,6 @@ void window_build(const struct window *w, struct window_slot *s, uint64_t i)
     (w->work.kind == WINDOW_SUM ? build_sum : build_max)(w, s, i);
 }
 
-/* Handles a failed send. A full wire is no failure. */
 static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
     if (rc != -EMSGSIZE && rc != -EAGAIN)
@@ -102,7 +99,6 @@ static void not_sent(struct window *w, const struct window_end *end, int rc)
                     end->card.wire.ops->most(end->card.wire.own));
 }
 
-/* Hands a frame to the wire. False: not sent. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);

@@ -24,7 +24,6 @@ static uint64_t field(const uint8_t *bytes, int at, int n)
     return pkt_get_uint(bytes + at, n);
 }
 
-/* True if the answer is about the packet in flight in s. */
 static bool is_open(const struct window_slot *s, const uint8_t *bytes)
 {
     return s->out && s->n_frame &&
@@ -42,13 +41,11 @@ static bool repeats(const struct window_slot *s, const uint8_t *bytes)
            !(field(bytes, PKT_STATUS_AT, 4) & ~(uint64_t)known) && !field(bytes, PKT_ECHO_AT, 8);
 }
 
-/* Returns the index in the work of the packet in flight in s. */
 static uint64_t packet_of(const struct window *w, const struct window_slot *s)
 {
     return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
 }
 
-/* Adds a result to the digest that ranks compare: the packet's number and its bytes. */
 static void digest(struct window *w, const struct window_slot *s, const uint8_t *payload)
 {
     uint8_t both[16];
@@ -57,7 +54,6 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* Abandons the group after MOST_APART sums that came only by the rank's own wire. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
@@ -126,8 +122,7 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_time_pong(w, s, &h, now);
 }
 
-/* Returns the slot of a whole frame with this job, key and rank; NULL if it is none,
- * which is counted. */
+/* Returns the slot of a whole frame with this job, key and rank, else NULL. */
 static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
                                    size_t n, uint64_t key, uint64_t rank)
 {
@@ -185,8 +180,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
-/* Takes what has come on one wire of a card. True if anything came. Clears *drained
- * if more is left. */
+/* Takes from one wire of a card. Clears *drained if more is left. */
 static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
                     void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
                                  double),

@@ -10,14 +10,12 @@ enum { FABRIC_LIBRARY_VERSION = 1 };
 struct fabric_library {
     int version;
 
-    /* wire_open() for a provider of libfabric. */
     int (*open)(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
     /* Returns 0 if libfabric has this provider with datagrams, else -ENODATA with why. */
     int (*check)(const char *provider, char why[WIRE_WHY_BYTES]);
 };
 
-/* Name of the struct fabric_library in the shared object. */
 #define FABRIC_LIBRARY_SYMBOL "narrowcast_fabric"
 
 #endif

@@ -1,9 +1,8 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire by a datagram endpoint of libfabric.
  *
- * No other file uses libfabric. Receives are posted in advance. Sends are injected where the
- * provider takes a frame so, else sent from buffers. The provider's needs are met: prefix,
- * local memory registration, contexts. A datagram that cannot leave counts as lost, and the
- * window recovers it. */
+ * Receives are posted in advance. Sends are injected if the provider takes the frame so, else
+ * buffered. Prefix, local memory registration and contexts are handled as the provider demands. A
+ * datagram that cannot leave is lost; the window recovers it. No other file uses libfabric. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -36,7 +35,7 @@ struct fabric {
     struct fi_context2 contexts[POSTED + SENDING];
     int idle[SENDING], n_idle; /* free send buffers */
     struct fi_cq_msg_entry come[AT_ONCE];
-    /* reading: the receive that the caller reads now and that is to be posted again; -1: none */
+    /* reading: the receive that the caller reads, to be posted again; -1: none */
     int n_come, next_come, reading;
 };
 
@@ -52,7 +51,6 @@ static int post(struct fabric *f, int i)
 
 /* ---- the wire ---- */
 
-/* Takes back the buffers of completed sends. */
 static void reap_sends(struct fabric *f)
 {
     struct fi_cq_msg_entry done[AT_ONCE];
@@ -102,13 +100,12 @@ static int fabric_flush(void *wire)
     return 0;
 }
 
-/* Reads the next completions. Returns 1, 0 (none) or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    /* Such as a datagram that was too long: its receive is posted again like the others. */
+    /* ^Such as a datagram that was too long. */
     if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
@@ -194,7 +191,6 @@ static int failed(char *why, const char *what, int rc)
     return rc;
 }
 
-/* Returns hints for datagrams over IPv4 by this provider; NULL: no memory. */
 static struct fi_info *hints_for(const char *provider)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -210,7 +206,6 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* Returns the provider's first matching description, at a local address or at any (NULL). */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -294,7 +289,6 @@ static int make_endpoint(struct fabric *f, char *why)
     return rc ? failed(why, "make an endpoint", rc) : 0;
 }
 
-/* Enters the card's address, posts the receives and reads the wire's own address. */
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};

@@ -18,7 +18,7 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
     return a;
 }
 
-/* Finds the address that the system chooses: connecting a UDP socket sends nothing. */
+/* Connecting a UDP socket sends nothing. */
 static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 {
     const struct sockaddr_in to = address(ip, port);

@@ -1,5 +1,4 @@
-/* wire_process.c : Connects ranks to a simulated card that does not listen, by FRAME and
- * RUN of hls/card/simlink.h. */
+/* wire_process.c : Connects ranks to a simulated card by FRAME and RUN of hls/card/simlink.h. */
 #include "offload/wire/wire_process.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -113,7 +112,7 @@ static int failed(struct wire_process *p, int rc)
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-/* Sends the card all queued frames. Returns their number, or as fpga_link_say(). */
+/* Returns the number of frames, or as fpga_link_say(). */
 static int give(struct wire_process *p)
 {
     int n_frames = 0;
@@ -139,7 +138,6 @@ static int give(struct wire_process *p)
     return n_frames;
 }
 
-/* Queues a frame from the card for its rank. */
 static int take(struct wire_process *p, struct simlink m, const uint8_t *bytes)
 {
     const uint64_t rank = m.a - first_ip;

@@ -7,7 +7,6 @@
 
 struct wire_process;
 
-/* Totals over all runs. */
 struct wire_process_time {
     /* clocks: from the first to the last beat of each run; 0: this model has no clock. */
     uint64_t clocks, beats_in, beats_out;

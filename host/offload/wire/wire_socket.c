@@ -66,14 +66,13 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* True if the send failed because the frame is longer than the path takes. The same error also
- * reports, once, an earlier datagram that was too long. */
+/* The same error also reports, once, an earlier datagram that was too long. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* Treats a datagram that cannot leave for another reason as lost: the window recovers it. */
+/* A datagram that cannot leave for another reason is lost: the window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -120,7 +119,6 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Receives the next message and the length of its datagrams. Returns 1, 0 or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {
@@ -220,8 +218,7 @@ static struct sockaddr_in card_of(const struct wire_options *o)
                                 .sin_addr.s_addr = htonl(o->card_ip)};
 }
 
-/* Opens a socket bound to one address of this host and connected to one card: datagrams of
- * others do not arrive. */
+/* Connected, so that datagrams of others do not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);
@@ -238,8 +235,7 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
     return 0;
 }
 
-/* Opens a wire by open() at the local address that leads to the card. name: the address to bind to,
- * if open() does not choose it. */
+/* Opens a wire by open(). name: the address to bind to, if open() does not choose it. */
 static int open_wire(const struct wire_options *o, struct sockaddr_in name,
                      int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
                      const struct wire_ops *by, struct wire *out)
@@ -286,8 +282,8 @@ static const struct wire_ops ear = {
     .close = socket_close,
 };
 
-/* Opens a socket bound to the group's address, which the ranks of a host share, and connected to
- * the card: datagrams of others do not arrive. */
+/* Bound to the group's address, which the ranks of a host share, and connected, so that datagrams
+ * of others do not arrive. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

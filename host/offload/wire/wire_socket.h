@@ -4,14 +4,11 @@
 #include "offload/wire/wire.h"
 #include <stdbool.h>
 
-/* wire_open() for the provider "socket". */
 int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
-/* wire_join() for every provider. */
 int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
                      char why[WIRE_WHY_BYTES]);
 
-/* Resources that the system gives such a socket. */
 struct wire_socket_room {
     /* Receive buffer: as granted, as wanted. */
     int receive_bytes, wanted_bytes;

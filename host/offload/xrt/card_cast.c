@@ -1,4 +1,4 @@
-/* card_cast.c : Runs the cast kernels of a card in this machine: expmax, quant, unquant. */
+/* card_cast.c : Runs expmax, quant and unquant of a card in this machine. */
 #include "offload/xrt/card_cast.h"
 #include "base/clock.h"
 #include "hls/core/beat.h"
@@ -11,7 +11,6 @@
  * reading files slow. */
 enum { MOST = 1 << 20, LEAST = 1 << 16 };
 
-/* Content of a kernel's buffer. */
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
 static const uint32_t no_status = 0xffffffffu; /* before the kernel writes one */
 
@@ -63,7 +62,6 @@ void card_cast_close(struct card_cast *c)
     xrt_card_close(&c->card);
 }
 
-/* Returns bytes in whole beats. */
 static size_t bytes_of(const struct card_cast *c, enum role role, size_t n)
 {
     const size_t bits = role == X ? 32 * n : role == CODES ? c->width * n : 32;

@@ -24,19 +24,16 @@ static size_t codes_of(const struct card_mm *mm, size_t beats)
     return beats * BEAT_SIZE * 8 / mm->fit.in_width;
 }
 
-/* Returns the beats of n codes of a part, rounded up. */
 static size_t beats_of(const struct card_mm *mm, size_t n)
 {
     return (n * mm->fit.in_width + 8 * BEAT_SIZE - 1) / (8 * BEAT_SIZE);
 }
 
-/* Returns the beats of the sums of `beats` beats of a part. */
 static size_t out_beats_of(const struct card_mm *mm, size_t beats)
 {
     return (beats * mm->fit.out_width + mm->fit.in_width - 1) / mm->fit.in_width;
 }
 
-/* Makes buffers for runs of `beats` beats of each part. */
 static int make_buffers(struct card_mm *mm, size_t beats)
 {
     const size_t in = (size_t)mm->n_parts * beats * BEAT_SIZE,
@@ -58,7 +55,7 @@ static size_t usual_beats(int n_parts)
     return (bytes < PART_BYTES ? bytes : PART_BYTES) / BEAT_SIZE;
 }
 
-/* Makes buffers as large as wanted or, while memory is short, half of that, down to one burst. */
+/* Halves the wish while memory is short, down to one burst. */
 static int find_room(struct card_mm *mm, size_t most_codes)
 {
     size_t beats = most_codes ? beats_of(mm, most_codes) : usual_beats(mm->n_parts);
@@ -106,8 +103,7 @@ void card_mm_close(struct card_mm *mm)
 
 /* ---- a run ---- */
 
-/* Copies the parts one after the other, each in whole beats, padded with zero codes.
- * Returns all bytes. */
+/* Each part in whole beats, padded with zero codes. Returns all bytes. */
 static size_t lay_parts(const struct card_mm *mm, const uint8_t *const *parts, size_t skip,
                         size_t n)
 {

@@ -1,6 +1,5 @@
-/* fpga_pcie.c : Controls a card in this machine that this process owns: registers by XRT,
- * frames by the card's own Ethernet port. Access rules are those of a shared card
- * (control_jobs.h), with one peer. */
+/* fpga_pcie.c : Controls a card in this machine that this process owns: registers by XRT, frames by
+ * Ethernet. Access rules are those of a shared card (control_jobs.h), with one peer. */
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga.h"
@@ -26,7 +25,6 @@ static bool pcie_name_fits(const char *name)
     return xrt_nic_name_fits(whole);
 }
 
-/* Copies the reason from the XRT card. */
 static int failed(struct fpga *card, int rc)
 {
     const struct pcie *p = card->own;

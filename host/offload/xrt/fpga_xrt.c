@@ -59,7 +59,7 @@ static void open_log(void)
     }
 }
 
-/* Skips what the log has so far. Called before a call of XRT that may fail. */
+/* Skips the log so far, before a call of XRT that may fail. */
 static void listen_to_xrt(void)
 {
     struct stat s;
@@ -69,7 +69,7 @@ static void listen_to_xrt(void)
     errno = 0;
 }
 
-/* Returns the last error line that XRT has logged since, without date and thread; "": none. */
+/* Returns the last error line logged since, without date and thread, or "". */
 static const char *last_words(char *line, size_t size)
 {
     char text[1024];
@@ -86,7 +86,7 @@ static const char *last_words(char *line, size_t size)
     return line;
 }
 
-/* Sets why to our message and XRT's, if any. Returns -errno, or `otherwise` if errno is not set. */
+/* Adds XRT's message to ours. Returns -errno, or `otherwise` if errno is not set. */
 static int failed(char *why, int otherwise, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static int failed(char *why, int otherwise, const char *format, ...)
@@ -105,7 +105,6 @@ static int failed(char *why, int otherwise, const char *format, ...)
     return code;
 }
 
-/* Returns XRT's version, from the name of the loaded file: libxrt_coreutil.so.2.13.0. */
 static const char *loaded(void)
 {
     static char path[PATH_MAX];

@@ -10,7 +10,6 @@
 
 #define WHY(...) (snprintf(why, XCLBIN_WHY_BYTES, __VA_ARGS__), -EINVAL)
 
-/* A table: a count and entries of one length. */
 struct table {
     const uint8_t *entries;
     uint64_t n;
@@ -82,7 +81,7 @@ static int read_sections(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Finds the section of a kind. Returns 1, 0 (none) or -EINVAL (more than one). */
+/* Returns 1, 0 (none) or -EINVAL (more than one). */
 static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_section *out, char *why)
 {
     int found = 0;
@@ -96,8 +95,7 @@ static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_secti
     return found > 1 ? WHY("it has %d sections %s", found, name) : found;
 }
 
-/* Finds the table of a kind; like XRT, prefers the section of groups if there is one. Returns 1, 0
- * (none) or -EINVAL. */
+/* Like XRT, prefers the section of groups if there is one. Returns 1, 0 (none) or -EINVAL. */
 static int table_of(const struct xclbin *x, uint32_t kind, uint32_t group, size_t head,
                     size_t entry, struct table *out, char *why)
 {

@@ -16,7 +16,7 @@ struct section {
     const void *data;
 };
 
-/* The three tables, sized by the lists; zeroed by the caller. */
+/* Sized by the lists; zeroed by the caller. */
 struct tables {
     uint8_t memory[MEM_ENTRIES + N_KERNEL_BANKS * MEM_ENTRY];
     uint8_t layout[IP_ENTRIES + N_KERNELS * IP_ENTRY];
@@ -39,7 +39,7 @@ static void make_memory(struct tables *t)
     }
 }
 
-/* Makes IP_LAYOUT. All kernels are ap_ctrl_hs without interrupts: xclbin_metadata.c says why. */
+/* All kernels are ap_ctrl_hs without interrupts: xclbin_metadata.c says why. */
 static void make_layout(struct tables *t)
 {
     xclbin_put(t->layout, 4, N_KERNELS);
@@ -53,7 +53,7 @@ static void make_layout(struct tables *t)
     }
 }
 
-/* Makes CONNECTIVITY: all buffers are in the first bank. */
+/* All buffers are in the first bank. */
 static void make_connections(struct tables *t)
 {
     uint32_t n = 0;
@@ -69,7 +69,7 @@ static void make_connections(struct tables *t)
     t->connections_bytes = CONNECTION_ENTRIES + (size_t)n * CONNECTION_ENTRY;
 }
 
-/* Computes 128 bits of FNV-1a, in two halves with different starts. */
+/* 128 bits of FNV-1a, in two halves with different starts. */
 static void hash(uint64_t h[2], const void *bytes, size_t n)
 {
     const uint8_t *b = bytes;
@@ -79,7 +79,7 @@ static void hash(uint64_t h[2], const void *bytes, size_t n)
     }
 }
 
-/* Makes a UUID of version 8 (free format) from the whole content of the file. */
+/* Version 8 (free format), from the whole content of the file. */
 static void make_uuid(const uint8_t *file, size_t bytes, uint8_t uuid[XCLBIN_UUID_BYTES])
 {
     uint64_t h[2] = {0xcbf29ce484222325, 0x6c62272e07bb0142};
@@ -90,7 +90,7 @@ static void make_uuid(const uint8_t *file, size_t bytes, uint8_t uuid[XCLBIN_UUI
     uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 
-/* Writes the header without a time, so that the same card gives the same file. */
+/* No time is written, so that the same card gives the same file. */
 static void write_header(const struct xclbin_plan *plan, uint8_t *f, size_t bytes)
 {
     memcpy(f, XCLBIN_MAGIC, sizeof XCLBIN_MAGIC);

@@ -13,7 +13,6 @@ enum { MOST_XML = 4 << 20 };
 
 #define PORT "        <port "
 
-/* Parses a number of 32 bits, e.g. 16 or 0x10. False: it is none. */
 static bool number(const char *text, uint32_t *out)
 {
     char *end;
@@ -63,7 +62,6 @@ static int read_arg(struct xclbin *x, struct xclbin_unit *u, const struct xml_ta
     return 0;
 }
 
-/* Reads the metadata of a unit's kernel, the first of that name. */
 static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, char *why)
 {
     struct xml_tag tag;
@@ -108,10 +106,9 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* Writes the kernel's tag. To XRT all kernels are ap_ctrl_hs, even nic_core, which is never
- * started. XRT 2.13 opens no other kernel for its registers (xrtPLKernelOpenExclusive:
- * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C lacks). Without interrupts
- * XRT touches no register by itself. */
+/* To XRT all kernels are ap_ctrl_hs, even nic_core, which is never started. XRT 2.13 opens no other
+ * kernel for its registers (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT native
+ * API xrt::ip", which C lacks). Without interrupts XRT touches no register by itself. */
 static void write_begin(enum kernel k, struct text *to)
 {
     const char *name = kernel_about(k)->name;

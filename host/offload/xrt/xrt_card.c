@@ -79,7 +79,6 @@ static int lost(struct xrt_card *card)
     return failed(card, -EIO, "card %s was given up: it did not answer", card->name);
 }
 
-/* Runs a task. Returns task->rc and copies its reason. */
 static int ask(struct xrt_card *card, struct xrt_task *task, double timeout_s)
 {
     if (!card->work)
@@ -154,7 +153,7 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
 
 /* ---- opening ---- */
 
-/* Converts "65:00.1", as lspci prints it, or "0000:65:00.1" to the form of XRT, with the domain. */
+/* XRT wants the domain; lspci prints none. */
 static bool read_bdf(const char *text, char bdf[BDF_BYTES])
 {
     unsigned domain = 0, bus, device, function;
@@ -188,7 +187,6 @@ bool xrt_card_name_fits(const char *name)
     return read_bdf(where, bdf);
 }
 
-/* Reads and checks the container for the card. */
 static int read_container(struct xrt_card *card, const char *path, struct xclbin **out)
 {
     const char *named = path ? path : getenv("NARROWCAST_XCLBIN");
@@ -207,7 +205,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     return failed(card, rc, "'%.80s' is no card of this version: %s", named, why);
 }
 
-/* Opens the device. Takes over `container`; NULL: opens it without one. */
+/* Takes over `container`; NULL: none is loaded. */
 static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};

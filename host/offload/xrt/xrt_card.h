@@ -40,12 +40,12 @@ int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, d
  * its domain: "xrt:0000:65:00.1". */
 bool xrt_card_name_fits(const char *name);
 
-/* Checks the container that xrt_card_open() would use: sound and of this version. Returns 0, or
- * -ENOENT, -EINVAL, ... with why[XRT_WHY_BYTES]. */
+/* Checks the container that xrt_card_open() would use. Returns 0, or -ENOENT, -EINVAL,
+ * ... with why[XRT_WHY_BYTES]. */
 int xrt_card_check(const char *name, const char *xclbin, char *why);
 
-/* True if this result of xrt_card_open() means that the card cannot exist (no library, container or
- * device of that name), not that it is busy or silent. */
+/* True if this result of xrt_card_open() means that the card cannot exist, not that it
+ * is busy or silent. */
 bool xrt_card_cannot_be(int rc);
 
 /* Opens a card without loading a container: for xrt_card_about() and card->uuid of what is
@@ -71,7 +71,6 @@ void xrt_card_buffer_close(struct xrt_card *card,
 int xrt_card_sync(struct xrt_card *card, struct xrt_card_buffer *buffer, bool to_card, size_t bytes,
                   double timeout_s);
 
-/* Returns XRT's description of the device. */
 int xrt_card_about(struct xrt_card *card, struct xrt_about *out);
 
 /* Runs kernel k. args[n_args]: all arguments that kernels.def lists for k. */

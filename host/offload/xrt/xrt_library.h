@@ -57,7 +57,6 @@ struct xrt_library {
     int (*buffer)(struct xrt_kernel *kernel, int arg, size_t bytes, struct xrt_buffer **out,
                   void **map, char *why);
     void (*buffer_close)(struct xrt_buffer *buffer);
-    /* Copies the first `bytes` bytes to the card or back. */
     int (*sync)(struct xrt_buffer *buffer, bool to_card, size_t bytes, char *why);
 
     /* Starts a kernel with all its arguments and waits until it is done. -ETIMEDOUT: not done after
@@ -66,7 +65,6 @@ struct xrt_library {
                double timeout_s, char *why);
 };
 
-/* Name of the struct xrt_library in the shared object. */
 #define XRT_LIBRARY_SYMBOL "narrowcast_xrt"
 
 #endif

@@ -10,7 +10,7 @@
 static const double register_s = 2;
 enum { USUAL_PORT = 28259 }; /* "nc", for a card without a port */
 
-/* Splits a name at '@' into XRT's device and the IP address, 0 without one. False: malformed. */
+/* Splits a name at '@'. ip: 0 without one. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
 {
     const char *at = strchr(name, '@');
@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* True for offsets that XRT may be asked for. XRT refuses others with the error of a lost card, and
- * an invalid request of a remote client must not cost the card. */
+/* XRT refuses other offsets with the error of a lost card; a remote client's invalid request must
+ * not cost the card. */
 static bool is_register(uint32_t at)
 {
     switch (at) {

@@ -6,7 +6,7 @@
 #include "offload/xrt/xrt_card.h"
 
 struct xrt_nic {
-    struct xrt_card card; /* card.why: of the last call that failed */
+    struct xrt_card card;
 };
 
 /* True for "xrt", "xrt:1", "xrt:65:00.1", each optionally followed by "@10.0.0.9". */

@@ -15,7 +15,7 @@ enum stage { IDLE, ASKED, DONE };
 
 struct xrt_work {
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* the stage has changed */
+    pthread_cond_t moved;
     pthread_t thread;
     enum stage stage;
     bool lost; /* the caller is gone: the thread cleans up */
@@ -35,11 +35,12 @@ static _Atomic int n_lost; /* not returned yet */
 /* Calls in progress; a signal handler may end the process meanwhile. */
 static _Atomic int n_busy;
 
-/* Ends the process without XRT's exit handlers if a thread is still in XRT: they would unload the
- * code that it runs, or wait for it. The program's own handlers were registered after XRT's, so
- * they have run by now, or their work is done (MPI). The same holds in a forked child: it has none
- * of XRT's threads, and some of XRT's handlers wait for them. */
 static pid_t owner; /* process that opened devices */
+
+/* Skips XRT's exit handlers if a thread is still in XRT: they would unload the code that it runs,
+ * or wait for it. The program's own handlers were registered after XRT's, so they have run by now,
+ * or their work is done (MPI). Skips them in a forked child too: it has none of XRT's threads, for
+ * which some handlers wait. */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -49,8 +50,7 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Registers leave() several times, since XRT may register more handlers in the first
- * call of some kinds. */
+/* Again and again, since XRT may register more handlers in the first call of some kinds. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
@@ -83,7 +83,6 @@ static int open_device(struct xrt_work *w, struct xrt_task *t)
     return rc ? rc : l->uuid(w->device, t->uuid, t->why);
 }
 
-/* Returns the kernel of a call; opens it at its first call. */
 static int kernel_of(struct xrt_work *w, struct xrt_task *t, struct xrt_kernel **out)
 {
     struct xrt_kernel **k = &w->kernels[t->kernel];
@@ -210,7 +209,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* Waits with the lock held. False: not done in time. */
+/* With the lock held. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);
