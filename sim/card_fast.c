@@ -28,7 +28,7 @@ static void fast_add(struct card *card, uint32_t slot, const struct card_shape *
     memcpy(part_of(card, slot, rank), payload, (size_t)shape->in_beats * BEAT_SIZE);
 }
 
-/* True if a code in bytes[n], whole beats, is beyond the largest finite code of its format. */
+/* True if bytes[n], whole beats, have a code beyond the largest finite one. */
 static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -63,7 +63,7 @@ static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, i
     return magnitude > most ? which : 0;
 }
 
-/* ORs into marks[n] the class of each code. */
+/* ORs the classes of codes into marks[n]. */
 static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
@@ -86,7 +86,6 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     }
 }
 
-/* Sets marked codes to the largest finite code of their sign. */
 static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -108,7 +107,7 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
     }
 }
 
-/* Corrects n sums (kept) of the codes at byte `at` of all parts, by the overflow rule. Returns
+/* Applies the overflow rule to n sums of the codes at byte `at` of all parts. Returns
  * their PKT_STATUS bits. */
 static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
                        const struct card_shape *shape, size_t n, uint8_t *kept)

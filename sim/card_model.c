@@ -2,7 +2,6 @@
 #include "sim/card_state.h"
 #include <string.h>
 
-/* A contribution or ping that passes through the checks. */
 struct visit {
     struct pkt_header h;
     const uint8_t *payload;
@@ -30,7 +29,6 @@ static int lost(struct card *card, uint32_t probability)
 
 /* ---- frames out ---- */
 
-/* Writes the header with its CRC. */
 static void put_header(const struct card *card, struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
@@ -39,8 +37,7 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* Sends to a rank of a job at its registered address, or to the job's group. Fills in
- * len and header_crc. */
+/* Fills in len and header_crc. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
@@ -59,7 +56,6 @@ static void send(struct card *card, const struct card_job *job, struct pkt_heade
         card->out(card->arg, job->ip[h.rank], job->port[h.rank], frame, h.len);
 }
 
-/* Returns the header of an answer to v. */
 static struct pkt_header answer(const struct visit *v, uint8_t op)
 {
     struct pkt_header h;
@@ -73,7 +69,6 @@ static struct pkt_header answer(const struct visit *v, uint8_t op)
     return h;
 }
 
-/* Counts a dropped frame and tells its rank why. */
 static void refuse(struct card *card, const struct visit *v, unsigned counter, uint32_t reason)
 {
     struct pkt_header h = answer(v, PKT_OP_NAK);
@@ -99,8 +94,7 @@ static void pong(struct card *card, const struct visit *v)
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
 
-/* Sends the kept result of v's slot to one rank, or without key to the group, which
- * other hosts see. */
+/* To the group it goes without key, since other hosts see it. */
 static void result(struct card *card, const struct visit *v, uint16_t rank)
 {
     struct slot_desc desc = v->slot->s.kept_desc;
@@ -121,7 +115,6 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
 
 /* ---- checks ---- */
 
-/* Checks that the frame is whole, undamaged and wanted. Returns 1, or 0 after counting why not. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
 {
     unsigned why = REG_COUNTERS;
@@ -146,7 +139,6 @@ static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, siz
     return 1;
 }
 
-/* Checks that the frame comes from a registered rank. */
 static int belongs(struct card *card, struct visit *v)
 {
     const struct pkt_header *h = &v->h;
@@ -166,7 +158,7 @@ static int belongs(struct card *card, struct visit *v)
     return 1;
 }
 
-/* Checks formats and sizes of a SUM or MAX for this job and card. Fills *shape. */
+/* Checks formats and sizes of a SUM or MAX. Fills *shape. */
 static int shape_of(const struct visit *v, struct card_shape *shape)
 {
     const struct pkt_header *h = &v->h;

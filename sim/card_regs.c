@@ -45,7 +45,6 @@ uint64_t card_counter(const struct card *card, unsigned index)
     return index < REG_COUNTERS ? card->live[index] : 0;
 }
 
-/* True if the staged job fits the card and touches no other job's slots. */
 static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
@@ -61,8 +60,7 @@ static int may_start(const struct card *card)
     return 1;
 }
 
-/* Executes JOB_COMMIT. A refused one changes nothing. A running job must first be stopped, which
- * clears its slots. */
+/* A refused commit changes nothing. A running job must first be stopped, which clears its slots. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
@@ -96,7 +94,7 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* Returns the register that holds what is written to this offset; NULL: none. */
+/* NULL: no register that just holds what is written. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {
@@ -174,7 +172,6 @@ int card_write(struct card *card, uint32_t at, uint32_t value)
     return access_of(at) == NO_REGISTER ? -EINVAL : 0;
 }
 
-/* Reads a register that plain() does not hold. */
 static uint32_t special(const struct card *card, uint32_t at)
 {
     const struct card_regs *r = &card->regs;

@@ -53,7 +53,6 @@ struct card {
     struct card_slot slot[CARD_SLOTS];
 };
 
-/* Shape of a SUM's or MAX's payload, from its header. */
 struct card_shape {
     uint32_t is_max, n, in_beats, out_beats, shift; /* elements; payload beats */
     struct beat_fmt in, out;

@@ -1,5 +1,4 @@
-/* card_sum.c : Computes the sums of the card's C model by hls/arith/mf.h: payloads into
- * accumulators, accumulators into the kept result. */
+/* card_sum.c : Computes the sums of the card's C model by hls/arith/mf.h. */
 #include "hls/core/reduce.h"
 #include "sim/card_state.h"
 
@@ -8,7 +7,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-/* Adds `beats` beats of a payload to acc [beats * 512 / in bits]. */
+/* acc: [beats * 512 / in bits]. */
 static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
                     const uint8_t *payload, uint32_t beats)
 {
@@ -25,7 +24,7 @@ static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
     }
 }
 
-/* Rounds acc into `beats` beats of a result. Returns PKT_STATUS bits. */
+/* Returns PKT_STATUS bits. */
 static uint32_t sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
                          uint32_t beats)
 {

@@ -51,7 +51,6 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
         request(c, ip, port, bytes, n);
 }
 
-/* Moves on datagrams that the simulated network releases by now. */
 static void pass_due(struct control_port *c)
 {
     const struct queued_frame *f;
@@ -62,7 +61,6 @@ static void pass_due(struct control_port *c)
         net_datagrams.send(c->net, f->ip, f->port, bytes, f->n);
 }
 
-/* Answers requests until the ration is spent. */
 static void respond(struct control_port *c)
 {
     const struct queued_frame *f = frame_queue_first(&c->in);

@@ -63,7 +63,6 @@ struct datagrams {
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
-/* Returns the length of the datagrams joined in message i; the last may be shorter. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -76,7 +75,6 @@ static size_t part_of(struct datagrams *d, int i)
     return d->in_msg[i].msg_len;
 }
 
-/* Returns the number of datagrams in message i. */
 static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
 {
     const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);
@@ -151,8 +149,7 @@ static struct msghdr header_of(struct message *m)
     return h;
 }
 
-/* Makes messages of the first frames of the queue; frames already sent have length 0.
- * Returns their number. */
+/* Frames already sent have length 0. */
 static unsigned make_messages(struct datagrams *d)
 {
     const size_t waiting = frame_queue_waiting(&d->out);
@@ -247,8 +244,8 @@ static int bind_to(int fd, uint32_t ip, uint16_t *port)
     return 0;
 }
 
-/* Asks for long buffers (without privilege the system grants less) and forbids fragments. Multicast
- * leaves by the interface of the card's address, with the default TTL of 1. */
+/* Without privilege the system grants shorter buffers. Multicast leaves by the interface of the
+ * card's address, with the default TTL of 1. */
 static void set_options(int fd, uint32_t ip)
 {
     const struct in_addr from = {.s_addr = htonl(ip)};
@@ -262,7 +259,6 @@ static void set_options(int fd, uint32_t ip)
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
 }
 
-/* Opens UDP at *port; 0: any port. */
 static int open_udp(uint32_t ip, uint16_t *port, int *udp)
 {
     *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -272,7 +268,7 @@ static int open_udp(uint32_t ip, uint16_t *port, int *udp)
     return rc;
 }
 
-/* Opens TCP and UDP at the same port; 0: any that is free for both. */
+/* 0: any port that is free for both. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;

@@ -1,5 +1,4 @@
-/* ether.c : Implements ARP, ping and UDP of a card on an Ethernet: bytes in, bytes
- * out, no sockets. */
+/* ether.c : Implements ARP, ping and UDP of a card on an Ethernet. */
 #include "sim/ether.h"
 #include "hls/card/packet.h"
 #include <string.h>
@@ -57,7 +56,7 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* Returns the entry to replace: one that never answered, else the least recently used. */
+/* Returns an entry that never answered, else the least recently used. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -67,7 +66,6 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Accepts "ip is at mac" if it answers an open request. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -78,7 +76,7 @@ static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
     return true;
 }
 
-/* Forgets the MAC of a neighbour that seems to have moved, so that it is asked again. */
+/* A neighbour with another MAC is asked again. */
 static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -129,8 +127,7 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     return ETHER_REPLY;
 }
 
-/* Answers a ping. ip: a whole packet of `total` bytes with a header of `head`
- * bytes, for this card. */
+/* ip: a whole packet of `total` bytes with a header of `head` bytes, for this card. */
 static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
                                  size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {

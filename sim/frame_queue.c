@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns p, reallocated if it has no room for `need` items of `size`. NULL: no
- * memory, p is unchanged. */
+/* NULL: no memory, p is unchanged. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -17,8 +16,7 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves the waiting frames to the front once as much has left before them: on average at most
- * one move per frame. */
+/* Moves the waiting frames to the front once as many have left: on average one move per frame. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

@@ -43,13 +43,11 @@ static uint32_t piece(const struct kernel_run *r, uint32_t n)
     return n - r->at < PIECE ? n - r->at : PIECE;
 }
 
-/* Returns the beats of n codes of `width` bits. */
 static uint64_t beats_of(uint32_t n, uint32_t width)
 {
     return ((uint64_t)n * width + 511) / 512;
 }
 
-/* Ends a run by writing its status to memory. */
 static bool ends(const struct kernel_run *r, int status_arg, uint32_t status)
 {
     uint32_t *to = word_at(r, status_arg);

@@ -33,7 +33,6 @@ static uint32_t happens(struct netfault *f, double probability)
     return draw(f) < probability * 4294967296.0;
 }
 
-/* Appends to the queue, where all frames wait equally long. */
 static void pass(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
                  uint64_t now_ns)
 {
@@ -53,7 +52,6 @@ static void release(struct netfault *f, int i, uint64_t now_ns)
     memmove(&f->held[i], &f->held[i + 1], (size_t)(f->n_held - i) * sizeof *f->held);
 }
 
-/* Holds a frame back if there is room, else passes it. */
 static void hold(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
                  uint32_t behind, uint64_t now_ns)
 {

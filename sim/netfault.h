@@ -46,7 +46,6 @@ struct netfault {
 void netfault_init(struct netfault *f, struct netfault_rates rates, uint64_t seed, uint32_t way);
 void netfault_fini(struct netfault *f);
 
-/* Takes a frame at time now_ns of a monotonic clock. */
 void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
                   uint64_t now_ns);
 

@@ -1,4 +1,4 @@
-/* pcap.h : Writes frames as a capture file for Wireshark and tcpdump: classic pcap,
+/* pcap.h : Writes frames as a capture for Wireshark and tcpdump: classic pcap,
  * times in nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H

@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Makes kernels and memory at the first message: most cards are never asked. */
+/* Waits for the first message: most cards are never asked. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -64,7 +64,6 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
-/* Returns the kernel at this address and the offset in its window; -1: none. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)

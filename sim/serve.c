@@ -32,7 +32,7 @@ enum {
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
-    /* Of a card behind LiteEth, if any port will do. */
+    /* Default control port of a card with LiteEth. */
     ETHER_CONTROL_PORT = 20036
 };
 
@@ -109,7 +109,6 @@ static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
         s->net_ops->send(s->net, ip, port, bytes, n);
 }
 
-/* Moves on frames that the simulated network releases by now. */
 static void pass_due(struct server *s)
 {
     const struct queued_frame *f;
@@ -148,7 +147,7 @@ static void report(void *arg, struct text *to)
 
 /* ---- the loop ---- */
 
-/* Returns how long poll() may wait, ns; UINT64_MAX: for ever. */
+/* Returns ns; UINT64_MAX: for ever. */
 static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
@@ -166,7 +165,6 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
-/* Runs the card for some clocks. Returns 1 while it is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -176,8 +174,8 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* Takes all frames that have come, so that overflow is lost and counted here. Limited, so that a
- * flood does not stop the card. */
+/* Takes frames early so that overflow is lost and counted here, but not so many that a
+ * flood stops the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -186,7 +184,6 @@ static int take_all(struct server *s)
     return n;
 }
 
-/* Waits for an event and serves the connections. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {
@@ -206,8 +203,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming the process yields instead of sleeping, so that their senders run,
- * and connections are served only every TURNS turns. */
+/* While datagrams keep coming, yields instead of sleeping, so that senders run, and serves
+ * connections only every TURNS turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -256,7 +253,6 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     return 0;
 }
 
-/* Opens the source of frames: the port of --listen or a TAP interface. */
 static int open_net(struct server *s, const struct serve_options *o)
 {
     TRY(inet_parse(o->listen, &s->ip, &s->port));
@@ -274,7 +270,7 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* Opens control by datagrams. There is no TCP control beside it, which would bypass its rules. */
+/* There is no TCP control beside it, which would bypass its rules. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

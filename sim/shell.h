@@ -1,7 +1,7 @@
 /* shell.h : Surrounds a simulated card: frames with addresses in and out, registers, a
  * clock on demand.
  *
- * Implementations: shell_rtl, the Verilated nic_core; shell_eth, the same behind LiteEth;
+ * Implementations: shell_rtl, the Verilated nic_core; shell_eth, the same with LiteEth;
  * shell_fast, the C model, without a clock; shell_c, the C model with plain sums, for tests. */
 #ifndef SHELL_H
 #define SHELL_H
@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Takes an outgoing frame bytes[n], valid during the call. */
 typedef void shell_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct shell_run {

@@ -1,4 +1,4 @@
-/* axil_port.c : Reads and writes registers over the AXI-Lite port of a Verilated card. */
+/* axil_port.c : Reads and writes registers over an AXI-Lite port. */
 #include "sim/rtl/axil_port.h"
 #include "base/err.h"
 

@@ -9,7 +9,7 @@ struct axil_port {
     uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
     uint16_t *awaddr, *araddr;
     uint32_t *wdata, *rdata;
-    void *arg;            /* of the two below */
+    void *arg;
     void (*eval)(void *); /* settles outputs after inputs changed */
     void (*tick)(void *); /* one clock of the card and its surroundings */
 };

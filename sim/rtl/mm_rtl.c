@@ -109,7 +109,7 @@ static void add(struct bursts *q, uint64_t at, unsigned len)
     q->of[q->put++ % MOST_BURSTS] = (struct burst){at, len + 1};
 }
 
-/* Advances the first burst by a beat. Returns true at its end. */
+/* Returns true at the burst's end. */
 static bool next(struct bursts *q)
 {
     struct burst *b = first(q);
@@ -139,7 +139,7 @@ static void write_beat(struct mm *s, uint64_t address)
         s->bad = true;
 }
 
-/* Evaluates valid and ready before the clock edge; transfers happen at it. */
+/* Transfers happen at the edge if valid and ready before it. */
 static void tick(struct mm *s)
 {
     const struct burst *r = first(&s->reads), *w = first(&s->writes);
@@ -245,7 +245,6 @@ static int mm_open(enum kernel which, const struct bank *bank, void **kernel)
     return 0;
 }
 
-/* True if the run described by the arguments has buffers outside memory. */
 static bool lacks_memory(const struct mm *s)
 {
     const uint32_t *arg = s->arg;

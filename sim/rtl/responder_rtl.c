@@ -1,5 +1,5 @@
-/* responder_rtl.c : Runs the Verilated rtl/shell/control: its streams of words, and its AXI-Lite
- * master on the registers of any card. */
+/* responder_rtl.c : Runs the Verilated rtl/shell/control, its AXI-Lite master on the
+ * registers of any card. */
 #define MODEL_PREFIX control_
 #include "base/err.h"
 #include "hls/card/lease.h"
@@ -71,7 +71,7 @@ static void bind(struct responder *r)
 
 /* ---- one clock ---- */
 
-/* Runs one clock. The card accepts a bus request at once and answers in the next clock. */
+/* The card accepts a bus request at once and answers in the next clock. */
 static int tick(struct responder *r)
 {
     const uint8_t slverr = 2;

@@ -1,4 +1,4 @@
-/* shell_eth.c : Runs the Verilated card behind LiteEth: words of frames both ways,
+/* shell_eth.c : Runs the Verilated card with LiteEth: words of frames both ways,
  * at a wire's speed. */
 #define MODEL_PREFIX shell_
 #include "sim/rtl/shell_eth.h"
@@ -65,7 +65,6 @@ static void moved(struct eth *s)
     s->last = s->now;
 }
 
-/* Makes the next frame of the queue as on the wire. */
 static int begin(struct eth *s)
 {
     const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
@@ -87,7 +86,6 @@ static int begin(struct eth *s)
     return 1;
 }
 
-/* True if the wire is free in this clock. */
 static int passes(struct eth *s, struct way *w)
 {
     if (shell_stalls(&s->random, s->stall))
@@ -158,7 +156,7 @@ static void gave(struct eth *s)
         s->out(s->arg, 0, 0, w->frame + PREAMBLE, n - PREAMBLE - CRC);
 }
 
-/* Evaluates valid and ready before the clock edge; transfers happen at it. */
+/* Transfers happen at the edge if valid and ready before it. */
 static void tick(struct eth *s)
 {
     s->now++;
@@ -299,7 +297,7 @@ static int eth_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct eth *)shell)->bus, at, value);
 }
 
-/* True if the card is idle. since: the clock of the last action on it. */
+/* since: the clock of the last action on the card. */
 static int is_quiet(const struct eth *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;

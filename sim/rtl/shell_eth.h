@@ -1,4 +1,4 @@
-/* shell_eth.h : Runs the Verilated card behind LiteEth, rtl/shell/card_sim.sv. Frames are Ethernet
+/* shell_eth.h : Runs the Verilated card with LiteEth, rtl/shell/card_sim.sv. Frames are Ethernet
  * frames; the card does ARP, ping and UDP.
  *
  * Frames of the queue are [14..2304) bytes without preamble and CRC; short ones are padded. */

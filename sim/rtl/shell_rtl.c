@@ -29,7 +29,7 @@ struct rtl {
     size_t in_at;           /* bytes of its first frame already sent */
     uint32_t gap;           /* idle clocks still to come */
     unsigned stall;         /* of 256 clocks */
-    uint64_t random;        /* for the stalls */
+    uint64_t random;
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
     /* Clocks since reset; this run's first beat; one after its last beat. */
@@ -40,7 +40,6 @@ struct rtl {
 
 /* ---- one clock ---- */
 
-/* Offers the next beat, if any. */
 static void offer(struct rtl *s)
 {
     const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
@@ -103,7 +102,7 @@ static void gave(struct rtl *s)
     }
 }
 
-/* Evaluates valid and ready before the clock edge; transfers happen at it. */
+/* Transfers happen at the edge if valid and ready before it. */
 static void tick(struct rtl *s)
 {
     offer(s);
@@ -203,7 +202,7 @@ static int rtl_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct rtl *)shell)->bus, at, value);
 }
 
-/* True if the card is idle. since: the clock of the last action on it. */
+/* since: the clock of the last action on the card. */
 static int is_quiet(const struct rtl *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;

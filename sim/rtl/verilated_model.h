@@ -52,7 +52,6 @@ void model_eval(struct model *m);
 /* Runs one clock: inputs are sampled at the edge, then outputs settle. */
 void model_tick(struct model *m);
 
-/* Returns the clocks so far. */
 uint64_t model_cycles(const struct model *m);
 
 /* Records everything from now on into an FST file, for GTKWave. Returns 0, or -1 if the model

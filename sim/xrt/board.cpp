@@ -42,8 +42,7 @@ static Faults read_faults()
     return f;
 }
 
-// Returns the path of narrowcast-sim: two folders above this library (build/xrt/lib), or in
-// PATH.
+// Two folders above this library (build/xrt/lib), or in PATH.
 static std::string program()
 {
     static const char name[] = "narrowcast-sim";
@@ -55,7 +54,7 @@ static std::string program()
     return access(path.c_str(), X_OK) ? name : path;
 }
 
-// Returns the address for frames. Only the first card can have the port that was asked for.
+// Only the first card can have the port that was asked for.
 static std::string listen_on(unsigned index)
 {
     const std::string all = environment("NARROWCAST_SIM_LISTEN", "127.0.0.1:0");

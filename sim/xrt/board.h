@@ -16,7 +16,6 @@
 #include <string>
 #include <xrt.h>
 
-// Faults that a test asks for: NARROWCAST_SIM_FAULT.
 struct Faults {
     bool run_hangs = false, other_uuid = false;
     uint64_t hangs_after = UINT64_MAX;  // reads of registers until one hangs

@@ -1,5 +1,5 @@
-// board_lock.h : Tells processes which of them has which kernel of a card, by locks on bytes of a
-// file in TMPDIR. The locks end with the process.
+// board_lock.h : Shows processes which of them has which kernel of a card, by locks on bytes of a
+// file in TMPDIR, which end with the process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H
 #include <string>

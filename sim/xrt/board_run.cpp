@@ -54,8 +54,7 @@ void Board::start(unsigned command)
     commands.add(b);
 }
 
-// Runs the kernel at base with words[n], its registers from 0 on. Returns the
-// state of the command.
+// words[n]: the kernel's registers from 0 on. Returns the state of the command.
 int Board::run_on(const std::shared_ptr<card_link> &on, uint64_t base, const uint32_t *words,
                   unsigned n)
 {

@@ -80,7 +80,6 @@ static int lost(struct card_link *l, int rc)
     return l->gone;
 }
 
-/* Sends m and its body, and copies the answer's body to[want]. */
 static int ask(struct card_link *l, struct simlink m, const void *body, struct simlink *answer,
                void *to, size_t want)
 {

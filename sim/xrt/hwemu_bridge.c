@@ -80,7 +80,7 @@ static bool parse(const uint8_t *at, size_t n, struct fields *f)
     return true;
 }
 
-/* An answer so far, after room for its header. */
+/* bytes: after room for the header. */
 struct answer {
     uint8_t *bytes;
     size_t n;
@@ -99,7 +99,6 @@ static void add_field(struct answer *a, unsigned field, uint64_t value)
     add_number(a, value);
 }
 
-/* Appends a field of n bytes and returns its place. */
 static uint8_t *add_bytes(struct answer *a, unsigned field, size_t n)
 {
     add_number(a, field << 3 | 2);
@@ -128,8 +127,8 @@ static int read_registers(struct card_link *card, uint64_t address, uint8_t *to,
     return 0;
 }
 
-/* Executes call `number` into *a, which has room for the result. Returns 0, 1 at the end, or a
- * negative errno: the card has refused, or is gone. */
+/* Executes a call into *a, which has room. Returns 0, 1 at the end, or a negative errno: the card
+ * has refused, or is gone. */
 static int obey(struct card_link *card, uint32_t number, const struct fields *f, struct answer *a)
 {
     int rc = 0;
@@ -161,7 +160,7 @@ static int obey(struct card_link *card, uint32_t number, const struct fields *f,
     }
 }
 
-/* Receives and answers one call. Returns as obey(), or the socket's error. */
+/* Returns as obey(), or the socket's error. */
 static int serve(int fd, struct card_link *card)
 {
     uint8_t header[CALL_BYTES];
@@ -201,7 +200,7 @@ static int serve(int fd, struct card_link *card)
     return rc;
 }
 
-/* Connects to libxrt_hwemu, which listens already or soon. */
+/* libxrt_hwemu listens already or soon. */
 static int dial(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};

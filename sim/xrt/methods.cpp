@@ -26,9 +26,9 @@ struct Opened {
     xclDeviceHandle handle;
 };
 
-// The state lives until the process ends, since threads may still use it then.
 enum { MOST_CARDS = 8 };
 
+// Lives until the process ends, since threads may still use it then.
 struct State {
     std::mutex lock;
     // Held while a card's process starts, so that other cards need not wait.
@@ -49,7 +49,7 @@ State &state()
     return *s;
 }
 
-// Returns nullptr if the device was closed.
+// nullptr: the device was closed.
 std::shared_ptr<Board> board_or_none(const Device *device)
 {
     std::lock_guard<std::mutex> held(state().lock);
@@ -332,7 +332,7 @@ __attribute__((destructor)) void unload()
 }
 }  // namespace
 
-// Implements the one driver function that XRT's C API lacks: name and temperature of a device.
+// The one driver function that XRT's C API lacks: name and temperature of a device.
 extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle,
                                                                         xclDeviceInfo2 *info)
 {

@@ -43,8 +43,6 @@ static struct opened open_card(const char *xclbin, const char *bdf)
     return o;
 }
 
-/* ---- the tests ---- */
-
 /* Two handles of a card: both can open a shared kernel, only one an exclusive kernel. */
 static int twice(const char *xclbin, unsigned n)
 {
@@ -65,7 +63,6 @@ static int twice(const char *xclbin, unsigned n)
     return xrtDeviceClose(b.device);
 }
 
-/* Prints which card it is. */
 static int about(const char *xclbin, unsigned n)
 {
     struct xclDeviceInfo2 info;
@@ -115,7 +112,6 @@ static int registers(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Returns the resident pages of this process. */
 static long pages(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
@@ -205,7 +201,6 @@ static int memory(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Holds nic_core for n seconds. */
 static int hold(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -294,7 +289,6 @@ static int stuck(const char *xclbin, unsigned n)
     exit(0);
 }
 
-/* Tells whether the card reports the container that it was given. */
 static int uuid(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -307,7 +301,6 @@ static int uuid(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Prints the time per register read, over n reads. */
 static int speed(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
