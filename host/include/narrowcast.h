@@ -1,9 +1,9 @@
 /* narrowcast.h : the mean of gradients over all ranks of an MPI job, sent as narrow floats.
  *
  * A call takes the fp32 gradients of one step, layer by layer, and replaces them by their mean over
- * ranks. On the way they are cast to a format of 2 to 32 bits, with a power-of-two scale for each
- * layer, packed, added, and cast back. With exact sums (the default where the format allows) the
- * result has the same bits for every algorithm, order and run.
+ * all ranks. The library scales each layer by a power of two, casts it to a format of 2 to 32 bits,
+ * packs it, adds the codes of all ranks and casts the sums back. With exact sums (the default where
+ * the format allows them) the result has the same bits for every algorithm, order and run.
  *
  *     #include <narrowcast.h>
  *     #include <stdio.h>
@@ -23,13 +23,13 @@
  *         if (nc_open(&options, layers, 2, &nc) < 0)
  *             return 1;
  *         for (int step = 0; step < 100; step++) {
- *             // ... this rank's gradients into weight and bias ...
+ *             // ... compute this rank's gradients into weight and bias ...
  *             int rc = nc_allreduce(nc, grads, &report);
  *             if (rc < 0)
  *                 return 1;
  *             if (rc == 1)
  *                 continue;  // inf or nan on some rank: no rank takes this step
- *             // ... an update with the mean gradients ...
+ *             // ... update the weights with the mean gradients ...
  *         }
  *         if (nc_rank(nc) == 0)
  *             printf("%.0f bytes a step\n", (double)report.sent_bytes);
@@ -39,30 +39,39 @@
  *
  *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
- * Errors are negative errno values (nc_strerror), after one line by one rank, on stderr or to
- * options.log; nc_last_error() has it on that rank.
+ * Errors: functions return negative errno values (see nc_strerror). One rank prints one line to
+ * stderr or passes it to options.log; nc_last_error() returns that line on that rank.
  *
- * NULL: a call with a communicator that is NULL returns -EINVAL (nc_step and nc_state_bytes 0), except
- * nc_close, nc_abort and nc_last_error, for which NULL is legal. Other pointers may be NULL only where
- * the call says so; a call that gets NULL elsewhere returns -EINVAL, and the communicator goes on.
- * Gradients have the alignment of their type.
+ * NULL: a call with a NULL communicator returns -EINVAL (nc_step and nc_state_bytes return 0). NULL
+ * is legal for nc_close, nc_abort and nc_last_error. Another pointer may be NULL only where the
+ * call says so; otherwise the call returns -EINVAL and the communicator stays usable.
  *
- * Floating point: bits do not depend on the caller's rounding mode, flushing of subnormals or traps. A
- * call works in IEEE's default mode, in which it also calls options.log and the calls of a transport, and
- * restores the caller's.
+ * Alignment: gradients are aligned to their type.
  *
- * Threads: one at a time makes calls of a communicator. Several communicators may be at work at once,
- * each in a thread of its own, where MPI allows MPI_THREAD_MULTIPLE: by the caller's MPI_Init_thread,
- * or by options.threads where nc_open begins MPI. With MPI_THREAD_SERIALIZED one communicator at a
- * time is at work in a process, in any thread, and no other thread calls MPI meanwhile: -EBUSY tells
- * who gets in another's way. With less only MPI's main thread may call: -EPERM, and gradients that
- * nc_ready() hands in travel in nc_wait(). After fork() the child may not call: -EPERM.
+ * Floating point: results do not depend on the caller's rounding mode, flushing of subnormals or
+ * traps. Each call switches to IEEE's default mode and restores the caller's mode before it
+ * returns. options.log and the functions of a transport are called in the default mode.
  *
- * A rank that does not come within the deadline ends the whole job, after a line that names it (over a
- * transport of the caller's, calls return -ETIMEDOUT). The deadline counts only while some rank waits inside a call, and not while that rank is itself
- * stopped: what a rank does between calls (validation, a checkpoint) may take as long as it likes
- * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. The opening
- * of a communicator by MPI waits as MPI does, without one. */
+ * Threads: only one thread at a time may call functions of a communicator. The rest depends on the
+ * level that MPI was initialized with: by the caller's MPI_Init_thread, or according to
+ * options.threads if nc_open initializes MPI.
+ *
+ *   MPI_THREAD_MULTIPLE     Several communicators may be active at once, each in its own thread.
+ *   MPI_THREAD_SERIALIZED   One communicator per process may be active at a time, in any
+ *                           thread, and no other thread may call MPI meanwhile. A call made
+ *                           while another communicator is active (in a call, or with a step
+ *                           in flight) returns -EBUSY.
+ *   lower levels            Only the thread that initialized MPI may call; other threads get
+ *                           -EPERM. Gradients handed in with nc_ready() are sent inside nc_wait().
+ *
+ * After fork() the child may not call: -EPERM.
+ *
+ * Deadline: a rank that does not arrive within options.deadline_s ends the whole job, after one
+ * line that names it. (Over a caller's transport, calls return -ETIMEDOUT instead.) The deadline
+ * runs only while some rank waits inside a call, and pauses while the waiting rank itself is
+ * stopped. Work between calls (validation, a checkpoint) may take any time if no other rank waits
+ * meanwhile. Otherwise it may take as long as the deadline, 10 minutes by default. Opening a
+ * communicator over MPI has no deadline. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -75,74 +84,86 @@ extern "C" {
 #define NC_VERSION        "0.1.0"
 #define NC_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch, for #if */
 
-/* What the library exports; all else in it is hidden. */
+/* Marks an exported function. The library exports no other symbols. */
 #ifndef NC_API
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Of the library: equals NC_VERSION, NC_VERSION_NUMBER of the header it was built with. */
+/* Return the version of the library, which may differ from the NC_VERSION and NC_VERSION_NUMBER
+ * that the program was compiled with. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
-/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same.
- * Begin with nc_options_default(): later versions may have more fields, and take programs that were
- * built with fewer. */
+/* Options of a communicator. Strings are spelled as in `narrowcast train --help`; NULL selects the
+ * default. All ranks must choose the same. Start from nc_options_default(): later versions may
+ * append fields, and still accept programs built with fewer. */
 struct nc_options {
-    size_t size;            /* of this struct, as the caller was built with it */
+    size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
     const char *scale;      /* none, const:K, aps, aps-tight, quantile */
     const char *sum;        /* auto exact fp32 nearest kahan trunc */
-    const char *out_format; /* auto or a format: what the sum travels back in */
+    const char *out_format; /* auto or a format: format of the sums sent back */
     const char *overflow;   /* saturate inf */
     const char *round;      /* nearest stochastic zero */
-    /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4.
-     * offload: nc_open fails unless every card answers; auto: sums go over MPI until one does */
+    /* Algorithm: auto, offload, or one listed by `narrowcast train --help`: direct,
+     * ring, group-master:4. offload: nc_open fails unless every card answers. auto:
+     * MPI adds until a card answers */
     const char *algo;
-    /* cards that add packets: udp://host:port,... or eth://host:port,..., sim or xrt; off; auto:
-     * NARROWCAST_OFFLOAD names them. A card that cannot exist makes nc_open fail */
+    /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off,
+     * or auto (taken from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist
+     * (unknown host, missing device) */
     const char *offload;
-    size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
-    double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
-    uint64_t seed;       /* of stochastic rounding */
-    const char *device;  /* where gradients are: cpu, or cuda (below) */
-    /* minifloat, which the first six words describe; qsgd:B, onebit[:D|column], ternary,
-     * relgrad[:...] */
+    size_t bucket_bytes; /* size of the messages that layers are fused into; > 0 */
+    double deadline_s;   /* a rank counts as lost after another waited this long; > 0 */
+    uint64_t seed;       /* for stochastic rounding */
+    const char *device;  /* memory of the gradients: cpu, or cuda (below) */
+    /* minifloat (configured by the six strings above: format to round), qsgd:B,
+     * onebit[:D|column], ternary, relgrad[:...] */
     const char *codec;
-    const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
-    /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
+    const char *xclbin; /* for xrt: container file of the card; NULL: NARROWCAST_XCLBIN */
+    /* cpu, or xrt: a card in rank 0's machine adds; needs algo group-scatter:K with K ranks */
     const char *node_sum;
-    const char *quantise;   /* large: the smallest layers travel in fp32; all: none; auto */
-    const char *acc_format; /* auto, or of partial sums (sum nearest or kahan): e5m2 in e6m9 */
-    int rescale; /* not 0: scale aps, sum nearest, algo group-*:K: groups' sums are scaled anew */
-    /* mean, or sum (of kinds of codec that know sums). A mean that fits fp32 is finite, though the sum
-     * does not fit. A result that the format rounds to 2^128 or more is inf. Gradients above
-     * 2^126 / ranks (scale aps) or 2^126 (aps-tight) leave the scale's range: `overflow` is for them. */
+    const char *quantise; /* large: smallest layers travel in fp32; all: none do; auto */
+    /* format of partial sums with sum nearest or kahan (e6m9 for e5m2), or auto */
+    const char *acc_format;
+    /* not 0: rescale the sums of groups before adding them; needs scale aps,
+     * sum nearest, algo group-*:K */
+    int rescale;
+    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even where
+     * the sum is not. A result that the format rounds to 2^128 or more is inf. `overflow` covers
+     * gradients outside the range of the scale: above 2^126 / ranks (aps) or 2^126 (aps-tight). */
     const char *op;
-    /* fp32, or, with device cpu: fp64, fp16, bf16. Such gradients become fp32 on the way in (fp64:
-     * rounded to nearest, what is too large is inf) and are rounded to nearest on the way out. A mean
-     * beyond the type's largest number is that number if `overflow` is saturate. */
+    /* Element type of the gradients: fp32; with device cpu also fp64, fp16, bf16. Other types are
+     * converted to fp32 on the way in (fp64: rounded to nearest, overflow becomes inf) and
+     * rounded to nearest on the way out. A mean beyond the largest number of the type becomes
+     * that number if `overflow` is saturate. */
     const char *type;
-    int threads; /* not 0: where nc_open begins MPI, it asks for MPI_THREAD_MULTIPLE */
-    /* Takes lines in place of stderr, without a newline; level: NC_LOG_x. It is called by the thread
-     * that calls, or by the communicator's own, and must not call the library. */
+    int threads; /* not 0: nc_open requests MPI_THREAD_MULTIPLE if it initializes MPI */
+    /* Receives messages instead of stderr: one line without newline; level is NC_LOG_x. Runs in the
+     * calling thread or in the communicator's own thread, and must not call the library. */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
-    /* not 0: nc_report has what this rank's casts lose, for a pass more over its gradients. With device
-     * cpu, of codec minifloat */
+    /* Not 0: count this rank's cast losses in nc_report, at the cost of one more pass over its
+     * gradients. Needs device cpu and codec minifloat */
     int count_lost;
 };
 enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
-/* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the
- * number it can see, or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share.
- * nc_allreduce() then takes device pointers into that GPU's memory. What writes them must have
- * ended on the device before the call (cudaStreamSynchronize), or nc_ready_on() says in which stream it
- * ends, and the means stand there when it returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH, or beside
- * the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
- * ipc, mpi or pinned says by what codes travel; auto finds the best. */
+/* Gradients on GPUs (device "cuda").
+ *
+ * Each rank takes one GPU: number (rank on its machine) modulo the number of visible GPUs
+ * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers
+ * into the memory of that GPU, and the means are there when it returns. Kernels that
+ * write the gradients must have finished before the call (cudaStreamSynchronize), or
+ * nc_ready_on() names the stream to wait for.
+ *
+ * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
+ * the loader's path. Results have the bits of the CPU. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or
+ * pinned selects the transport of codes between GPUs; auto picks the best one. */
 
-/* The defaults: every word NULL (offload: off, device: cpu, op: mean, type: fp32), buckets of 1 MiB, a
- * deadline of 600 s, seed 1. options: not NULL. size: of *options; fields beyond what this library knows become 0. */
+/* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
+ * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size is the size of *options.
+ * Fields that this library does not know become 0. */
 NC_API void nc_options_init(struct nc_options *options, size_t size);
 static inline struct nc_options nc_options_default(void)
 {
@@ -151,183 +172,230 @@ static inline struct nc_options nc_options_default(void)
     return options;
 }
 
-/* Name the fields ({.name = "fc.bias", .n = 10}), or begin with zeroes: there may be more one day. */
+/* One layer. Name the fields in initializers ({.name = "fc.bias", .n = 10}) or start from
+ * zeros: later versions may add fields. */
 struct nc_layer {
-    const char *name; /* for messages, or NULL; need not outlive nc_open */
+    const char *name; /* for messages, or NULL; may be freed after nc_open */
     size_t n;         /* elements, > 0 */
-    int fp32;         /* not 0: travels in fp32 whatever the format */
-    /* For codec onebit:column: a column has so many elements, so far apart, and columns lie side by
-     * side in runs of column * stride, of which n is a multiple. A linear layer [out][in]: out and
-     * in; a convolution [out][ky][kx][in]: kx and in; [out][in][ky][kx]: kx and 1. Both 0: the
-     * layer is one column, as a bias is. */
+    int fp32;         /* not 0: always travels in fp32 */
+    /* For codec onebit:column: a column has `column` elements, `stride` elements apart. Columns are
+     * interleaved in runs of column * stride elements; n is a multiple of such a run.
+     *
+     *     layer                           column   stride
+     *     linear [out][in]                out      in
+     *     convolution [out][ky][kx][in]   kx       in
+     *     convolution [out][in][ky][kx]   kx       1
+     *
+     * Both 0: the layer is one column, as for a bias. */
     size_t column, stride;
-    /* For codec relgrad, which looks at layers that are not fp32: [n] what gradients are gradients
-     * of, of the same bits on every rank, where gradients are (with "cuda" a device pointer). They
-     * are read by each nc_allreduce(), and stay in place until nc_close. NULL: not known */
+    /* [n] the layer's weights, for codec relgrad, which reads those of layers that are not
+     * fp32. They have the same bits on every rank and are in the same memory as the gradients
+     * ("cuda": a device pointer). Each all-reduce reads them, so they must stay in place
+     * until nc_close. NULL if unavailable */
     const float *weights;
     void *reserved[4]; /* NULL */
 };
 
 struct nc_report {
-    uint64_t sent_bytes; /* this rank's, this step */
-    uint64_t code_bytes; /* of all packed gradients of this rank */
-    uint64_t fp32_bytes; /* 4 an element, to compare with */
-    double codec_s;      /* seconds of casting */
-    double comm_s;       /* seconds of sending, adding and waiting */
-    /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
+    uint64_t sent_bytes; /* by this rank in this step */
+    uint64_t code_bytes; /* all packed gradients of this rank */
+    uint64_t fp32_bytes; /* 4 per element, for comparison */
+    double codec_s;      /* seconds spent casting */
+    double comm_s;       /* seconds spent sending, waiting and adding */
+    /* 1: cards added everything; 0: MPI added some or all of it, with the same bits */
     int offload;
-    /* by which algorithm this step's sums came, and between GPUs by what: "direct", "group-scatter:4",
-     * "direct by NCCL", or "cards"; valid until nc_close() */
+    /* Path of the sums in this step: the algorithm and, between GPUs, the transport: "direct",
+     * "group-scatter:4", "direct by NCCL", or "cards". Valid until nc_close() */
     const char *path;
-    /* With options.count_lost, of this rank's elements that did not travel in fp32: those that are not 0 and
-     * were sent as 0, and finite ones beyond the format's largest number. */
+    /* With options.count_lost, over this rank's elements that did not travel in fp32: nonzero ones
+     * sent as 0, and finite ones beyond the largest number of the format. */
     uint64_t underflow, saturated;
     uint64_t reserved[5]; /* 0 */
 };
 
-struct nc; /* a communicator: opened by nc_open, closed by nc_close */
+struct nc; /* a communicator, opened by nc_open and closed by nc_close */
 
-/* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers,
- * in forward order.
- *   options   NULL for the defaults      layers   [n_layers], the same on every rank
- *   *out   closed by nc_close; NULL after a failure
- * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks, or the versions of their
- * libraries, differ), -ENOMEM, -EIO, -ENXIO (a card that cannot exist), -ENOTCONN (a card that does not
- * answer, with algo "offload"); with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
- * it); alone -EPERM and -EBUSY (threads, above). After a failure nothing is left, and it may be called
- * again; MPI goes on, and ends when the process exits if nc_open began it. */
+/* Join the job (calls MPI_Init unless the caller has) and prepare for steps of these layers. All
+ * ranks call it; it blocks until all have.
+ *
+ *   options   NULL for the defaults
+ *   layers    [n_layers], in forward order, the same on every rank
+ *   *out      the communicator, to be closed by nc_close; NULL after a failure
+ *
+ * Returns 0 or, the same on every rank:
+ *
+ *   -EINVAL     invalid option or combination of options
+ *   -EPROTO     ranks differ in options, layers or library version
+ *   -ENOMEM     out of memory
+ *   -EIO        messages, a card or a GPU failed
+ *   -ENXIO      a card cannot exist
+ *   -ENOTCONN   a card does not answer, with algo "offload"
+ *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   with "cuda": no GPU, or no library that drives it
+ *
+ * On this rank only: -EPERM and -EBUSY (see Threads above). A failure leaves nothing behind,
+ * and nc_open may be called again. MPI stays initialized; if nc_open initialized it, it is
+ * finalized when the process exits. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
-/* The same for the ranks of a communicator of the caller's, which is duplicated: ranks are numbered as
- * there. All of them call it, and nobody else.
- *   mpi_comm   points to an MPI_Comm, of the MPI that the library was built with */
+/* Like nc_open, for the ranks of the caller's communicator, which is duplicated and keeps its
+ * numbering. All of its ranks call it, and no others.
+ *
+ *   mpi_comm   points to an MPI_Comm of the MPI library that this library was built with */
 NC_API int nc_open_on(const void *mpi_comm, const struct nc_options *options,
                       const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* The same for callers who have its number in Fortran (mpi4py: comm.py2f()). */
+/* Like nc_open_on, for a communicator given by its Fortran handle (mpi4py: comm.py2f()). */
 NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
                            const struct nc_layer *layers, int n_layers, struct nc **out);
 
 /* ---- without MPI ---- */
 
-/* How ranks reach each other by calls of the caller's own: sockets, UCX, a framework's process group. They
- * return 0 or a negative errno. One thread at a time makes them, and they must not call the library.
+/* A transport supplied by the caller: sockets, UCX, a framework's process group. Its functions
+ * return 0 or a negative errno and must not call the library. One thread at a time calls them.
  *
- *   isend, irecv   begin a message of 1 to 2^30 bytes, which both sides know, and do not wait. Those from
- *                  one rank to another with the same tag (0 to NC_TAGS - 1) arrive in the order in which
- *                  they were begun; a message may wait for its other side, but for none with another tag.
- *                  buf is in use until test() has said done, or cancel(). *request: whatever test() and
- *                  cancel() are to get; not read after a failure
- *   test           *done = 1: the message has ended, and with it the request. Does not wait. NULL: a
- *                  request points to an int, 0 until any thread sets it to 1, done, or a negative errno
- *   progress       makes messages move, before each round of test(); NULL: test() does
- *   cancel         ends a message that test() has not called done, one of which it said an error, too: buf
- *                  and request are not in use any more. Of communicators that fail or are closed
+ *   isend, irecv   Start a message of 1 to 2^30 bytes without waiting; both sides know its
+ *                  length. Messages between two ranks with the same tag (0 to NC_TAGS - 1) arrive
+ *                  in the order they were started. A message may wait for its other side, but
+ *                  never for a message of another tag. buf is in use until test() reports
+ *                  completion or cancel() returns. *request is passed to test() and cancel();
+ *                  after a failure it is not read.
+ *   test           Set *done to 1 if the message is complete, which ends the request. Does not
+ *                  wait. If test is NULL, a request points to an int: 0 until any thread sets it to
+ *                  1 (done) or a negative errno.
+ *   progress       Advance messages; called before each round of test(). NULL if test() does so.
+ *   cancel         End a message that test() has not reported as done, including one for which it
+ *                  returned an error. Afterwards buf and request are unused. Called when a
+ *                  communicator fails or is closed.
  *
- * At any time one receive from every rank is under way, of a few bytes, until nc_close(). */
+ * From opening to nc_close() one receive of a few bytes from every rank is always pending. */
 enum { NC_TAGS = 8 };
 struct nc_transport {
-    size_t size; /* sizeof(struct nc_transport), as the caller was built with it */
-    void *arg;   /* the first argument of all */
+    size_t size; /* sizeof(struct nc_transport) in the caller's build */
+    void *arg;   /* first argument of every function */
     int rank, n_ranks;
     int (*isend)(void *arg, int to, int tag, const void *buf, size_t bytes, void **request);
     int (*irecv)(void *arg, int from, int tag, void *buf, size_t bytes, void **request);
     int (*test)(void *arg, void *request, int *done);
     int (*progress)(void *arg);
     void (*cancel)(void *arg, void *request);
-    int threads;       /* not 0: they may be called by another thread than the one that opened */
+    int threads;       /* not 0: callable from other threads than the opening one */
     void *reserved[8]; /* NULL */
 };
 
-/* nc_open() over these calls, by all of their ranks; MPI is not begun, and several may be open, each with
- * a transport of its own. All that `narrowcast train --help` lists does but the algorithm native.
- *   transport   copied; its calls and arg stay in use until nc_close()
- * A call that fails, and a rank that does not come within the deadline (which openings have, too), do not
- * end the process: the ranks call the roll, for 2 s at most, one says who is missing, and every call of
- * every rank returns a negative errno: -ETIMEDOUT, or that of the transport. Messages of such a job may
- * still be on their way: the next one needs a transport that they cannot reach. Returns as nc_open(), or
- * what a failure of messages says; -EINVAL for a table or a deadline that cannot be, on this rank alone,
- * for which the others wait until their deadline. */
+/* Like nc_open, over a transport. All its ranks call. MPI is not initialized, and several
+ * communicators may be open, each with its own transport. Every option of `narrowcast train --help`
+ * works except the algorithm native.
+ *
+ *   transport   copied; its functions and arg stay in use until nc_close()
+ *
+ * A failing transport call or an expired deadline (openings have one here, too) does not end
+ * the process. The ranks run a liveness check of at most 2 s, and one of them reports the
+ * missing ranks. From then on every call of every rank returns a negative errno: -ETIMEDOUT
+ * or the transport's. Messages of the failed job may still arrive: give the next job a
+ * transport that they cannot reach.
+ *
+ * Returns the codes of nc_open or of a failed message. An invalid table or deadline is -EINVAL on
+ * this rank only; the other ranks then wait until their deadline. */
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leaves the job, with all ranks, after nc_wait(); NULL is legal. The last one calls MPI_Finalize if
- * nc_open called MPI_Init. After fork() it does nothing. */
+/* Leave the job. All ranks call it, after nc_wait(). The last nc_close of a process calls
+ * MPI_Finalize if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
-/* For failures after which the other ranks cannot be asked. Any thread. code: a negative errno. By MPI
- * it ends the job's processes at once, with a status that is not 0, as MPI_Abort does, and does not
- * return. Over a transport of the caller's it does: a call of this rank that is under way and all later
- * ones return code, and soon those of all ranks do. nc_close() remains to be called, by whoever knows that
- * nc_abort() has returned. After fork() it does nothing. NULL is legal. */
+/* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.
+ *
+ *   code   a negative errno
+ *
+ * Over MPI it ends all processes of the job at once with a nonzero status, like MPI_Abort, and does
+ * not return. Over a caller's transport it returns: this rank's pending call and all later ones
+ * return code, and those of all ranks do so soon. nc_close() must still be called, after nc_abort()
+ * has returned. Does nothing for NULL or after fork(). */
 NC_API void nc_abort(struct nc *nc, int code);
 
-/* 0, or what the communicator has failed with, in a call or in its own thread: a negative errno, which all
- * calls return from then on. Any thread, and while others call. */
+/* Return 0, or the negative errno with which the communicator has failed, in a call or in its own
+ * thread. All later calls return it. Any thread may ask at any time. */
 NC_API int nc_async_error(const struct nc *nc);
 
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);
 
-/* grads: a list [n_layers] of pointers to this rank's gradients of each layer (with "cuda": device
- * pointers, in a list that is not), of options.type; replaced by the mean, or the sum, over ranks.
- * report: NULL if not wanted. Returns 0; 1 when a gradient was inf or nan on some rank: then nothing
- * changed, and the step must not be taken; -EBUSY (threads, above; a step is under way); or another
- * negative errno, after which only nc_close may follow, as with every call below. */
+/* Replace gradients by their mean (or sum) over ranks. All ranks call it; it
+ * blocks until the step is done.
+ *
+ *   grads    [n_layers] pointers to this rank's gradients, of options.type. With "cuda" they are
+ *            device pointers; the array itself is in host memory
+ *   report   NULL if not wanted
+ *
+ * Returns:
+ *
+ *   0    done
+ *   1    a gradient was inf or nan on some rank: nothing has changed, and no rank may take the step
+ *   -EINVAL, -EBUSY, -EPERM   a NULL pointer, another step in flight, or see Threads above: nothing
+ *                             has happened, and the communicator stays usable
+ *   other negative errno      only nc_close may follow
+ *
+ * The last two rows hold for all calls below, unless they say otherwise. */
 NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report);
 
-/* The same in parts, while gradients are made: layers travel in buckets as soon as they are handed in,
- * in a thread of the communicator's, which alone calls MPI until nc_wait() (other threads with
- * MPI_THREAD_MULTIPLE alone). The bits of the result are the same.
+/* The same step in parts, overlapping the computation of gradients. Layers travel in buckets as
+ * soon as they are handed in. A thread of the communicator sends them; until nc_wait() no other
+ * thread may call MPI, except with MPI_THREAD_MULTIPLE. The result has the same bits.
  *
- *     nc_iallreduce(nc, grads)        a step begins; its gradients may still be made
- *     nc_ready(nc, first, n)          those of layers first..first+n are final (with "cuda": on the
- *                                     device), and not to be touched until nc_wait(). Any order will
- *                                     do, the last layers first is fast
- *     nc_ready_on(nc, first, n, s)    with "cuda": they are final when the work has ended that is now in the
- *                                     stream s (cudaStream_t; NULL is CUDA's default stream); nobody on
- *                                     the host waits for that
- *     nc_test(nc, &done)              *done: nc_wait() would not wait. Where MPI allows no thread of ours
- *                                     it does all of the step once all layers are ready
- *     nc_wait(nc, &report)            the rest is final, too; the means are there
+ *   nc_iallreduce(nc, grads)       Begin a step. Its gradients need not be final yet.
+ *   nc_ready(nc, first, n)         Gradients of layers first..first+n are final (with "cuda": on
+ *                                  the device) and must not be touched until nc_wait(). Any order
+ *                                  works; last layers first is fastest.
+ *   nc_ready_on(nc, first, n, s)   With "cuda": they are final once the work now queued in stream s
+ *                                  has ended (cudaStream_t; NULL is CUDA's default stream). The
+ *                                  host does not wait for it.
+ *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. Without a thread of
+ *                                  its own (the MPI level forbids it) nc_test runs the whole step
+ *                                  once all layers are ready.
+ *   nc_wait(nc, &report)           Hand in the remaining layers and block until
+ *                                  the means are there.
  *
- * nc_wait() returns as nc_allreduce(), but after a 1 fp32 gradients are undefined. One step at a time;
- * all ranks begin and wait alike. The first nc_iallreduce() starts the thread: -ENOMEM, -EAGAIN. */
+ * nc_wait() returns the codes of nc_allreduce(), but after 1 fp32 gradients are undefined. Only one
+ * step may be in flight, and all ranks begin and wait for steps in the same order. The first
+ * nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
 NC_API int nc_test(struct nc *nc, int *done);
 NC_API int nc_wait(struct nc *nc, struct nc_report *report);
 
-/* Bytes of rank root's to all ranks, which all call it with as many: start weights. In the CPU's
- * memory. Returns 0, -EINVAL (no such rank), -EIO. */
+/* Copy bytes from rank root to all ranks, such as initial weights. All ranks call it with the same
+ * number of bytes. buf is in CPU memory. Returns 0, -EINVAL (no such rank) or -EIO. */
 NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
-/* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the
- * same steps. Returns 0 or -EBUSY. */
+/* Send all layers in fp32 from the next step on (on != 0), or as configured (0). All ranks call it
+ * between the same steps. Returns 0 or -EBUSY. */
 NC_API int nc_force_fp32(struct nc *nc, int on);
 
-/* Steps so far, which key the random bits of stochastic rounding; and from which number to go on, on
- * all ranks alike. */
+/* Return or set the number of steps so far, which keys the random bits of stochastic
+ * rounding. All ranks set the same number. */
 NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
-/* What a rank keeps from step to step (the number of steps, residuals), for a checkpoint: a job that
- * loads it goes on to the same bits. Between steps.
- *   nc_state_bytes   how much nc_state_save() writes to `to`
- *   nc_state_load    all ranks, each what the same rank of a job of as many ranks, of the same words and
- *                    layers has saved. Returns 0, or on all ranks -EPROTO: it is of another job, of
- *                    another step than others', or holds inf or nan */
+/* Save and load the state that a rank keeps between steps (number of steps,
+ * residuals), for checkpoints. A job that loads it continues with the same bits. Call
+ * these functions between steps.
+ *
+ *   nc_state_bytes   Return the number of bytes that nc_state_save() writes to `to`.
+ *   nc_state_load    All ranks call it, each with the state saved by the same rank of a job with
+ *                    the same number of ranks, options and layers. Returns 0, or on all ranks
+ *                    -EPROTO if a state belongs to another job or another step than the others', or
+ *                    holds inf or nan; the communicator stays usable then. */
 NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 
-/* What a code of this header means, in a few words; it is never NULL. */
+/* Describe a return code of this header in a few words. Never returns NULL. */
 NC_API const char *nc_strerror(int code);
 
-/* Why the last call failed, in a line, as far as this rank knows; "" if it did not. NULL: the last
- * nc_open of this thread. Valid until the next call. */
+/* Return the line that explains why the last call failed, as far as this rank knows, or "" if it
+ * did not fail. NULL: of the last nc_open of this thread. Valid until the next call. */
 NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus
