@@ -1,10 +1,10 @@
-/* buf.h : aligned memory that is zero at first. */
+/* buf.h : allocates zeroed, aligned memory. */
 #ifndef BUF_H
 #define BUF_H
 #include <stddef.h>
 
-/* bytes (0 is legal) of zeroed memory on a 64-byte boundary; free() gives it back. NULL when there
- * is none, after a line that says how much was asked for. */
+/* Allocate bytes (0 is legal) of zeroed memory, aligned to 64 bytes, to be freed with free().
+ * Returns NULL if there is none, after reporting the size. */
 void *buf_alloc(size_t bytes);
 
 #endif

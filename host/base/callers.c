@@ -1,4 +1,4 @@
-/* callers.c : hears those who connect to a listening socket, all at once, until each has said who it is. */
+/* callers.c : reads a greeting from each client of a listening socket, all clients at once. */
 #include "base/callers.h"
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ void callers_wait(const struct callers *c)
     (void)poll(polls, 1 + (nfds_t)c->n, WAIT_MS);
 }
 
-/* Take caller i off the list. Return its socket. */
+/* Remove caller i from the list and return its socket. */
 static int take(struct callers *c, int i)
 {
     const int fd = c->at[i].fd;
@@ -42,7 +42,7 @@ static bool has_said_all(const struct callers *c, int i)
     return c->at[i].got == c->bytes;
 }
 
-/* Make room by hanging up on the oldest caller, if it has had its grace. */
+/* Make room by disconnecting the oldest caller, if its grace has passed. */
 static void make_room(struct callers *c, double now)
 {
     c->full = !c->n || has_said_all(c, 0) || now - c->at[0].since_s < CALLERS_GRACE_S;
@@ -50,7 +50,7 @@ static void make_room(struct callers *c, double now)
         close(take(c, 0));
 }
 
-/* Accept all who have come, but in one turn no more than there are places. */
+/* Accept all that have come, at most as many per turn as there are places. */
 static void let_in(struct callers *c, double now)
 {
     c->full = false;
@@ -69,7 +69,7 @@ static void let_in(struct callers *c, double now)
     }
 }
 
-/* Read what caller i has said. Return false if nothing will come of it. */
+/* Read from caller i. Returns false if the caller has failed. */
 static bool hear(struct callers *c, int i, double now)
 {
     struct caller *a = &c->at[i];

@@ -1,4 +1,4 @@
-/* callers.h : hears those who connect to a listening socket, all at once, until each has said who it is.
+/* callers.h : reads a greeting from each client of a listening socket, all clients at once.
  *
  *     callers_init(&c, listener, bytes)
  *     while (no deadline has passed)
@@ -6,8 +6,9 @@
  *         fd < 0: callers_wait(&c); else look at said [bytes] and keep fd, or close it
  *     callers_fini(&c)
  *
- * A caller that stays silent delays nobody. It is hung up on after CALLERS_HELLO_S, or after
- * CALLERS_GRACE_S if its place or its descriptor is needed; meanwhile others wait in the system's queue. */
+ * A silent client delays no other. It is disconnected after CALLERS_HELLO_S, or
+ * after CALLERS_GRACE_S if its place or its descriptor is needed. Meanwhile new
+ * clients wait in the system's queue. */
 #ifndef CALLERS_H
 #define CALLERS_H
 #include <stdbool.h>
@@ -25,23 +26,23 @@ struct caller {
 };
 
 struct callers {
-    int listener; /* not blocking; the user's */
-    size_t bytes; /* that each caller says first */
-    bool full;    /* there is no place for the next one yet */
+    int listener; /* non-blocking, owned by the user */
+    size_t bytes; /* length of the greeting */
+    bool full;    /* no place for the next client yet */
     int n;
     struct caller at[CALLERS_MOST]; /* [n], the oldest first */
 };
 
-/* bytes: at most CALLERS_BYTES. */
+/* bytes: length of the greeting, at most CALLERS_BYTES. */
 void callers_init(struct callers *c, int listener, size_t bytes);
-void callers_fini(struct callers *c); /* hangs up on all who still wait */
+void callers_fini(struct callers *c); /* disconnects all clients that still wait */
 
-/* Wait until there is something to do, 0.1 s at most. */
+/* Wait at most 0.1 s for something to do. */
 void callers_wait(const struct callers *c);
 
-/* Accept, read and hang up without blocking; now: clock_s(). Return the socket of the first caller
- * that has said all its bytes, and copy them to said; the socket, which does not block, is then the
- * user's. Return -1 if there is none. */
+/* Accept, read and disconnect without blocking; now is clock_s(). Returns the socket of the first
+ * client whose greeting is complete and copies the greeting to said. The caller then owns that
+ * non-blocking socket. Returns -1 if there is none. */
 int callers_turn(struct callers *c, double now, void *said);
 
 #endif

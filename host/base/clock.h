@@ -1,4 +1,4 @@
-/* clock.h : monotonic seconds, and those that this thread had a core for. */
+/* clock.h : monotonic seconds, and CPU seconds of this thread. */
 #ifndef CLOCK_H
 #define CLOCK_H
 #include <time.h>

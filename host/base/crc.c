@@ -1,11 +1,12 @@
 /* crc.c : CRC32C by the CPU's own instruction, three streams at a time.
  *
- *     bytes  | a: 128 | b: 128 | c: 128 | ...      crc32 takes 3 clocks but starts one each: a, b and c go on side by side
+ *     bytes  | a: 128 | b: 128 | c: 128 | ...
  *     state' = state(a) over 256 bytes of 0  ^  state(b) over 128 bytes of 0  ^  state(c)
  *
- * A state over n bytes of 0 is its product with x^(8n) mod P. A carry-less product with x^(8n-33),
- * read as 8 bytes by one more crc32 (which multiplies by x^32; the reflected product lacks one x),
- * is just that. */
+ * The crc32 instruction takes 3 clocks, but one can start each clock: a, b and c run in parallel.
+ * A state over n bytes of 0 is its product with x^(8n) mod P. A carry-less product with
+ * x^(8n-33), read as 8 bytes by one more crc32, gives just that: crc32 multiplies by x^32, and
+ * the reflected product lacks one x. */
 #include "base/crc.h"
 #include "hls/card/crc32c.h"
 #if defined(__x86_64__)

@@ -1,5 +1,7 @@
-/* err.c : one line for every failure. The only state: what is held, and by whom, and how many lines
- * about strangers were said; under a lock, since a rank's threads may fail at once. */
+/* err.c : prints one line per failure.
+ *
+ * The only state is the held lines, their owner and the count of lines about strangers. A lock
+ * guards it, since several threads of a rank may fail at once. */
 #include "base/err.h"
 #include "base/clock.h"
 #include "base/err_line.h"
@@ -20,7 +22,7 @@ static struct err_lines err_own;
 static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    double since_s; /* when these began to be counted */
+    double since_s; /* start of the count */
     int said;
     uint64_t unsaid, ever_unsaid;
 } strangers;
@@ -30,7 +32,7 @@ static struct err_lines *lines(void)
     return err_mine ? err_mine : &err_own;
 }
 
-/* Says a line to whom it may concern. Not locked: the caller's function may take its time. */
+/* Print a line or hand it to the caller's function. Called unlocked: that function may be slow. */
 static void put(const struct err_lines *err, bool error, const char *text)
 {
     char line[ERR_LINE_BYTES / 2 + 64];
@@ -44,7 +46,7 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* A line may quote a file, a peer or a name: no byte of theirs moves a cursor or ends the line. */
+/* Format a line. It may quote a file, a peer or a name, so control characters are replaced. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -127,7 +129,8 @@ void err_note(const char *format, ...)
     err_line(text);
 }
 
-/* May one more line about strangers be said? *unsaid: how many were not, which is to be said first. */
+/* Return true if one more line about strangers may be printed. *unsaid:
+ * omitted lines to report first. */
 static bool may_say(uint64_t *unsaid)
 {
     const double now = clock_s();
@@ -214,18 +217,17 @@ struct err_lines *err_turn(struct err_lines *mine)
     return before;
 }
 
-/* ---- writes lines to stderr, whether or not anybody reads them. The only state: how many are
- * missing, and how long one may be waited for ---- */
+/* ---- stderr without blocking: counts dropped lines and how long to wait ---- */
 
-/* The lock is not held while a line is written: a child forked in that second needs it. */
+/* Not held while a line is written: a child forked in that second needs the lock. */
 static struct {
     pthread_mutex_t lock;
     int patience_ms;
-    uint64_t left_out, missing; /* ever; since the last one that was written */
+    uint64_t left_out, missing; /* in total; since the last line written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
-/* Open stderr's pipe or terminal a second time, as one that never blocks; other processes share
- * descriptor 2 itself, so its flags stay. Return it, or -1 if that cannot be. */
+/* Open stderr's pipe or terminal again, non-blocking. Other processes share descriptor 2, so its
+ * own flags stay. Returns the descriptor, or -1 if that is impossible. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)
@@ -243,7 +245,7 @@ static bool write_soon(const char *text, int wait_ms)
         return false;
     const int again = open_again(is.st_mode);
     if (again < 0 && S_ISFIFO(is.st_mode) && errno == ENXIO)
-        return false; /* nobody has the other end */
+        return false; /* the other end is closed */
     struct pollfd p = {.fd = again < 0 ? 2 : again, .events = POLLOUT};
     if (poll(&p, 1, wait_ms) > 0 && p.revents == POLLOUT)
         wrote = S_ISSOCK(is.st_mode) ? send(p.fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL)

@@ -1,19 +1,23 @@
-/* err.h : one line for every failure, printed once, by the first function that knows the cause. */
+/* err.h : prints one line per failure, by the first function that knows its cause.
+ *
+ * Comments say that a function "reports" an error if it prints such a line. */
 #ifndef ERR_H
 #define ERR_H
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller
- * can write
+/* Print one line ("narrowcast: " + message + newline, on stderr) and return code:
+ *
  *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
- * code      negative errno, handed back unchanged
- * message   lower case, no full stop, subject in quotes, then why
- * A stderr that nobody reads delays a line by a second at most (err_line.h). */
+ *
+ *   code      negative errno
+ *   message   lower case, no full stop, subject in quotes, then the reason
+ *
+ * A blocked stderr delays a line by at most a second (err_line.h). */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
-/* Passes a failure up in silence: its cause has been said already. Only where nothing is held. */
+/* Return a failure that was already reported. Only where nothing has to be released. */
 #define TRY(call)             \
     do {                      \
         int try_rc_ = (call); \
@@ -23,53 +27,53 @@
 
 int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds to the error that is held, if there is one: what a caller further up knows, who alone can say what
- * would help. One that is not held has been said. */
+/* Append to the held error, if any: advice that only a caller further up can give. An error that
+ * was not held has already been printed. */
 void err_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says one line that is no failure ("narrowcast: warning: ..."). Held like errors are. */
+/* Print a line that is no failure ("narrowcast: warning: ..."). Held like an error. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same at once, even while lines are held: for what one rank alone says, of a job that goes
- * on. */
+/* Print a warning at once, even while lines are held: for a rank that
+ * reports alone and continues. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Write a line as it is, without "narrowcast: ", held or not: what a command reports of its work. */
+/* Print a line as it is, without "narrowcast: ", held or not: a command's report of its work. */
 void err_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Warns about a stranger: somebody whom nobody here has asked, such as one who calls a port. Any number
- * of them may come, so only ERR_STRANGERS of these lines are said in ERR_STRANGERS_S seconds. The
- * others are counted, and the count is said with the next line or by err_strangers_end(), which a
- * server calls last. Returns code. */
+/* Warn about a stranger, such as an unknown host that calls a port, and return code.
+ * Strangers may come in any number, so at most ERR_STRANGERS of these lines are printed in
+ * ERR_STRANGERS_S seconds. The rest are counted; the next line, or err_strangers_end() when
+ * a server ends, prints the count. */
 enum { ERR_STRANGERS = 10, ERR_STRANGERS_S = 10 };
 int err_stranger(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void err_strangers_end(void);
 #define ERR_STRANGER(code, ...) err_stranger((code), __VA_ARGS__)
 
-/* How many lines have not been said so far: those about strangers, and those that nobody read. */
+/* Return the number of omitted lines: about strangers, or blocked by stderr. */
 uint64_t err_left_out(void);
 
-/* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of
- * them may find the same mistake; comm_agree() then lets one of them speak, and N equal lines
- * become one. */
+/* Between err_hold() and err_release(), keep lines instead of printing them; the first error
+ * wins. All ranks hold where each may find the same mistake. comm_agree() then releases one
+ * rank's line, so N equal lines become one. */
 void err_hold(void);
 void err_release(bool print);
 
-/* What is held: the line, errors before warnings, the first before later ones. All zero: nothing,
- * and lines go to stderr. */
+/* Held lines. Errors precede warnings, and the first line wins. All zero: nothing is
+ * held, and lines go to stderr. */
 struct err_lines {
     bool held, full, full_of_error;
     char line[512];
-    /* Takes a line, without "narrowcast: " and newline, in place of stderr; NULL: none does. Any of
-     * the caller's threads calls it, with no lock held. */
+    /* Receives a line without "narrowcast: " and newline, instead of stderr; NULL: stderr. Any
+     * thread of the caller may call it, with no lock held. */
     void (*to)(void *arg, bool error, const char *line);
     void *arg;
-    char first[512]; /* the first error since the caller emptied it, said or not */
+    char first[512]; /* first error since the caller emptied it, printed or not */
 };
 
-/* Several callers in one process, each of whom holds what it has to say, in turns or each in a thread
- * of its own: from now on it is these lines that this thread holds, says or forgets. NULL: the
- * process's own, which threads share. Returns those before. */
+/* Let this thread print to and hold in `lines` from now on. For several callers in one process that
+ * hold their own lines, in turns or each in its own thread. NULL: the process's own lines, shared
+ * by its threads. Returns the previous ones. */
 struct err_lines *err_turn(struct err_lines *lines);
 
 #endif

@@ -1,19 +1,19 @@
-/* err_line.h : writes lines to stderr, whether or not anybody reads them. */
+/* err_line.h : writes lines to stderr without blocking on its reader. */
 #ifndef ERR_LINE_H
 #define ERR_LINE_H
 #include <stdint.h>
 
-enum { ERR_LINE_BYTES = 3072 }; /* at most, and much less than a pipe takes in one piece */
+enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's capacity */
 
-/* Write text, which ends its lines itself. If its reader stands still (a full pipe, a terminal that was
- * stopped), wait for it a second at most, or not at all after err_never_wait() or while it has not read
- * on since; then leave the text out. The next text that is written says how many were left out. */
+/* Write text, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait at most a
+ * second and then drop the text. Do not wait after err_never_wait(), or until the reader has read
+ * on. The next text that is written says how many were dropped. */
 void err_line(const char *text);
 
-/* From now on no line is waited for: for a program that serves others. */
+/* Never wait again: for servers. */
 void err_never_wait(void);
 
-/* Return how many texts were left out so far. */
+/* Return the number of texts dropped so far. */
 uint64_t err_lines_left_out(void);
 
 #endif

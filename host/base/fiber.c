@@ -1,5 +1,5 @@
-/* fiber.c : functions that hand over to each other, by ucontext; with what sanitizers and valgrind
- * want to know of their stacks. */
+/* fiber.c : cooperative fibers by ucontext, with the stack annotations
+ * of sanitizers and valgrind. */
 #include "base/fiber.h"
 #include "base/err.h"
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* On the stack that is left. */
+/* Runs on the stack that is left. */
 static void before_switch(struct fiber *from, const struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -32,7 +32,7 @@ static void before_switch(struct fiber *from, const struct fiber *to)
 #endif
 }
 
-/* On the stack that is come to. The first time that a fiber is left its stack becomes known. */
+/* Runs on the stack that is entered. The first switch away from a fiber reveals its stack. */
 static void after_switch(struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -42,13 +42,13 @@ static void after_switch(struct fiber *to)
 #endif
 }
 
-/* makecontext() hands over ints alone. */
+/* makecontext() passes only ints. */
 static void enter(unsigned high, unsigned low)
 {
     struct fiber *f = (struct fiber *)((uintptr_t)high << 16 << 16 | low);
     after_switch(f);
     f->run(f->arg);
-    abort(); /* run does not return */
+    abort(); /* run must not return */
 }
 
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg)
@@ -81,7 +81,7 @@ void fiber_fini(struct fiber *f)
         return;
     VALGRIND_STACK_DEREGISTER(f->valgrind_stack);
 #ifdef __SANITIZE_ADDRESS__
-    __asan_unpoison_memory_region(f->stack, f->bytes); /* somebody else's, next */
+    __asan_unpoison_memory_region(f->stack, f->bytes); /* the memory may get another owner */
 #endif
     munmap(f->stack - page, page + f->bytes);
     f->stack = NULL;

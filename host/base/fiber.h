@@ -1,32 +1,34 @@
-/* fiber.h : functions of one thread that hand over to each other, each with a stack of its own. */
+/* fiber.h : cooperative threads of execution within one thread, each with its own stack. */
 #ifndef FIBER_H
 #define FIBER_H
 #include <stddef.h>
 #include <ucontext.h>
 
-/* What a thread is before it has fibers is one, too: all zero, without fiber_init(). */
+/* A fiber. The thread's original context is one, too: all zero, without fiber_init(). */
 struct fiber {
     ucontext_t context;
-    char *stack; /* [bytes], above a page that ends the process when it is touched */
+    char *stack; /* [bytes], above a guard page */
     size_t bytes;
     void (*run)(void *arg);
     void *arg;
-    struct fiber *before; /* who handed over to it last */
-    const void *low;      /* for sanitizers: where its stack lies */
-    size_t low_bytes;     /* ... */
-    void *fake;           /* ... what of it is kept elsewhere */
+    struct fiber *before; /* the fiber that switched here last */
+    /* for sanitizers: bounds of the stack */
+    const void *low;
+    size_t low_bytes;
+    void *fake; /* for AddressSanitizer: its fake stack */
     unsigned valgrind_stack;
 };
 
-/* A fiber that begins with run(arg) when it is first handed over to. run must not return. It takes
- * memory as it uses it: a stack may be long. Returns 0 or -ENOMEM with a line. f: stays where it
- * is. */
+/* Prepare a fiber that calls run(arg) on the first switch to it; run must not return. A long stack
+ * costs memory only where it is used. f must not move. Returns 0, or reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
-/* Gives the stack back, whatever stands on it; not its own. f: filled, or all zero. */
+/* Free the stack of f, in whatever state. A fiber must not free its own.
+ * f: initialized or all zero. */
 void fiber_fini(struct fiber *f);
 
-/* The caller, which is `from`, stops here, and `to` goes on; until somebody hands over to `from`. */
+/* Suspend `from`, which is running, and continue `to`. Returns when a
+ * fiber switches back to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
 #endif

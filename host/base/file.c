@@ -1,4 +1,4 @@
-/* file.c : files read in blocks, and files that are written whole or not at all. */
+/* file.c : reads files in blocks, and writes files completely or not at all. */
 #include "base/file.h"
 #include "base/err.h"
 #include "base/clock.h"
@@ -56,7 +56,7 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* The folder of a path, opened, and the name in it. Returns 0 or -errno. */
+/* Open the folder of a path and store the name in it. Returns 0 or -errno. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -70,8 +70,8 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Calls make() with temporary names until one is free: other processes, dead ones too, may have
- * left theirs. Returns what make() does, 0 or more, or -errno. */
+/* Call make() with temporary names until one is free: other processes, even dead ones, may have
+ * left theirs. Returns the result of make(), 0 or more, or -errno. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -98,8 +98,8 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* A file without a name in the target's folder, or with a temporary one where that cannot be.
- * Returns fd, -errno. */
+/* Open a nameless file in the target's folder, or one with a temporary name where the file system
+ * requires one. Returns fd or -errno. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -108,12 +108,12 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
-/* The file that is there, or will be. Returns fd, -errno. */
+/* Open the existing or future file. Returns fd or -errno. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
     const bool exists = !stat(path, &st);
-    if ((!exists && errno != ENOENT) || !*path) /* a name too long is known by now */
+    if ((!exists && errno != ENOENT) || !*path) /* a too long name has failed already */
         return -errno;
     if (exists && access(path, W_OK))
         return -errno;
@@ -144,7 +144,7 @@ int file_out_open(struct file_out *out, const char *path)
     return 0;
 }
 
-/* The first failure is kept and said. */
+/* Record and report the first failure. */
 static int note(struct file_out *out, bool fine)
 {
     if (!fine && !out->failed) {
@@ -170,8 +170,8 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Gives the finished file a temporary name, if it has none yet, and moves it into place. Returns 0
- * or -errno. */
+/* Give the finished file a temporary name, if it has none, and rename it to the
+ * target. Returns 0 or -errno. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -182,7 +182,7 @@ static int put_in_place(struct file_out *out)
     if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
     out->temp[0] = 0;
-    /* the new name survives a crash, too; not every file system can promise it */
+    /* make the new name survive a crash; not every file system can promise it */
     (void)fsync(out->folder);
     return 0;
 }
@@ -239,15 +239,15 @@ void file_hold_standard(void)
 
 enum { LINKS_MAX = 40 };
 
-/* to [PATH_MAX] = the folder of a name, `name` [n] of the end of it. False: too long. */
+/* to [PATH_MAX] = folder/name, using n bytes of folder. Returns false if too long. */
 static bool join(const char *folder, size_t n, const char *name, char *to)
 {
     const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
     return length > 0 && length < PATH_MAX;
 }
 
-/* to [PATH_MAX] = the one name, without links, of what path leads to, or would where nothing is
- * yet. False: it leads nowhere. */
+/* to [PATH_MAX] = the canonical name of path's target, existing or not.
+ * Returns false if it leads nowhere. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -267,7 +267,7 @@ static bool place_of(const char *path, char *to)
             strcpy(to, name);
             return true;
         }
-        link[n] = '\0'; /* a link to nothing: what it names is made */
+        link[n] = '\0'; /* a dangling link: writing would create its target */
         if (*link != '/' && !join(to, strlen(to), link, folder))
             return false;
         strcpy(name, *link == '/' ? link : folder);
@@ -288,12 +288,12 @@ bool file_same(const char *a, const char *b)
     return one.st_dev == two.st_dev && one.st_ino == two.st_ino && !S_ISCHR(one.st_mode) && !given;
 }
 
-/* ---- files that are written as they go, pipes among them ---- */
+/* ---- files written directly, such as pipes ---- */
 
-enum { WAIT_S = 5 }; /* for the reader of a pipe, for the lock of a file */
+enum { WAIT_S = 5 }; /* for the reader of a pipe, or for the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 
-/* A pipe that nobody has opened to read. */
+/* Return true for a pipe without a reader. */
 static bool lacks_reader(const char *path, int code)
 {
     struct stat st;
@@ -311,7 +311,7 @@ int file_open_writer(const char *path, int flags)
             return -ETIMEDOUT;
         nanosleep(&look_again, NULL);
     }
-    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes wait from now on */
+    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes block from now on */
         return fd;
     const int code = errno;
     close(fd);
@@ -323,7 +323,7 @@ int file_lock(int fd, bool waits)
     const double until_s = clock_s() + (waits ? WAIT_S : 0);
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK)
-            return 0; /* a file system without locks: the file is written without one */
+            return 0; /* a file system without locks: write without one */
         if (clock_s() > until_s)
             return -EWOULDBLOCK;
         nanosleep(&look_again, NULL);
@@ -331,9 +331,9 @@ int file_lock(int fd, bool waits)
     return 0;
 }
 
-/* Locks a regular file, then empties it unless the caller appends. Only who appends waits for the
- * lock: who empties would remove what the other process is about to finish. Returns fd, or -errno
- * after closing it. */
+/* Lock a regular file, then truncate it unless appending. Only an appending process waits
+ * for the lock: a truncating one would remove what the other process is about to finish.
+ * Returns fd, or -errno after closing it. */
 static int claim(int fd, bool append)
 {
     struct stat st;

@@ -1,4 +1,4 @@
-/* inet.c : "HOST:PORT" and IPv4 addresses as text; TCP sockets that listen and connect there. */
+/* inet.c : parses "HOST:PORT" and IPv4 addresses; TCP sockets that listen and connect. */
 #include "base/inet.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -89,7 +89,7 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
 }
 
-/* -errno, after closing fd, if it is one. */
+/* Close fd unless it is negative, and return -errno. */
 static int closed(int fd)
 {
     const int rc = -errno;
@@ -102,7 +102,7 @@ int inet_listen(uint32_t ip, uint16_t *port, int most)
 {
     struct sockaddr_in at = address(ip, *port);
     socklen_t size = sizeof at;
-    const int one = 1; /* one may listen where another has just ended */
+    const int one = 1; /* allows listening right after another server ended */
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
         bind(fd, (const struct sockaddr *)&at, size) || listen(fd, most) ||

@@ -1,4 +1,4 @@
-/* inet.h : "HOST:PORT" and IPv4 addresses as text; TCP sockets that listen and connect there. */
+/* inet.h : parses "HOST:PORT" and IPv4 addresses; TCP sockets that listen and connect. */
 #ifndef INET_H
 #define INET_H
 #include "base/deadline.h"
@@ -7,44 +7,46 @@
 
 enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
 
-/* HOST: a name or four numbers; PORT: 0..65535. 127.0.0.1 is 0x7f000001. Returns 0, or -EINVAL with
- * a line. */
+/* Parse HOST (a name or IPv4 address) and PORT (0..65535). 127.0.0.1 is 0x7f000001.
+ * Returns 0, or reports -EINVAL. */
 int inet_parse(const char *text, uint32_t *ip, uint16_t *port);
 
-/* The two steps of inet_parse(), which print nothing. inet_split() cuts the text and asks nobody:
- * it returns 0 or -EINVAL. inet_find() resolves the host: it returns 0, or with why -ENXIO (there
- * is no such host) or -EHOSTUNREACH (the name service does not answer). */
+/* The two steps of inet_parse(), which print nothing. inet_split() splits the text without
+ * resolving it and returns 0 or -EINVAL. inet_find() resolves the host and returns 0, -ENXIO
+ * (unknown host) or -EHOSTUNREACH (the name service does not answer), with the reason in why. */
 int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port);
 int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES]);
 
-/* Return "IPv6 is not supported, " if the text looks like an IPv6 address (in brackets or not, with
- * or without a port), else "". An error message has it before "need ...". */
+/* Return "IPv6 is not supported, " if the text looks like an IPv6 address (brackets and port
+ * optional), else "". Error messages insert it before "need ...". */
 const char *inet_hint(const char *text);
 
-/* "127.0.0.1:4711" into to, which is returned. */
+/* Write "127.0.0.1:4711" to `to` and return it. */
 enum { INET_TEXT = 24 };
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT]);
 
-/* ---- TCP. All return a negative errno and print nothing: the caller knows whose socket it is.
- * Sockets do not block, and are closed on exec. ---- */
+/* ---- TCP ---- */
 
-/* Listen on ip:*port, with a queue of `most` who are not yet accepted. If *port is 0, the system
- * chooses one, which is written to it. Return the socket. */
+/* Return a socket that listens on ip:*port with a queue of `most` unaccepted connections.
+ * *port 0: the system chooses a port, which is stored there. This and the functions below
+ * return a negative errno and print nothing: the caller knows whose socket it is. Sockets
+ * are non-blocking and close-on-exec. */
 int inet_listen(uint32_t ip, uint16_t *port, int most);
 
-/* Connect to ip:port, and wait for it until the deadline. Return the socket, or -ETIMEDOUT. */
+/* Connect to ip:port, waiting until the deadline. Returns the socket,
+ * -ETIMEDOUT or another errno. */
 int inet_connect(uint32_t ip, uint16_t port, struct deadline *d);
 
-/* The two parts of inet_connect(). inet_call() begins, and returns the socket at once.
- * inet_called() waits for wait_ms at most, and returns 1 if the socket is connected, 0 if not yet.
+/* The two parts of inet_connect(). inet_call() starts and returns the socket at once.
+ * inet_called() waits at most wait_ms and returns 1 if the socket is connected, 0 if not yet.
  * After a failure the caller closes the socket. */
 int inet_call(uint32_t ip, uint16_t port);
 int inet_called(int fd, int wait_ms);
 
 /* ---- whole messages over a stream socket ---- */
 
-/* All bytes of buf, or none of it is a success. Return 0, -EPIPE when the other end has closed,
- * else a negative errno; silent: the caller knows whose end it is. No SIGPIPE. */
+/* Send or receive exactly `bytes` of buf. Return 0, -EPIPE if the other end has closed, or another
+ * negative errno; print nothing. No SIGPIPE. */
 int sock_send(int fd, const void *buf, size_t bytes);
 int sock_recv(int fd, void *buf, size_t bytes);
 

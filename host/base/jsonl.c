@@ -1,4 +1,4 @@
-/* jsonl.c : JSON lines. */
+/* jsonl.c : writes JSON lines. */
 #include "base/jsonl.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One line for a file, however many lines it then lacks. */
+/* Report the first failure of a file only. */
 static int failed(struct jsonl *j, int code)
 {
     if (!j->failed)
@@ -37,7 +37,7 @@ int jsonl_close(struct jsonl *j)
     return f && fclose(f) ? failed(j, errno) : 0;
 }
 
-/* A byte that is no UTF-8, which JSON cannot hold, becomes U+FFFD. Control characters are escaped. */
+/* Invalid UTF-8, which JSON cannot hold, becomes U+FFFD. Control characters are escaped. */
 static void quoted(FILE *f, const char *text)
 {
     unsigned code;

@@ -1,4 +1,4 @@
-/* jsonl_read.c : JSON lines that anybody may have made. */
+/* jsonl_read.c : reads JSON lines from untrusted files. */
 #include "base/jsonl_read.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -30,8 +30,8 @@ void jsonl_in_close(struct jsonl_in *in)
     *in = (struct jsonl_in){.path = in->path};
 }
 
-/* ---- JSON: each of these takes the place where something begins, and returns where it ends; NULL:
- * it is something else ---- */
+/* ---- JSON: each function takes the start of an item and returns its end,
+ * or NULL if it is another ---- */
 
 static const char *spaces(const char *at)
 {
@@ -74,7 +74,7 @@ static const char *word_end(const char *at)
     return number_end(at);
 }
 
-/* Any value. Lists and objects are not looked into here but for where they end. */
+/* Any value. Only finds the end of lists and objects. */
 static const char *value_end(const char *at, int depth)
 {
     if (*at == '"')
@@ -106,7 +106,7 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
-/* The fields of the object in the line; -1: there is none, or more of them than room. */
+/* Fill the fields of the line's object. Returns their number; -1: no object, or too many fields. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
@@ -114,7 +114,7 @@ static int find_fields(struct jsonl_in *in)
     if (*at != '{' || !value_end(at, 0) || *spaces(value_end(at, 0)))
         return -1;
     at = spaces(at + 1);
-    while (*at != '}') { /* it is well formed */
+    while (*at != '}') { /* known to be well-formed */
         if (n == JSONL_FIELDS_MAX)
             return -1;
         struct jsonl_field *f = &in->fields[n++];
@@ -132,7 +132,7 @@ static int find_fields(struct jsonl_in *in)
 
 /* ---- lines ---- */
 
-/* Returns 1, 0 at the end (that of a torn line, too), or a negative errno with a line. */
+/* Returns 1, 0 at the end (or at a torn last line), or reports a negative errno. */
 static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
@@ -150,7 +150,7 @@ static int read_line(struct jsonl_in *in)
                    strerror(errno ? errno : EIO));
     in->line[n] = '\0';
     in->line_no++;
-    if (c == EOF && n > 0) /* whole, but for its end? */
+    if (c == EOF && n > 0) /* complete except for its newline? */
         return find_fields(in) >= 0;
     return c != EOF;
 }
@@ -200,7 +200,7 @@ bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t s
     return true;
 }
 
-/* The byte that an escape stands for; *n: how long it is, behind its backslash. */
+/* Return the byte that an escape means; *n: its length after the backslash. */
 static char unescape(const char *at, size_t *n)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

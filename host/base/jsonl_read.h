@@ -1,5 +1,5 @@
-/* jsonl_read.h : JSON lines that anybody may have made, read one at a time: an object each, whose
- * values are found by their keys. */
+/* jsonl_read.h : reads JSON lines from untrusted files, one object at a
+ * time, and finds values by key. */
 #ifndef JSONL_READ_H
 #define JSONL_READ_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 enum { JSONL_LINE_MAX = 1 << 20, JSONL_FIELDS_MAX = 512, JSONL_DEPTH_MAX = 16 };
 
-/* A key and its value as they stand in the line, quotes left out of the key. */
+/* A key and its value as text of the line, the key without quotes. */
 struct jsonl_field {
     const char *key, *value;
     size_t key_bytes, value_bytes;
@@ -17,35 +17,35 @@ struct jsonl_field {
 
 struct jsonl_in {
     FILE *f;
-    const char *path;           /* the caller's, outlives this */
-    uint64_t line_no;           /* of the line read last, from 1 on */
+    const char *path;           /* owned by the caller, outlives this */
+    uint64_t line_no;           /* of the last line read, from 1 */
     char *line;                 /* [JSONL_LINE_MAX + 1] */
     struct jsonl_field *fields; /* [JSONL_FIELDS_MAX] of that line */
     int n_fields;
 };
 
-/* Returns 0 or a negative errno with a line. */
+/* Returns 0, or reports a negative errno. */
 int jsonl_in_open(struct jsonl_in *in, const char *path);
 void jsonl_in_close(struct jsonl_in *in); /* legal when zeroed */
 
-/* The next object; empty lines are passed over. Returns 1, 0 at the end, or a negative errno with a
- * line: -EINVAL: what stands there is no JSON object, or too long. A last line that was torn, by who
- * was stopped while writing it, is the end. */
+/* Read the next object, skipping empty lines. Returns 1, 0 at the end, or reports a
+ * negative errno (-EINVAL: no JSON object, or too long). A last line torn by an
+ * interrupted writer counts as the end. */
 int jsonl_in_next(struct jsonl_in *in);
 
-/* Values of the line read last. False, and nothing written: there is no such key, or what it has is
- * no text (escapes stay as they are; cut to size), no number, no list. */
+/* Get a value of the last line read. Return false, writing nothing, if the key is missing or its
+ * value is not a text, a number or a list. A text keeps its escapes and is cut to size. */
 bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t size);
 bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to);
-/* [1,2,null]: null is nan. Writes `most` at most, and says how many there are. */
+/* [1,2,null]: null becomes nan. Writes at most `most` values; *n is the length of the list. */
 bool jsonl_in_list(const struct jsonl_in *in, const char *key, double *to, size_t most, size_t *n);
 
-/* Any value as it stands in the line, a text's quotes and escapes included. */
+/* Get any value as it is in the line, with a text's quotes and escapes. */
 bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t size);
-/* Takes the quotes off such a text, and its escapes: those of more than one byte become '?'. */
+/* Remove the quotes and escapes of such a text. Escapes of more than one byte become '?'. */
 void jsonl_in_plain(char *text);
 
-/* Is "kind" this one? */
+/* Return true if "kind" is this one. */
 bool jsonl_in_is(const struct jsonl_in *in, const char *kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* memory.c : what Linux says of memory: /proc/meminfo, the control group, getrusage(). */
+/* memory.c : memory figures of Linux: /proc/meminfo, the control group, getrusage(). */
 #include "base/memory.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The number behind these words, of the first line that begins with them; UINT64_MAX: there is none. */
+/* Return the number after `words` in the first line that begins with them; UINT64_MAX if none. */
 static uint64_t read_number(const char *path, const char *words)
 {
     const size_t n_words = strlen(words);
@@ -26,8 +26,8 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* What a control group leaves, as version 2 shows its own to those inside; "max": no limit. Files that
- * are cached go where others want room. */
+/* Free memory of the control group, version 2, as seen from inside; "max" means no limit. Cached
+ * files count as free, since they yield to other use. */
 static uint64_t group_available(void)
 {
     const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),
@@ -63,11 +63,11 @@ const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT])
     return text;
 }
 
-/* ---- aligned memory that is zero at first ---- */
+/* ---- aligned, zeroed memory ---- */
 
 void *buf_alloc(size_t bytes)
 {
-    size_t rounded = (bytes + 64) & ~(size_t)63; /* never zero: NULL means failure alone */
+    size_t rounded = (bytes + 64) & ~(size_t)63; /* never zero: NULL only means failure */
     void *p = rounded > bytes ? aligned_alloc(64, rounded) : NULL;
     if (!p) {
         (void)ERR(-ENOMEM, "cannot allocate %zu bytes", bytes);

@@ -1,4 +1,4 @@
-/* plugin.c : a shared object of ours that is loaded when it is asked for. */
+/* plugin.c : loads a shared object of this project on demand. */
 #include "base/plugin.h"
 #include "base/err.h"
 #include <dlfcn.h>
@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* libraries that one may lack */
+/* most dependencies that may be missing */
 enum { LACKS_MOST = 16 };
 
-/* NULL, or why the loader could not read it; of a pipe it would wait for a writer. */
+/* Return NULL, or the reason why the loader could not read it. Opening a
+ * pipe would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -41,7 +42,7 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
     return 0;
 }
 
-/* The table of what has been loaded. */
+/* Find the table of a loaded library. */
 static int find_table(const struct plugin *p, const char *path, void *handle, const void **table,
                       char *why)
 {
@@ -76,7 +77,7 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (handle)
             return find_table(p, path, handle, table, why);
-        const char *reason = dlerror(); /* until the next that is opened */
+        const char *reason = dlerror(); /* valid until the next dlopen */
         snprintf(text, sizeof text, "%s", reason ? reason : "no reason given");
         if (!p->fetch || !plugin_lacks(text, lacks) || !strcmp(lacks, path) || !p->fetch(lacks))
             break;
@@ -97,10 +98,9 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
     return -ELIBACC;
 }
 
-/* ---- programs that are built together lie in one folder; installed, libraries lie in lib/ beside
- * bin/ ---- */
+/* ---- files beside this program ---- */
 
-/* The folder that a file lies in, with its slash; false: it says none. */
+/* Cut path to its folder, with the slash. Returns false if it has none. */
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');
@@ -109,7 +109,7 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Is it there? Then path is it. */
+/* Append name if that file exists. Returns whether it does. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;
@@ -126,7 +126,7 @@ static bool program_folder(char path[PATH_MAX])
     return folder_of(path);
 }
 
-/* Of the library, where this is in one; else of the program. */
+/* Folder of the library that contains this function, else of the program. */
 static bool library_folder(char path[PATH_MAX])
 {
     static const char here;

@@ -1,4 +1,4 @@
-/* progress.c : one line about work in progress, on stderr. */
+/* progress.c : a progress line on stderr. */
 #include "base/progress.h"
 #include "base/clock.h"
 #include "base/err_line.h"
@@ -12,8 +12,9 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* The terminal that stderr ends at, or -1. Under Open MPI's mpirun stderr is a pipe, which mpirun copies to
- * its own: where that is a terminal, lines can be rewritten as well. The caller closes it. */
+/* Return the terminal behind stderr, or -1. Under Open MPI's mpirun stderr is a pipe
+ * that mpirun copies to its own stderr; if that is a terminal, lines can be
+ * rewritten there. The caller closes it. */
 static int find_terminal(void)
 {
     struct stat st;
@@ -65,7 +66,7 @@ bool progress_due(const struct progress *p)
     return p->on && clock_s() >= p->next_s;
 }
 
-/* Characters that fit on a line; a longer one would wrap, and could not be rewritten. */
+/* Return the characters that fit on a line. A wrapped line could not be rewritten. */
 static int room(const struct progress *p)
 {
     struct winsize size;

@@ -1,30 +1,31 @@
-/* progress.h : one line about work in progress: rewritten in place on a terminal, mpirun's included, now
- * and then a new line elsewhere. */
+/* progress.h : a progress line, rewritten in place on a terminal, elsewhere repeated now and then.
+ *
+ * Under mpirun, the terminal of mpirun counts. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>
 
 struct progress {
     bool on;
-    int terminal; /* a descriptor of it; -1: there is none */
+    int terminal; /* its descriptor; -1: none */
     bool shown;
-    double next_s; /* clock_s() before which nothing is printed */
+    double next_s; /* earliest clock_s() of the next line */
 };
 
-/* on: false makes a progress that prints nothing (ranks other than 0). progress_close() when it ends. */
+/* on: false prints nothing (ranks other than 0). Close with progress_close(). */
 void progress_init(struct progress *p, bool on);
 void progress_close(struct progress *p); /* legal when zeroed */
 
-/* Is it time for another line? Ask before working one out. */
+/* Return true if a line is due. Ask before computing one. */
 bool progress_due(const struct progress *p);
 void progress_say(struct progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Seconds as "45 s", "3 min 20 s" or "2 h 05 min". */
+/* Format seconds as "45 s", "3 min 20 s" or "2 h 05 min". */
 enum { PROGRESS_TIME = 32 };
 const char *progress_time(double seconds, char text[PROGRESS_TIME]);
 
-/* Clears the line on a terminal, so that other output can begin at its start. */
+/* Clear the line on a terminal, so that other output starts in column 0. */
 void progress_clear(struct progress *p);
 
 #endif

@@ -1,26 +1,25 @@
-/* ration.h : a share of a loop's time for work that anybody may ask for, so that the rest of the loop's
- * work goes on at its pace.
+/* ration.h : limits work on request to a share of a loop's time, so that the loop keeps its pace.
  *
  *     if (!ration_rests(&r, now))
  *         ration_begin(&r, now), until ration_is_spent(): one piece of work, ration_end(&r, now)
  *
- * Work ends with the piece that spends the slice, and then rests for RATION_REST times as long as it took:
- * it takes a third of the time at most if no piece takes longer than RATION_LONGEST_S. Times are of
- * clock_s(). */
+ * Work ends with the piece that uses up the slice, then rests RATION_REST times as long as it
+ * took. So it takes at most a third of the time, unless a piece takes longer than
+ * RATION_LONGEST_S. Times are clock_s() seconds. */
 #ifndef RATION_H
 #define RATION_H
 #include <stdbool.h>
 
 #define RATION_SLICE_S 200e-6
 #define RATION_REST    2
-/* More is not counted of one piece: the process was stopped meanwhile, or the machine was. */
+/* Longest time counted for one piece: beyond it, the process or the machine was stopped. */
 #define RATION_LONGEST_S 1.0
 
 struct ration {
-    double began, rest_until; /* rest_until 0: it does not rest */
+    double began, rest_until; /* rest_until 0: not resting */
 };
 
-/* A rest that is over is forgotten. */
+/* Return true while resting. */
 static inline bool ration_rests(struct ration *r, double now)
 {
     if (now >= r->rest_until)
@@ -38,7 +37,7 @@ static inline bool ration_is_spent(const struct ration *r, double now)
     return now - r->began >= RATION_SLICE_S;
 }
 
-/* Return the time from one moment to another as far as it counts. */
+/* Return the counted time between two moments. */
 static inline double ration_took(double from, double to)
 {
     return to - from < RATION_LONGEST_S ? to - from : RATION_LONGEST_S;

@@ -1,4 +1,4 @@
-/* stop.c : signals that ask to stop. What a handler can reach is global: which one has come. */
+/* stop.c : signals that ask to stop. The handler's state, which signals have come, is global. */
 #include "base/stop.h"
 #include "base/err.h"
 #include <signal.h>

@@ -1,8 +1,7 @@
-/* stop.h : SIGINT, SIGTERM and SIGUSR1 as a wish to stop at the next good moment; a second one ends
- * the process at once.
+/* stop.h : turns SIGINT, SIGTERM and SIGUSR1 into a request to stop at the next good moment.
  *
- * SIGUSR1 is the one that mpirun hands on to all ranks; of the others it makes an end of its own,
- * within seconds or less. */
+ * A second signal ends the process at once. mpirun forwards SIGUSR1 to all ranks; on SIGINT and
+ * SIGTERM it ends the job itself, within seconds. */
 #ifndef STOP_H
 #define STOP_H
 #include <stdbool.h>
@@ -13,15 +12,14 @@ extern const struct stop_signal {
     const char *name;
 } stop_signals[STOP_SIGNALS];
 
-/* From now on the first signal waits to be asked about. One that is ignored stays so: a shell does that for
- * what runs behind it. */
+/* Catch these signals from now on. Ignored ones stay ignored, as in a shell's background jobs. */
 void stop_watch(void);
 
-/* Has stop_signals[i] come? */
+/* Return true if stop_signals[i] has arrived. */
 bool stop_asked(int i);
 
-/* For a server: a descriptor to poll, readable when SIGINT or SIGTERM has come, which do nothing else
- * from now on. Returns it, or a negative errno with a line. */
+/* For servers: return a descriptor that polls readable after SIGINT or SIGTERM, which have no other
+ * effect from now on. Reports a negative errno. */
 int stop_fd(void);
 
 #endif

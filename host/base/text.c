@@ -1,4 +1,4 @@
-/* text.c : words put one behind the other into a buffer of fixed size, and UTF-8. */
+/* text.c : bounded strings and UTF-8. */
 #include "base/text.h"
 #include <locale.h>
 #include <stdarg.h>
@@ -62,9 +62,9 @@ void text_clean(char *text)
     }
 }
 
-/* ---- strtod and snprintf in the C locale, which costs this thread a moment in it ---- */
+/* ---- strtod and snprintf in the C locale, which this thread enters for a moment ---- */
 
-/* The locale "C" needs no memory and no file: it is always there. */
+/* The locale "C" needs no memory and no file, so this cannot fail. */
 static locale_t enter_c(void)
 {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));

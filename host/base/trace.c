@@ -1,4 +1,4 @@
-/* trace.c : spans of time by thread, kept in a ring and written as Chrome's trace JSON. */
+/* trace.c : records time spans by thread in a ring and writes Chrome's trace JSON. */
 #include "base/trace.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@ struct trace {
     pthread_mutex_t lock;
     double start_s;
     size_t room;
-    uint64_t n; /* spans since start; the last `room` of them are there */
+    uint64_t n; /* spans since start; the last `room` are kept */
     struct trace_span spans[];
 };
 
@@ -63,7 +63,7 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Spans that are there. Locked by the caller. */
+/* Number of spans kept. The caller holds the lock. */
 static size_t kept(const struct trace *t)
 {
     return t->n < t->room ? (size_t)t->n : t->room;
@@ -133,7 +133,7 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
     }
 }
 
-/* Every event ends in a comma; the last one is what was left out. */
+/* Every event ends with a comma; the last one is the count of lost spans. */
 void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
     file_out_print(

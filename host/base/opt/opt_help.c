@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMN = 30, WIDTH = 110 }; /* where explanations begin, where lines end */
+enum { COLUMN = 30, WIDTH = 110 }; /* start of explanations; line width */
 
-/* Prints words from column `at` on, wrapped, further lines beginning at `indent`; returns the
- * column it ends in. */
+/* Print text from column `at`, wrapped, with further lines indented by
+ * `indent`. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text) {
@@ -26,7 +26,7 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-/* Behind a word that ends in column `at`; returns the column it ends in. */
+/* Print help after a word that ends in column `at`. Returns the final column. */
 static int explain(FILE *to, int at, const char *help)
 {
     if (at + 2 > COLUMN) {
@@ -57,7 +57,7 @@ static void help_option(const struct opt *o, FILE *to)
     fputc('\n', to);
 }
 
-/* All of it, or without the rows that are shared. */
+/* Print all of it, or all except shared rows. */
 static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
 {
     const int first = shared ? 0 : cmd->n_shared;
@@ -80,7 +80,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
 
-/* malloc; NULL: no memory. */
+/* Returns malloc memory; NULL: none left. */
 static char *help_text(const struct opt_command *cmd, bool shared)
 {
     char *text = NULL;
@@ -97,14 +97,14 @@ static char *help_text(const struct opt_command *cmd, bool shared)
 
 /* ---- a topic ---- */
 
-/* A line of the help: a headline follows an empty line, and an indented one follows it. */
+/* A line of the help. A headline follows an empty line and precedes an indented one. */
 struct help_line {
     const char *text, *next;
     size_t n;
-    bool headline, row; /* row: the first line of an option, or of a word in a list */
+    bool headline, row; /* row: first line of an option, or of a word in a list */
 };
 
-/* before: the line before it; NULL at the start. */
+/* before: the preceding line; NULL at the start. */
 static struct help_line line_at(const char *at, const struct help_line *before)
 {
     struct help_line line = {.text = at, .n = strcspn(at, "\n")};
@@ -122,7 +122,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* Does the row begin with this word, as "  --lr X" or "  qsgd:B" do? */
+/* Return true if the row begins with this word, as " --lr X" or " qsgd:B" do. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
@@ -130,12 +130,12 @@ static bool is_of(const struct help_line *row, const char *dashes, const char *w
            !strncasecmp(row->text + 2 + d, word, n) && strchr(" :[\n", row->text[2 + d + n]);
 }
 
-/* Does a list such as "a|b:X|c" or "a[:X] (why), b or c." name this word, before its end or a full
- * stop? */
+/* Return true if a list such as "a|b:X|c" or "a[:X] (why), b or c." contains this word,
+ * before its end or a full stop. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);
-    const bool blanks = strcspn(list, ",;") > strcspn(list, "."); /* between names */
+    const bool blanks = strcspn(list, ",;") > strcspn(list, "."); /* blanks between names */
     while (*list && strncmp(list, ". ", 2) != 0) {
         const size_t k = strcspn(list, " |,:[=.");
         const char *end = list + k;
@@ -160,15 +160,15 @@ static bool is_value(const struct opt *o, const char *word)
 
 enum topic_kind { TOPIC_OPTION, TOPIC_ROW, TOPIC_VALUE, TOPIC_SECTION, TOPIC_NONE };
 
-enum { SHORT_WORD = 3 }; /* letters: "the" is a part of many titles */
+enum { SHORT_WORD = 3 }; /* letters: "the" is part of many titles */
 
-/* Does the word name a section of this title? */
+/* Return true if the word names a section with this title. */
 static bool is_title(const struct help_line *title, const char *word)
 {
     return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
 }
 
-/* Print what the help says of a word; to NULL: only look. Returns whether there is anything. */
+/* Print the help of a word; to NULL: only search. Returns whether there is any. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
 {
     char option[64];
@@ -191,8 +191,8 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* The same for an option, else a row of a list, else options that take the word as a value, else
- * sections. The word may have a colon or "=" and more after it. */
+/* Print the help of an option, else of a row of a list, else of options that take the word as a
+ * value, else of sections. The word may have a colon or "=" and more after it. */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];
@@ -255,7 +255,7 @@ void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FI
     free(text);
 }
 
-/* ---- where it is installed ---- */
+/* ---- installed programs ---- */
 
 void opt_print(FILE *to, const char *text)
 {

@@ -1,4 +1,4 @@
-/* opt_nearest.c : finds the word that somebody meant who wrote another one. */
+/* opt_nearest.c : finds the word that a mistyped one was meant to be. */
 #include "base/opt/opt.h"
 #include <ctype.h>
 #include <string.h>
@@ -10,8 +10,7 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Levenshtein distance, with a swap of neighbours as one edit; long words are far from
- * everything. */
+/* Levenshtein distance, counting a swap of neighbours as one edit. Long words are far from all. */
 static int distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b);

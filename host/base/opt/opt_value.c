@@ -1,5 +1,5 @@
-/* opt_value.c : one option's value, from text and to text; strict: the whole word must be the
- * number, and in range. */
+/* opt_value.c : converts an option's value from and to text, strictly: the whole
+ * word must be a number in range. */
 #include "base/opt/opt.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -17,7 +17,8 @@ static int check_range(const struct opt *o, const char *text, double x)
 {
     if ((o->min == 0 && o->max == 0) || (x >= o->min && x <= o->max))
         return 0;
-    if (o->max >= 9e15) /* so large that one side is all there is to say */
+    /* no practical upper limit: mention only the lower one */
+    if (o->max >= 9e15)
         return x < o->min ? ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min)
                           : ERR(-EINVAL, "--%s '%s': must be at most %.9g", o->name, text, o->max);
     return ERR(-EINVAL, "--%s '%s': must be from %.15g to %.15g", o->name, text, o->min, o->max);
@@ -147,7 +148,7 @@ const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUM
     return text ? text : "";
 }
 
-/* ---- all values of a table as lines, and what two such texts differ in ---- */
+/* ---- all values of a table as lines, and the difference of two such texts ---- */
 
 const char *opt_key(const struct opt *o, char key[OPT_KEY])
 {
@@ -168,7 +169,7 @@ void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark,
     }
 }
 
-/* The value of the line that begins like `line`, up to its '='; "" when there is none. */
+/* Return the value of the line that begins like `line`, up to its '='; "" if there is none. */
 static const char *look_up(const char *lines, const char *line)
 {
     const size_t n = strcspn(line, "=\n");
@@ -186,7 +187,7 @@ static void put(char *to, size_t size, const char *from, const char *end_marks)
     to[n] = 0;
 }
 
-/* The first line of a that b does not have: NULL, or where it begins; both values. */
+/* Find the first line of a that b lacks, with both values. Returns its start, or NULL. */
 static const char *first_missing(const char *a, const char *b, const char **value_a,
                                  const char **value_b)
 {
