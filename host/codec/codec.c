@@ -1,5 +1,4 @@
-/* codec.c : what all kinds of codec share: the list of them, the words that choose one, keys, one
- * layer from many. */
+/* codec.c : shared by all kinds of codec: their list, parsing, random keys, single layers. */
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -11,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define STAGE_CAST 0x63617374u /* "cast": names this use of random bits */
+#define STAGE_CAST 0x63617374u /* "cast": keys this use of random bits */
 
 static const struct codec_kind *const kinds[] = {
 #define CODEC(name) &codec_##name,
@@ -95,7 +94,7 @@ const char *codec_describe(const struct codec *c, char text[CODEC_TEXT_BYTES])
 {
     struct text to = text_in(text, CODEC_TEXT_BYTES);
     c->kind->describe(c, &to);
-    assert(!to.full); /* what is cut off would be the same for codecs that differ */
+    assert(!to.full); /* cut text would be equal for different codecs */
     return text;
 }
 
@@ -224,10 +223,10 @@ struct fold codec_fold(const struct codec_call *call)
                          .unit = kind->unit(call->codec, call->n_layers ? call->layers : &none)};
 }
 
-/* ---- casts done once more, in blocks that nobody sends ---- */
+/* ---- repeated casts to count losses ---- */
 
-/* By `trunc`, which never makes inf, what is beyond e5m2's largest finite shows before the cast: a
- * half's inf begins here. */
+/* The rule `trunc` never makes inf, so values beyond e5m2's range are detected before the
+ * cast: a half's inf begins here. */
 static const double TRUNC_BEYOND = 65520;
 
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,
@@ -238,7 +237,7 @@ void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int sh
     struct vec_cast open = *cast;
     uint8_t codes[BLOCK * sizeof(float)];
     float y[BLOCK];
-    open.overflow = MF_INF; /* so that it shows */
+    open.overflow = MF_INF; /* makes saturation visible */
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = n - i < BLOCK ? n - i : BLOCK;
         vec->encode(&open, x + i, k, at + i, shift, codes);

@@ -1,4 +1,4 @@
-/* codec_kind.c : what kinds of codec share: words that are minifloat's alone, the layers of a range. */
+/* codec_kind.c : helpers of codec kinds: options of minifloat only, the layers of a range. */
 #include "codec/codec_kind.h"
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-/* codec_minifloat.c : minifloats: a format, a scale that is a power of two found for each layer and
- * step, and a rule of adding. Source: APS paper, Algorithm 1. */
+/* codec_minifloat.c : minifloats: a format, a power-of-two scale per layer and step, a rule of
+ * adding. Source: APS paper, Algorithm 1. */
 #include "codec/codec_minifloat.h"
 
 static const struct vec_sum *sum(const struct codec *c)
@@ -29,9 +29,9 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 
 /* ---- a layer ---- */
 
-/* E = ceil(log2(P * max)) (none, const, aps; K * max of groups whose sums are scaled anew) or t
- * (aps-tight). The caller's clamp at 126 means that
- * layers with P * max > 2^126 meet the overflow policy; the one at -126 only leaves head-room. */
+/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are rescaled, K *
+ * max replaces P * max. The caller clamps to +-126: layers with P * max > 2^126 meet the overflow
+ * policy, while the clamp at -126 only leaves head-room. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -39,8 +39,9 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
                                        : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
-/* bias - E for aps, top exponent - t for aps-tight (the top exponent is the bias, e4m3fn: 8), log2
- * K for const, else 0; 0 too for a layer that is all zero or not finite under aps and aps-tight. */
+/* Return bias - E for aps, top exponent - t for aps-tight (the top exponent is the
+ * bias, e4m3fn: 8), log2 K for const, else 0. Also 0 for an all-zero or non-finite
+ * layer under aps and aps-tight. */
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -141,7 +142,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
 
 static bool gives_sums(const struct codec *c)
 {
-    return !by_quantile(c); /* shares of a mean are added */
+    return !by_quantile(c); /* a quantile adds shares of a mean */
 }
 
 const struct codec_kind codec_minifloat = {

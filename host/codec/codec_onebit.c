@@ -1,7 +1,8 @@
-/* codec_onebit.c : 1bitSGD: a sign an element and two means a column; what that leaves is added to
- * the next gradient, on each rank to its own, by the owner of a range to the sum. Source: Seide, Fu,
- * Droppo, Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014; the 1-bit study, section
- * 2. */
+/* codec_onebit.c : 1bitSGD: one sign per element and two means per column.
+ *
+ * The residual of each rank's gradients is added to its next gradients, and the residual of a sum
+ * to the next sum, by the owner of the range. Source: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic
+ * gradient descent", Interspeech 2014; the 1-bit study, section 2. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "vec/list/vec_signs.h"
@@ -13,7 +14,7 @@ enum keeps { KEEPS_NONE, KEEPS_OWN, KEEPS_BOTH };
 enum { USUAL_BUCKET = 64 };
 
 struct onebit {
-    uint32_t bucket; /* elements; 0: by columns */
+    uint32_t bucket; /* elements; 0: columns */
     enum keeps keeps;
 };
 
@@ -44,7 +45,7 @@ static int read_bucket(const char *word, const char *at, size_t n, struct onebit
     return 0;
 }
 
-/* One of "D", "column" and "residual=...", which stand behind each other: [at, at + n). */
+/* Parse one of the comma-separated options "D", "column" and "residual=...": [at, at + n). */
 static int read_option(const char *word, const char *at, size_t n, struct onebit *o)
 {
     if (*at >= '0' && *at <= '9')
@@ -97,7 +98,7 @@ static int onebit_settle(struct codec *c, const struct codec_adder *by)
 
 /* ---- a layer ---- */
 
-/* A layer whose columns are not known is one. */
+/* A layer with unknown columns is one column. */
 static struct signs_rule rule_of(const struct codec *c, const struct codec_layer *layer)
 {
     const struct onebit *o = onebit_of(c);
@@ -119,7 +120,7 @@ static size_t state_bytes(const struct codec *c, const struct codec_layer *layer
     return (size_t)onebit_of(c)->keeps * layer->n * sizeof(float);
 }
 
-/* What is left of element `at` and those behind it: of this rank's gradients (0), of sums (1). */
+/* Residuals from element `at` on: of this rank's gradients (which = 0) or of sums (1). */
 static struct signs_left left_of(const struct codec *c, const struct codec_layer *layer,
                                  size_t which, size_t at)
 {
@@ -183,7 +184,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
 
 /* ---- sums ---- */
 
-/* Layers of a bucket have units of the same length in elements and in bytes. */
+/* All layers of a bucket have units of equal length, in elements and in bytes. */
 static size_t bytes_of(const struct fold *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
@@ -221,7 +222,7 @@ static const struct fold_ops onebit_fold = {
     .out_bytes = bytes_of,
     .acc_bytes = codec_no_bytes,
     .wide_bytes = codec_no_bytes,
-    .sum = sum, /* who adds all parts in one place calls no more */
+    .sum = sum, /* the only function that algorithms call if all parts meet in one place */
 };
 
 static bool gives_sums(const struct codec *c)

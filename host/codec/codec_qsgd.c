@@ -1,6 +1,8 @@
-/* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a scale and one of a few
- * levels an element, drawn so that the mean is right. Who owns a range adds in fp32 and encodes the
- * sum again. Source: the 1-bit study, section 3; hls/arith/level.h. */
+/* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a
+ * scale and one level per element.
+ *
+ * Levels are sampled so that the mean is unbiased. The owner of a range adds in fp32 and encodes
+ * the sum again. Source: the 1-bit study, section 3; hls/arith/level.h. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 
 #define STAGE_SUM \
-    0x73756d73u /* "sums": random bits of sums; keyed by no rank: any may own a range */
+    0x73756d73u /* "sums": random bits of sums, not keyed by rank: any rank may own a range */
 
 static const struct levels_rule *rule_of(const struct codec *c)
 {
@@ -23,7 +25,7 @@ static const struct {
     uint32_t bits, bucket;
 } defaults[] = {{1, 128}, {2, 128}, {4, 512}, {8, 512}, {16, 8192}};
 
-/* B, at the front of the word. Returns what is behind it; NULL after a line. */
+/* Parse B at the start of the spec. Returns the text after it; NULL after reporting an error. */
 static const char *read_bits(const char *word, const char *rest, struct levels_rule *r)
 {
     char *end = NULL;
@@ -56,7 +58,7 @@ static bool is(const char *at, size_t n, const char *word)
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* One of ",bucket=D", ",norm=..." and ",levels=...": [at, at + n), behind the comma. */
+/* Parse one of "bucket=D", "norm=..." and "levels=...": [at, at + n), after the comma. */
 static int read_option(const char *word, const char *at, size_t n, struct levels_rule *r)
 {
     if (n > 7 && memcmp(at, "bucket=", 7) == 0)
@@ -140,7 +142,7 @@ static size_t bytes_of(const struct fold *f, size_t n)
     return levels_bytes(rule_of(call->codec), n);
 }
 
-/* A layer's last bucket has no codes of padding but up to a multiple of LEVEL_BUCKET_UNIT. */
+/* A layer's last bucket is sent only up to a multiple of LEVEL_BUCKET_UNIT elements. */
 static size_t spared(const struct fold *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
@@ -185,7 +187,7 @@ static const struct fold_ops qsgd_fold = {
     .spared = spared,
     .acc_bytes = codec_no_bytes,
     .wide_bytes = codec_no_bytes,
-    .sum = sum, /* who adds all parts in one place calls no more */
+    .sum = sum, /* the only function that algorithms call if all parts meet in one place */
 };
 
 static bool gives_sums(const struct codec *c)

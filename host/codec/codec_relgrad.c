@@ -1,6 +1,7 @@
-/* codec_relgrad.c : gradients divided by their weights, in e5m2, whose largest number is a quantile of
- * these ratios: the fp8 paper's scheme. All but its words is minifloat's, scaled by a quantile. Source:
- * fp8 paper, Algorithm 1. */
+/* codec_relgrad.c : gradients divided by their weights, in e5m2, scaled by
+ * a quantile of these ratios.
+ *
+ * Everything except its options is minifloat's. Source: fp8 paper, Algorithm 1. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_minifloat.h"
@@ -14,7 +15,7 @@ static bool is(const char *at, size_t n, const char *word)
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* One of the words behind relgrad: [at, at + n). 1, 0 or -EINVAL as quantile_read(). */
+/* Parse one option after "relgrad:", [at, at + n). Returns 1, 0 or -EINVAL like quantile_read(). */
 static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
 {
     if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {
@@ -85,7 +86,7 @@ static bool asks_weights(const struct codec *c)
     return minifloat_of(c)->quantile.eps > 0;
 }
 
-/* ---- what is minifloat's ---- */
+/* ---- shared with minifloat ---- */
 
 static const struct vec_sum *sum(const struct codec *c)
 {
@@ -106,7 +107,7 @@ const struct codec_kind codec_relgrad = {
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,
-    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, as a node's sum needs it: not for a ring */
+    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, wrong for the hops of a ring */
     .settle = minifloat_settle,
     .describe = relgrad_describe,
     .sum = sum,

@@ -1,7 +1,9 @@
-/* codec_ternary.c : TernGrad: each gradient drawn to -1, 0 or 1 times the largest of its layer over
- * all ranks, so that the mean is right; what is far from all others is clipped first. Sums are whole
- * numbers, so they are exact in any order. Source: Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad",
- * NIPS 2017. */
+/* codec_ternary.c : TernGrad: each gradient becomes -1, 0 or 1 times its
+ * layer's maximum over all ranks.
+ *
+ * The three values are sampled so that the mean is unbiased; outliers are clipped first.
+ * Sums are whole numbers, so they are exact in any order. Source: Wen, Xu, Yan, Wu, Wang,
+ * Chen, Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 struct ternary {
-    float clip; /* standard deviations from 0 */
+    float clip; /* in standard deviations from 0 */
 };
 
 static const struct ternary *ternary_of(const struct codec *c)
@@ -69,8 +71,8 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return COUNTS_UNIT;
 }
 
-/* The largest magnitude that clipping leaves. The deviation is that from 0: a layer of one number, or
- * of equal ones, stays as it is. */
+/* Find the largest magnitude after clipping. The deviation is taken from 0, not from the mean: a
+ * layer of one number, or of equal ones, is unchanged. */
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {
@@ -100,7 +102,7 @@ static void encode(const struct codec *c, struct vec_span *spans, const struct c
     }
 }
 
-/* ---- sums: 0 .. 2P for -P .. P ---- */
+/* ---- sums: codes 0 .. 2P for -P .. P ---- */
 
 static struct counts_rule rule_of(const struct codec *c)
 {
@@ -193,7 +195,7 @@ static const struct fold_ops ternary_fold = {
     .done = done,
     .sum = sum,
     .spill = spill,
-    .add_wide = add_wide, /* no part(): sums do not fit the codes of addends */
+    .add_wide = add_wide, /* no part(): sums do not fit the addends' codes */
 };
 
 const struct codec_kind codec_ternary = {
@@ -211,7 +213,7 @@ const struct codec_kind codec_ternary = {
     .unit = unit,
     .absmax = absmax,
     .encode = encode,
-    .scan_encode = encode, /* never called: codes need the maxima of all ranks */
+    .scan_encode = encode, /* never called: codes need all ranks' maxima */
     .decode = decode,
     .fold = &ternary_fold,
 };

@@ -1,5 +1,4 @@
-/* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's
- * formats filled in. */
+/* fold_minifloat.c : the reduce op of minifloat codes: vec_ops calls with the codec's formats. */
 #include "codec/codec_minifloat.h"
 #include "vec/list/vec_ratio.h"
 
@@ -37,7 +36,7 @@ static size_t wide_bytes(const struct fold *f, size_t n)
     return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
 }
 
-/* Sums of minifloats do not depend on where in the bucket they are: `at` goes unused. */
+/* Sums of minifloats do not depend on their place in the bucket: `at` is unused. */
 static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
@@ -45,8 +44,8 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
     ops_of(f)->fold(sum_of(f), acc, codes, n, first);
 }
 
-/* A node's sums, divided by the number of nodes and rounded once more, in place: scaled by a quantile
- * they leave no room for those of other nodes. */
+/* Divide a node's sums by the number of nodes and round again, in place. Scaled by a quantile, they
+ * leave no room for the sums of other nodes. */
 static void divide(const struct fold *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
@@ -106,7 +105,7 @@ static void hop(const struct fold *f, size_t at, const uint8_t *partial, const u
         sum_parts(f, at, (const uint8_t *const[]){partial, addends}, 2, n, last, codes);
 }
 
-/* ---- groups' sums, scaled anew ---- */
+/* ---- rescaling the sums of groups ---- */
 
 static int8_t *scales(const struct fold *f, size_t *n_scales)
 {
@@ -118,7 +117,8 @@ static int8_t *scales(const struct fold *f, size_t *n_scales)
     return call->rescaled;
 }
 
-/* The exponent of so many sums whose largest magnitude is this code, as codec_exponent(). */
+/* Return the exponent of n_groups sums whose largest magnitude is this
+ * code, like codec_exponent(). */
 static int8_t exponent_of(const struct minifloat *m, uint32_t peak)
 {
     const struct mf_fmt fmt = vec_acc_fmt(&m->sum);

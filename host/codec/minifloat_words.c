@@ -1,4 +1,4 @@
-/* minifloat_words.c : the user's words to a minifloat codec, and back. */
+/* minifloat_words.c : parses the options of a minifloat codec, and describes it. */
 #include "base/err.h"
 #include "base/text.h"
 #include "base/opt/opt.h"
@@ -21,7 +21,7 @@ static int refuse(const char *option, const char *word, const char *want)
                opt_guess(word, want, guess));
 }
 
-/* K of const:K; log2 K to *shift. */
+/* Parse K of const:K; *shift = log2 K. */
 static int read_const(const char *word, const char *k, int *shift)
 {
     char *end;
@@ -37,7 +37,7 @@ static int read_const(const char *word, const char *k, int *shift)
     return 0;
 }
 
-/* What is behind "quantile", NULL for nothing. */
+/* Parse the text after "quantile"; NULL: none. */
 static int read_quantile(const char *word, const char *rest, struct minifloat *m)
 {
     m->scale = CODEC_QUANTILE;
@@ -81,7 +81,7 @@ static int read_sum(const char *word, struct minifloat *m)
     return refuse("sum", word, "auto, exact, fp32, nearest, kahan or trunc");
 }
 
-/* The addends' own is as good as none: what means the same says the same. */
+/* The addends' own format counts as none, so that equivalent specs have equal descriptions. */
 static int read_acc(const char *word, struct minifloat *m)
 {
     struct mf_fmt acc;
@@ -185,7 +185,7 @@ void minifloat_describe(const struct codec *c, struct text *to)
         text_add(to, ", overflow to inf");
 }
 
-/* ---- names of formats and of rules of adding, there and back ---- */
+/* ---- names of formats and rules, there and back ---- */
 
 static const struct {
     const char *name;
@@ -219,7 +219,7 @@ const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
     return name;
 }
 
-/* Just the words that codec_format_name() writes: e0m2, e05m2, e5m02 and e5m24 are none. */
+/* Accepts exactly the names that codec_format_name() writes: not e0m2, e05m2, e5m02 or e5m24. */
 static bool read_exmy(const char *word, struct mf_fmt *out)
 {
     for (unsigned e = 1; e <= 8; e++)
@@ -234,7 +234,7 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
     return false;
 }
 
-/* As opt_guess(), also for the names that other programs use. */
+/* Like opt_guess(), with names used by other programs. */
 static const char *guess_format(const char *word, char guess[OPT_GUESS])
 {
     static const char *const others[][2] = {{"fp8", "e4m3' or 'e5m2"}, {"float8", "e4m3' or 'e5m2"},
@@ -246,7 +246,7 @@ static const char *guess_format(const char *word, char guess[OPT_GUESS])
             snprintf(guess, OPT_GUESS, ": did you mean '%s'?", others[i][1]);
             return guess;
         }
-    const char *line = strrchr(word, '_'); /* float8_e4m3fn */
+    const char *line = strrchr(word, '_'); /* as in float8_e4m3fn */
     return opt_guess(line ? line + 1 : word, format_names, guess);
 }
 

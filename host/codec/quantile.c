@@ -1,5 +1,5 @@
-/* quantile.c : a quantile of a layer's magnitudes becomes a format's largest number. Source: fp8
- * paper, section 3.2.2. */
+/* quantile.c : maps a quantile of a layer's magnitudes to a format's largest number.
+ * Source: fp8 paper, section 3.2.2. */
 #include "codec/quantile.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What becomes of q: the format's largest number. Of formats of more than 6 bits of exponent, which
- * have no need of a scale, 2^32: fp32 has no room above it for what is divided by a small q. */
+/* Return the number that q is mapped to: the format's largest. Formats with more
+ * than 6 exponent bits, which need no scale, take 2^32: dividing by a small q needs
+ * room in fp32 above that number. */
 static float top_of(struct mf_fmt f)
 {
     if (f.e > 6)
@@ -22,12 +23,13 @@ static float top_of(struct mf_fmt f)
     return top;
 }
 
-/* ---- q, and what is kept of it ---- */
+/* ---- q and its state ---- */
 
-/* Of a layer; zeros: there is none yet. Any bytes will do: what no step leaves is as good as none. */
+/* The state of a layer. Zeros: no q yet. Values that no step writes (untrusted
+ * checkpoints) count as none. */
 struct kept {
     float q;
-    uint32_t left; /* steps that it is in force for */
+    uint32_t left; /* remaining steps in force */
 };
 
 static struct kept kept_of(const struct codec *c, const struct codec_layer *layer)
@@ -51,14 +53,14 @@ size_t quantile_state_bytes(const struct codec *c, const struct codec_layer *lay
     return sizeof(struct kept);
 }
 
-/* In force in this step. */
+/* The quantile in force in this step. */
 static float q_of(const struct codec *c, const struct codec_layer *layer)
 {
     const struct kept k = kept_of(c, layer);
     return k.left ? k.q : relative_quantile(layer->max, top_of(minifloat_of(c)->sum.in));
 }
 
-/* One step less; or, where q was sought in this one, one less than all. */
+/* Write the next state: one step less of a kept q, or all steps but one of a new q. */
 static void keep(const struct codec *c, const struct codec_layer *layer)
 {
     const uint32_t left = kept_of(c, layer).left;
@@ -67,7 +69,7 @@ static void keep(const struct codec *c, const struct codec_layer *layer)
         memcpy(layer->next_state, &next, sizeof next);
 }
 
-/* NULL: gradients are sent as they are. */
+/* NULL: gradients are sent undivided. */
 static const void *weights_of(const struct codec *c, const struct codec_part *part)
 {
     const double eps = minifloat_of(c)->quantile.eps;
@@ -83,8 +85,8 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* The next of n parts, as many as are handed on at once: by the quantile that is in force, or, to be
- * sought, without one. Returns how many. */
+/* Fill the next of n parts, as many as are handed to a backend at once. Uses the quantile in force,
+ * or none while it is being sought. Returns their number. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
@@ -147,8 +149,8 @@ void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
     encode(c, spans, parts, n_spans, true);
 }
 
-/* Sums of shares are means already; exact ones lack the division by all ranks, and have been divided
- * by a power of two for the way back. */
+/* Sums of shares are already means. Exact sums still lack the division by all ranks; they were
+ * divided by a power of two to fit the format on the way back. */
 void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {
@@ -162,7 +164,7 @@ void quantile_decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-/* ---- words of a quantile, and back ---- */
+/* ---- parsing and printing a quantile ---- */
 
 const char quantile_ranges[] = "q=X, 0 < X <= 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";
 
@@ -171,7 +173,7 @@ struct quantile quantile_default(void)
     return (struct quantile){.part = 0.95, .every = 100, .samples = 1024};
 }
 
-/* A number from `least` to `most` behind "name=", up to the end. */
+/* Parse "name=" and a number from `least` to `most` that ends at at + n. */
 static int read_real(const char *at, size_t n, const char *name, double least, double most,
                      double *out)
 {

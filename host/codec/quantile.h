@@ -1,38 +1,41 @@
-/* quantile.h : a scale that makes a quantile of a layer's magnitudes the largest number of a format:
- * found by samples, the largest of all ranks', and kept for some steps. hls/arith/relative.h has the
- * numbers.
+/* quantile.h : a scale that maps a quantile of a layer's magnitudes to the
+ * largest number of a format.
  *
- *     |d| of some elements --rank-th smallest--> q ==max over ranks==> q in force, for `every` steps
- *     d --top / q / share, cast--> codes ==sums==> codes --q / top--> mean
+ * The quantile q is found by sampling, maximized over ranks and kept for some steps.
+ * hls/arith/relative.h has the arithmetic.
  *
- * Steps count that the codec has taken: those that are skipped, or forced to fp32, leave q and its
- * age alone. A q of 0 sends zeros, and is sought again in the next step. */
+ *   |d| of some elements --rank-th smallest--> q ==max over ranks==> q in force, for `every` steps
+ *   d --top / q / share, cast--> codes ==sums==> codes --q / top--> mean
+ *
+ * Only steps that the codec has taken count: skipped steps and steps forced to fp32 leave q and its
+ * age unchanged. q = 0 sends zeros and is sought again in the next step. */
 #ifndef QUANTILE_H
 #define QUANTILE_H
 #include "base/text.h"
 #include "codec/codec.h"
 
 struct quantile {
-    double part;             /* of the magnitudes is not above q */
+    double part;             /* fraction of the magnitudes not above q */
     double eps;              /* d = g / (|w| + eps); 0: d = g */
-    uint32_t every, samples; /* steps, elements of a layer at most */
+    uint32_t every, samples; /* steps between searches; most elements per layer */
 };
 
 /* ---- quantile.c ---- */
 
-/* q=0.95,every=100,samples=1024: the paper's. */
+/* The paper's values: q=0.95,every=100,samples=1024. */
 struct quantile quantile_default(void);
 
-/* Reads one of q=, every=, samples=: [at, at + n). 1: it is one; 0: it is none; -EINVAL: it is one,
- * with a value that is none. */
+/* Parse one of q=, every=, samples= in [at, at + n). Returns 1 if it is one, 0 if not, -EINVAL if
+ * its value is invalid. Prints nothing. */
 int quantile_read(const char *at, size_t n, struct quantile *q);
-extern const char quantile_ranges[]; /* what values are, for messages */
+extern const char quantile_ranges[]; /* valid values, for messages */
 void quantile_print(const struct quantile *q, struct text *to);
 
-/* x with as few digits as bring it back, behind a name. */
+/* Append name and x with the fewest digits that read back as x. */
 void quantile_print_real(const char *name, double x, struct text *to);
 
-/* ---- quantile.c: slots of a kind's table (codec_kind.h) whose codec is a minifloat's ---- */
+/* ---- quantile.c: functions of a kind's table (codec_kind.h) whose codec
+ * is a struct minifloat ---- */
 
 bool quantile_asks_max(const struct codec *c, const struct codec_layer *layer);
 size_t quantile_state_bytes(const struct codec *c, const struct codec_layer *layer);
