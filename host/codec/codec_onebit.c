@@ -1,8 +1,16 @@
-/* codec_onebit.c : 1bitSGD: one sign per element and two means per column.
+/* codec_onebit.c : 1bitSGD: one sign per element and two means per bucket or column.
  *
- * The residual of each rank's gradients is added to its next gradients, and the residual of a sum
- * to the next sum, by the owner of the range. Source: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic
- * gradient descent", Interspeech 2014; the 1-bit study, section 2. */
+ *    v = g + residual of g           q = mean of all v >= 0, or of all v < 0    residual = v - q
+ *    w = sum of q + residual of w    q = ... of w; by the owner of the range    residual = w - q
+ *
+ * Each rank keeps residuals between steps, also in checkpoints. residual=own keeps none of sums,
+ * none keeps none at all: the mean of 100 steps over the same log-normal gradients of 4 ranks is
+ * then off by 42 and 88 % instead of 15 % (tests/codec/test_codec_onebit_mpi.c).
+ *
+ * A column of a convolution [out][ky][kx][in] is the kx of one (out, ky, in); of a linear layer
+ * [out][in], the outputs of one input; a bias or a norm is one column. 3 weights take 12 bytes, no
+ * less than fp32; onebit:64 takes 0.25 bytes per element. Source: Seide, Fu, Droppo, Li, Yu, "1-bit
+ * stochastic gradient descent", Interspeech 2014; the 1-bit study, section 2. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "vec/list/vec_signs.h"

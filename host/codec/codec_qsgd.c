@@ -1,8 +1,17 @@
 /* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a
  * scale and one level per element.
  *
- * Levels are sampled so that the mean is unbiased. The owner of a range adds in fp32 and encodes
- * the sum again. Source: the 1-bit study, section 3; hls/arith/level.h. */
+ *    g --scale, sample--> codes ==values added in fp32, in rank order, by the range's owner==>
+ *                                            --scale, sample--> codes --> mean = value / P
+ *
+ *    norm=max      scale = largest |g|                  norm=2   2-norm
+ *    levels=sign   a sign, and s = 2^(B-1) - 1 levels up to the scale
+ *    levels=even   2^B values from -scale to scale, none of them 0 (B = 1: only these)
+ *
+ * Samples are unbiased and keyed by (seed, step, layer, rank, element); those of sums by no rank,
+ * so any rank may own a range. An element takes B/8 + 4/D bytes, and a layer's end is rounded up to
+ * 32 elements: 0.28125 for qsgd:2, 0.5078 for qsgd:4, 1.0078 for qsgd:8, 2.0005 for qsgd:16, with
+ * the study's buckets. Source: the 1-bit study, section 3; hls/arith/level.h. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"

@@ -1,7 +1,12 @@
 /* codec_relgrad.c : gradients divided by their weights, in e5m2, scaled by
  * a quantile of these ratios.
  *
- * Everything except its options is minifloat's. Source: fp8 paper, Algorithm 1. */
+ *    D = g / (|w| + eps)     quantile of D, not of g     mean: as in quantile.h, * (|w| + eps)
+ *    of=gradient: D = g
+ *
+ * group-scatter:K has the paper's two stages, native one (a packed MPI_Op). All ranks have the same
+ * weights; narrowcast.h needs nc_layer.weights, except with of=gradient. Everything but the options
+ * is minifloat's. Source: fp8 paper, Algorithm 1. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_minifloat.h"

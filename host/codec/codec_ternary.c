@@ -1,9 +1,12 @@
 /* codec_ternary.c : TernGrad: each gradient becomes -1, 0 or 1 times its
  * layer's maximum over all ranks.
  *
- * The three values are sampled so that the mean is unbiased; outliers are clipped first.
- * Sums are whole numbers, so they are exact in any order. Source: Wen, Xu, Yan, Wu, Wang,
- * Chen, Li, "TernGrad", NIPS 2017. */
+ *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
+ *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
+ *
+ * Samples are unbiased. Sums are whole numbers of ceil(log2(2P + 1)) bits, exact in any
+ * order. The deviation is taken from 0, over the layer on this rank. Source: Wen, Xu, Yan,
+ * Wu, Wang, Chen, Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"

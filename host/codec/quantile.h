@@ -4,11 +4,23 @@
  * The quantile q is found by sampling, maximized over ranks and kept for some steps.
  * hls/arith/relative.h has the arithmetic.
  *
- *   |d| of some elements --rank-th smallest--> q ==max over ranks==> q in force, for `every` steps
- *   d --top / q / share, cast--> codes ==sums==> codes --q / top--> mean
+ *    |d| of `samples` elements --rank-th smallest--> q ==max over ranks, fp32==> for `every` steps
+ *    d --top / q / share, cast--> codes ==sums==> codes --q / top--> mean
  *
- * Only steps that the codec has taken count: skipped steps and steps forced to fp32 leave q and its
- * age unchanged. q = 0 sends zeros and is sought again in the next step. */
+ *    sums     cast                     a node's sum (group-scatter:K)       mean
+ *    exact    d * (top / q)            wide, unchanged                      r * 2^c / P * (q / top)
+ *    others   d * (top / q) / share    / (P / K), in fp32, rounded again    r * (q / top)
+ *
+ * share is K with group-scatter:K, else P: room for the sum of values at the quantile. Exact sums
+ * need none; c = ceil(log2 P), as for aps-tight. The factor is any float, so no part of a binade is
+ * wasted. The product is rounded to fp32 and then to the format, which differs from one rounding
+ * only where the first ends on a tie. Values above the quantile saturate (--overflow inf is
+ * refused), except in formats of 7 and 8 exponent bits, whose top is 2^32.
+ *
+ * A layer of at most `samples` elements is read completely. From others as many are
+ * sampled by philox, each time from all. Only steps that the codec has taken count:
+ * skipped steps and steps forced to fp32 leave q and its age unchanged. q = 0 sends zeros
+ * and is sought again in the next step. */
 #ifndef QUANTILE_H
 #define QUANTILE_H
 #include "base/text.h"
