@@ -1,4 +1,4 @@
-/* choice.c : what the words of --algo and --offload mean together. */
+/* choice.c : resolves --algo and --offload together. */
 #include "job/choice.h"
 #include "base/err.h"
 #include "offload/offload.h"
@@ -15,7 +15,7 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* The cards' names, NULL: none. *by_word: the user has named them, not the environment. */
+/* Return the cards' names; NULL: none. *by_word: from the user, not from the environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");
@@ -48,7 +48,7 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);
-        cards = NULL; /* the machine has cards, the run has a codec: no mistake */
+        cards = NULL; /* no mistake: the environment is the machine's, the codec the run's */
     }
     *out = cards;
     return 0;

@@ -1,4 +1,4 @@
-/* cost.c : how long the all-reduce of a step takes on a cluster that is not there. */
+/* cost.c : the performance model of a step's all-reduce: casts, buckets, cards. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "job/cost.h"
@@ -8,10 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- seconds of a step: casts, exponents, buckets, and what of them the backward pass
- * hides. ---- */
+/* ---- a step: casts, exponents, buckets, overlap with the backward pass ---- */
 
-/* The step's buckets, and where they lie. */
+/* The step's buckets and their layout. */
 struct cut {
     struct bucket *buckets;     /* [n_layers] */
     struct codec_layer *placed; /* [n_layers] */
@@ -52,7 +51,7 @@ static double exponents_s(const struct cost_job *job, const struct cost_cluster 
     return cost_collective_s(cluster, job->rates[0].message_s, (size_t)n_layers);
 }
 
-/* What ends a step through cards; it is added. */
+/* Add the vote that ends a step through cards, and return its seconds. */
 static double vote_s(const struct cost_job *job, const struct cost_cluster *cluster,
                      struct cost *sum)
 {
@@ -71,7 +70,8 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
 }
 
-/* Bytes of the one message in which exponents travel with codes; 0: they do not. */
+/* Return the bytes of the one message that carries exponents and codes;
+ * 0: they travel separately. */
 static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct algo *algo, const struct cut *cut)
 {
@@ -83,7 +83,7 @@ static size_t message_bytes(const struct cost_job *job, const struct cost_cluste
                                               job->n_layers, code_bytes);
 }
 
-/* The algorithm that a job takes. */
+/* Choose the algorithm as a job does. */
 static const struct algo *choose_algo(const struct cost_job *job,
                                       const struct cost_cluster *cluster, const struct cut *cut)
 {
@@ -94,7 +94,7 @@ static const struct algo *choose_algo(const struct cost_job *job,
                : job->algo;
 }
 
-/* All gradients are there: casts of all, exponents of all, then bucket by bucket. */
+/* All gradients are ready: all casts, all exponents, then bucket after bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
 {
@@ -111,8 +111,8 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
     sum->exposed_s = sum->reduce_s;
 }
 
-/* A bucket begins when its first layer is done and the bucket before it has travelled. Gradients get
- * ready from the last layer to the first, in proportion to their elements. */
+/* A bucket begins when its first layer is ready and the previous bucket has travelled. Gradients
+ * become ready from the last layer to the first, in proportion to their elements. */
 static void beside_backward(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct cut *cut, struct cost *sum)
 {
@@ -153,14 +153,14 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
     return 0;
 }
 
-/* ---- seconds of a bucket through a card in the network: packets up, results down. ---- */
+/* ---- a bucket through a card in the network: packets up, results down ---- */
 
 enum {
     UDP_HEADERS = 28, /* IP and UDP */
-    ETHERNET = 38     /* header, check sum, preamble, gap */
+    ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
-/* Payload beats of a frame that a path of this MTU takes in one piece. */
+/* Return the payload beats of a frame that fits the MTU. */
 static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
@@ -172,7 +172,7 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-/* Return the rate of a rank's packets: that of its own port, or of its share of the card's. */
+/* Return the rate of a rank's packets: its own port's, or its share of the card's port. */
 static double rank_bps(const struct cost_cluster *cluster)
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;
@@ -200,7 +200,7 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
         cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
     const double messages =
         (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
-    /* a card on the ranks' cores receives, adds and sends for each rank what that sends and gets */
+    /* a card on the ranks' cores repeats each rank's receives, additions and sends */
     const double adds = cluster->card_on_host ? (double)vec_bytes(codes->in, n) * rates->add_s : 0;
     const double port = cluster->card_on_host ? 2 * messages : messages;
     const double decodes = bytes * rates->decode_s;

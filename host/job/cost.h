@@ -1,11 +1,12 @@
-/* cost.h : how long the all-reduce of a step takes on a cluster that is not there.
+/* cost.h : the performance model of a step's all-reduce, on clusters that need not exist.
  *
- *     T = casts + exponents + messages + additions - what the backward pass hides
+ *     T = casts + exponents + messages + additions - overlap with the backward pass
  *
- * What is sent is not said here a second time: an algorithm's legs (algo_step.h), a codec's bytes
- * (fold.h), buckets (bucket.h) and a card's packets (packet.h) are those of a run. Here are seconds.
+ * Amounts come from the code that runs: an algorithm's phases (`struct algo_leg` of algo_step.h), a
+ * codec's bytes (fold.h), buckets (bucket.h) and a card's packets (packet.h). This module adds
+ * seconds. n bytes, P ranks, a latency, B bandwidth:
  *
- *     a step of a leg     latency + messages * message_s + bytes / link;  additions behind it
+ *     step of a phase     latency + messages * message_s + bytes / link;  then additions
  *     ring                2(P-1)(a + n/PB)
  *     direct              2(P-1)n/PB + 2a
  *     group-master:K      4(K-1)(a + n/KB) + 2(P/K-1)(a + nK/PB)
@@ -14,16 +15,15 @@
  *                         down, and all P ranks' pass through that port
  *     exponents           a log2 P
  *
- * A port that waits gets its burst back. A link carries as many bytes each way at a time. What the wire and the CPU do at a time takes as
- * long as the longer of the two, and `unhidden` of the shorter (0: they hinder each other in
- * nothing). */
+ * An idle port regains its burst. A link is full duplex. Concurrent work of the wire and the CPU
+ * takes as long as the longer of the two plus `unhidden` times the shorter (0: perfect overlap). */
 #ifndef COST_H
 #define COST_H
 #include "comm/algo/algo.h"
 #include "reduce/reducer.h"
 
-/* A number that depends on how long an all-reduce is: its value at so many bytes of fp32, which rise;
- * between two on a logarithmic scale, beyond them the nearest. Without a point: 0. */
+/* A quantity that depends on the size of an all-reduce: values at ascending numbers of bytes of
+ * fp32, interpolated on a logarithmic scale, constant beyond the ends. Without points: 0. */
 enum { COST_POINTS = 16 };
 struct cost_curve {
     int n;
@@ -34,85 +34,85 @@ struct cost_curve cost_flat(double value);
 
 struct cost_cluster {
     int n_ranks;
-    double link_bps;      /* of a rank's port, bits a second each way */
-    double node_link_bps; /* within a group of group-*:K; 0: as link_bps */
-    double burst_bytes; /* that a port sends at once when a step begins: of a shaped one; else 0 */
-    double latency_s;   /* of a message without bytes, one way */
-    int mtu;            /* of Ethernet: how much of a link is payload */
-    double card_link_bps;     /* of a card's port, each way; 0: as link_bps; may be infinite */
-    bool card_on_host;        /* it is a process that shares the ranks' cores; card_s is 0 */
-    struct cost_curve card_s; /* a byte of codes that a card takes from all ranks; 0: no time */
+    double link_bps;          /* a rank's port, bits per second each way */
+    double node_link_bps;     /* within a group of group-*:K; 0: as link_bps */
+    double burst_bytes;       /* of a shaped port, sent at once when a step begins; else 0 */
+    double latency_s;         /* of an empty message, one way */
+    int mtu;                  /* of Ethernet; determines the payload share of a link */
+    double card_link_bps;     /* a card's port, each way; 0: as link_bps; may be infinite */
+    bool card_on_host;        /* it is a process on the ranks' cores; card_s is then 0 */
+    struct cost_curve card_s; /* per byte of codes received from all ranks; 0: no time */
     double card_rtt_s;        /* until a card answers a packet; 0: two latencies */
-    int card_slots;           /* packets of a rank that are under way */
+    int card_slots;           /* packets of a rank in flight */
 };
 
-/* What a rank's CPU takes, of a codec. Seconds a byte; 0: nothing, or not known. */
+/* CPU time of a rank for one codec, seconds per byte; 0: none, or unknown. */
 struct cost_rates {
-    double encode_s;            /* of fp32: exponents and codes, in one pass */
-    double decode_s;            /* of fp32 */
-    double add_s;               /* of addends */
-    double message_s;           /* a message */
-    struct cost_curve port_s;   /* of messages, sent or got */
+    double encode_s;            /* per byte of fp32: exponents and codes, in one pass */
+    double decode_s;            /* per byte of fp32 */
+    double add_s;               /* per byte of addends */
+    double message_s;           /* per message */
+    struct cost_curve port_s;   /* per byte of messages, sent or received */
     struct cost_curve unhidden; /* 0..1 */
 };
 
 struct cost_job {
     const struct reducer_layer *layers; /* [n_layers], in forward order */
     int n_layers;
-    const struct codec *codecs; /* [2] settled for the cluster's ranks: the codec, and fp32 */
-    const struct algo *algo;    /* which has legs */
+    const struct codec *codecs; /* [2] settled for the cluster's ranks: the codec and fp32 */
+    const struct algo *algo;    /* must have phases */
     int group;
-    bool chooses; /* as a job that nobody has named an algorithm for (job.c) */
-    bool by_card; /* what the codec makes goes through a card; the codec has a codec_card_sum() */
+    bool chooses; /* no algorithm was named (as in job.c) */
+    bool by_card; /* codes go through a card; needs a codec_card_sum() */
     size_t bucket_bytes;
-    double compute_s; /* forward, backward, update */
-    double
-        backward_s; /* of these: while gradients get ready, in proportion to their weights; 0: they
-                        * travel when all are there */
-    const struct cost_rates *rates; /* [2] as codecs */
+    double compute_s; /* forward, backward and update */
+    /* part of compute_s in which gradients become ready, in proportion to their elements; 0: they
+     * travel after all are ready */
+    double backward_s;
+    const struct cost_rates *rates; /* [2] like codecs */
 };
 
 /* Seconds of a step on the busiest rank. */
 struct cost {
     double cast_s, exponent_s;
-    double latency_s, wire_s; /* of messages, the wire's share of their time if nothing else were */
-    double add_s, port_s;     /* the CPU's */
-    double reduce_s;          /* all of it, as it would take alone */
-    double exposed_s;         /* of it, what computing does not hide */
-    double step_s;            /* compute and that */
-    uint64_t steps;           /* that wait for each other */
-    uint64_t bytes;           /* payload that the busiest port carries one way */
+    double latency_s, wire_s; /* messages: latency, and wire time without other load */
+    double add_s, port_s;     /* of the CPU */
+    double reduce_s;          /* the all-reduce, if nothing else ran */
+    double exposed_s;         /* part of reduce_s not hidden by computation */
+    double step_s;            /* compute_s + exposed_s */
+    uint64_t steps;           /* sequential message steps */
+    uint64_t bytes;           /* payload of the busiest port, one way */
     int n_buckets;
-    double burst_gone; /* bytes of a port's burst that it has not got back */
+    double burst_gone; /* burst tokens still to be refilled, bytes */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Compute the cost of a step. Returns 0 or -ENOMEM. */
 int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, struct cost *out);
 
 /* ---- parts, for cost_*.c and tests ---- */
 
-/* Payload bytes a second that TCP has of a link. */
+/* Return the payload of TCP on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);
 
-/* Seconds of so many bytes at payload_s bytes a second; takes from *sum what is left of the burst. */
+/* Return the seconds of `bytes` at payload_s bytes per second. Uses up the burst left in *sum. */
 double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
                    double payload_s);
 
-/* x and y seconds at a time. */
+/* Return the seconds of x and y seconds of concurrent work. */
 double cost_together(double x, double y, double unhidden);
 
-/* n elements of this fold by an algorithm, then decoded, beside it if the algorithm flows: adds to
- * *sum, its reduce_s too. */
+/* Add to *sum the all-reduce of n elements of this reduce op and their decoding, which overlaps if
+ * the algorithm flows. Includes reduce_s. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct fold *f, size_t n, struct cost *sum);
-/* Return the bytes of a frame to a card on a network of this MTU, its header included. */
+/* Return the bytes of a frame to a card on a network of this MTU, with its header. */
 size_t cost_frame_bytes(int mtu);
 
 /* The same through a card. */
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
                struct cost *sum);
 
-/* A small collective of all ranks, `bytes` long: a log2 P. */
+/* Return the seconds of a small collective of `bytes` over all ranks: a log2 P. */
 double cost_collective_s(const struct cost_cluster *cluster, double message_s, size_t bytes);
 
 #endif

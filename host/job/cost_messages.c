@@ -1,10 +1,10 @@
-/* cost_messages.c : seconds of messages: the legs of an algorithm on links of a speed. */
+/* cost_messages.c : the performance model of messages: phases of an algorithm on links. */
 #include "job/cost.h"
 #include <math.h>
 
 enum {
-    TCP_HEADERS = 52, /* IP, TCP and its time stamps */
-    ETHERNET = 38     /* header, check sum, preamble, gap */
+    TCP_HEADERS = 52, /* IP, TCP and time stamps */
+    ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
 double cost_payload_s(double bps, int mtu)
@@ -55,7 +55,7 @@ double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double 
     return (bytes - at_once) / payload_s;
 }
 
-/* One step of a leg, each part alone. */
+/* One step of a phase, its parts without overlap. */
 struct step_time {
     double waits, bytes, payload_s, port, adds;
 };
@@ -73,7 +73,8 @@ static struct step_time time_step(const struct cost_cluster *cluster,
                               .adds = (double)leg->added_bytes * rates->add_s};
 }
 
-/* The wire beside the CPU, between waits and additions that wait for it; meanwhile the port rests. */
+/* Add a step: the wire overlaps the CPU; waits and dependent additions do
+ * not, and refill the burst. */
 static void take(const struct cost_cluster *cluster, const struct step_time *t, double cpu,
                  double adds, double unhidden, struct cost *sum)
 {
@@ -106,7 +107,7 @@ void cost_messages(const struct cost_job *job, const struct cost_cluster *cluste
     if (job->algo->flows && n_legs > 0) {
         take(cluster, &all, all.port + all.adds + decodes, 0, unhidden, sum);
     } else {
-        if (n_legs == 0) { /* one rank: its codes, rounded as a sum */
+        if (n_legs == 0) { /* one rank: its codes are rounded like a sum */
             all.adds = (double)f->ops->in_bytes(f, n) * rates->add_s;
             sum->reduce_s += all.adds;
         }

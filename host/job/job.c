@@ -1,5 +1,4 @@
-/* job.c : a job is settled, opened, closed: what each part of it takes from the words, and where
- * the ranks agree. */
+/* job.c : settles, opens and closes a job, with an agreement of the ranks after each part. */
 #include "job/job.h"
 #include "base/buf.h"
 #include "base/crc.h"
@@ -14,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one rank can find out alone. codec: settled for the algorithm as found; j->codec is settled
- * later: by then it may be a GPU's. */
+/* Parse what needs no other rank. codec: settled for the algorithm found. j->codec is settled
+ * later, when it may use a GPU's backend. */
 static int read_words(const struct job_words *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -37,7 +36,8 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     return 0;
 }
 
-/* All ranks mean the same, in whatever words: else they would meet in different collectives. */
+/* Check that all ranks mean the same, however spelled; otherwise they would
+ * enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
@@ -85,7 +85,7 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
     return rc;
 }
 
-/* All ranks: they have the same layers. */
+/* Check that all ranks have the same layers. */
 static int check_same_layers(struct comm *c, const struct reducer_layer *layers, int n_layers)
 {
     const size_t bytes = (size_t)n_layers * 4 * sizeof(uint64_t);
@@ -123,7 +123,7 @@ static int open_node(struct job *j)
     return 0;
 }
 
-/* The layers as they travel; to be freed. */
+/* Copy the layers as they travel; the caller frees them. */
 static int copy_layers(const struct job *j, const struct reducer_layer *layers, int n_layers,
                        struct reducer_layer **out)
 {
@@ -138,8 +138,9 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* How these layers travel over MPI: where nobody has named an algorithm, short steps of a CPU's gradients in one
- * message. Cards answer packets, and a thread sends buckets as they get ready. */
+/* Choose how these layers travel over MPI. If no algorithm was named, short steps of CPU
+ * gradients use one message. Not with cards, which answer packets, or overlap, which
+ * sends buckets as they get ready. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
                        const struct algo **out)
 {
@@ -157,7 +158,7 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     return 0;
 }
 
-/* What one rank can do alone. */
+/* Open the reducer; needs no other rank. */
 static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     struct reducer_layer *own;
@@ -199,7 +200,7 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 
 void job_close(struct job *j)
 {
-    reducer_close(j->reducer); /* its thread may be in mid-step, by the cards */
+    reducer_close(j->reducer); /* first: its thread may be in mid-step on the cards */
     offload_close(j->offload);
     node_sum_close(j->node);
     if (j->on_gpu)
@@ -219,10 +220,10 @@ void job_path(struct job *j, struct text *to)
     }
 }
 
-/* ---- gradients on GPUs: one for each rank (several may share one), and by what codes travel
- * between them ---- */
+/* ---- GPUs: one per rank (ranks may share), and the transport of codes between them ---- */
 
-/* Has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative errno. */
+/* Return 1 if every rank has a GPU, 0 if not (why says so on ranks
+ * without), or a negative errno. */
 static int all_have_one(struct comm *c, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);
@@ -254,9 +255,10 @@ int job_gpu(struct job *j, enum job_if wanted)
                                             &j->algo, &j->codec.ops, j->device, sizeof j->device));
 }
 
-/* ---- leaves the smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
+/* ---- smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
 
-enum { SHARE = 100 }; /* one in so many elements may stay */
+/* the smallest layers may have less than one in SHARE elements */
+enum { SHARE = 100 };
 
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small)
 {
@@ -270,7 +272,7 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     return 0;
 }
 
-/* The smallest that is not marked, the first of equals; -1: all are. */
+/* Return the smallest unmarked layer, the first of equals; -1: all are marked. */
 static int smallest(const struct reducer_layer *layers, int n_layers)
 {
     int found = -1;

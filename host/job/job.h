@@ -1,12 +1,15 @@
-/* job.h : the all-reduce of a run's gradients, opened from words: the one place where these become
- * a codec, an algorithm, a way between GPUs, cards and a reducer.
+/* job.h : opens the all-reduce of a run's gradients from option specs.
  *
- *     job_settle   words -> what they mean for these ranks, the same on all of them; a GPU is taken
- *     job_open     layers -> the reducer and the cards it goes by; then reducer_run(job.reducer, ...)
- *     job_close
+ * The only place where specs become a codec, an algorithm, a transport
+ * between GPUs, cards and a reducer:
  *
- * All ranks make each call. It ends in comm_agree(): one rank says what failed, and all get its
- * code. A process may have several jobs. */
+ *   job_settle   specs -> their meaning for these ranks, the same on all of them; takes a GPU
+ *   job_open     layers -> the reducer and its cards; then
+ *                reducer_run(job.reducer, ...) in each step
+ *   job_close    releases everything
+ *
+ * All ranks make each call. Calls end in comm_agree(): one rank reports a failure, and all return
+ * its code. A process may have several jobs. */
 #ifndef JOB_H
 #define JOB_H
 #include "base/text.h"
@@ -17,81 +20,84 @@
 
 enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 
-/* As `narrowcast train --help` has them. What all ranks must mean alike may be said in other words.
- */
+/* Specs as in `narrowcast train --help`. Ranks may spell an option
+ * differently if it means the same. */
 struct job_words {
     struct codec_words codec;
-    const char *quantise; /* large, all; NULL, auto: as the kind of codec has it */
-    uint64_t seed;        /* of stochastic rounding */
-    const char *algo;     /* one of algos.def, offload or auto; NULL: auto */
+    const char *quantise; /* large, all; NULL, auto: the codec's default */
+    uint64_t seed;        /* for stochastic rounding */
+    const char *algo;     /* from algos.def, offload or auto; NULL: auto */
     bool sums;            /* gradients become sums over ranks, not means */
-    enum job_if gpu;      /* are gradients on GPUs? JOB_AUTO: if every rank has one */
-    bool halves;          /* on GPUs: they and weights are IEEE halves, and come back as such */
-    enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
+    enum job_if gpu;      /* gradients on GPUs; JOB_AUTO: if every rank has one */
+    bool halves;          /* on GPUs: gradients, weights and results are IEEE halves */
+    enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: if on GPUs */
     size_t bucket_bytes;
-    /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */
+    /* cards.where: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD); NULL: off */
     struct offload_options cards;
-    const char *node_sum; /* a card in rank 0's machine adds: xrt, xrt:BDF; NULL, cpu: none does */
-    bool low_memory; /* of virtual ranks: reducer_open_low(); reducer_share() is the caller's */
+    const char *node_sum; /* xrt, xrt:BDF: a card in rank 0's machine adds; NULL, cpu: none */
+    /* virtual ranks only: reducer_open_low(); the caller calls reducer_share() */
+    bool low_memory;
 };
 
 struct job {
-    /* The caller's; outlives the job. Virtual ranks ask no card, whatever the words: they add as
-     * cards do, exactly. */
+    /* The caller's; outlives the job. Virtual ranks use no cards, whatever the specs: their
+     * exact sums have the cards' bits. */
     struct comm *comm;
-    struct codec codec;      /* settled */
-    uint32_t tag;            /* of what all ranks mean: the same bits of the same gradients */
+    struct codec codec; /* settled */
+    /* checksum of the specs' meaning: equal tags give equal bits from equal gradients */
+    uint32_t tag;
     bool leaves_small;       /* small layers travel in fp32 */
-    const struct algo *algo; /* of what does not go through cards */
+    const struct algo *algo; /* for gradients that do not go through cards */
     int group;
-    bool chooses; /* nobody has named it: job_open() may take another for short steps */
+    bool chooses; /* no algorithm was named: job_open() may replace it for short steps */
     bool on_gpu, overlap;
-    /* on GPUs: by what codes travel; else why there is none ("": not asked, or of other ranks) */
+    /* on GPUs: transport of codes; else the reason why there are none ("":
+     * not asked, or on other ranks) */
     char device[256];
     size_t bucket_bytes;
-    struct offload_options cards; /* where: NULL: none. Words of the caller, until job_open() */
-    const char *node_word;        /* likewise */
-    char no_cards[160];           /* why not, though the environment names some; else "" */
+    /* where: NULL: none. Strings of the caller, used until job_open() */
+    struct offload_options cards;
+    const char *node_word; /* the same */
+    char no_cards[160];    /* why no card, although the environment names some; else "" */
     bool low_memory;
     struct reducer *reducer;
     struct offload *offload; /* NULL: none */
-    struct node_sum *node;   /* NULL: none asked for */
+    struct node_sum *node;   /* NULL: not requested */
 };
 
-/* out: as job_close() takes it, if 0 is returned. -EINVAL: words or combinations; -EPROTO: ranks
- * differ; -EIO; of a GPU also what gpu_open() returns. */
+/* Resolve the specs. *out must be closed by job_close() if 0 is returned. Reports -EINVAL (specs or
+ * combinations), -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
 int job_settle(struct comm *c, const struct job_words *words, struct job *out);
 
-/* What job_open() will take on each rank. One may ask alone. Returns 0 or a negative errno with a
- * line. */
+/* Return the memory that job_open() will take on each rank. One rank may call it alone.
+ * Returns 0, or reports a negative errno. */
 int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,
                 struct reducer_bytes *out);
 
-/* layers [n_layers], in forward order. After a failure job_close() remains to be called. */
+/* Open the reducer and the cards. layers [n_layers], in forward order. After a failure the
+ * caller still calls job_close(). */
 int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);
 
-/* Leaves it all zero; of such a job: nothing. */
+/* Release everything and zero *job. A zeroed job is legal. */
 void job_close(struct job *job);
 
-/* Of an open job, on rank 0: by which way gradients go, and why, where that is more than the
- * algorithm; else nothing is added. */
+/* Append, on rank 0 of an open job, the path of gradients and its reason; nothing
+ * if the algorithm says it all. */
 void job_path(struct job *job, struct text *to);
 
-/* ---- the GPUs of a job whose gradients are there ---- */
+/* ---- GPUs ---- */
 
-/* All ranks, the words read and the same: takes a GPU for each if they are wanted, and the algorithm
- * and the codec's vec_ops by which codes travel between them; job->on_gpu and job->device say how it
- * came out. Returns as job_settle(). */
+/* Take a GPU for each rank if wanted, and choose the algorithm and the codec's vec_ops for the
+ * transport of codes between GPUs. Sets job->on_gpu and job->device. All ranks call it after
+ * parsing equal specs. Returns as job_settle(). */
 int job_gpu(struct job *job, enum job_if wanted);
 
-/* ---- --quantise: which layers travel by the codec, and which are too small to pay for it ---- */
+/* ---- --quantise: layers that are too small for the codec to pay ---- */
 
-/* all, large, or auto (NULL is the same): as the kind of codec has it. Returns 0 or -EINVAL with a
- * line. */
+/* Parse all, large, or auto (also NULL): the codec's default. Returns 0, or reports -EINVAL. */
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small);
 
-/* Marks the smallest layers that together have less than 1 % of all elements: they travel in
- * fp32. */
+/* Mark the smallest layers, together less than 1 % of all elements, to travel in fp32. */
 void quantise_leave_small(struct reducer_layer *layers, int n_layers);
 
 #endif

@@ -1,4 +1,4 @@
-/* nc.c : the public interface: a thin face over a job, opened and closed. */
+/* nc.c : the public interface: opens and closes a communicator, a thin layer over a job. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "comm/over/comm_over.h"
@@ -25,7 +25,8 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* The caller's options, of whatever version; NULL: the defaults. Says nothing yet: they say where to. */
+/* Copy the caller's options, of any version; NULL: the defaults. Reports nothing
+ * yet, since they choose the log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -59,8 +60,8 @@ static int check_columns(const struct nc_layer *l)
     return 0;
 }
 
-/* What this rank can find wrong alone. *out, *weights: [n_layers], to be freed, after a failure
- * too. */
+/* Check and copy the layers; needs no other rank. *out, *weights: [n_layers], freed by
+ * the caller, also after a failure. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
                        struct reducer_layer **out, const float ***weights)
 {
@@ -123,7 +124,7 @@ static int check_op(const char *op)
     return 0;
 }
 
-/* A codec that divides by weights has those of all layers that it may look at. */
+/* Check that a codec that divides by weights has those of all layers it may read. */
 static int check_weights(const struct codec *codec, const struct nc_layer *layers, int n_layers)
 {
     char text[CODEC_TEXT_BYTES];
@@ -136,7 +137,7 @@ static int check_weights(const struct codec *codec, const struct nc_layer *layer
     return 0;
 }
 
-/* A checksum of what nc_layer says of lengths. */
+/* Return a checksum of the layers' shapes. */
 static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
 {
     uint32_t tag = 0;
@@ -148,7 +149,7 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
-/* Of steps that cards do not add. */
+/* Name the path of steps that cards do not add. */
 static void name_path(struct nc *nc)
 {
     const struct job *j = &nc->job;
@@ -160,7 +161,6 @@ static void name_path(struct nc *nc)
         snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
 }
 
-/* All ranks. */
 static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
                     int n_layers)
 {
@@ -208,14 +208,14 @@ static void give_back(struct nc *nc)
     free(nc);
 }
 
-/* What an opening knows. */
+/* State of an opening. */
 struct opening {
     struct nc_options options;
     int options_rc;
     struct nc *nc;
 };
 
-/* What this rank can find wrong before the ranks meet. */
+/* Report the errors that this rank can detect before the ranks meet. */
 static int prepare(void *arg)
 {
     struct opening *a = arg;
@@ -227,7 +227,7 @@ static int prepare(void *arg)
     return a->nc ? 0 : -ENOMEM;
 }
 
-/* A job over ranks that have met. */
+/* Open a job over connected ranks. */
 static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_layer *layers,
                           int n_layers)
 {
@@ -240,7 +240,7 @@ static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_
     return rc;
 }
 
-/* With the turn. */
+/* Open by MPI while holding the turn. */
 static int open_in_turn(struct opening *a, struct comm_members *members,
                         const struct nc_layer *layers, int n_layers)
 {
@@ -279,13 +279,13 @@ static int open_by_calls(struct opening *a, const struct nc_transport *transport
     return open_over_comm(a, comm, layers, n_layers);
 }
 
-/* members: NULL: by the transport. */
+/* members NULL: over the transport. */
 static int open_as(struct comm_members *members, const struct nc_transport *transport,
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
 {
     struct opening a = {.nc = NULL};
-    fenv_t fp; /* the caller's: words are read, and tables made, in IEEE's default mode */
+    fenv_t fp; /* the caller's mode: specs and tables need IEEE's default */
     if (out)
         *out = NULL;
     fp_env_enter(&fp);
@@ -347,7 +347,7 @@ void nc_close(struct nc *nc)
     if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
         (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
-    if (nc->has_turn) /* of a step that nobody waited for; behind MPI's end there is none */
+    if (nc->has_turn) /* a step nobody waited for; none remains after MPI's end */
         comm_give_turn();
     if (nc->by_mpi)
         comm_close(nc->comm);
@@ -365,7 +365,8 @@ void nc_abort(struct nc *nc, int code)
     code = code < 0 && code > -4096 ? code : -ECANCELED;
     if (!comm_give_in(nc->comm, code))
         comm_abort(nc->comm, code);
-    /* Who is in a call sees it there. Between calls nobody does: the others hear it from this thread. */
+    /* A rank in a call sees the failure there. Between calls this thread
+     * must notify the other ranks. */
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fenv_t fp;

@@ -1,5 +1,5 @@
-/* nc_call.c : around each call of the public interface: who may call, where lines go, what is known of
- * a failure. */
+/* nc_call.c : frames each call of the public interface: permission, log,
+ * floating point, last error. */
 #include "job/nc_inside.h"
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ const char *nc_strerror(int code)
 static void to_log(void *arg, bool error, const char *line)
 {
     const struct nc_options *o = arg;
-    fenv_t fp; /* which it might change */
+    fenv_t fp; /* the log function might change it */
     fegetenv(&fp);
     o->log(o->log_arg, error ? NC_LOG_ERROR : NC_LOG_WARNING, line);
     fesetenv(&fp);
@@ -53,7 +53,7 @@ struct err_lines nc_lines(struct nc_options *o)
     return (struct err_lines){.to = o->log ? to_log : NULL, .arg = o};
 }
 
-/* What is known of a failure: this rank's own word, or that it is another's. */
+/* Store the reason of a failure: this rank's line, or that another rank has reported it. */
 static void remember(const struct err_lines *lines, int rc, char *to, size_t size)
 {
     if (lines->first[0])
@@ -82,7 +82,7 @@ const char *nc_last_error(const struct nc *nc)
     return nc ? nc->lines.first : open_error;
 }
 
-/* May this thread call now? Says why not. */
+/* Check that this thread may call now; report the reason if not. */
 static int may_call(struct nc *nc)
 {
     if (getpid() != nc->pid)

@@ -1,4 +1,4 @@
-/* nc_inside.h : a communicator of the public interface, for nc*.c alone. */
+/* nc_inside.h : a communicator of the public interface, only for nc*.c. */
 #ifndef NC_INSIDE_H
 #define NC_INSIDE_H
 #include <narrowcast.h>
@@ -8,71 +8,72 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* What the caller's gradients are made of (nc_type.c). */
+/* Element type of the caller's gradients (nc_type.c). */
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 
 struct nc {
     struct comm *comm;
     struct job job;
-    uint64_t step;                              /* keys random bits */
-    char path[sizeof((struct job *)0)->device]; /* of a step that cards do not add */
+    uint64_t step;                              /* key of random bits */
+    char path[sizeof((struct job *)0)->device]; /* path of steps that cards do not add */
     int n_layers;
     size_t *n;           /* [n_layers] elements */
     uint32_t layers_tag; /* checksum of the list of layers */
     enum nc_type type;
-    void **grads; /* [n_layers] the caller's, of the step under way */
+    void **grads; /* [n_layers] the caller's, of the step in flight */
     float **fp32; /* [n_layers] the same, or copies in `room` */
-    float *room;  /* of all layers, where gradients are not fp32; else NULL */
-    bool *handed; /* [n_layers] of the step under way: nc_ready() */
+    float *room;  /* copies of all layers if gradients are not fp32; else NULL */
+    bool *handed; /* [n_layers] layer was handed in by nc_ready() */
     int n_handed;
-    bool asked_thread; /* for reducer_set_overlap(), once */
+    bool asked_thread; /* reducer_set_overlap() was called */
     bool under_way;    /* from nc_iallreduce() to nc_wait() */
-    bool has_turn;     /* comm_take_turn(), and holds it between calls */
-    bool by_mpi;       /* its thread rules hold */
+    bool has_turn;     /* holds comm_take_turn() between calls */
+    bool by_mpi;       /* MPI's thread rules apply */
     atomic_int failed; /* a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
-    struct nc_options log; /* where lines go */
+    struct nc_options log; /* destination of lines */
     struct err_lines lines, *before;
-    fenv_t fp; /* the caller's floating-point environment, during a call */
+    fenv_t fp; /* the caller's floating-point mode during a call */
 };
 
 /* ---- nc_call.c: around each call ---- */
 
-/* Until nc_leave() lines of this communicator go where its options say, and arithmetic is IEEE's
- * default: rounded to nearest, with subnormals, without traps, whatever the caller has set. A call that may not be made
- * now, by this thread, returns -EBUSY, -EPERM, or what a call before it failed with; then there is
- * nothing to leave. */
+/* Begin a call: until nc_leave() lines go where the options say, and arithmetic is
+ * IEEE's default (round to nearest, subnormals, no traps), whatever the caller has set.
+ * A call that this thread may not make now reports -EBUSY, -EPERM or the earlier
+ * failure; then nc_leave() must not be called. */
 int nc_enter(struct nc *nc);
 
-/* The same between steps alone; in one: -EBUSY. */
+/* The same for calls between steps; -EBUSY during a step. */
 int nc_enter_between(struct nc *nc);
 
-/* The call's end. Returns rc, which it remembers if the job cannot go on after it. */
+/* End a call. Returns rc, a negative one of which is remembered as the job's failure. */
 int nc_leave(struct nc *nc, int rc);
 
-/* What a call returns that changes nothing: it may be mended and called again. */
+/* End a call that changed nothing and may be repeated. Returns rc. */
 int nc_leave_refused(struct nc *nc, int rc);
 
-/* Lines go to o->log, if there is one; o outlives them. */
+/* Return lines that go to o->log, if set; o outlives them. */
 struct err_lines nc_lines(struct nc_options *o);
 
-/* After a failure of nc_open: for nc_last_error(NULL). */
+/* Store the error of a failed nc_open for nc_last_error(NULL). */
 void nc_open_failed(const struct err_lines *lines, int rc);
 
 /* ---- nc_type.c ---- */
 
-/* Reads options.type. Returns 0 or -EINVAL with a line. */
+/* Parse options.type. Returns 0, or reports -EINVAL. */
 int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 
-/* Room for a step's lists and copies. Returns 0 or -ENOMEM with a line; nc_type_close() in either case. */
+/* Allocate a step's lists and copies. Returns 0, or reports -ENOMEM; call
+ * nc_type_close() in either case. */
 int nc_type_open(struct nc *nc, const struct nc_layer *layers);
 void nc_type_close(struct nc *nc);
 
-/* A step begins: the caller's list is copied. Returns 0 or -EINVAL with a line. */
+/* Begin a step: copies the caller's list. Returns 0, or reports -EINVAL. */
 int nc_type_begin(struct nc *nc, const void *grads);
 
-/* Layers first..first+n to fp32; all of them back. */
+/* Convert layers first..first+n to fp32 (in), or all layers back (out). */
 void nc_type_in(struct nc *nc, int first, int n);
 void nc_type_out(struct nc *nc);
 

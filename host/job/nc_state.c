@@ -1,8 +1,9 @@
-/* nc_state.c : what a communicator keeps from step to step, saved and loaded.
+/* nc_state.c : saves and loads the state that a communicator keeps between steps.
  *
- *     | "ncstate1" | tag of the words | tag of the layers | ranks | rank | step | bytes that follow | a CRC | 0 |
- *         8                4                  4               4      4      8           8             4     4
- *     and then, of that many bytes, the codec's state of all layers: a reducer's */
+ *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
+ *          8              4            4          4      4      8      8     4    4
+ *
+ * Then follow `size` bytes: the codec's state of all layers, from the reducer. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"
@@ -14,7 +15,7 @@ struct head {
     uint32_t words, layers;
     int32_t n_ranks, rank;
     uint64_t step, bytes;
-    uint32_t crc, zero; /* of all but itself */
+    uint32_t crc, zero; /* of the head with crc = 0, and of the state */
 };
 _Static_assert(sizeof(struct head) == 48, "no gaps");
 
@@ -65,7 +66,7 @@ int nc_state_save(struct nc *nc, void *to)
     return nc_leave(nc, rc);
 }
 
-/* Is it what this rank could have saved? *step: when. */
+/* Check that this rank could have saved the state. *step: its step. */
 static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *step)
 {
     const struct head want = head_of(nc);

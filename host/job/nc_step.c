@@ -1,4 +1,4 @@
-/* nc_step.c : a step of the public interface: all at once, or in parts while gradients are made. */
+/* nc_step.c : a step of the public interface: at once, or in parts while gradients are computed. */
 #include "job/nc_inside.h"
 #include <string.h>
 
@@ -32,8 +32,8 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
 }
 
-/* The thread, at the first step that wants it. Where MPI allows none there is a warning, and the step
- * runs in nc_wait(). */
+/* Start the thread at the first step that wants it. If MPI allows none, warn
+ * and run the step in nc_wait(). */
 static int start_thread(struct nc *nc)
 {
     if (nc->asked_thread)
@@ -65,7 +65,7 @@ static int refuse_no_step(struct nc *nc)
                             ERR(-EINVAL, "cannot go on with a step: nc_iallreduce() begins one"));
 }
 
-/* Layers first..first+n, those that were not before. */
+/* Convert and mark those of layers first..first+n that were not ready before. */
 static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)

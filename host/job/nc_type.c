@@ -1,10 +1,10 @@
-/* nc_type.c : gradients that are not fp32: they travel as fp32 copies. */
+/* nc_type.c : gradients of other types than fp32, which travel as fp32 copies. */
 #include "base/buf.h"
 #include "job/nc_inside.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOATS_APART = 16 }; /* copies of layers begin on cache lines */
+enum { FLOATS_APART = 16 }; /* aligns the layers' copies to cache lines */
 
 int nc_type_parse(const char *word, const char *device, enum nc_type *out)
 {
@@ -96,7 +96,8 @@ void nc_type_in(struct nc *nc, int first, int n)
     }
 }
 
-/* A mean of halves fits a half, though its format may round it beyond: e4m3 makes 65536 of 65504. */
+/* A mean of halves fits a half, though the format may round it beyond:
+ * e4m3 turns 65504 into 65536. */
 static enum mf_overflow overflow_of(const struct codec *c)
 {
     const struct vec_sum *sum = codec_sum(c);

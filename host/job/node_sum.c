@@ -1,5 +1,4 @@
-/* node_sum.c : a node's codes added by a card that the node's first rank has: one run of the card for
- * each segment of a bucket, or none any more. */
+/* node_sum.c : a card of the node's first rank adds codes: one run per segment of a bucket. */
 #include "job/node_sum.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -9,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double card_s = 5, ranks_s = 60; /* unless said */
+static const double card_s = 5, ranks_s = 60; /* defaults */
 
 struct node_sum {
     struct algo_node_sum algo;
-    struct card_mm mm; /* rank 0's; closed when the card is gone */
-    double timeout_s;  /* of a sum */
+    struct card_mm mm; /* of rank 0; closed once the card is lost */
+    double timeout_s;  /* of one sum */
     char name[64];     /* of the card */
     uint64_t n_sums, in_bytes;
     double spent_s;
@@ -54,7 +53,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
 {
     struct node_sum *s = arg;
     const double start = clock_s();
-    (void)n_parts; /* as the card was opened for */
+    (void)n_parts; /* the number that the card was opened for */
     if (card_mm_add(&s->mm, parts, n, sums, s->timeout_s)) {
         err_news("node sums given up: %s; the ranks add, the bits are the same", s->mm.why);
         lose(s);
@@ -66,7 +65,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     return true;
 }
 
-/* A card that cannot exist is an error; for one that does not answer the ranks add. */
+/* A card that cannot exist is an error. If a card does not answer, the ranks add. */
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {
@@ -93,7 +92,8 @@ static double shorter(double a, double b)
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out)
 {
-    const double half_s = (o->deadline_s > 0 ? o->deadline_s : ranks_s) / 2; /* the others wait */
+    /* the other ranks wait meanwhile */
+    const double half_s = (o->deadline_s > 0 ? o->deadline_s : ranks_s) / 2;
     struct node_sum *s = buf_alloc(sizeof *s);
     int rc = s ? 0 : -ENOMEM;
     if (s)
