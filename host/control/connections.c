@@ -1,5 +1,4 @@
-/* connections.c : the sockets of those who control a card: accepted, read, written and closed
- * without ever blocking. */
+/* connections.c : the sockets of clients that control a card: all non-blocking. */
 #include "control/connections.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -33,7 +32,7 @@ void connections_fini(struct connections *c)
             close(c->fd[i]);
 }
 
-/* Closes a peer's socket; its jobs are stopped. */
+/* Close a peer's socket and stop its jobs. */
 static int end(struct connections *c, int peer)
 {
     close(c->fd[peer]);
@@ -43,7 +42,7 @@ static int end(struct connections *c, int peer)
     return control_leave(c->control, peer);
 }
 
-/* What can be sent now. Returns 0, or 1 when the other end is gone. */
+/* Send as much as possible now. Returns 0, or 1 if the other end is gone. */
 static int send_said(struct connections *c, int peer)
 {
     size_t n;
@@ -55,7 +54,7 @@ static int send_said(struct connections *c, int peer)
     return 0;
 }
 
-/* A host that is cut off is gone within some 15 s. */
+/* Detect a host that is cut off within about 15 s. */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 5, between_s = 3, probes = 3, unread_ms = 15000;
@@ -105,7 +104,7 @@ static void welcome(struct connections *c, double now)
     const int fd = accept4(c->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            /* who comes stays, and would wake us again at once */
+            /* the client stays queued, and would wake us again at once */
             c->deaf_until = now + CONNECTIONS_DEAF_S;
         return;
     }
@@ -121,8 +120,8 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* Take one message of a peer, or as much of it as has come. Only a whole message, which is answered,
- * counts as asking: a byte now and then does not keep a place. */
+/* Read one message of a peer, or the part that has arrived. Only a whole message, which is
+ * answered, counts as asking: single bytes do not keep a place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[SIMLINK_MOST];
@@ -146,7 +145,7 @@ static int listen_to(struct connections *c, int peer, double now)
     return rc || gone ? end(c, peer) : 0;
 }
 
-/* Would this peer be dropped for saying nothing? */
+/* Return true if silence would disconnect this peer. */
 static bool is_idle(const struct connections *c, int peer)
 {
     return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
@@ -180,7 +179,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
     return n;
 }
 
-/* The events of each peer's socket, into ready [CONTROL_PEERS]. Return those of the listener. */
+/* Store the events of each peer's socket in ready [CONTROL_PEERS]. Returns the listener's. */
 static short sort_events(const struct connections *c, const struct pollfd *polls, int n,
                          short *ready)
 {
@@ -217,7 +216,7 @@ static bool is_before(const struct connections *c, int a, int b)
     return at < other || (at == other && c->served[a] < c->served[b]);
 }
 
-/* The peer that is ready and has had least; -1: none is ready. */
+/* Return the ready peer that has had least service; -1: none is ready. */
 static int next_peer(const struct connections *c, const short *ready)
 {
     int next = -1;
@@ -227,7 +226,7 @@ static int next_peer(const struct connections *c, const short *ready)
     return next;
 }
 
-/* Serve a message each of those who are ready, until the ration is spent. The others stay ready. */
+/* Serve one message of each ready peer until the ration is spent. The others stay ready. */
 static int serve_ration(struct connections *c, short *ready, double now)
 {
     double before = c->clock(), after;
@@ -243,7 +242,7 @@ static int serve_ration(struct connections *c, short *ready, double now)
     return 0;
 }
 
-/* The ration of those who have come; now and then one is let in, or dropped for saying nothing. */
+/* Serve the ration, accept at most one client, and disconnect silent ones. */
 static int serve_strangers(struct connections *c, short *ready, bool come, double now)
 {
     const bool any = come || next_peer(c, ready) >= 0;

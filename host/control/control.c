@@ -1,5 +1,5 @@
-/* control.c : who may do what to a card that several programs control: bytes of hls/card/simlink.h in,
- * answers out. No sockets. */
+/* control.c : arbitrates a card that several programs control:
+ * hls/card/simlink.h in, answers out. */
 #include "control/control.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,7 +13,7 @@ struct peer {
     char name[64];
     uint32_t ip;
     uint16_t port;
-    /* [SIMLINK_BYTES + SIMLINK_MOST]: a message so far; [CONTROL_UNREAD]: answers not sent yet */
+    /* [SIMLINK_BYTES + SIMLINK_MOST] partial message; [CONTROL_UNREAD] unsent answers */
     uint8_t *in, *out;
     size_t in_n, out_n;
 };
@@ -22,7 +22,7 @@ struct control {
     struct control_jobs jobs;
     control_report *report;
     void *arg;
-    control_bus *bus; /* of the peer jobs.host */
+    control_bus *bus; /* for the peer jobs.host */
     void *bus_arg;
     struct peer peer[CONTROL_PEERS];
     uint8_t body[SIMLINK_MOST]; /* of an answer */
@@ -61,7 +61,7 @@ static bool is_bus(uint32_t kind)
     return kind >= SIMLINK_BUS_WRITE && kind <= SIMLINK_MEM_READ;
 }
 
-/* Why this header of a peer makes no sense, in a few words; NULL: it does. */
+/* Return the reason why a peer's header is invalid, in a few words; NULL: it is valid. */
 static const char *nonsense(const struct control *c, int peer, const struct simlink *m)
 {
     if (is_bus(m->kind))
@@ -126,12 +126,12 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
             answer->bytes = (uint32_t)text.n;
         }
         return 0;
-    default: /* BATCH; QUIT is the caller's */
+    default: /* BATCH; the caller handles QUIT */
         return batch(c, peer, body, m.bytes, answer, to);
     }
 }
 
-/* Behind the other answers. Returns 0, or 1 with a line for a peer that reads none. */
+/* Queue an answer after the others. Returns 0; 1, reported, for a peer that reads none. */
 static int say(struct control *c, int peer, struct simlink m, const uint8_t *body)
 {
     struct peer *p = &c->peer[peer];
@@ -144,7 +144,7 @@ static int say(struct control *c, int peer, struct simlink m, const uint8_t *bod
     return 0;
 }
 
-/* The message that is whole in p->in. */
+/* Handle the whole message in p->in. */
 static int whole(struct control *c, int peer, struct simlink m)
 {
     struct simlink answer;

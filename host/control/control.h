@@ -1,72 +1,71 @@
-/* control.h : who may do what to a card that several programs control: bytes of hls/card/simlink.h in,
- * answers out. No sockets.
+/* control.h : arbitrates a card that several programs control: hls/card/simlink.h in, answers out.
  *
- *     peer = control_join()    a connection's end here: HELLO waits for it
- *     control_take(peer, ...)  what it said;  control_said(peer), control_heard(peer): what it is
- *         to be told
- *     control_leave(peer)      it is gone: its jobs are stopped
+ *     peer = control_join()       a connection; a HELLO is queued for it
+ *     control_take(peer, ...)     bytes from it
+ *     control_said(peer), control_heard(peer)    bytes to send to it
+ *     control_leave(peer)         it is gone: its jobs are stopped
  *
- * Whose job is which: control_jobs.h. A stop is waited for before it is answered, so a batch may
- * stop and start a job. */
+ * It has no sockets. control_jobs.h tracks the owners of jobs. A stop is complete before it is
+ * answered, so a batch may stop and start a job. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
 #include "hls/card/simlink.h"
 #include "control/control_jobs.h"
 
-/* UNREAD: bytes of answers that a peer may leave unread */
+/* UNREAD: most bytes of answers that a peer may leave unread */
 enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };
 
 struct control;
 
-/* Adds what SIMLINK_WIRE answers. */
+/* Append the answer to SIMLINK_WIRE. */
 typedef void control_report(void *arg, struct text *to);
 
-/* For a card that is open and stays the caller's; report: NULL when there is no wire. Returns 0 or
- * a negative errno with a line. */
+/* Control an open card, which stays the caller's. report: NULL if there is no wire.
+ * Returns 0, or reports a negative errno. */
 int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control);
 void control_close(struct control *control);
 
-/* A new peer, by the name that lines call it; frames for the card go to ip and port, as far as it
- * can see. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN when there are too many. */
+/* Add a peer, called `name` in messages. ip and port: destination of frames for the card, as the
+ * peer sees it. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN if there are too many. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
-/* Answers m, a BUS_ or MEM_ message of hls/card/simlink.h, as control_obey does. */
+/* Answer m, a BUS_ or MEM_ message of hls/card/simlink.h, as control_obey does. */
 typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct simlink *answer,
                         uint8_t *to);
 
-/* Makes a peer the one that has the card on its bus (control_jobs.h): its BUS_ and MEM_ messages go
- * to `bus`. Anybody else's make no sense. */
+/* Make a peer the host that has the card on its bus (control_jobs.h): its BUS_ and MEM_ messages go
+ * to `bus`. From other peers they are invalid. */
 void control_attach(struct control *control, int peer, control_bus *bus, void *arg);
 
-/* A register on behalf of a peer, as control_jobs_read and _write. */
+/* Access a register on behalf of a peer, as control_jobs_read and _write. */
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
-/* How many bytes complete a peer's next message, or its header, which says how long it is. Whoever reads no
- * more at a time leaves later messages in the socket. */
+/* Return the number of bytes that complete a peer's next message, or its header, which has the
+ * length. A caller that reads no more at a time leaves later messages in the socket. */
 size_t control_wants(const struct control *control, int peer);
 
-/* Bytes from a peer. 0; 1: it has quit, or was told off in a line: close it; -EIO with a line: the
- * card does not answer. */
+/* Process bytes from a peer. Returns 0; 1 if it must be disconnected: it has quit, or its error was
+ * reported; -EIO, reported: the card does not answer. */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
 
-/* What is to be sent to a peer, [*n]; then how much of it was. */
+/* Get the bytes [*n] to send to a peer; then remove the first n, which were sent. */
 const uint8_t *control_said(const struct control *control, int peer, size_t *n);
 void control_heard(struct control *control, int peer, size_t n);
 
-/* The peer is gone. Returns 0 or -EIO with a line, as above. */
+/* Remove a peer that is gone. Returns 0 or -EIO, as above. */
 int control_leave(struct control *control, int peer);
 
-/* Jobs that run, and peers that are here. Does a job of this peer's run? */
+/* Return the running jobs, the connected peers, and whether a job of this peer is running. */
 int control_jobs(const struct control *control);
 int control_peers(const struct control *control);
 bool control_owns(const struct control *control, int peer);
 
-/* One whole message, for a caller that speaks the rest itself: the answer to m, and its body
- * [answer->bytes] into to [SIMLINK_MOST]. 0, -EPROTO with a line where m makes no sense, -EIO as
- * above. */
+/* Execute one whole message, for callers that implement the transport themselves. Stores the
+ * answer to m, and its body [answer->bytes] in to [SIMLINK_MOST]. Returns 0; -EPROTO, reported,
+ * if m is invalid; or -EIO as above. */
 int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body,
                  struct simlink *answer, uint8_t *to);
 

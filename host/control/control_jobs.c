@@ -1,12 +1,11 @@
-/* control_jobs.c : whose job is which on a card that several programs control: what a register may
- * be to whom. */
+/* control_jobs.c : access to registers and jobs of a card that several programs control. */
 #include "control/control_jobs.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
 
 enum { STOP_READS = 20000, NOBODY = -1 };
 
-/* What a register is to those who share the card: hls/card/sharing.def. */
+/* Access rules of registers on a shared card: hls/card/sharing.def. */
 enum rule {
     RULE_FREE,
     RULE_JOB,
@@ -65,7 +64,7 @@ int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *v
     return bus_read(j, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
 }
 
-/* Until the card has drained and cleared the job that was told to stop. */
+/* Wait until the card has drained and cleared the stopping job. */
 static int settle(struct control_jobs *j)
 {
     for (int i = 0; i < STOP_READS; i++) {
@@ -77,14 +76,14 @@ static int settle(struct control_jobs *j)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
-/* May this peer do as it likes with all that is nobody's? */
+/* Return true if this peer may use everything that nobody owns. */
 static bool free_to(const struct control_jobs *j, int peer)
 {
     return !j->shared || peer == j->host;
 }
 
-/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other
- * job can? */
+/* Return true if a start takes at most the slots that it leaves to others, asks for more, or
+ * comes when no other job is possible. */
 static bool leaves_enough(const struct control_jobs *j, uint32_t start)
 {
     uint32_t jobs = 0, left = j->n_slots;
@@ -96,7 +95,7 @@ static bool leaves_enough(const struct control_jobs *j, uint32_t start)
     return start & REG_JOB_COMMIT_TAKE_MOST || jobs + 1 >= j->n_jobs || j->job_slots <= left / 2;
 }
 
-/* JOB_COMMIT of the job that JOB_INDEX names. */
+/* Execute JOB_COMMIT of the job in JOB_INDEX. */
 static int commit(struct control_jobs *j, int peer, uint32_t start)
 {
     const uint32_t index = j->job_index, slots = j->job_slots;

@@ -1,12 +1,11 @@
-/* control_jobs.h : whose job is which on a card that several programs control: what a register may
- * be to whom. Peers are numbers, 0 and up.
+/* control_jobs.h : access to registers and jobs of a card that several programs control.
  *
- * A job belongs to the peer that committed it; what the card has seen of it is read by that peer
- * alone. It leaves at least as many slots free as it takes, unless its JOB_COMMIT says otherwise
- * (bit 1) or it is the last for which the card has an index. A stop is waited for before it is
- * answered. A shared card (more than one peer) is enabled once and for all, and its losses on
- * purpose are not the peers' to set. None of that binds the peer that has the card on its bus
- * (`host`), but for the jobs of others. */
+ * Peers are numbers, 0 and up. A job belongs to the peer that committed it, and only this peer
+ * reads what the card has seen of it. A job leaves at least as many slots free as it takes,
+ * unless bit 1 of its JOB_COMMIT asks for more, or it is the last for which the card has an
+ * index. A stop is complete before it is answered. A shared card (more than one peer) stays
+ * enabled, and peers cannot set its artificial losses. The peer that has the card on its bus
+ * (`host`) is bound only by the jobs of others. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>
@@ -14,17 +13,17 @@
 
 enum { CONTROL_JOBS = 64 };
 
-/* What a card has done since it was opened. */
+/* Work of a card since it was opened. */
 struct control_time {
-    /* clocks: between beats that are no longer apart than it takes to be sure that nothing more
-     * comes; 0: it does not say */
+    /* clocks: while beats moved, including pauses between beats that are too short to be sure
+     * that no more follow; 0: unknown */
     uint64_t clocks, beats_in, beats_out;
 };
 
-/* A card, simulated or real, as those who control it see it. */
+/* A card, simulated or real, as its controllers see it. */
 struct control_ops {
-    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line
-     * when it does not answer. */
+    /* Access a register by byte offset. Return 0, 1 if the bus answers with an error, or -EIO,
+     * reported, if it does not answer. */
     int (*write)(void *card, uint32_t at, uint32_t value);
     int (*read)(void *card, uint32_t at, uint32_t *value);
     struct control_time (*time)(const void *card);
@@ -36,24 +35,24 @@ struct control_jobs {
     bool shared;
     int host;                      /* a peer, or -1 */
     uint32_t n_jobs, n_slots;      /* of the card */
-    uint32_t job_index, job_slots; /* as these registers were written last */
+    uint32_t job_index, job_slots; /* last values written to these registers */
     int owner[CONTROL_JOBS];       /* a peer, or -1 */
-    uint32_t slots[CONTROL_JOBS];  /* of a job that has an owner */
+    uint32_t slots[CONTROL_JOBS];  /* of an owned job */
 };
 
-/* For a card that is open and stays the caller's. Returns 0 or -EIO with a line. */
+/* Use an open card, which stays the caller's. Returns 0, or reports -EIO. */
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 
-/* A register of any offset, on behalf of a peer. 0; 1: no such register, or not this peer's to read
- * or write; -EIO with a line: the card does not answer. */
+/* Access a register of any offset on behalf of a peer. Return 0; 1: no such register, or this peer
+ * may not access it; -EIO, reported: the card does not answer. */
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
-/* Stops all jobs of a peer. Returns 0 or -EIO with a line. */
+/* Stop all jobs of a peer. Returns 0, or reports -EIO. */
 int control_jobs_end(struct control_jobs *j, int peer);
 
-/* Jobs that run. Does one of this peer's? */
+/* Return the running jobs, and whether a job of this peer is running. */
 int control_jobs_running(const struct control_jobs *j);
 bool control_jobs_owned(const struct control_jobs *j, int peer);
 
