@@ -1,15 +1,15 @@
 #!/bin/bash
-# deb.sh : a Debian package of what `make install` puts under /usr, by dpkg-deb alone; it depends on the packages that our programs' libraries
-# are of, on the machine that makes it.
-# usage: deb.sh BUILD VERSION     writes BUILD/narrowcast_VERSION_ARCHITECTURE.deb, of what is installed in BUILD/deb
+# deb.sh : makes a Debian package of the files of `make install` under /usr, only with dpkg-deb.
+# The package depends on the packages that own the required libraries on this machine.
+# usage: deb.sh BUILD VERSION     writes BUILD/narrowcast_VERSION_ARCHITECTURE.deb from BUILD/deb
 set -eu
-umask 022 # as install_files.sh
+umask 022 # like install_files.sh
 [ $# = 2 ] || { echo "usage: deb.sh BUILD VERSION" >&2; exit 2; }
 build=$1 version=$2 root=$1/deb
 command -v dpkg-deb >/dev/null || { echo "deb.sh: there is no dpkg-deb" >&2; exit 1; }
 architecture=$(dpkg --print-architecture)
 
-# needed FILE...: the packages of the libraries that these need, but for our own
+# needed FILE...: print the packages of the libraries that these files need, except our own
 needed() {
     local lib path
     for lib in $(readelf -d "$@" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u); do

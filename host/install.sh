@@ -1,12 +1,13 @@
 #!/bin/sh
-# install.sh : installs what the build uses: with apt-get, where root or sudo is there. If something is still missing then, prints
-# the command to type and fails. Prints nothing when all is there. Called by the Makefile.
-# usage: install.sh needs|tools     needs: what the build cannot do without; tools: what it can do without
+# install.sh : installs the build's dependencies with apt-get, as root or with sudo.
+# If something is missing afterwards, prints the command to type and fails. Prints nothing if all is
+# present. Called by the Makefile.
+# usage: install.sh needs|tools     needs: required packages; tools: optional ones
 # shellcheck disable=SC2086,SC2317 # lists are words; needs and tools are called by name
 set -eu
 cc=${CC:-cc}
 
-# need PACKAGES TEST...: names the packages when the test fails
+# need PACKAGES TEST...: print the packages if the test fails
 need() {
     wanted=$1
     shift
@@ -32,10 +33,10 @@ tools() {
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot
     need python3 tool python3
-    need python3-venv python3 -c 'import ensurepip' # virtual environments take what is in no archive: LiteEth, nextpnr
+    need python3-venv python3 -c 'import ensurepip' # for packages in no archive: LiteEth, nextpnr
     need procps tool pgrep
     need iproute2 tool ip
-    need 'libxrt-dev uuid-dev' xrt # whose headers want the second, and do not say so
+    need 'libxrt-dev uuid-dev' xrt # its headers need uuid-dev, undeclared
 }
 # XRT is not in every archive.
 in_archive() {
@@ -47,12 +48,13 @@ in_archive() {
     *) return 1 ;;
     esac
 }
-# missing: the packages of the list that are not here, in one line
+# missing: print the missing packages of the list on one line
 missing() {
     packages=$("$list" | tr ' ' '\n' | sort -u | tr '\n' ' ')
     printf '%s' "${packages% }"
 }
-# nvidia: where its driver is, a line for what else of NVIDIA's is not: that is in no archive of Debian's, and is not fetched
+# nvidia: if its driver is present, report missing NVIDIA software. Debian has none of it, and it is
+# not fetched
 nvidia() {
     tool nvidia-smi >/dev/null || return 0
     nvcc=${NVCC-$(tool nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -80,7 +82,7 @@ wanted=$(missing)
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# install PACKAGES: one line before it starts. Fails when it cannot be done; then the log has apt-get's words
+# install PACKAGES: install after printing one line. On failure the log has apt-get's output
 install() {
     $apt install --assume-no --no-install-recommends $1 >"$log" 2>&1 </dev/null || true
     size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1 to load/p; s/^After this operation, \(.*\) of additional.*/, \1 on disk/p' "$log" | tr -d '\n')
@@ -96,7 +98,7 @@ elif [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null; then apt="sudo $apt"; else apt=''; fi
 fi
 [ -z "$apt" ] || $apt update -qq >/dev/null 2>&1 </dev/null || true
-# had PACKAGES: those of them that can be had; a line for each other one
+# had PACKAGES: print the available ones, and a warning for each other one
 had() {
     for package in $1; do
         if in_archive "$package"; then printf '%s ' "$package"; else echo "no $package in this system's archive: what needs it is left out" >&2; fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install_files.sh : what `make install` puts where.
-# usage: install_files.sh BUILD PREFIX DESTDIR VERSION MPI_LINK     MPI_LINK: how a program is linked with this MPI
+# install_files.sh : copies files to their places for `make install`.
+# usage: install_files.sh BUILD PREFIX DESTDIR VERSION MPI_LINK     MPI_LINK: MPI's link options
 set -eu
 umask 022 # everyone may read and run, also if the installing user's own files are private
 [ $# = 5 ] || { echo "usage: install_files.sh BUILD PREFIX DESTDIR VERSION MPI_LINK" >&2; exit 2; }
@@ -8,7 +8,7 @@ build=$1 prefix=$2 root=$3$2 version=$4
 case $prefix in *[[:space:]]* | *[\'\"\\$]*) echo "install_files.sh: PREFIX '$prefix': has a blank, quote, backslash or \$, which pkg-config would not survive" >&2; exit 2 ;; esac
 case $prefix in /*) ;; *) echo "install_files.sh: PREFIX '$prefix': must begin with /" >&2; exit 2 ;; esac
 
-# put MODE FOLDER FILE...: there, under its own name
+# put MODE FOLDER FILE...: install files under their own names
 put() {
     mode=$1 folder=$root/$2
     shift 2
@@ -23,7 +23,7 @@ install -m 755 "$build/libnarrowcast.so.0" "$root/lib/libnarrowcast.so.$version"
 ln -sf "libnarrowcast.so.$version" "$root/lib/libnarrowcast.so.0"
 ln -sf libnarrowcast.so.0 "$root/lib/libnarrowcast.so"
 put 755 lib "$build/libnarrowcast-pmpi.so" "$build/libnccl-net-narrowcast.so"
-for plugin in cuda xrt fabric; do # loaded when they are asked for
+for plugin in cuda xrt fabric; do # loaded on demand
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
 put 644 share/doc/narrowcast LICENSE

@@ -1,6 +1,7 @@
 #!/bin/bash
-# man.sh : manual pages and bash's completion, from what the program says of its own option tables (--help) and from the public header.
-# usage: man.sh PROGRAM HEADER FOLDER     writes narrowcast.1, narrowcast-COMMAND.1, narrowcast.3 and narrowcast.bash
+# man.sh : makes manual pages and bash's completion from the program's --help and the public header.
+# usage: man.sh PROGRAM HEADER FOLDER     writes narrowcast.1, narrowcast-COMMAND.1, narrowcast.3
+# and narrowcast.bash
 # shellcheck disable=SC2016 # what completion expands
 set -eu
 [ $# = 3 ] || { echo "usage: man.sh PROGRAM HEADER FOLDER" >&2; exit 2; }
@@ -8,7 +9,7 @@ program=$1 header=$2 to=$3
 version=$("$program" --version)
 mkdir -p "$to"
 
-# What all pages have: text that troff takes as it is, and the way examples are typed where all is installed.
+# Shared by all pages: escaped text for troff, and examples as typed on an installed system.
 roff='
 function plain(s) {
     gsub(/\\/, "\\e", s); gsub(/-/, "\\-", s)
@@ -18,7 +19,7 @@ function plain(s) {
 function typed(s) { gsub(/build\//, "", s); gsub(/host\/ranks\.sh/, "mpirun -np", s); return s }
 function title(name, section) { printf ".TH \"%s\" %s \"\" \"%s\"\n.SH NAME\n", toupper(name), section, version }'
 
-# page COMMAND ABOUT: a page from --help. A headline stands behind an empty line, with an indented line behind it.
+# page COMMAND ABOUT: a page from --help. A headline is between an empty and an indented line.
 page() {
     "$program" "$1" --help | awk -v name="narrowcast-$1" -v about="$2" -v version="$version" "$roff"'
     { line[NR] = $0 }
@@ -61,7 +62,7 @@ done
     /^  [a-z]+ +[^ ]/ && !/narrowcast/ { name = $1; sub(/^  [a-z]+ +/, ""); printf ".TP\n.BR narrowcast\\-%s (1)\n%s\n", name, plain($0) }
     END { print ".SH SEE ALSO\n.BR narrowcast (3)" }' >"$to/narrowcast.1"
 
-# The header: its first comment, then each comment with what it stands before. Lines that are set in are shown as they are.
+# The header: its first comment, then each comment with the code after it. Indented lines are kept.
 awk -v version="$version" "$roff"'
     function show(set_in) { if (set_in != shown) print set_in ? ".nf" : ".fi"; shown = set_in }
     function text(s) {
@@ -83,8 +84,8 @@ awk -v version="$version" "$roff"'
     { if (!code) print ".PP"; code = 1; show(1); sub(/^NC_API /, ""); print plain($0) }
     END { show(0); print ".SH SEE ALSO\n.BR narrowcast (1)" }' "$header" >"$to/narrowcast.3"
 
-# Completion: commands, options of each, and the values of an option that has some: those of its metavar (a|b), those that its help begins
-# with ("a, b or c", "One of a b c."), and the rows of a list below ("kinds of --codec").
+# Completion: commands, their options and the options' values: from the metavar (a|b), the start of
+# the help ("a, b or c", "One of a b c."), and the rows of a list below ("kinds of --codec").
 values='
 function add(name, word) {
     sub(/[[].*/, "", word)

@@ -1,19 +1,19 @@
 #!/bin/sh
-# ranks.sh : starts ranks on this machine, as many as you like, as root too, with Open MPI 4.1 or 5. The one place that says how.
-# usage: ranks.sh N COMMAND [ARG...]       or, for a script that calls mpirun itself:   . host/ranks.sh
-# On a cluster use what starts jobs there (mpirun -H, srun): nothing in the program depends on this script.
-# Ranks may outnumber cores: they yield while they wait, are not pinned, and have one BLAS thread each. They communicate by shared
-# memory, or by TCP on the loopback device where /dev/shm is too small. PMIx keeps its data in memory: with less than 8 MiB in TMPDIR
-# its files make mpirun 4 hang.
+# ranks.sh : starts any number of ranks on this machine, also as root, with Open MPI 4.1 or 5.
+# usage: ranks.sh N COMMAND [ARG...]     or, for scripts that call mpirun themselves:  . host/ranks.sh
+# On a cluster use its own launcher (mpirun -H, srun): the program does not depend on this script.
+# Ranks may outnumber cores: they yield while they wait, are not pinned, and have one BLAS thread
+# each. They communicate by shared memory, or by TCP on the loopback device if /dev/shm is too
+# small. PMIx keeps its data in memory: with less than 8 MiB in TMPDIR its files make mpirun 4 hang.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1                                          # a container's root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none                        # Open MPI 4
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none    # Open MPI 5
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 PMIX_MCA_gds=hash
 export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
-# What is said of a rank that failed is said by the rank: not by mpirun again (Open MPI 4), nor by libevent of the pipes of a rank
-# that is gone; and nothing of a container's /sys by hwloc.
+# Only a failing rank reports its failure: not mpirun (Open MPI 4), nor libevent about the pipes of
+# a dead rank. hwloc does not complain about a container's /sys.
 export OMPI_MCA_orte_execute_quiet=1 EVENT_NOEPOLL=1 OMPI_MCA_opal_event_include=poll HWLOC_HIDE_ERRORS=2
-export RES_OPTIONS="${RES_OPTIONS:-timeout:1 attempts:1}" # mpirun looks up this host: a name server that is silent costs 1 s, not 5
+export RES_OPTIONS="${RES_OPTIONS:-timeout:1 attempts:1}" # mpirun resolves this host: limits a silent name server to 1 s
 case ${0##*/} in
 ranks.sh)
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }
@@ -23,9 +23,10 @@ ranks.sh)
         case $file in */*) [ -f "$file" ] && [ -x "$file" ] ;; *) [ -n "$file" ] ;; esac ||
             { echo "ranks.sh: there is no command '$what'" >&2; exit 127; }
     done
-    # mpirun answers SIGINT and SIGTERM by killing ranks (Open MPI 4: after a second, 5: at once), but hands SIGUSR1 on to them: they
-    # finish their step at the first, end at the second. It has a session of its own, so that ^C comes here alone, and ends with us.
-    # A signal that comes before mpirun has ranks would reach none of them: mpirun itself is ended then.
+    # On SIGINT and SIGTERM mpirun kills ranks (Open MPI 4: after a second, 5: at once), but it
+    # forwards SIGUSR1: ranks finish their step at the first and end at the second. mpirun runs in
+    # its own session, so that ^C reaches only this script, and ends with it. Before mpirun has
+    # ranks a signal would reach none of them, so it ends mpirun.
     asked='' early=''
     # shellcheck disable=SC2317 # called by traps
     ask() {
@@ -39,7 +40,7 @@ ranks.sh)
     trap '[ -n "$!" ] || exit 129; ask 129' HUP
     trap '[ -n "$!" ] || exit 130; ask 130' INT
     trap '[ -n "$!" ] || exit 143; ask 143' TERM
-    # Only mpirun is quiet: in a rank the same setting would hide the reason why MPI cannot start.
+    # Only mpirun is quiet: in a rank this setting would hide why MPI cannot start.
     n=$1
     shift
     # shellcheck disable=SC2016 # the inner shell's words
@@ -47,7 +48,7 @@ ranks.sh)
     while :; do
         rc=0
         wait $! || rc=$?
-        kill -0 $! 2>/dev/null || break # else it was a signal to us that ended the wait
+        kill -0 $! 2>/dev/null || break # otherwise a signal ended the wait
     done
     if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
         rc=$asked
