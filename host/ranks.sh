@@ -1,6 +1,6 @@
 #!/bin/sh
 # ranks.sh : starts any number of ranks on this machine, also as root, with Open MPI 4.1 or 5.
-# usage: ranks.sh N COMMAND [ARG...]     or, in scripts that call mpirun themselves:  . host/ranks.sh
+# usage: ranks.sh N COMMAND [ARG...]    or, in scripts that call mpirun themselves:  . host/ranks.sh
 # On a cluster use its own launcher (mpirun -H, srun): the program does not depend on this script.
 # Ranks may outnumber cores: they yield while they wait, are not pinned, and have one BLAS thread
 # each. They communicate by shared memory, or by TCP on the loopback device if /dev/shm is too

@@ -28,7 +28,6 @@ void callers_wait(const struct callers *c)
     (void)poll(polls, 1 + (nfds_t)c->n, WAIT_MS);
 }
 
-/* Remove caller i from the list and return its socket. */
 static int take(struct callers *c, int i)
 {
     const int fd = c->at[i].fd;
@@ -42,7 +41,7 @@ static bool has_said_all(const struct callers *c, int i)
     return c->at[i].got == c->bytes;
 }
 
-/* Make room by disconnecting the oldest caller, if its grace has passed. */
+/* Disconnect the oldest caller, if its grace has passed. */
 static void make_room(struct callers *c, double now)
 {
     c->full = !c->n || has_said_all(c, 0) || now - c->at[0].since_s < CALLERS_GRACE_S;
@@ -69,7 +68,7 @@ static void let_in(struct callers *c, double now)
     }
 }
 
-/* Read from caller i. Returns false if the caller has failed. */
+/* Returns false if the caller has failed. */
 static bool hear(struct callers *c, int i, double now)
 {
     struct caller *a = &c->at[i];

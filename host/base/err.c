@@ -22,7 +22,7 @@ static struct err_lines err_own;
 static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    double since_s; /* start of the count */
+    double since_s;
     int said;
     uint64_t unsaid, ever_unsaid;
 } strangers;
@@ -129,8 +129,7 @@ void err_note(const char *format, ...)
     err_line(text);
 }
 
-/* Return true if one more line about strangers may be printed. *unsaid:
- * omitted lines to report first. */
+/* *unsaid: omitted lines to report first. */
 static bool may_say(uint64_t *unsaid)
 {
     const double now = clock_s();
@@ -227,7 +226,7 @@ static struct {
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
 /* Open stderr's pipe or terminal again, non-blocking. Other processes share descriptor 2, so its
- * own flags stay. Returns the descriptor, or -1 if that is impossible. */
+ * flags stay. Returns -1 if impossible. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)
@@ -235,7 +234,6 @@ static int open_again(mode_t mode)
                : -1;
 }
 
-/* Write all of text within wait_ms, or return false. */
 static bool write_soon(const char *text, int wait_ms)
 {
     const size_t n = strlen(text);

@@ -1,6 +1,7 @@
 /* err.h : prints one line per failure, by the first function that knows its cause.
  *
- * Comments say that a function "reports" an error if it prints such a line. */
+ * Comments say that a function "reports" an error if it prints such a line. Unless its comment
+ * differs, a function that returns int returns 0, or a negative errno that it has reported. */
 #ifndef ERR_H
 #define ERR_H
 #include <errno.h>

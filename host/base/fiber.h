@@ -20,7 +20,7 @@ struct fiber {
 };
 
 /* Prepare a fiber that calls run(arg) on the first switch to it; run must not return. A long stack
- * costs memory only where it is used. f must not move. Returns 0, or reports -ENOMEM. */
+ * costs memory only where it is used. f must not move. Reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
 /* Free the stack of f, in whatever state. A fiber must not free its own.

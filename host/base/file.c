@@ -56,7 +56,7 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* Open the folder of a path and store the name in it. Returns 0 or -errno. */
+/* Open the folder of a path and store the name in it. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -71,7 +71,7 @@ static int open_folder(struct file_out *out, const char *path)
 }
 
 /* Call make() with temporary names until one is free: other processes, even dead ones, may have
- * left theirs. Returns the result of make(), 0 or more, or -errno. */
+ * left theirs. Returns its result or -errno. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -98,8 +98,7 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* Open a nameless file in the target's folder, or one with a temporary name where the file system
- * requires one. Returns fd or -errno. */
+/* Open a nameless file in the target's folder, or a temporary name where files need one. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -108,7 +107,6 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
-/* Open the existing or future file. Returns fd or -errno. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
@@ -170,8 +168,7 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Give the finished file a temporary name, if it has none, and rename it to the
- * target. Returns 0 or -errno. */
+/* Give the finished file a temporary name, if it has none, and rename it to the target. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -239,15 +236,14 @@ void file_hold_standard(void)
 
 enum { LINKS_MAX = 40 };
 
-/* to [PATH_MAX] = folder/name, using n bytes of folder. Returns false if too long. */
+/* to [PATH_MAX] = folder/name, with n bytes of folder. Returns false if too long. */
 static bool join(const char *folder, size_t n, const char *name, char *to)
 {
     const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
     return length > 0 && length < PATH_MAX;
 }
 
-/* to [PATH_MAX] = the canonical name of path's target, existing or not.
- * Returns false if it leads nowhere. */
+/* to [PATH_MAX] = the canonical name of path's target, which need not exist. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -293,7 +289,6 @@ bool file_same(const char *a, const char *b)
 enum { WAIT_S = 5 }; /* for the reader of a pipe, or for the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 
-/* Return true for a pipe without a reader. */
 static bool lacks_reader(const char *path, int code)
 {
     struct stat st;
@@ -331,9 +326,9 @@ int file_lock(int fd, bool waits)
     return 0;
 }
 
-/* Lock a regular file, then truncate it unless appending. Only an appending process waits
- * for the lock: a truncating one would remove what the other process is about to finish.
- * Returns fd, or -errno after closing it. */
+/* Lock a regular file, then truncate it unless appending. Only an appending process
+ * waits for the lock: a truncating one would remove what the other process is about
+ * to finish. Closes fd on failure. */
 static int claim(int fd, bool append)
 {
     struct stat st;

@@ -11,10 +11,8 @@ struct file_in {
     const char *path; /* owned by the caller, outlives this */
     uint64_t at;      /* bytes read so far, for messages */
 };
-/* Returns 0, or reports a negative errno. */
 int file_in_open(struct file_in *in, const char *path);
-/* Fill buf [bytes]; *got is smaller only at the end of the file. Returns 0,
- * or reports a negative errno. */
+/* Fill buf [bytes]; *got is smaller only at the end of the file. */
 int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 /* Return to the start, for a second pass. Reports -EINVAL for a pipe. */
 int file_in_rewind(struct file_in *in);
@@ -31,21 +29,19 @@ struct file_out {
     char *target;     /* name in the folder, links resolved */
     char temp[40];    /* temporary name; "": none yet (O_TMPFILE) */
 };
-/* Returns 0, or reports a negative errno. */
 int file_out_open(struct file_out *out, const char *path);
 /* Write. Only the first failure is reported; later writes and the commit then fail
  * silently. Return 0 or a negative errno. */
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
 int file_out_print(struct file_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Flush to the disk without replacing path. For files that belong together: sync all before the
- * first commit. Returns 0, or reports a negative errno. */
+/* Flush to the disk without replacing path. For files that belong together: sync
+ * all before the first commit. */
 int file_out_sync(struct file_out *out);
-/* Flush to the disk and replace path. A failure discards the file. Returns 0,
- * or reports a negative errno. */
+/* Flush to the disk and replace path. A failure discards the file. */
 int file_out_commit(struct file_out *out);
 void file_out_discard(struct file_out *out); /* legal when zeroed and after commit */
-/* Check before the work that path is writable. Returns 0, or reports a negative errno. */
+/* Check before the work that path is writable. */
 int file_out_check(const char *path);
 
 /* Open a file, device or pipe for writing, from its start or at its end. Waits up to 5 s for the

@@ -7,8 +7,8 @@
 
 enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
 
-/* Parse HOST (a name or IPv4 address) and PORT (0..65535). 127.0.0.1 is 0x7f000001.
- * Returns 0, or reports -EINVAL. */
+/* Parse HOST (a name or IPv4 address) and PORT (0..65535). 127.0.0.1 is
+ * 0x7f000001. Reports -EINVAL. */
 int inet_parse(const char *text, uint32_t *ip, uint16_t *port);
 
 /* The two steps of inet_parse(), which print nothing. inet_split() splits the text without

@@ -13,7 +13,7 @@ struct jsonl {
     bool failed;      /* a write has failed and was reported */
 };
 
-/* append: keep the contents of the file. Returns 0, or reports a negative errno. */
+/* append: keep the contents of the file. */
 int jsonl_open(struct jsonl *j, const char *path, bool append);
 int jsonl_close(struct jsonl *j); /* 0 or a negative errno; legal when not open */
 /* writes to f, owned by the caller: only begin, values and end */

@@ -106,7 +106,7 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
-/* Fill the fields of the line's object. Returns their number; -1: no object, or too many fields. */
+/* Returns the number of fields; -1: no object, or too many fields. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
@@ -132,7 +132,7 @@ static int find_fields(struct jsonl_in *in)
 
 /* ---- lines ---- */
 
-/* Returns 1, 0 at the end (or at a torn last line), or reports a negative errno. */
+/* Returns 1, 0 at the end or at a torn last line, or a reported errno. */
 static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
@@ -200,7 +200,7 @@ bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t s
     return true;
 }
 
-/* Return the byte that an escape means; *n: its length after the backslash. */
+/* *n: length of the escape after its backslash. */
 static char unescape(const char *at, size_t *n)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

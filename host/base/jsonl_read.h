@@ -24,7 +24,6 @@ struct jsonl_in {
     int n_fields;
 };
 
-/* Returns 0, or reports a negative errno. */
 int jsonl_in_open(struct jsonl_in *in, const char *path);
 void jsonl_in_close(struct jsonl_in *in); /* legal when zeroed */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Return the number after `words` in the first line that begins with them; UINT64_MAX if none. */
+/* Return the number after `words` at the start of a line; UINT64_MAX if none. */
 static uint64_t read_number(const char *path, const char *words)
 {
     const size_t n_words = strlen(words);
@@ -26,8 +26,8 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* Free memory of the control group, version 2, as seen from inside; "max" means no limit. Cached
- * files count as free, since they yield to other use. */
+/* Memory left in the control group (version 2, seen from inside; "max": no limit). Cached files
+ * yield to other use, so they count as free. */
 static uint64_t group_available(void)
 {
     const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),

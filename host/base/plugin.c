@@ -12,8 +12,7 @@
 /* most dependencies that may be missing */
 enum { LACKS_MOST = 16 };
 
-/* Return NULL, or the reason why the loader could not read it. Opening a
- * pipe would wait for a writer. */
+/* Return NULL, or why the file is none. Opening a pipe would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -42,7 +41,6 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
     return 0;
 }
 
-/* Find the table of a loaded library. */
 static int find_table(const struct plugin *p, const char *path, void *handle, const void **table,
                       char *why)
 {
@@ -100,7 +98,7 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
 
 /* ---- files beside this program ---- */
 
-/* Cut path to its folder, with the slash. Returns false if it has none. */
+/* Cut path to its folder, with the slash. */
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');
@@ -109,7 +107,7 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Append name if that file exists. Returns whether it does. */
+/* Append name if that file exists. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;
@@ -126,7 +124,7 @@ static bool program_folder(char path[PATH_MAX])
     return folder_of(path);
 }
 
-/* Folder of the library that contains this function, else of the program. */
+/* Folder of the library with this function, else of the program. */
 static bool library_folder(char path[PATH_MAX])
 {
     static const char here;

@@ -12,9 +12,9 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* Return the terminal behind stderr, or -1. Under Open MPI's mpirun stderr is a pipe
- * that mpirun copies to its own stderr; if that is a terminal, lines can be
- * rewritten there. The caller closes it. */
+/* Return the terminal behind stderr, to be closed by the caller, or -1. Under Open
+ * MPI's mpirun stderr is a pipe that mpirun copies to its own stderr, where lines can
+ * be rewritten if it is a terminal. */
 static int find_terminal(void)
 {
     struct stat st;
@@ -66,7 +66,7 @@ bool progress_due(const struct progress *p)
     return p->on && clock_s() >= p->next_s;
 }
 
-/* Return the characters that fit on a line. A wrapped line could not be rewritten. */
+/* A wrapped line could not be rewritten. */
 static int room(const struct progress *p)
 {
     struct winsize size;

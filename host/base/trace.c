@@ -63,7 +63,7 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Number of spans kept. The caller holds the lock. */
+/* The caller holds the lock. */
 static size_t kept(const struct trace *t)
 {
     return t->n < t->room ? (size_t)t->n : t->room;

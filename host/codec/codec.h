@@ -35,8 +35,8 @@ struct codec_words {
     const char *codec; /* NAME or NAME:... */
 };
 
-/* Parse the specs. Returns 0, or reports -EINVAL with a correction. Also -EINVAL if NARROWCAST_ISA
- * asks for instructions that this CPU lacks. */
+/* Parse the specs. Reports -EINVAL with a correction. Also -EINVAL if NARROWCAST_ISA asks for
+ * instructions that this CPU lacks. */
 int codec_parse(const struct codec_words *words, struct codec *out);
 
 /* Return kind i, for lists and --help; NULL after the last. */
@@ -53,11 +53,11 @@ struct codec_adder {
 };
 
 /* Resolve automatic choices for P ranks and the adder, and refuse impossible
- * combinations. Returns 0, or reports -EINVAL. */
+ * combinations. Reports -EINVAL. */
 int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by);
 
 /* Make decoding return the sum over ranks instead of the mean, with the same codes. Call after
- * settling. Returns 0, or reports -EINVAL if the kind supports only means. */
+ * settling. Reports -EINVAL if the kind supports only means. */
 int codec_set_sums(struct codec *c);
 
 /* Return the divisor of sums in decoding: the number of ranks, or 1. */
@@ -193,7 +193,7 @@ enum { CODEC_NAME_BYTES = 16 };
 const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES]);
 
 /* Parse a format's name as in --format: from hls/arith/formats.def or eXmY, X 1..8, Y 0..23. e1m0
- * is refused, as its only number is 0. option: for the message. Returns 0, or reports -EINVAL. */
+ * is refused, as its only number is 0. option: for the message. Reports -EINVAL. */
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out);
 
 /* "exact", "fp32", "nearest", "kahan", "trunc". */

@@ -9,7 +9,7 @@ struct codec_kind {
     const char *help; /* one line for --help, with the options that may follow the name */
 
     /* Parse the text after the colon (NULL: none) and the specs that concern this kind into c->own,
-     * which is zero before. Returns 0, or reports -EINVAL. */
+     * which is zero before. Reports -EINVAL. */
     int (*parse)(const struct codec_words *words, const char *rest, struct codec *c);
 
     /* Default of --quantise: small layers travel in fp32. */
@@ -26,8 +26,8 @@ struct codec_kind {
      * another is refused before settle(). */
     unsigned sums;
 
-    /* Resolve automatic choices for c->n_ranks ranks and refuse impossible combinations.
-     * Returns 0, or reports -EINVAL. */
+    /* Resolve automatic choices for c->n_ranks ranks and refuse impossible
+     * combinations. Reports -EINVAL. */
     int (*settle)(struct codec *c, const struct codec_adder *by);
 
     /* Describe c->own in words that are equal exactly for equivalent codecs, before settle(), too.
@@ -87,7 +87,7 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
     c->ops->absmax_all(c->ops, spans, n_spans);
 }
 
-/* Check that no option of minifloat is given. name: of the kind. Returns 0, or reports -EINVAL. */
+/* Check that no option of minifloat is given. name: of the kind. Reports -EINVAL. */
 int codec_no_format(const struct codec_words *words, const char *name);
 
 /* The leading part of a bucket's elements at..end that belongs to one layer. */

@@ -35,7 +35,6 @@ static int log2_up(int n)
 
 /* ---- settling: each function refuses, or fills in its part ---- */
 
-/* List the rules that `by` accepts, as "fp32, nearest"; "" if none. */
 static const char *list_rules(const struct vec_sum *sum, const struct codec_adder *by,
                               char text[64])
 {
@@ -113,7 +112,7 @@ static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
     int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
-    const int added = m->share > m->n_groups ? m->share : m->n_groups; /* most addends at a time */
+    const int added = m->share > m->n_groups ? m->share : m->n_groups; /* at a time */
     if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
         return ERR(-EINVAL,
                    "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take "

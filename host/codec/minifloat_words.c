@@ -21,7 +21,6 @@ static int refuse(const char *option, const char *word, const char *want)
                opt_guess(word, want, guess));
 }
 
-/* Parse K of const:K; *shift = log2 K. */
 static int read_const(const char *word, const char *k, int *shift)
 {
     char *end;
@@ -37,7 +36,6 @@ static int read_const(const char *word, const char *k, int *shift)
     return 0;
 }
 
-/* Parse the text after "quantile"; NULL: none. */
 static int read_quantile(const char *word, const char *rest, struct minifloat *m)
 {
     m->scale = CODEC_QUANTILE;

@@ -53,7 +53,6 @@ size_t quantile_state_bytes(const struct codec *c, const struct codec_layer *lay
     return sizeof(struct kept);
 }
 
-/* The quantile in force in this step. */
 static float q_of(const struct codec *c, const struct codec_layer *layer)
 {
     const struct kept k = kept_of(c, layer);
@@ -85,8 +84,8 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* Fill the next of n parts, as many as are handed to a backend at once. Uses the quantile in force,
- * or none while it is being sought. Returns their number. */
+/* Fill the next of n parts, as many as a backend takes at once; without a
+ * quantile while it is sought. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {

@@ -32,7 +32,6 @@ void connections_fini(struct connections *c)
             close(c->fd[i]);
 }
 
-/* Close a peer's socket and stop its jobs. */
 static int end(struct connections *c, int peer)
 {
     close(c->fd[peer]);
@@ -54,7 +53,6 @@ static int send_said(struct connections *c, int peer)
     return 0;
 }
 
-/* Detect a host that is cut off within about 15 s. */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 5, between_s = 3, probes = 3, unread_ms = 15000;
@@ -145,7 +143,6 @@ static int listen_to(struct connections *c, int peer, double now)
     return rc || gone ? end(c, peer) : 0;
 }
 
-/* Return true if silence would disconnect this peer. */
 static bool is_idle(const struct connections *c, int peer)
 {
     return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
@@ -179,7 +176,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
     return n;
 }
 
-/* Store the events of each peer's socket in ready [CONTROL_PEERS]. Returns the listener's. */
+/* Fill ready [CONTROL_PEERS]; returns the listener's events. */
 static short sort_events(const struct connections *c, const struct pollfd *polls, int n,
                          short *ready)
 {
@@ -216,7 +213,7 @@ static bool is_before(const struct connections *c, int a, int b)
     return at < other || (at == other && c->served[a] < c->served[b]);
 }
 
-/* Return the ready peer that has had least service; -1: none is ready. */
+/* Return the ready peer that has had least service; -1: none. */
 static int next_peer(const struct connections *c, const short *ready)
 {
     int next = -1;
@@ -226,7 +223,7 @@ static int next_peer(const struct connections *c, const short *ready)
     return next;
 }
 
-/* Serve one message of each ready peer until the ration is spent. The others stay ready. */
+/* The peers that are not served stay ready. */
 static int serve_ration(struct connections *c, short *ready, double now)
 {
     double before = c->clock(), after;
@@ -242,7 +239,6 @@ static int serve_ration(struct connections *c, short *ready, double now)
     return 0;
 }
 
-/* Serve the ration, accept at most one client, and disconnect silent ones. */
 static int serve_strangers(struct connections *c, short *ready, bool come, double now)
 {
     const bool any = come || next_peer(c, ready) >= 0;

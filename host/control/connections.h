@@ -35,7 +35,7 @@ struct connections {
 /* control and listener stay the caller's. */
 void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip,
                       uint16_t port);
-/* Add an open socket; when it closes, the card ends. Returns 0, or reports a negative errno. */
+/* Add an open socket; when it closes, the card ends. */
 int connections_adopt(struct connections *c, int fd);
 void connections_fini(struct connections *c);
 
@@ -43,8 +43,7 @@ void connections_fini(struct connections *c);
 int connections_polls(struct connections *c, double now, struct pollfd *polls);
 /* Return the time of the next action without input; INFINITY: never. */
 double connections_due(const struct connections *c);
-/* Do the work that these polls' revents ask for. Returns 0, or reports
- * -EIO: the card does not answer. */
+/* Do the work that these polls' revents ask for. Reports -EIO: the card does not answer. */
 int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now);
 
 #endif

@@ -25,7 +25,7 @@ struct control {
     control_bus *bus; /* for the peer jobs.host */
     void *bus_arg;
     struct peer peer[CONTROL_PEERS];
-    uint8_t body[SIMLINK_MOST]; /* of an answer */
+    uint8_t body[SIMLINK_MOST];
 };
 
 /* ---- messages ---- */
@@ -61,7 +61,7 @@ static bool is_bus(uint32_t kind)
     return kind >= SIMLINK_BUS_WRITE && kind <= SIMLINK_MEM_READ;
 }
 
-/* Return the reason why a peer's header is invalid, in a few words; NULL: it is valid. */
+/* NULL: the header is valid. */
 static const char *nonsense(const struct control *c, int peer, const struct simlink *m)
 {
     if (is_bus(m->kind))
@@ -144,7 +144,6 @@ static int say(struct control *c, int peer, struct simlink m, const uint8_t *bod
     return 0;
 }
 
-/* Handle the whole message in p->in. */
 static int whole(struct control *c, int peer, struct simlink m)
 {
     struct simlink answer;

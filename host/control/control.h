@@ -21,8 +21,7 @@ struct control;
 /* Append the answer to SIMLINK_WIRE. */
 typedef void control_report(void *arg, struct text *to);
 
-/* Control an open card, which stays the caller's. report: NULL if there is no wire.
- * Returns 0, or reports a negative errno. */
+/* Control an open card, which stays the caller's. report: NULL if there is no wire. */
 int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control);
 void control_close(struct control *control);

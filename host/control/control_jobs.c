@@ -76,14 +76,13 @@ static int settle(struct control_jobs *j)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
-/* Return true if this peer may use everything that nobody owns. */
+/* Return true if this peer may use everything without an owner. */
 static bool free_to(const struct control_jobs *j, int peer)
 {
     return !j->shared || peer == j->host;
 }
 
-/* Return true if a start takes at most the slots that it leaves to others, asks for more, or
- * comes when no other job is possible. */
+/* A start may take half of the free slots, or more if it asks or no other job is possible. */
 static bool leaves_enough(const struct control_jobs *j, uint32_t start)
 {
     uint32_t jobs = 0, left = j->n_slots;
@@ -95,7 +94,6 @@ static bool leaves_enough(const struct control_jobs *j, uint32_t start)
     return start & REG_JOB_COMMIT_TAKE_MOST || jobs + 1 >= j->n_jobs || j->job_slots <= left / 2;
 }
 
-/* Execute JOB_COMMIT of the job in JOB_INDEX. */
 static int commit(struct control_jobs *j, int peer, uint32_t start)
 {
     const uint32_t index = j->job_index, slots = j->job_slots;

@@ -40,7 +40,7 @@ struct control_jobs {
     uint32_t slots[CONTROL_JOBS];  /* of an owned job */
 };
 
-/* Use an open card, which stays the caller's. Returns 0, or reports -EIO. */
+/* Use an open card, which stays the caller's. Reports -EIO. */
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 
@@ -49,7 +49,7 @@ int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, voi
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
-/* Stop all jobs of a peer. Returns 0, or reports -EIO. */
+/* Stop all jobs of a peer. Reports -EIO. */
 int control_jobs_end(struct control_jobs *j, int peer);
 
 /* Return the running jobs, and whether a job of this peer is running. */

@@ -15,7 +15,7 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* Return the cards' names; NULL: none. *by_word: from the user, not from the environment. */
+/* *by_word: by the user, not by the environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");

@@ -12,10 +12,10 @@ const char *choice_algo(const char *algo);
  * "offload" requires them, "auto" uses those available. word: udp://..., sim, off,
  * or auto (NARROWCAST_OFFLOAD).
  *
- *   cards   out: the caller's word or the environment's, for offload_open(); NULL: none
+ *   cards   out: word or the environment's cards, for offload_open(); NULL: none
  *   why     [size] out: why none, if the environment names some; else ""
  *
- * Returns 0, or reports -EINVAL: contradicting options, or a codec that the cards cannot add. */
+ * Reports -EINVAL: contradicting options, or a codec that the cards cannot add. */
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
                  const char **cards, char *why, size_t size);
 

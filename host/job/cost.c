@@ -10,7 +10,6 @@
 
 /* ---- a step: casts, exponents, buckets, overlap with the backward pass ---- */
 
-/* The step's buckets and their layout. */
 struct cut {
     struct bucket *buckets;     /* [n_layers] */
     struct codec_layer *placed; /* [n_layers] */
@@ -51,7 +50,7 @@ static double exponents_s(const struct cost_job *job, const struct cost_cluster 
     return cost_collective_s(cluster, job->rates[0].message_s, (size_t)n_layers);
 }
 
-/* Add the vote that ends a step through cards, and return its seconds. */
+/* Add the vote that ends a step through cards. */
 static double vote_s(const struct cost_job *job, const struct cost_cluster *cluster,
                      struct cost *sum)
 {
@@ -70,8 +69,7 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
 }
 
-/* Return the bytes of the one message that carries exponents and codes;
- * 0: they travel separately. */
+/* Return the bytes of the message that carries exponents and codes; 0: they travel separately. */
 static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct algo *algo, const struct cut *cut)
 {
@@ -83,7 +81,6 @@ static size_t message_bytes(const struct cost_job *job, const struct cost_cluste
                                               job->n_layers, code_bytes);
 }
 
-/* Choose the algorithm as a job does. */
 static const struct algo *choose_algo(const struct cost_job *job,
                                       const struct cost_cluster *cluster, const struct cut *cut)
 {
@@ -94,7 +91,7 @@ static const struct algo *choose_algo(const struct cost_job *job,
                : job->algo;
 }
 
-/* All gradients are ready: all casts, all exponents, then bucket after bucket. */
+/* All casts, all exponents, then bucket after bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
 {
@@ -160,7 +157,6 @@ enum {
     ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
-/* Return the payload beats of a frame that fits the MTU. */
 static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
@@ -172,7 +168,7 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-/* Return the rate of a rank's packets: its own port's, or its share of the card's port. */
+/* A rank's own port, or its share of the card's. */
 static double rank_bps(const struct cost_cluster *cluster)
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parse what needs no other rank. codec: settled for the algorithm found. j->codec is settled
- * later, when it may use a GPU's backend. */
+/* Needs no other rank. codec: settled for the algorithm found; j->codec is settled
+ * later, when it may be a GPU's. */
 static int read_words(const struct job_words *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -36,8 +36,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     return 0;
 }
 
-/* Check that all ranks mean the same, however spelled; otherwise they would
- * enter different collectives. */
+/* Otherwise ranks would enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
@@ -85,7 +84,6 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
     return rc;
 }
 
-/* Check that all ranks have the same layers. */
 static int check_same_layers(struct comm *c, const struct reducer_layer *layers, int n_layers)
 {
     const size_t bytes = (size_t)n_layers * 4 * sizeof(uint64_t);
@@ -123,7 +121,7 @@ static int open_node(struct job *j)
     return 0;
 }
 
-/* Copy the layers as they travel; the caller frees them. */
+/* The caller frees *out. */
 static int copy_layers(const struct job *j, const struct reducer_layer *layers, int n_layers,
                        struct reducer_layer **out)
 {
@@ -138,9 +136,8 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Choose how these layers travel over MPI. If no algorithm was named, short steps of CPU
- * gradients use one message. Not with cards, which answer packets, or overlap, which
- * sends buckets as they get ready. */
+/* Short steps of CPU gradients use one message, if no algorithm was named. Not with cards, which
+ * answer packets, or overlap, which sends buckets as they get ready. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
                        const struct algo **out)
 {
@@ -158,7 +155,7 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     return 0;
 }
 
-/* Open the reducer; needs no other rank. */
+/* Needs no other rank. */
 static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     struct reducer_layer *own;
@@ -222,8 +219,7 @@ void job_path(struct job *j, struct text *to)
 
 /* ---- GPUs: one per rank (ranks may share), and the transport of codes between them ---- */
 
-/* Return 1 if every rank has a GPU, 0 if not (why says so on ranks
- * without), or a negative errno. */
+/* why: filled on ranks without a GPU. */
 static int all_have_one(struct comm *c, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);
@@ -272,7 +268,7 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     return 0;
 }
 
-/* Return the smallest unmarked layer, the first of equals; -1: all are marked. */
+/* Return the first smallest unmarked layer; -1: none. */
 static int smallest(const struct reducer_layer *layers, int n_layers)
 {
     int found = -1;

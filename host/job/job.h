@@ -69,8 +69,7 @@ struct job {
  * combinations), -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
 int job_settle(struct comm *c, const struct job_words *words, struct job *out);
 
-/* Return the memory that job_open() will take on each rank. One rank may call it alone.
- * Returns 0, or reports a negative errno. */
+/* Return the memory that job_open() will take on each rank. One rank may call it alone. */
 int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,
                 struct reducer_bytes *out);
 
@@ -94,7 +93,7 @@ int job_gpu(struct job *job, enum job_if wanted);
 
 /* ---- --quantise: layers that are too small for the codec to pay ---- */
 
-/* Parse all, large, or auto (also NULL): the codec's default. Returns 0, or reports -EINVAL. */
+/* Parse all, large, or auto (also NULL): the codec's default. Reports -EINVAL. */
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small);
 
 /* Mark the smallest layers, together less than 1 % of all elements, to travel in fp32. */

@@ -25,8 +25,8 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* Copy the caller's options, of any version; NULL: the defaults. Reports nothing
- * yet, since they choose the log. */
+/* Accepts options of any version; NULL: the defaults. Reports nothing,
+ * since they choose the log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -60,8 +60,7 @@ static int check_columns(const struct nc_layer *l)
     return 0;
 }
 
-/* Check and copy the layers; needs no other rank. *out, *weights: [n_layers], freed by
- * the caller, also after a failure. */
+/* Needs no other rank. *out, *weights: [n_layers], freed by the caller, also after a failure. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
                        struct reducer_layer **out, const float ***weights)
 {
@@ -124,7 +123,7 @@ static int check_op(const char *op)
     return 0;
 }
 
-/* Check that a codec that divides by weights has those of all layers it may read. */
+/* Weights must be there for all layers that the codec may read. */
 static int check_weights(const struct codec *codec, const struct nc_layer *layers, int n_layers)
 {
     char text[CODEC_TEXT_BYTES];
@@ -137,7 +136,6 @@ static int check_weights(const struct codec *codec, const struct nc_layer *layer
     return 0;
 }
 
-/* Return a checksum of the layers' shapes. */
 static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
 {
     uint32_t tag = 0;
@@ -149,7 +147,7 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
-/* Name the path of steps that cards do not add. */
+/* Path of steps that cards do not add. */
 static void name_path(struct nc *nc)
 {
     const struct job *j = &nc->job;
@@ -208,14 +206,13 @@ static void give_back(struct nc *nc)
     free(nc);
 }
 
-/* State of an opening. */
 struct opening {
     struct nc_options options;
     int options_rc;
     struct nc *nc;
 };
 
-/* Report the errors that this rank can detect before the ranks meet. */
+/* Checks of this rank before the ranks meet. */
 static int prepare(void *arg)
 {
     struct opening *a = arg;
@@ -227,7 +224,6 @@ static int prepare(void *arg)
     return a->nc ? 0 : -ENOMEM;
 }
 
-/* Open a job over connected ranks. */
 static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_layer *layers,
                           int n_layers)
 {
@@ -240,7 +236,6 @@ static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_
     return rc;
 }
 
-/* Open by MPI while holding the turn. */
 static int open_in_turn(struct opening *a, struct comm_members *members,
                         const struct nc_layer *layers, int n_layers)
 {

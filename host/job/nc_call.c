@@ -53,7 +53,6 @@ struct err_lines nc_lines(struct nc_options *o)
     return (struct err_lines){.to = o->log ? to_log : NULL, .arg = o};
 }
 
-/* Store the reason of a failure: this rank's line, or that another rank has reported it. */
 static void remember(const struct err_lines *lines, int rc, char *to, size_t size)
 {
     if (lines->first[0])
@@ -82,7 +81,6 @@ const char *nc_last_error(const struct nc *nc)
     return nc ? nc->lines.first : open_error;
 }
 
-/* Check that this thread may call now; report the reason if not. */
 static int may_call(struct nc *nc)
 {
     if (getpid() != nc->pid)

@@ -62,15 +62,14 @@ void nc_open_failed(const struct err_lines *lines, int rc);
 
 /* ---- nc_type.c ---- */
 
-/* Parse options.type. Returns 0, or reports -EINVAL. */
+/* Parse options.type. Reports -EINVAL. */
 int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 
-/* Allocate a step's lists and copies. Returns 0, or reports -ENOMEM; call
- * nc_type_close() in either case. */
+/* Allocate a step's lists and copies. Reports -ENOMEM; call nc_type_close() in either case. */
 int nc_type_open(struct nc *nc, const struct nc_layer *layers);
 void nc_type_close(struct nc *nc);
 
-/* Begin a step: copies the caller's list. Returns 0, or reports -EINVAL. */
+/* Begin a step: copies the caller's list. Reports -EINVAL. */
 int nc_type_begin(struct nc *nc, const void *grads);
 
 /* Convert layers first..first+n to fp32 (in), or all layers back (out). */

@@ -66,7 +66,7 @@ int nc_state_save(struct nc *nc, void *to)
     return nc_leave(nc, rc);
 }
 
-/* Check that this rank could have saved the state. *step: its step. */
+/* Could this rank have saved the state? *step: its step. */
 static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *step)
 {
     const struct head want = head_of(nc);

@@ -32,8 +32,7 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
 }
 
-/* Start the thread at the first step that wants it. If MPI allows none, warn
- * and run the step in nc_wait(). */
+/* If MPI allows no thread, warns; the step then runs in nc_wait(). */
 static int start_thread(struct nc *nc)
 {
     if (nc->asked_thread)
@@ -65,7 +64,7 @@ static int refuse_no_step(struct nc *nc)
                             ERR(-EINVAL, "cannot go on with a step: nc_iallreduce() begins one"));
 }
 
-/* Convert and mark those of layers first..first+n that were not ready before. */
+/* Ignores layers that were ready before. */
 static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)

@@ -65,7 +65,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     return true;
 }
 
-/* A card that cannot exist is an error. If a card does not answer, the ranks add. */
+/* Only a card that cannot exist is an error; otherwise the ranks add. */
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {

@@ -18,8 +18,8 @@ static inline bool node_sum_wanted(const char *word)
     return word && strcmp(word, "cpu") != 0;
 }
 
-/* Check that a card can add like this. algo: chosen by the user; codec: settled.
- * Returns 0, or reports -EINVAL. */
+/* Check that a card can add like this. algo: chosen by the user; codec:
+ * settled. Reports -EINVAL. */
 int node_sum_check(const char *word, const struct algo *algo, int group, int n_ranks,
                    const struct codec *codec);
 

@@ -6,7 +6,6 @@
 
 enum { NAME_MAX_LEN = 40 };
 
-/* Text before a subcommand's name. */
 static const char *before(const struct opt_command *cmd)
 {
     return cmd->alone ? "" : "narrowcast ";
@@ -36,7 +35,7 @@ static int unknown(const struct opt_command *cmd, const char *word)
     return ERR(-EINVAL, "unknown option '%s': see '%s%s --help'", name, before(cmd), cmd->name);
 }
 
-/* Parse one option at argv[*i]; moves *i past its value. */
+/* Moves *i past the option's value. */
 static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values,
                         bool *given)
 {
@@ -58,8 +57,7 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-/* Return true if words[0] is --help or -h, with its topic. The help option may be anywhere, so an
- * option after it is a topic only as the last word. */
+/* The help option may be anywhere, so an option after it is a topic only as the last word. */
 static bool asks_help(int n, char **words, const char **topic)
 {
     const bool is = !strncmp(words[0], "--help=", 7);
@@ -69,7 +67,7 @@ static bool asks_help(int n, char **words, const char **topic)
     return true;
 }
 
-/* Return 0 if the help has the topic and no second topic follows; else report -EINVAL. */
+/* Also refuses a second topic. */
 static int check_topic(const struct opt_command *cmd, int argc, char **argv, const char *topic)
 {
     for (int i = 0; i + 1 < argc; i++)

@@ -60,8 +60,8 @@ struct opt_parsed {
     int n_args;
 };
 
-/* Parse argv[0..argc) (the words after the subcommand) into values; reorders argv. Returns 0, or
- * reports -EINVAL with a correction. */
+/* Parse argv[0..argc) (the words after the subcommand) into values; reorders argv.
+ * Reports -EINVAL with a correction. */
 int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
               struct opt_parsed *out);
 
@@ -84,7 +84,7 @@ void opt_print(FILE *to, const char *text);
 /* For `more`: print a row like those of options. */
 void opt_help_row(FILE *to, const char *word, const char *help);
 
-/* Parse one value into values. Returns 0, or reports -EINVAL. */
+/* Parse one value into values. Reports -EINVAL. */
 int opt_set(const struct opt *o, const char *text, void *values);
 
 /* Return the value as text that opt_set() reads back to the same value ("yes"/"no" for flags, ""

@@ -7,8 +7,7 @@
 
 enum { COLUMN = 30, WIDTH = 110 }; /* start of explanations; line width */
 
-/* Print text from column `at`, wrapped, with further lines indented by
- * `indent`. Returns the final column. */
+/* Print text from column `at`, wrapped and indented. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text) {
@@ -26,7 +25,7 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-/* Print help after a word that ends in column `at`. Returns the final column. */
+/* The same for the help after a word that ends in column `at`. */
 static int explain(FILE *to, int at, const char *help)
 {
     if (at + 2 > COLUMN) {
@@ -57,7 +56,6 @@ static void help_option(const struct opt *o, FILE *to)
     fputc('\n', to);
 }
 
-/* Print all of it, or all except shared rows. */
 static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
 {
     const int first = shared ? 0 : cmd->n_shared;
@@ -80,7 +78,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
 
-/* Returns malloc memory; NULL: none left. */
+/* malloc; NULL: no memory. */
 static char *help_text(const struct opt_command *cmd, bool shared)
 {
     char *text = NULL;
@@ -122,7 +120,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* Return true if the row begins with this word, as " --lr X" or " qsgd:B" do. */
+/* As " --lr X" and " qsgd:B" begin with lr and qsgd. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
@@ -130,8 +128,7 @@ static bool is_of(const struct help_line *row, const char *dashes, const char *w
            !strncasecmp(row->text + 2 + d, word, n) && strchr(" :[\n", row->text[2 + d + n]);
 }
 
-/* Return true if a list such as "a|b:X|c" or "a[:X] (why), b or c." contains this word,
- * before its end or a full stop. */
+/* Find a name in a list such as "a|b:X|c" or "a[:X] (why), b or c.", up to a full stop. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);
@@ -162,13 +159,12 @@ enum topic_kind { TOPIC_OPTION, TOPIC_ROW, TOPIC_VALUE, TOPIC_SECTION, TOPIC_NON
 
 enum { SHORT_WORD = 3 }; /* letters: "the" is part of many titles */
 
-/* Return true if the word names a section with this title. */
 static bool is_title(const struct help_line *title, const char *word)
 {
     return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
 }
 
-/* Print the help of a word; to NULL: only search. Returns whether there is any. */
+/* to NULL: only search. Returns whether there is any help. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
 {
     char option[64];
@@ -191,8 +187,8 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* Print the help of an option, else of a row of a list, else of options that take the word as a
- * value, else of sections. The word may have a colon or "=" and more after it. */
+/* Look among options, then rows of lists, options that take the word as a value, and sections. The
+ * word may have a colon or "=" and more after it. */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];

@@ -110,7 +110,6 @@ int opt_set(const struct opt *o, const char *text, void *values)
     return 0;
 }
 
-/* The fewest digits that read back as the same number. */
 static void print_real(double x, char text[OPT_NUMBER])
 {
     for (int digits = 6; digits <= 17; digits++) {
@@ -169,7 +168,7 @@ void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark,
     }
 }
 
-/* Return the value of the line that begins like `line`, up to its '='; "" if there is none. */
+/* Return the value in `lines` under the name that begins `line`; "" if none. */
 static const char *look_up(const char *lines, const char *line)
 {
     const size_t n = strcspn(line, "=\n");
@@ -187,7 +186,7 @@ static void put(char *to, size_t size, const char *from, const char *end_marks)
     to[n] = 0;
 }
 
-/* Find the first line of a that b lacks, with both values. Returns its start, or NULL. */
+/* Return the first line of a that b lacks, and both values; NULL: none. */
 static const char *first_missing(const char *a, const char *b, const char **value_a,
                                  const char **value_b)
 {
