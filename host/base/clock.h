@@ -1,4 +1,4 @@
-/* clock.h : monotonic seconds, and CPU seconds of this thread. */
+/* clock.h : reads monotonic seconds, and CPU seconds of this thread. */
 #ifndef CLOCK_H
 #define CLOCK_H
 #include <time.h>

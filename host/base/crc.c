@@ -1,4 +1,4 @@
-/* crc.c : CRC32C by the CPU's own instruction, three streams at a time.
+/* crc.c : computes CRC32C by the CPU's own instruction, three streams at a time.
  *
  *     bytes  | a: 128 | b: 128 | c: 128 | ...
  *     state' = state(a) over 256 bytes of 0  ^  state(b) over 128 bytes of 0  ^  state(c)

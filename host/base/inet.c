@@ -1,4 +1,4 @@
-/* inet.c : parses "HOST:PORT" and IPv4 addresses; TCP sockets that listen and connect. */
+/* inet.c : parses "HOST:PORT" and IPv4 addresses, and makes TCP sockets listen and connect. */
 #include "base/inet.h"
 #include "base/clock.h"
 #include "base/err.h"

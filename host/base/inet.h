@@ -1,4 +1,4 @@
-/* inet.h : parses "HOST:PORT" and IPv4 addresses; TCP sockets that listen and connect. */
+/* inet.h : parses "HOST:PORT" and IPv4 addresses, and makes TCP sockets listen and connect. */
 #ifndef INET_H
 #define INET_H
 #include "base/deadline.h"

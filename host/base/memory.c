@@ -1,4 +1,4 @@
-/* memory.c : memory figures of Linux: /proc/meminfo, the control group, getrusage(). */
+/* memory.c : reads memory figures from /proc/meminfo, the control group and getrusage(). */
 #include "base/memory.h"
 #include "base/buf.h"
 #include "base/err.h"

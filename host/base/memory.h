@@ -1,4 +1,4 @@
-/* memory.h : available memory of this machine, and peak memory of this process. */
+/* memory.h : tells the available memory of this machine and the peak memory of this process. */
 #ifndef MEMORY_H
 #define MEMORY_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* progress.c : a progress line on stderr. */
+/* progress.c : prints a progress line on stderr. */
 #include "base/progress.h"
 #include "base/clock.h"
 #include "base/err_line.h"

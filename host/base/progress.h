@@ -1,4 +1,5 @@
-/* progress.h : a progress line, rewritten in place on a terminal, elsewhere repeated now and then.
+/* progress.h : prints a progress line, rewritten in place on a terminal,
+ * else repeated now and then.
  *
  * Under mpirun, the terminal of mpirun counts. */
 #ifndef PROGRESS_H

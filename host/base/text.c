@@ -1,4 +1,4 @@
-/* text.c : bounded strings and UTF-8. */
+/* text.c : appends to bounded strings and decodes UTF-8. */
 #include "base/text.h"
 #include <locale.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* text.h : bounded strings that know when they are full; UTF-8; numbers in
- * any locale; NAME:REST words. */
+/* text.h : appends to bounded strings, cleans untrusted text, converts numbers in any
+ * locale, and reads NAME:REST specs. */
 #ifndef TEXT_H
 #define TEXT_H
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* codec.c : shared by all kinds of codec: their list, parsing, random keys, single layers. */
+/* codec.c : serves all kinds of codec with parsing, random keys and calls for single layers. */
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/opt/opt.h"

@@ -1,4 +1,4 @@
-/* codec_kind.c : helpers of codec kinds: options of minifloat only, the layers of a range. */
+/* codec_kind.c : helps kinds of codec refuse minifloat's options and find the layers of a range. */
 #include "codec/codec_kind.h"
 #include "base/err.h"
 

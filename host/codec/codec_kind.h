@@ -1,4 +1,4 @@
-/* codec_kind.h : a kind of codec: a table of operations, listed in codecs.def. */
+/* codec_kind.h : defines a kind of codec as a table of operations, listed in codecs.def. */
 #ifndef CODEC_KIND_H
 #define CODEC_KIND_H
 #include "base/text.h"

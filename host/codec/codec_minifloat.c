@@ -1,5 +1,5 @@
-/* codec_minifloat.c : minifloats: a format, a power-of-two scale per layer and step, a rule of
- * adding. Source: APS paper, Algorithm 1. */
+/* codec_minifloat.c : casts to minifloats with a power-of-two scale per layer and step.
+ * Source: APS paper, Algorithm 1. */
 #include "codec/codec_minifloat.h"
 
 static const struct vec_sum *sum(const struct codec *c)

@@ -1,4 +1,5 @@
-/* codec_minifloat.h : internals of the minifloat codec, for its own files, tests and benches. */
+/* codec_minifloat.h : declares the internals of minifloats for their own
+ * files, tests and benches. */
 #ifndef CODEC_MINIFLOAT_H
 #define CODEC_MINIFLOAT_H
 #include "codec/codec_kind.h"

@@ -1,4 +1,4 @@
-/* codec_onebit.c : 1bitSGD: one sign per element and two means per bucket or column.
+/* codec_onebit.c : implements 1bitSGD, with a sign per element and two means per bucket or column.
  *
  *    v = g + residual of g           q = mean of all v >= 0, or of all v < 0    residual = v - q
  *    w = sum of q + residual of w    q = ... of w; by the owner of the range    residual = w - q

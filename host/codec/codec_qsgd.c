@@ -1,5 +1,4 @@
-/* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a
- * scale and one level per element.
+/* codec_qsgd.c : implements QSGD, with one level per element and a scale per bucket.
  *
  *    g --scale, sample--> codes ==values added in fp32, in rank order, by the range's owner==>
  *                                            --scale, sample--> codes --> mean = value / P

@@ -1,5 +1,4 @@
-/* codec_relgrad.c : gradients divided by their weights, in e5m2, scaled by
- * a quantile of these ratios.
+/* codec_relgrad.c : divides gradients by their weights and sends the ratios in e5m2.
  *
  *    D = g / (|w| + eps)     quantile of D, not of g     mean: as in quantile.h, * (|w| + eps)
  *    of=gradient: D = g

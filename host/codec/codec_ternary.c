@@ -1,5 +1,4 @@
-/* codec_ternary.c : TernGrad: each gradient becomes -1, 0 or 1 times its
- * layer's maximum over all ranks.
+/* codec_ternary.c : implements TernGrad, with -1, 0 or 1 times a layer's maximum per element.
  *
  *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max

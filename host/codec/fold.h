@@ -1,5 +1,4 @@
-/* fold.h : the reduce op: all that an all-reduce algorithm knows about
- * codes: their length and sums.
+/* fold.h : defines the reduce op, all that an all-reduce algorithm knows about codes.
  *
  * A codec makes a reduce op (`struct fold`), and comm/ uses it. Elements are counted in units:
  * ranges that an algorithm assigns to ranks begin and end on a multiple of `unit`, and so on a

@@ -1,4 +1,4 @@
-/* fold_minifloat.c : the reduce op of minifloat codes: vec_ops calls with the codec's formats. */
+/* fold_minifloat.c : implements the reduce op of minifloat codes by vec_ops. */
 #include "codec/codec_minifloat.h"
 #include "vec/list/vec_ratio.h"
 

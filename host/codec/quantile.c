@@ -1,4 +1,4 @@
-/* quantile.c : maps a quantile of a layer's magnitudes to a format's largest number.
+/* quantile.c : scales a quantile of a layer's magnitudes to the largest number of a format.
  * Source: fp8 paper, section 3.2.2. */
 #include "codec/quantile.h"
 #include "base/err.h"

@@ -1,10 +1,9 @@
-/* quantile.h : a scale that maps a quantile of a layer's magnitudes to the
- * largest number of a format.
+/* quantile.h : scales a quantile of a layer's magnitudes to the largest number of a format.
  *
  * The quantile q is found by sampling, maximized over ranks and kept for some steps.
  * hls/arith/relative.h has the arithmetic.
  *
- *    |d| of `samples` elements --rank-th smallest--> q ==max over ranks, fp32==> for `every` steps
+ *    |d| of R elements --ceil(q R)-th smallest--> q ==max over ranks, fp32==> for `every` steps
  *    d --top / q / share, cast--> codes ==sums==> codes --q / top--> mean
  *
  *    sums     cast                     a node's sum (group-scatter:K)       mean
@@ -17,7 +16,7 @@
  * only where the first ends on a tie. Values above the quantile saturate (--overflow inf is
  * refused), except in formats of 7 and 8 exponent bits, whose top is 2^32.
  *
- * A layer of at most `samples` elements is read completely. From others as many are
+ * R is the layer's size, at most `samples`: from larger layers as many are
  * sampled by philox, each time from all. Only steps that the codec has taken count:
  * skipped steps and steps forced to fp32 leave q and its age unchanged. q = 0 sends zeros
  * and is sought again in the next step. */

@@ -1,4 +1,4 @@
-/* connections.c : the sockets of clients that control a card: all non-blocking. */
+/* connections.c : serves the sockets of clients that control a card, never blocking. */
 #include "control/connections.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* connections.h : the sockets of clients that control a card: all non-blocking.
+/* connections.h : serves the sockets of clients that control a card, never blocking.
  *
  * There is room for CONTROL_PEERS peers. A new client that finds no room is told so (simlink.h). A
  * peer that owns no job and has asked for nothing for CONNECTIONS_IDLE_S is disconnected, except

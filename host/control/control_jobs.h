@@ -1,4 +1,4 @@
-/* control_jobs.h : access to registers and jobs of a card that several programs control.
+/* control_jobs.h : guards registers and jobs of a card that several programs control.
  *
  * Peers are numbers, 0 and up. A job belongs to the peer that committed it, and only this peer
  * reads what the card has seen of it. A job leaves at least as many slots free as it takes,

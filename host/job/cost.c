@@ -1,4 +1,4 @@
-/* cost.c : the performance model of a step's all-reduce: casts, buckets, cards. */
+/* cost.c : models the time of a step's all-reduce, from casts to cards. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "job/cost.h"

@@ -1,4 +1,4 @@
-/* cost.h : the performance model of a step's all-reduce, on clusters that need not exist.
+/* cost.h : models the time of a step's all-reduce, on clusters that need not exist.
  *
  *     T = casts + exponents + messages + additions - overlap with the backward pass
  *

@@ -1,4 +1,4 @@
-/* cost_messages.c : the performance model of messages: phases of an algorithm on links. */
+/* cost_messages.c : models the time of messages, phase by phase of an algorithm. */
 #include "job/cost.h"
 #include <math.h>
 

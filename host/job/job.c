@@ -1,4 +1,4 @@
-/* job.c : settles, opens and closes a job, with an agreement of the ranks after each part. */
+/* job.c : settles, opens and closes a job; the ranks agree after each part. */
 #include "job/job.h"
 #include "base/buf.h"
 #include "base/crc.h"

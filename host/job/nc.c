@@ -1,4 +1,4 @@
-/* nc.c : the public interface: opens and closes a communicator, a thin layer over a job. */
+/* nc.c : opens and closes communicators of the public interface, a thin layer over a job. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "comm/over/comm_over.h"

@@ -1,5 +1,4 @@
-/* nc_call.c : frames each call of the public interface: permission, log,
- * floating point, last error. */
+/* nc_call.c : checks and frames each call of the public interface, and keeps its last error. */
 #include "job/nc_inside.h"
 #include <stdio.h>
 #include <string.h>

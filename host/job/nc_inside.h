@@ -1,4 +1,4 @@
-/* nc_inside.h : a communicator of the public interface, only for nc*.c. */
+/* nc_inside.h : declares a communicator of the public interface, only for nc*.c. */
 #ifndef NC_INSIDE_H
 #define NC_INSIDE_H
 #include <narrowcast.h>

@@ -1,4 +1,4 @@
-/* nc_step.c : a step of the public interface: at once, or in parts while gradients are computed. */
+/* nc_step.c : runs a step of the public interface, at once or in parts. */
 #include "job/nc_inside.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* nc_type.c : gradients of other types than fp32, which travel as fp32 copies. */
+/* nc_type.c : converts gradients of other types than fp32, which travel as fp32 copies. */
 #include "base/buf.h"
 #include "job/nc_inside.h"
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* node_sum.c : a card of the node's first rank adds codes: one run per segment of a bucket. */
+/* node_sum.c : adds codes by a card of the node's first rank, one run per segment of a bucket. */
 #include "job/node_sum.h"
 #include "base/buf.h"
 #include "base/clock.h"

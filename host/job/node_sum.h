@@ -1,5 +1,4 @@
-/* node_sum.h : `--node-sum`: a card of the node's first rank adds the node's codes,
- * instead of its ranks.
+/* node_sum.h : lets a card of the node's first rank add the node's codes (`--node-sum`).
  *
  * It implements algo_node_sum of comm/algo/algo.h. A card that is missing, busy or lost costs time
  * but changes no bits: after one warning the ranks add, and the card is not tried again. */

@@ -1,4 +1,4 @@
-/* opt.h : command lines from one table: parsing, --help, "did you mean" and range errors.
+/* opt.h : parses command lines by a table that also yields --help, suggestions and range errors.
  *
  * A subcommand consists of a struct of values, a static table of `struct opt` that says where
  * in it each value is, and a struct opt_command around the table. `--name value` and

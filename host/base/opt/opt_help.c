@@ -1,4 +1,4 @@
-/* opt_help.c : the help of a subcommand, printed from its table of options. */
+/* opt_help.c : prints the help of a subcommand from its table of options. */
 #include "base/plugin.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
