@@ -70,8 +70,8 @@ static inline float codec_divisor(const struct codec *c)
  * ranks. Its rule is fp32 where `by` allows it, else nearest, which adds the same. */
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
 
-/* Return how codes add, for MPI, NCCL and cards, which add without a `struct fold`. NULL if this
- * kind needs its own. Formats and overflow are valid before settling, too. */
+/* Return how codes add, for MPI, NCCL and cards, which add without the reduce op. NULL if this
+ * kind needs it. Formats and overflow are valid before settling, too. */
 const struct vec_sum *codec_sum(const struct codec *c);
 
 /* The same for cards. NULL also if codes need more than exponents from other ranks. */
@@ -173,7 +173,7 @@ void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shi
 
 /* ---- a bucket ---- */
 
-/* Everything that a `struct fold` knows besides codes. */
+/* Everything that the reduce op knows besides codes. */
 struct codec_call {
     const struct codec *codec; /* settled */
     uint64_t step;

@@ -69,7 +69,7 @@ struct job {
  * combinations), -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
 int job_settle(struct comm *c, const struct job_words *words, struct job *out);
 
-/* Return the memory that job_open() will take on each rank. One rank may call it alone. */
+/* Return the memory that job_open() will take on each rank. Needs no other rank. */
 int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,
                 struct reducer_bytes *out);
 

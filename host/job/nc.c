@@ -342,7 +342,7 @@ void nc_close(struct nc *nc)
     if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
         (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
-    if (nc->has_turn) /* a step nobody waited for; none remains after MPI's end */
+    if (nc->has_turn) /* a step without nc_wait(); none is left after MPI's end */
         comm_give_turn();
     if (nc->by_mpi)
         comm_close(nc->comm);
