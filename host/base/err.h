@@ -35,8 +35,8 @@ void err_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print a line that is no failure ("narrowcast: warning: ..."). Held like an error. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Print a warning at once, even while lines are held: for a rank that
- * reports alone and continues. */
+/* Print a warning at once, even while lines are held: for one rank that
+ * reports and continues. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print a line as it is, without "narrowcast: ", held or not: a command's report of its work. */

@@ -12,7 +12,7 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* Return the terminal behind stderr, to be closed by the caller, or -1. Under Open
+/* Return stderr's terminal, to be closed by the caller, or -1. Under Open
  * MPI's mpirun stderr is a pipe that mpirun copies to its own stderr, where lines can
  * be rewritten if it is a terminal. */
 static int find_terminal(void)
