@@ -1,11 +1,11 @@
-/* draw.h : unbiased draws from a small range, out of a counted stream of philox words. Shared
- * dialect, as philox.h. */
+/* draw.h : unbiased random integers of a small range, from a counted stream of philox
+ * words. Shared dialect, as philox.h. */
 #ifndef DRAW_H
 #define DRAW_H
 #include <stdint.h>
 #include "hls/arith/philox.h"
 
-/* What a stream is for, so that two users never share one. */
+/* Purpose of a stream, so that two users never share one. */
 enum draw_use {
     DRAW_ORDER = 0x6f72,
     DRAW_AUGMENT = 0x6175,
@@ -16,11 +16,11 @@ enum draw_use {
 };
 
 struct draw {
-    uint64_t key, next; /* word `next` of the stream comes next */
+    uint64_t key, next; /* next: index of the next word of the stream */
 };
 
-/* The stream of one use, at its beginning. major: an epoch or the like; minor: an image or the
- * like. */
+/* Open the stream of one use at its beginning. major: for example an
+ * epoch; minor: for example an image. */
 PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
 {
     struct draw d = {
@@ -28,15 +28,15 @@ PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major
     return d;
 }
 
-/* 32 random bits. */
+/* Return the next 32 random bits. */
 PHILOX_FN uint32_t draw_u32(struct draw *d)
 {
     return philox_u32(d->key, d->next++);
 }
 
-/* One of 0..n-1, each equally likely; n > 0. Multiplies and takes the high word; the low words
- * below 2^32 mod n would favour some results, so these are drawn again. Source: Lemire, Fast Random
- * Integer Generation in an Interval, 2019. */
+/* Return one of 0..n-1, each equally likely; n > 0. The result is the high word of a product. Low
+ * words below 2^32 mod n would favour some results, so those are drawn again. Source: Lemire, Fast
+ * Random Integer Generation in an Interval, 2019. */
 PHILOX_FN uint32_t draw_below(struct draw *d, uint32_t n)
 {
     uint64_t product;

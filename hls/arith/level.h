@@ -1,17 +1,17 @@
-/* level.h : all arithmetic of levels: numbers of a bucket sent as one of a few values on a grid that
- * the bucket's scale spans. The one definition that C and CUDA share.
+/* level.h : all arithmetic of levels, the one definition that C and CUDA share. Each number of a
+ * bucket is sent as one of a few values on a grid that the bucket's scale spans.
  *
  *     sign   s = 2^(bits-1) - 1     values level * scale / s, level 0 .. s, and their negatives
  *            | sign | level |
  *     even   2^bits values, the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
  *            | number of the value, from the lowest on |
  *
- * Between two values the draw decides: up with a probability of how far it is to there, so that
- * what is decoded is, on the average, what was encoded. A number that is a value up to rounding
- * does not move, whatever the draw. Everything is fp32, operation by operation, so every machine
- * in IEEE mode gives the same bits; no result is inf or nan unless an argument is.
+ * Between two values random bits decide: up with a probability proportional to the distance from
+ * the lower one, so the expected decoded value is the encoded number. A number that equals a value
+ * up to rounding always gets that value. Everything is fp32, operation by operation, so every
+ * machine in IEEE mode gives the same bits. No result is inf or nan unless an argument is.
  *
- * Sums over a bucket run in 16 lanes, element i in lane i mod 16, joined by level_join(). Source:
+ * Sums over a bucket use 16 lanes, element i in lane i mod 16, joined by level_join(). Source:
  * Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit study, section 3. */
 #ifndef LEVEL_H
 #define LEVEL_H
@@ -25,13 +25,13 @@
 
 enum {
     LEVEL_LANES = 16,
-    LEVEL_BUCKET_UNIT = 32,     /* buckets are multiples of it */
+    LEVEL_BUCKET_UNIT = 32,     /* bucket sizes are multiples of it */
     LEVEL_BUCKET_MAX = 1 << 14, /* elements */
 };
 
 #define LEVEL_FLT_MAX 0x1.fffffep127f
 
-/* a * b, which no compiler joins with an addition. */
+/* Return a * b. No compiler fuses this product with an addition. */
 LEVEL_FN float level_times(float a, float b)
 {
 #ifdef __CUDA_ARCH__
@@ -43,7 +43,7 @@ LEVEL_FN float level_times(float a, float b)
 
 /* ---- sums ---- */
 
-/* a + b; beyond the largest finite: that. */
+/* Return a + b, clamped to the largest finite magnitude. */
 LEVEL_FN float level_add(float a, float b)
 {
     const float sum = a + b;
@@ -51,7 +51,8 @@ LEVEL_FN float level_add(float a, float b)
     return low > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : low;
 }
 
-/* The sum of 16 lanes: those 8 apart, then 4, 2, 1. Leaves lanes with partial sums. */
+/* Return the sum of 16 lanes: pairs 8 apart, then 4, 2 and 1.
+ * Overwrites lanes with partial sums. */
 LEVEL_FN float level_join(float *lanes)
 {
     for (int apart = LEVEL_LANES / 2; apart > 0; apart /= 2)
@@ -60,20 +61,20 @@ LEVEL_FN float level_join(float *lanes)
     return lanes[0];
 }
 
-/* The mean of n numbers that have this sum; of none: 0. */
+/* Return sum / n, or 0 if n is 0. */
 LEVEL_FN float level_mean(float sum, uint32_t n)
 {
     return n != 0u ? sum / (float)n : 0.0f;
 }
 
-/* ---- a power of two that brings numbers up to max to where nothing overflows or gets lost ---- */
+/* ---- power of two that keeps numbers of at most max from overflow and underflow ---- */
 
 struct level_power {
     float up, down; /* 1 / up */
 };
 
 /*      max         2^-95           2^-40           2^40
- *        x 2^110     |    x 2^68     |    x 1        |    x 2^-88        all ends within 2^-40 .. 2^40 */
+ *        x 2^110     |    x 2^68     |    x 1        |    x 2^-88     all end in 2^-40 .. 2^40 */
 LEVEL_FN struct level_power level_power_of(float max)
 {
     struct level_power p = {1.0f, 1.0f};
@@ -90,7 +91,8 @@ LEVEL_FN struct level_power level_power_of(float max)
     return p;
 }
 
-/* Square root of 2^-80 .. 2^126, to an ulp: brought to 1 .. 4, then Heron's rule. */
+/* Return the square root of x in 2^-80 .. 2^126, to an ulp: reduce to 1
+ * .. 4, then apply Heron's rule. */
 LEVEL_FN float level_sqrt(float x)
 {
     const int small = x < 1.0f;
@@ -108,8 +110,8 @@ LEVEL_FN float level_sqrt(float x)
     return level_times(root, y);
 }
 
-/* What the 2-norm of a bucket is from the sum of squares of its elements times level_power_of(max).up.
- * Not less than max, and finite. */
+/* Return the 2-norm of a bucket, finite and at least max. squares is the sum of squares of its
+ * elements, each multiplied by level_power_of(max).up. */
 LEVEL_FN float level_norm(float squares, float max, struct level_power p)
 {
     const float norm = max > 0.0f ? level_times(level_sqrt(squares), p.down) : 0.0f;
@@ -117,7 +119,7 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     return most > max ? most : max;
 }
 
-/* So many standard deviations, from 0, of n numbers; squares and p as level_norm() has them. */
+/* Return `times` standard deviations, about 0, of n numbers. squares and p as in level_norm(). */
 LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
 {
     const float deviation = level_sqrt(squares) / level_sqrt(n);
@@ -127,7 +129,7 @@ LEVEL_FN float level_deviations(float times, float squares, float n, struct leve
 /* ---- the grid of a bucket ---- */
 
 struct level_scheme {
-    uint32_t bits; /* 1, 2, 4, 8 or 16; of `sign` not 1 */
+    uint32_t bits; /* 1, 2, 4, 8 or 16; `sign`: not 1 */
     uint32_t even; /* 0: sign */
 };
 
@@ -135,12 +137,12 @@ struct level_grid {
     struct level_power power;
     float most; /* the scale, times power.up */
     float half; /* steps from 0 to the scale: s, or half the number of intervals */
-    float per;  /* steps in one, times power.up */
+    float per;  /* steps in 1, divided by power.up */
     float step; /* a step, times power.up */
-    float top;  /* the largest level or number of a value */
+    float top;  /* the largest level, or the number of the last value */
 };
 
-/* scale: 0 or more; of 0 all values are 0. */
+/* scale >= 0; with 0, all values are 0. */
 LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale)
 {
     struct level_grid g;
@@ -154,14 +156,14 @@ LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale
     return g;
 }
 
-/* top, if `at` is more, or nan */
+/* Return min(at, top); top if `at` is nan. */
 LEVEL_FN float level_at_most(float at, float top)
 {
     return at < top ? at : top;
 }
 
-/* One of the two whole numbers around `at`; the lower one if `at` is it but for rounding, which
- * `slack` bounds. */
+/* Round `at` randomly to one of its two neighbouring integers. Return the lower one if `at` exceeds
+ * it by at most `slack`, the bound on rounding errors. */
 LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
 {
     const int32_t low = (int32_t)(at + slack);
@@ -170,8 +172,8 @@ LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
     return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
 }
 
-/* The code of a number that the grid's scale is not less than, in magnitude and sign (0 or 1);
- * random: 32 bits. */
+/* Return the code of a number given by magnitude (at most the grid's scale) and
+ * sign (0 or 1). random: 32 bits. */
 LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
                                   uint32_t random)
 {
@@ -179,7 +181,7 @@ LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size
     return level_draw(at, level_times(at, 0x1p-22f), random) | negative << (bits - 1u);
 }
 
-/* The same of v. */
+/* Return the code of v, |v| at most the grid's scale. random: 32 bits. */
 LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
 {
     const float from_0 = level_times(level_times(v, g.power.up), g.per);
@@ -187,7 +189,7 @@ LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
     return level_draw(at > 0.0f ? at : 0.0f, level_times(g.top, 0x1p-22f), random);
 }
 
-/* The value of so many steps from 0, the grid's half at most, either way. */
+/* Return the value that is `steps` grid steps from 0; |steps| is at most g.half. */
 LEVEL_FN float level_value_of(struct level_grid g, float steps)
 {
     const float x = level_times(steps, g.step);

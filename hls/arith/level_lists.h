@@ -1,11 +1,9 @@
-/* level_lists.h : vectors as levels, as signs and as counts: how their codes lie, and lists of them,
- * as plain data that CPU and GPU backends share. Arithmetic: level.h.
+/* level_lists.h : layouts of codes of levels, signs and counts, and lists of vectors of each kind.
+ * Plain data that CPU and GPU backends share. Arithmetic: level.h. All of it is little endian.
  *
  *     levels    bucket     | fp32 scale | codes of its elements, packed as vec.h packs them |
  *     signs     column     | fp32 mean | fp32 mean of negatives | words of signs |
- *     counts    a sum of numbers -1, 0, 1 of n_ranks ranks, plus n_ranks: `bits` bits, packed
- *
- * Little endian all of it. */
+ *     counts    a sum of numbers -1, 0, 1 of n_ranks ranks, plus n_ranks: `bits` bits, packed */
 #ifndef LEVEL_LISTS_H
 #define LEVEL_LISTS_H
 #include "hls/arith/level.h"
@@ -17,19 +15,19 @@
 
 struct levels_rule {
     struct level_scheme scheme;
-    uint32_t bucket; /* elements: a multiple of LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX at most */
+    uint32_t bucket; /* elements: a multiple of LEVEL_BUCKET_UNIT, at most LEVEL_BUCKET_MAX */
     bool norm2;      /* the scale is the bucket's 2-norm; else its largest magnitude */
 };
 
-/* Codes of a bucket of which n elements are there: a vector's last one has a few more than those, not
- * as many as the others. */
+/* Return the number of codes of a bucket with n elements. The last bucket of a vector is padded
+ * only to a multiple of LEVEL_BUCKET_UNIT. */
 LEVEL_FN size_t levels_codes_of(const struct levels_rule *r, size_t n)
 {
     return n < r->bucket ? (n + LEVEL_BUCKET_UNIT - 1) / LEVEL_BUCKET_UNIT * LEVEL_BUCKET_UNIT
                          : r->bucket;
 }
 
-/* Bytes of n elements. */
+/* Return the bytes of n elements. */
 LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
 {
     const size_t rest = n % r->bucket, last = levels_codes_of(r, rest);
@@ -37,12 +35,13 @@ LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
            (rest ? sizeof(float) + last / 8 * r->scheme.bits : 0);
 }
 
-/* Codes alone, by the sign scheme, on the grid of `scale`; magnitudes above `clip` are it. */
+/* A span encoded by the sign scheme on the grid of `scale`: codes only, without a scale in front.
+ * Magnitudes above `clip` become `clip`. */
 struct draw_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
-    uint8_t *codes;   /* out: zero codes from n up to padded */
-    size_t n, padded; /* multiples of 8 but for an n that ends a layer */
+    uint8_t *codes;   /* out: padded with zero codes from n to padded */
+    size_t n, padded; /* multiples of 8, except an n that ends a layer */
     size_t at;        /* index of x[0] in the stream `key`: a multiple of 4 */
     uint64_t key;
     float scale, clip;
@@ -59,27 +58,28 @@ LEVEL_FN size_t signs_column_bytes(const struct signs_rule *r)
     return 2 * sizeof(float) + (r->column + 31) / 32 * sizeof(uint32_t);
 }
 
-/* Columns of n elements, those that a run lacks included. */
+/* Return the number of columns of n elements, including those that the last run does not fill. */
 LEVEL_FN size_t signs_columns(const struct signs_rule *r, size_t n)
 {
     const size_t run = r->column * r->stride;
     return (n + run - 1) / run * r->stride;
 }
 
-/* Bytes of n elements. */
+/* Return the bytes of n elements. */
 LEVEL_FN size_t signs_bytes(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * signs_column_bytes(r);
 }
 
-/* What encoding leaves of each element: as it was, as it becomes. NULL both: nothing is kept. */
+/* Residuals: the error that encoding leaves at each element, before (in) and after (out) this
+ * step. Both NULL: none are kept. */
 struct signs_left {
     const float *was;
     float *next;
 };
 
 struct signs_span {
-    const void *x; /* [n] of `type`; of sums: none */
+    const void *x; /* [n] of `type`; unused in sums */
     enum vec_type type;
     uint8_t *codes; /* out: [signs_bytes(padded)] */
     size_t n, padded;

@@ -1,24 +1,26 @@
-/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share and RTL is checked
- * against.
+/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share.
+ * The RTL is checked against it.
  *
- * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits; a code has 1+X+Y
- * bits:
+ * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23
+ * mantissa bits. A code has 1+X+Y bits:
  *
- *     e5m2    s eeeee mm        field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
- *             7 65432 10                    = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
- *                                           = 31         mm = 0: inf, else nan
- *     bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm is the right rounding.
+ *     e5m2    s eeeee mm     field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
+ *             7 65432 10                 = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
+ *                                        = 31         mm = 0: inf, else nan
  *
- * Corner formats: m = 0 has no nan, its top code is inf; e = 1 has no normals; flavour fn (e4m3fn)
- * has no inf: its top field holds numbers and all ones is nan. fp32 is e8m23, so fp32 is met in no
- * other way than any other format.
+ * bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm
+ * rounds correctly into the exponent.
  *
- *     code --mf_unpack--> sign, significand * 2^exponent --(scale, add)--> --mf_pack: rounds ONCE--> code
+ * Corner formats: m = 0 has no nan, its top code is inf. e = 1 has no normals. Flavour
+ * fn (e4m3fn) has no inf: its top field holds numbers, and all ones is nan. fp32 is
+ * e8m23 and needs no special case.
  *
- * Integers only: what a CPU does with fp32 subnormals cannot matter. Any uint32_t is accepted as a
- * code or as fp32 bits (bits above the format's width are ignored). Shifts (powers of two) may be
- * anything of at most 2^20 either way. Source: APS paper 2.3 and 5 (formats), IEEE 754-2019 4.3.1
- * (rounding), fp8 paper 3.1 (trunc). */
+ * code -mf_unpack-> sign, significand * 2^exponent -scale, add-> -mf_pack (rounds once)-> code
+ *
+ * Everything is done in integers, so a CPU's handling of fp32 subnormals has no effect. Any
+ * uint32_t is accepted as a code or as fp32 bits; bits above the format's width are ignored. Shifts
+ * are exponents of powers of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5
+ * (formats), IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
 #ifndef MF_H
 #define MF_H
 #include <stdint.h>
@@ -34,23 +36,24 @@ struct mf_fmt {
 };
 
 enum mf_round {
-    /* ties to even; m = 0: to the larger magnitude, but 0 against the smallest value: to 0 */
+    /* ties to even; m = 0: to the larger magnitude, except halfway between 0
+     * and the smallest value: to 0 */
     MF_NEAREST,
-    /* up with a probability of (what would be lost) / (one unit), to 2^-32; exact values stay */
+    /* up with probability (discarded part) / (one unit), to within 2^-32; exact values stay */
     MF_STOCHASTIC,
-    /* toward zero; a finite value then never overflows, it becomes the largest finite at most */
+    /* toward zero; a finite value then never overflows: it becomes
+     * at most the largest finite one */
     MF_ZERO
 };
 
-/* What becomes of a value beyond the largest finite. Decided AFTER rounding, as if the exponent had
- * no end. */
+/* Result for a value beyond the largest finite one. The test comes AFTER rounding, made as
+ * if exponents had no upper end. */
 enum mf_overflow {
-    MF_SATURATE, /* the largest finite; an infinite input too; nan stays nan */
+    MF_SATURATE, /* the largest finite, also for an infinite input; nan stays nan */
     MF_INF       /* inf; fn: nan */
 };
 
-/* ---- Codes without a sign that mean something
- * ------------------------------------------------------------------ */
+/* ---- Special codes, without their sign ---- */
 
 MF_FN unsigned mf_width(struct mf_fmt f)
 {
@@ -65,32 +68,31 @@ MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
     return a.e == b.e && a.m == b.m && a.fn == b.fn;
 }
 
-/* The one nan that is ever made: all ones (m = 0: the code of inf). Codes of other payloads are
- * read as nan too. */
+/* The one nan that is ever produced: all ones (m = 0: the code of inf). Codes with
+ * other payloads are read as nan too. */
 MF_FN uint32_t mf_nan(struct mf_fmt f)
 {
     return (1u << (f.e + f.m)) - 1u;
 }
 
-/* inf: |1..1|0..0|; fn has none and takes nan. */
+/* inf: |1..1|0..0|. fn has no inf and uses nan. */
 MF_FN uint32_t mf_inf(struct mf_fmt f)
 {
     return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
 }
 
-/* The largest finite: the code below inf. e = 1: 2 - 2^(1-m), the largest subnormal; e = 1, m = 0:
- * nothing but 0. */
+/* The largest finite magnitude: the code below inf. For e = 1 it is 2 - 2^(1-m), the largest
+ * subnormal; for e = 1, m = 0 only 0 is left. */
 MF_FN uint32_t mf_max(struct mf_fmt f)
 {
     return mf_inf(f) - 1u;
 }
 
-/* ---- Unpack, normalise, pack
- * ----------------------------------------------------------------------------------- */
+/* ---- Unpack, normalise, pack ---- */
 
 enum mf_kind { MF_FINITE, MF_INFINITE, MF_NAN };
 struct mf_num {
-    uint64_t sig; /* value = sig * 2^exp; sig = 0 is zero; meaningless unless finite */
+    uint64_t sig; /* value = sig * 2^exp; 0 is zero; meaningless unless finite */
     int exp;
     uint32_t negative; /* 0 or 1 */
     enum mf_kind kind;
@@ -102,7 +104,8 @@ MF_FN struct mf_fmt mf_fp32(void)
     return f;
 }
 
-/*     | s | field | frac |   ->   (field ? 1 : 0).frac * 2^(max(field, 1) - bias), as an integer times 2^exp */
+/*     | s | field | frac |   ->   (field ? 1 : 0).frac * 2^(max(field, 1) - bias)
+ * The result is an integer times 2^exp. */
 MF_FN struct mf_num mf_unpack(struct mf_fmt f, uint32_t code)
 {
     uint32_t mag = code & mf_nan(f), field = mag >> f.m, frac = mag & ((1u << f.m) - 1u);
@@ -115,7 +118,8 @@ MF_FN struct mf_num mf_unpack(struct mf_fmt f, uint32_t code)
     return v;
 }
 
-/*     sig = 0..0 1xxx   ->   1xxx 0..0   with exp lowered by as much: the value stays. Zero stays zero. */
+/*     sig = 0..0 1xxx   ->   1xxx 0..0
+ * exp is lowered by the number of places: the value stays the same. Zero stays zero. */
 MF_FN struct mf_num mf_normalise(struct mf_num v)
 {
     for (int i = 5; i >= 0; i--)
@@ -126,8 +130,8 @@ MF_FN struct mf_num mf_normalise(struct mf_num v)
     return v;
 }
 
-/* The only place that rounds. v is any unpacked value, random 32 given bits (stochastic only). Zero
- * and nan keep their sign. Returns a code. */
+/* Round v to a code of f. No other function rounds. v is any unpacked value; random holds 32 random
+ * bits, used by MF_STOCHASTIC only. Zero and nan keep their sign. */
 MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
                        enum mf_overflow overflow, uint32_t random)
 {
@@ -138,17 +142,19 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
     if (v.sig == 0u)
         return sign;
 
-    /* v = 1.xxx * 2^top; binade 0 is that of the subnormals and of the first normals, whose unit is
-     * the same. */
+    /* v = 1.xxx * 2^top. Binade 0 holds the subnormals and the first
+     * normals, which have the same unit. */
     v = mf_normalise(v);
     int top = v.exp + 63, lowest = 1 - mf_bias(f), binade = top > lowest ? top - lowest : 0;
     if (binade > 1 << f.e)
-        binade = 1 << f.e; /* already beyond: keeps the code in 32 bits */
+        binade = 1 << f.e; /* already beyond; keeps the code in 32 bits */
 
-    /* 63           drop         0
-     * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x in units of the last mantissa place, at most m+1 bits
+    /* 63 drop 0
+     * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x in units of the last mantissa place, m+1 bits
      *  kept           rest            rest = yyyyyyyyy as a fraction of one unit, in 2^-64
-     * A subnormal drops more, up to all of sig and beyond:  | 0 | 1xx....xyyyy | -> rest = 0001xx..xyy */
+     *
+     * A subnormal drops more, up to all of sig and beyond:
+     * | 0 | 1xx....xyyyy | -> rest = 0001xx..xyy */
     int drop = 63 - f.m + (top < lowest ? lowest - top : 0); /* >= 40 */
     uint64_t kept = drop < 64 ? v.sig >> (drop & 63) : 0u;
     uint64_t rest = drop < 64    ? v.sig << ((64 - drop) & 63)
@@ -160,18 +166,17 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
     if (round == MF_STOCHASTIC)
         up = rest >> 32 > random;
 
-    /* The leading 1 of kept adds one to the field, a carry by rounding another one. */
+    /* The leading 1 of kept adds one to the field; a carry from rounding adds another one. */
     uint32_t mag = ((uint32_t)binade << f.m) + (uint32_t)(kept + up);
     if (mag > mf_max(f))
         mag = round == MF_ZERO ? mf_max(f) : beyond;
     return sign | mag;
 }
 
-/* ---- fp32 to codes and back
- * ------------------------------------------------------------------------------------ */
+/* ---- fp32 to codes and back ---- */
 
-/* Code of x * 2^shift, rounded once. x_bits: an fp32's bits, subnormals included; random: see
- * MF_STOCHASTIC. */
+/* Return the code of x * 2^shift, rounded once. x_bits are the bits of an fp32, subnormals
+ * included; random: see MF_STOCHASTIC. */
 MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round round,
                       enum mf_overflow overflow, uint32_t random)
 {
@@ -180,8 +185,8 @@ MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round
     return mf_pack(f, v, round, overflow, random);
 }
 
-/* fp32 bits of value * 2^shift: exact, or rounded once to nearest where the result is an fp32
- * subnormal; inf beyond. */
+/* Return the fp32 bits of value * 2^shift. The result is exact, except that an fp32 subnormal is
+ * rounded once to nearest and a value beyond fp32 becomes inf. */
 MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -189,12 +194,12 @@ MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
     return mf_pack(mf_fp32(), v, MF_NEAREST, MF_INF, 0u);
 }
 
-/* ---- Sum of two codes, rounded to nearest
- * ---------------------------------------------------------------------- */
+/* ---- Sum of two codes, rounded to nearest ---- */
 
-/* a + b, both unpacked from one format, to be rounded to nearest: inf - inf is nan, a zero sum is
- * +0, nan has no sign. The sum is exact, or `small` lost bits; then it is so far below that half a
- * unit of `big` is out of its reach. */
+/* Return a + b, ready to be rounded to nearest; both are unpacked from the same format.
+ * inf - inf is nan, a zero sum is +0, nan has no sign. The sum is exact unless bits of
+ * `small` are shifted out. `small` is then so far below `big` that it cannot reach half a
+ * unit, so the rounded result is right. */
 MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
 {
     struct mf_num v = a;
@@ -209,8 +214,8 @@ MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
         return v;
     }
 
-    /*     big    | 0 xxxx | 000000000000000 |       significands of 24 bits at most, 38 places to spare
-     *     small  | 0 000x | xxx000000000000 |       shifted right by the difference of the exponents */
+    /*     big    | 0 xxxx | 000000000000000 |    significands of at most 24 bits, 38 places spare
+     *     small  | 0 000x | xxx000000000000 |    shifted right by the difference of exponents */
     uint32_t swap = a.exp < b.exp || (a.exp == b.exp && a.sig < b.sig);
     struct mf_num big = swap != 0u ? b : a, small = swap != 0u ? a : b;
     int apart = big.exp - small.exp;
@@ -221,30 +226,29 @@ MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
     return v;
 }
 
-/* Code of a + b, rounded once to nearest. */
+/* Return the code of a + b, rounded once to nearest. */
 MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
 {
     return mf_pack(f, mf_sum(mf_unpack(f, a), mf_unpack(f, b)), MF_NEAREST, overflow, 0u);
 }
 
-/* ---- A format inside another
- * ------------------------------------------------------------------------------------- */
+/* ---- A format inside another ---- */
 
-/* Has `to` all numbers of `from`, and inf and nan of its own for those? */
+/* Return whether `to` has all numbers of `from`, and an inf and a nan
+ * of its own if `from` has them. */
 MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
 {
     return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
 }
 
-/* A code's code in a format that holds its own: nothing is rounded, so sums of two formats need no
- * addition but mf_add(). */
+/* Convert a code into a format that holds its own format (mf_holds()). Nothing is rounded, so
+ * adding codes of two formats needs no other addition than mf_add(). */
 MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 {
     return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);
 }
 
-/* ---- The fp8 paper's rule `trunc` for e5m2: through half precision, whose low byte is dropped
- * ------------------ */
+/* ---- The fp8 paper's rule `trunc` for e5m2: drop the low byte of a half ---- */
 
 MF_FN struct mf_fmt mf_e5m2(void)
 {
@@ -257,33 +261,34 @@ MF_FN struct mf_fmt mf_half(void)
     return f;
 }
 
-/*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   less 1 where eeeee is all ones: inf -> largest finite.
- * nan is outside the paper's contract; here it stays a nan. */
+/*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   less 1 where eeeee is all ones
+ *
+ * Subtracting 1 turns inf into the largest finite value. The paper does not
+ * define nan; here a nan stays a nan. */
 MF_FN uint32_t mf_e5m2_drop(uint32_t half)
 {
     uint32_t code = half >> 8;
     return code - ((code & 0x7cu) == 0x7cu ? 1u : 0u);
 }
 
-/* Code of x * 2^shift: nearest-even to half, then the rule. */
+/* Return the code of x * 2^shift: round to half, nearest-even, then drop the low byte. */
 MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
 {
     return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
 }
 
-/* Code of a + b by the rule. The paper adds in fp32; the half of that sum is the half of the exact
- * sum. */
+/* Return the code of a + b by the rule. The paper adds in fp32: rounded to half, that sum equals
+ * the exact sum rounded to half. */
 MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 {
     struct mf_num v = mf_sum(mf_unpack(mf_e5m2(), a), mf_unpack(mf_e5m2(), b));
     return mf_e5m2_drop(mf_pack(mf_half(), v, MF_NEAREST, MF_INF, 0u));
 }
 
-/* ---- Exponents of magnitudes: what scaling is made of
- * ---------------------------------------------------------- */
+/* ---- Exponents of magnitudes, for scaling ---- */
 
-/* ceil(log2(p * |x|)). abs_bits: fp32 bits of |x|, finite, not 0; p > 0. The product is exact: 24 +
- * 32 bits. */
+/* Return ceil(log2(p * |x|)). abs_bits are the fp32 bits of |x|, finite and not 0; p > 0. The
+ * product is exact: 24 + 32 bits. */
 MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 {
     struct mf_num v = mf_unpack(mf_fp32(), abs_bits);
@@ -292,9 +297,9 @@ MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
     return v.exp + 63 + (v.sig > 1ull << 63 ? 1 : 0);
 }
 
-/* The smallest t with |x| <= L * 2^t, where L in [1, 2) is the largest finite's significand: 2 -
- * 2^-m, fn: 2 - 2^(1-m) (1.75 for e4m3fn), e = 1: 2 - 2^(1-m). abs_bits as above; not for e = 1, m
- * = 0, whose largest finite is 0. */
+/* Return the smallest t with |x| <= L * 2^t, where L in [1, 2) is the significand of the largest
+ * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits as above.
+ * Not for e = 1, m = 0, whose largest finite value is 0. */
 MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 {
     struct mf_num v = mf_normalise(mf_unpack(mf_fp32(), abs_bits));
@@ -302,15 +307,14 @@ MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
     return v.exp + 63 + (v.sig > largest.sig ? 1 : 0);
 }
 
-/* ---- Exact sums
- * ----------------------------------------------------------------------------------------------------
+/* ---- Exact sums ----
  *
  *     63    62    61                          0
- *     | -inf | +inf | sum, two's complement   |     unit: the format's smallest subnormal; 0 is the empty sum
+ *     | -inf | +inf | sum, two's complement   |   unit: the smallest subnormal; 0: the empty sum
  *
- * The flags say what has been seen, nan sets both. Nothing is rounded while adding, so no order
- * matters. As long as mf_acc_bits(f, n) <= 62 for all n addends nothing is lost; a card keeps fewer
- * bits of the same word. */
+ * The flags record the infinities added so far; a nan sets both. Addition never rounds, so the
+ * order does not matter. No bit is lost as long as mf_acc_bits(f, n) <= 62 for all n addends. A
+ * card keeps fewer bits of the same word. */
 
 #define MF_ACC_SUM  0x3fffffffffffffffull
 #define MF_ACC_PINF (1ull << 62)
@@ -325,13 +329,13 @@ MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
     return (1 << f.e) - 1 + f.m + f.fn + log2_n;
 }
 
-/* Sum of two sums. */
+/* Add two sums. */
 MF_FN uint64_t mf_acc_merge(uint64_t a, uint64_t b)
 {
     return ((a + b) & MF_ACC_SUM) | ((a | b) & ~MF_ACC_SUM);
 }
 
-/* acc + code. For e <= 5: larger exponents do not fit a word. */
+/* Return acc + code, for e <= 5: wider exponents do not fit a word. */
 MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -344,9 +348,9 @@ MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
     return mf_acc_merge(acc, term);
 }
 
-/* Code, in format out, of acc / 2^shift rounded once to nearest. Zero is +0, also where a negative
- * sum rounds to it. One inf flag: that inf (overflow decides as for any inf); both: nan. in: the
- * format that was added. */
+/* Return acc / 2^shift as a code of format out, rounded once to nearest. `in` is the format of the
+ * addends. Zero is +0, also where a negative sum rounds to zero. One inf flag gives that inf, which
+ * overflow treats like any inf; both flags give nan. */
 MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
                             enum mf_overflow overflow)
 {

@@ -1,13 +1,12 @@
-/* philox.h : random bits without a state: Philox4x32-10, a block of four words from a 64-bit key
- * and a 128-bit counter.
+/* philox.h : random bits without state: Philox4x32-10. It maps a 64-bit key and a 128-bit
+ * counter to a block of four words.
  *
- *     philox_key(seed, a, b, c, d) -> key           one stream for each tuple, such as (step, layer, rank, stage)
- *     philox_u32(key, i)           -> 32 bits       the i-th word of that stream, in any order, on any thread
- *     philox_round_u32(key, i)     -> 32 bits       those that round element i of a vector
+ *     philox_key(seed, a, b, c, d) -> key       one stream per tuple: (step, layer, rank, stage)
+ *     philox_u32(key, i)           -> 32 bits   word i of that stream, in any order, on any thread
+ *     philox_round_u32(key, i)     -> 32 bits   the bits that round element i of a vector
  *
- * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Not for secrets. Source:
- * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; its test
- * vectors hold. */
+ * Shared dialect, like mf.h. Not cryptographic. The test vectors of the source hold: Salmon,
+ * Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 #ifndef PHILOX_H
 #define PHILOX_H
 #include <stdint.h>
@@ -22,8 +21,8 @@ struct philox_block {
     uint32_t w[4];
 };
 
-/* Ten rounds over the counter c. Each round multiplies two words to 64 bits and mixes the halves
- * crosswise:
+/* Apply ten rounds to the counter c. Each round multiplies two words to 64 bits
+ * and mixes the halves crosswise:
  *
  *     c0 * M0 = hi0:lo0     c2 * M1 = hi1:lo1     ->    c = hi1^c1^k0, lo1, hi0^c3^k1, lo0 */
 PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
@@ -41,7 +40,8 @@ PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
     return c;
 }
 
-/* Key of the stream (a, b, c, d) under a seed: half a block with the tuple for a counter. */
+/* Return the key of stream (a, b, c, d) under a seed: half of the
+ * block whose counter is the tuple. */
 PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     struct philox_block tuple = {{a, b, c, d}};
@@ -49,24 +49,24 @@ PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c,
     return x.w[0] | (uint64_t)x.w[1] << 32;
 }
 
-/* Word i % 4 of block i / 4. */
+/* Return word i % 4 of block i / 4. */
 PHILOX_FN uint32_t philox_u32(uint64_t key, uint64_t i)
 {
     struct philox_block counter = {{(uint32_t)(i >> 2), (uint32_t)(i >> 34), 0u, 0u}};
     return philox_rounds(key, counter).w[i & 3u];
 }
 
-/* Half-word i % 8 of block (i / 8, half). */
+/* Return half-word i % 8 of block (i / 8, half). */
 PHILOX_FN uint32_t philox_half(uint64_t key, uint64_t i, uint32_t half)
 {
     struct philox_block counter = {{(uint32_t)(i >> 3), (uint32_t)(i >> 35), half, 0u}};
     return philox_rounds(key, counter).w[(i >> 1) & 3u] >> ((i & 1u) * 16u) & 0xffffu;
 }
 
-/* The bits that decide whether element i of a vector is rounded up, uniform in 32 bits: what goes is
- * compared with them (mf.h, MF_STOCHASTIC), and but once in 65,536 the upper 16 say which is larger. So
- * these have blocks of their own, of which eight elements share one, and the lower 16 need not be made
- * until they decide.
+/* Return the 32 uniform bits that decide whether element i of a vector is rounded up. The
+ * caller compares the discarded part with them (mf.h, MF_STOCHASTIC). The upper 16 bits decide
+ * all but one case in 65,536, so eight elements share a block of upper halves, and lower halves
+ * are computed only when needed.
  *
  *     word    | half-word i % 8 of block (i / 8, 0) | half-word i % 8 of block (i / 8, 1) | */
 PHILOX_FN uint32_t philox_round_u32(uint64_t key, uint64_t i)

@@ -1,14 +1,13 @@
-/* relative.h : all arithmetic of numbers that are sent as multiples of a quantile: gradients as they
- * are, or divided by the weights that they are gradients of. The one definition that C and CUDA
- * share.
+/* relative.h : all arithmetic of gradients that are sent as multiples of a quantile. They are sent
+ * as they are, or divided by their weights. C and CUDA share this one definition.
  *
- *     d = g / (|w| + eps)         q = a quantile of |d|         top = what q becomes, a format's largest
- *     sent     d * (top / q) / share           share: how many such numbers the sums leave room for
- *     back     v * (q / top) * (|w| + eps)     v: what the sums gave
+ *     d = g / (|w| + eps)      q = a quantile of |d|      top = format's largest, sent for q
+ *     sent     d * (top / q) / share         share: number of such values that fit one sum
+ *     back     v * (q / top) * (|w| + eps)   v: the decoded sum
  *
- * fp32, operation by operation in this order, so every machine in IEEE mode gives the same bits. A
- * factor is any number, not a power of two: the product is rounded to fp32, and then to the format.
- * Source: fp8 paper, Algorithm 1. */
+ * fp32, operation by operation in this order, so every machine in IEEE mode gives the same bits.
+ * The factor is any number, not a power of two, so the product is rounded twice: to fp32, then to
+ * the format. Source: fp8 paper, Algorithm 1. */
 #ifndef RELATIVE_H
 #define RELATIVE_H
 #include "hls/arith/philox.h"
@@ -20,19 +19,18 @@
 #define RELATIVE_FN static inline
 #endif
 
-/* |w| + eps */
 RELATIVE_FN float relative_to(float w, float eps)
 {
     return (w < 0.0f ? -w : w) + eps;
 }
 
-/* Both 0 where q is 0: then zeros are sent. */
+/* Factors of a vector. Both are 0 if q is 0: zeros are then sent. */
 struct relative_scale {
     float up, down; /* top / q, q / top */
 };
 
-/* q where both factors of top, 1 .. 2^33, are finite and no subnormals; 0 and what is not a number
- * above 0: 0. */
+/* Clamp q so that top / q and q / top are finite and normal, for a top of 1 .. 2^33.
+ * Return 0 if q is nan or not above 0. */
 RELATIVE_FN float relative_quantile(float q, float top)
 {
     const float least = top * 0x1p-126f;
@@ -40,7 +38,7 @@ RELATIVE_FN float relative_quantile(float q, float top)
     return q > 0.0f ? most : 0.0f;
 }
 
-/* q: as relative_quantile() gives it. */
+/* q: a result of relative_quantile(). */
 RELATIVE_FN struct relative_scale relative_scale_of(float q, float top)
 {
     struct relative_scale s = {0.0f, 0.0f};
@@ -56,8 +54,8 @@ RELATIVE_FN float relative_sent(float d, struct relative_scale s, float share)
     return d * s.up / share;
 }
 
-/* Of n numbers, how many are not above their `part` quantile: ceil(part * n), at least 1. part: in
- * (0, 1], a decimal fraction that double rounds. */
+/* Return the rank of the `part` quantile among n numbers: ceil(part * n), at least 1. part, in (0,
+ * 1], is a decimal fraction rounded to double. */
 RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
 {
     const double exact = part * (double)n - 1e-9 * (double)n;
@@ -65,9 +63,9 @@ RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
     return rank < 1u ? 1u : rank > n ? n : rank;
 }
 
-/* The rank-th smallest of the bits of n magnitudes, 1 <= rank <= n: the smallest number that `rank`
- * of them do not pass, bit by bit from the highest. A step of it, for bit b: how many do not pass
- * relative_most() decides. */
+/* relative_smallest() returns the rank-th smallest of n magnitudes given by their bits, 1 <= rank
+ * <= n. It bisects bit by bit from the highest: at bit b, it counts the magnitudes that are at most
+ * relative_most(), then relative_narrow() keeps or raises `least`. */
 enum { RELATIVE_TOP_BIT = 30 };
 
 RELATIVE_FN uint32_t relative_most(uint32_t least, int b)
@@ -95,14 +93,14 @@ RELATIVE_FN uint32_t relative_smallest(const uint32_t *bits, uint32_t n, uint32_
 
 /* ---- samples of a vector ---- */
 
-/* The stream of random bits that draws from a vector whose own stream is `key`. */
+/* Return the stream of random bits that samples a vector whose own stream is `key`. */
 RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
 {
     return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);
 }
 
-/* The k-th of `samples` elements of n, each of the first 2^32 as likely as any other, again and
- * again; of n <= samples the k-th. */
+/* Return the index of the k-th sample among n elements, drawn with replacement from the first 2^32.
+ * If n <= samples, every element is a sample and the result is k. */
 RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t samples,
                                       uint32_t k)
 {
@@ -110,7 +108,7 @@ RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t
     return n <= samples ? k : (among * philox_u32(samples_key, k)) >> 32;
 }
 
-/* The bits of |d|, finite, from those of d. */
+/* Return the bits of |d|, limited to the largest finite value. */
 RELATIVE_FN uint32_t relative_magnitude(uint32_t bits)
 {
     const uint32_t size = bits & 0x7fffffffu;

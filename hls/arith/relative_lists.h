@@ -1,4 +1,4 @@
-/* relative_lists.h : lists of vectors that are sent as multiples of a quantile, as plain data that CPU
+/* relative_lists.h : lists of vectors that are sent as multiples of a quantile. Plain data that CPU
  * and GPU backends share. Arithmetic: relative.h. */
 #ifndef RELATIVE_LISTS_H
 #define RELATIVE_LISTS_H
@@ -7,22 +7,22 @@
 
 enum { RELATIVE_SAMPLES_MAX = 1 << 14 };
 
-/* Of all vectors. */
+/* Settings of all vectors. */
 struct relative_rule {
-    float eps;        /* beside weights */
+    float eps;        /* added to |w| */
     float share;      /* 1 to 2^31 */
-    uint32_t samples; /* of a vector, at most: 1 to RELATIVE_SAMPLES_MAX */
+    uint32_t samples; /* at most, per vector: 1 to RELATIVE_SAMPLES_MAX */
 };
 
-/* What there is of a vector besides its vec_span, whose shift is 0, or its vec_out. */
+/* Extends a vector's vec_span (whose shift is 0) or vec_out. */
 struct relative_part {
-    const void *w; /* [n] of `type`, beside x; NULL: x is sent as it is */
+    const void *w; /* weights, [n] of `type`; NULL: x is sent undivided */
     enum vec_type type;
-    struct relative_scale scale; /* zeroes: zeroes are sent */
-    uint32_t rank;               /* of the quantile among its samples; 0: none is sought */
+    struct relative_scale scale; /* zeros: zeros are sent */
+    uint32_t rank;               /* of the quantile among the samples; 0: no quantile is needed */
 };
 
-/* How many of a vector's n elements are looked at. */
+/* Return how many of a vector's n elements are sampled. */
 RELATIVE_FN uint32_t relative_looks(const struct relative_rule *r, uint64_t n)
 {
     return n < r->samples ? (uint32_t)n : r->samples;

@@ -1,12 +1,12 @@
-/* rules.h : how floats become codes, how codes add up and how products of matrices round, as plain
- * data that CPU and GPU backends share. */
+/* rules.h : rules for casts of floats, sums of codes and products of matrices. Plain data
+ * that CPU and GPU backends share. */
 #ifndef RULES_H
 #define RULES_H
 #include "hls/arith/mf.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How floats become codes. */
+/* Cast of floats to codes. */
 struct vec_cast {
     struct mf_fmt fmt; /* flavour fn: e < 8 */
     enum mf_round round;
@@ -16,7 +16,7 @@ struct vec_cast {
     uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
 };
 
-/* How codes of several ranks add up. */
+/* Sum of the codes of several ranks. */
 enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULES };
 struct vec_sum {
     enum vec_rule rule;
@@ -24,21 +24,21 @@ struct vec_sum {
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
     int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;       /* addends at most; sizes the wide partial sums */
-    /* nearest, kahan: format of partial sums, those that travel included, which has all numbers of
-     * `in` (mf_holds()); e = 0: it is `in` */
+    int n_ranks;       /* the most addends; sizes the wide partial sums */
+    /* nearest, kahan: format of partial sums, also of those that travel. It must hold all numbers
+     * of `in` (mf_holds()). e = 0: `in` itself */
     struct mf_fmt acc;
 };
 
-/* The format of partial sums. */
 MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
 {
     return sum->acc.e != 0 ? sum->acc : sum->in;
 }
 
-/* Split code * 2^shift / divisor into a product and a quotient. Moves as much of the divisor's power
- * of two into the shift as the format's largest number needs to fit fp32. The product then overflows
- * only where the quotient does, and no code loses a bit: the smallest one stays above 2^-149. */
+/* Split code * 2^shift / divisor into a product and a quotient. Moves as much of the
+ * divisor's power of two into the shift as the format's largest number needs to fit fp32.
+ * The product then overflows only where the quotient does, and no code loses a bit: the
+ * smallest one stays above 2^-149. */
 struct vec_quotient {
     int shift;
     float divisor;
@@ -55,7 +55,7 @@ MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divi
     return q;
 }
 
-/* How partial sums add up among themselves. */
+/* Return the rule by which partial sums are added to each other. */
 MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
 {
     const struct mf_fmt none = {0, 0, 0};
@@ -65,24 +65,23 @@ MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
     return s;
 }
 
-/* Products of matrices whose every product and every partial sum is rounded to nearest in a
- * format. */
+/* Product of matrices: every product and every partial sum is rounded to nearest in a format. */
 struct gemm_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
-    bool kahan; /* sums carry what they lost */
+    bool kahan; /* sums carry their round-off */
 };
 
-/* Floats that stay floats, with the values of a format: fp32(cast(x * 2^shift)) * 2^-shift, cast to
- * nearest. */
+/* Floats that stay floats but take only values of a format: fp32(cast(x *
+ * 2^shift)) * 2^-shift, cast to nearest. */
 struct round_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
     int shift;
 };
 
-/* What a vector's elements are in memory: floats, or IEEE halves, which a GPU's alone may be. What is
- * stored into halves is rounded to nearest, ties to even, and what is too large is inf. */
+/* Type of a vector's elements in memory. Only a GPU's may be IEEE halves. A value stored as a half
+ * is rounded to nearest, ties to even; a value that is too large becomes inf. */
 enum vec_type { VEC_FLOAT, VEC_HALF };
 
 MF_FN size_t vec_type_bytes(enum vec_type type)
@@ -90,19 +89,19 @@ MF_FN size_t vec_type_bytes(enum vec_type type)
     return type == VEC_HALF ? 2 : sizeof(float);
 }
 
-/* One layer of a bucket, for operations on many of them at once. */
+/* One layer of a bucket to be encoded, for operations on many layers at once. */
 struct vec_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
-    uint8_t *codes;   /* out: codes of n elements and zero codes up to padded; begins on a byte */
+    uint8_t *codes;   /* out: codes of n elements, then zero codes up to padded; begins on a byte */
     size_t n, padded; /* padded >= n */
     size_t at;        /* index of x[0] in its layer (counts the random bits); a multiple of 8 */
-    uint64_t key;     /* stochastic rounding: takes the place of the cast's */
+    uint64_t key;     /* stochastic rounding: used instead of the cast's key */
     int32_t shift;    /* codes = cast(x * 2^shift) */
     uint32_t absmax;  /* out: fp32 bits of the largest |x|, as vec_ops.absmax */
 };
 
-/* One layer on its way back. */
+/* One layer to be decoded. */
 struct vec_out {
     void *x; /* out: [n] of `type` = code * 2^shift / divisor, as vec_ops.decode */
     enum vec_type type;
