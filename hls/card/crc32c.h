@@ -1,13 +1,13 @@
-/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames. Half a byte at a time,
- * with a table of 16.
+/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames. Processes half a byte
+ * at a time, with a table of 16.
  *
- *     crc32c(bytes, n)            -> the CRC of n bytes; 0 of none
- *     crc32c_more(crc, bytes, n)  -> the CRC of what `crc` is the CRC of, followed by n bytes
+ *     crc32c(bytes, n)            -> the CRC of n bytes; 0 if n is 0
+ *     crc32c_more(crc, bytes, n)  -> the CRC of the message that has `crc`, extended by n bytes
  *
- * Bits go in from bit 0 of byte 0 on; the state is all ones at first and inverted at the end. Of a
- * message that has its own CRC behind it (little endian) the CRC is always CRC32C_RESIDUE. Shared
- * dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Source: RFC 3720, B.4 (its vectors
- * hold); Castagnoli, Braeuer, Herrmann, IEEE Trans. Comm. 41(6), 1993. */
+ * Bits go in from bit 0 of byte 0 on. The state starts as all ones and is inverted at the end. A
+ * message followed by its own CRC (little endian) always has the CRC CRC32C_RESIDUE. Shared
+ * dialect, like mf.h. Sources: RFC 3720, B.4 (its vectors hold); Castagnoli, Braeuer, Herrmann,
+ * IEEE Trans. Comm. 41(6), 1993. */
 #ifndef CRC32C_H
 #define CRC32C_H
 #include <stddef.h>

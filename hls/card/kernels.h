@@ -1,6 +1,6 @@
-/* kernels.h : the kernels of a card in C: KERNEL_REDUCE_MM (its place in the list),
- * KERNEL_REDUCE_MM_BASE, SHELL_IP. hls/card/kernels.def and hls/card/shell.def are the lists and say what each
- * of them is. */
+/* kernels.h : the kernels of a card in C. KERNEL_REDUCE_MM is a place in the list,
+ * KERNEL_REDUCE_MM_BASE a base address, SHELL_IP a register's offset. hls/card/kernels.def and
+ * hls/card/shell.def describe each of them. */
 #ifndef KERNELS_H
 #define KERNELS_H
 

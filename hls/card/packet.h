@@ -1,14 +1,14 @@
-/* packet.h : the wire protocol's header in C: names and places of its fields, and header <-> 64
- * bytes.
+/* packet.h : the header of a packet in C: places of its fields, and
+ * conversion from and to 64 bytes.
  *
- *     pkt_get(bytes)           the header in bytes[64], whatever it says
- *     pkt_put(header, bytes)   bytes[64] = the header, its header_crc computed by hls/card/crc32c.h
- *     pkt_good(bytes)          1 when magic and header_crc are right; these two: for tests
- *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     of a PONG: bit r is rank r's
+ *     pkt_get(bytes)           read the header in bytes[64], unchecked
+ *     pkt_put(header, bytes)   write bytes[64], with header_crc computed by hls/card/crc32c.h
+ *     pkt_good(bytes)          1 if magic and header_crc are right; like pkt_put(), used by tests
+ *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     a PONG's bitmap: bit r is rank r
  *
- * hls/card/packet.def is the list: each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES; the
- * rest is PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and
- * so on. Shared dialect, like mf.h. */
+ * hls/card/packet.def is the list. Each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES.
+ * The other rows give PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF (a mask),
+ * PKT_MAX_RANKS and so on. Shared dialect, like mf.h. */
 #ifndef PACKET_H
 #define PACKET_H
 #include "crc32c.h"
@@ -22,7 +22,7 @@ enum {
 #define PKT_STATUS(NAME, bit, what)              PKT_STATUS_##NAME = 1 << bit,
 #include "packet.def"
     PKT_HEADER_BYTES = 64,
-    /* does not compile where a PONG has no bit for a rank */
+    /* fails to compile if a PONG has too few bits for the ranks */
     PKT_RANKS_FIT = 1 / (PKT_MAX_RANKS <= 8 * (PKT_TAG_BYTES + PKT_COUNT_BYTES))
 };
 
@@ -36,7 +36,7 @@ struct pkt_header {
 #include "packet.def"
 };
 
-/* Little endian, for any n_bytes <= 8. */
+/* Little endian, for n_bytes <= 8. */
 CRC32C_FN void pkt_put_uint(uint8_t *bytes, uint64_t value, int n_bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -53,7 +53,7 @@ CRC32C_FN uint64_t pkt_get_uint(const uint8_t *bytes, int n_bytes)
     return value;
 }
 
-/* h.header_crc is not looked at: the bytes get the right one. */
+/* Ignores h.header_crc and writes the right one. */
 CRC32C_FN void pkt_put(struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);

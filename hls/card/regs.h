@@ -1,6 +1,5 @@
-/* regs.h : the card's registers and counters in C: REG_JOB_COMMIT (byte offset),
- * REG_JOB_COMMIT_START (a mask), REG_ID_VALUE, CNT_IN_ADDED (index). hls/card/regs.def is the list and
- * says what each of them is. */
+/* regs.h : the card's registers and counters in C. REG_JOB_COMMIT is a byte offset,
+ * REG_JOB_COMMIT_START a mask, CNT_IN_ADDED an index. hls/card/regs.def describes each of them. */
 #ifndef REGS_H
 #define REGS_H
 

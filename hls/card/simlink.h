@@ -1,49 +1,53 @@
-/* simlink.h : the control path of a card that a process owns: what is said over a stream socket, a
- * header of 40 bytes, then `bytes` more. narrowcast-sim is at the card's end.
+/* simlink.h : control of a card that a process owns, over a stream socket; narrowcast-sim is the
+ * card's end. A message is a header of 40 bytes, then `bytes` more (the body).
  *
- *     kind       to the card                             answer: DONE unless said
- *     HELLO                                              a: SIMLINK_VERSION, once, before all else;
- *                                                        status SIMLINK_FULL: too many control it,
- *                                                        this socket is closed
- *     WRITE      a: register's offset  b: value          status 1: no such register, or not yours
- *     READ       a: register's offset                    b: value
- *     BATCH      body: operations of 8 bytes: u32        a: operations done, before the first that
- *                offset, bit 31: read (else write);      was refused (then status 1); body: a u32
- *                u32 value. Nobody else's come between.  each: what was read, or 0
- *     ADDRESS                                            a: IPv4  b: port that frames are sent to;
- *                                                        0: none
- *     TIME                                               a: clocks in which the card was busy
- *                                                        b: beats in  c: beats out, all since it
- *                                                        was started
- *     WIRE                                               body: text, a line each: what was counted
- *                                                        beside the card, as "datagrams_in 4711"
- *     FRAME      a: source IPv4  b: port                 none; it waits for RUN
- *                c: idle clocks behind it
- *     RUN        a: most clocks                          FRAMEs as they leave (a, b: to whom), then
- *                                                        DONE, status 0: all is quiet, 1: too many
- *                                                        clocks; a: clocks from the first to the
- *                                                        last beat that moved (0: no clock in this
- *                                                        model)  b: beats in  c: beats out
- *     BUS_WRITE  a: address on the card's control bus    status 1: nothing answers there
- *                b: value                                (hls/card/kernels.def: kernels' registers)
- *     BUS_READ   a: address                              b: value; status as above
- *     MEM_WRITE  a: address in card memory; body         status 1: not all of it is memory
- *     MEM_READ   a: address  b: bytes, SIMLINK_MOST      body; status as above, then no body
- *                at most
- *     QUIT                                               the socket is closed
+ *     kind       to the card                          answer: DONE unless another is given
+ *     HELLO                                           a: SIMLINK_VERSION, once, before all else;
+ *                                                     status SIMLINK_FULL: too many connections,
+ *                                                     this socket is closed
+ *     WRITE      a: register's offset  b: value       status 1: no such register, or not yours
+ *     READ       a: register's offset                 b: value
+ *     BATCH      body: operations of 8 bytes: u32     a: operations done, before the first that
+ *                offset, bit 31: read (else write);   was refused (then status 1); body: a u32
+ *                u32 value. No operation of another   each: value read, or 0
+ *                connection comes in between
+ *     ADDRESS                                         a: IPv4  b: port that frames are sent to;
+ *                                                     0: none
+ *     TIME                                            a: clocks in which the card was busy
+ *                                                     b: beats in  c: beats out, all since it
+ *                                                     was started
+ *     WIRE                                            body: text, counts made outside the card, one
+ *                                                     per line, as "datagrams_in 4711"
+ *     FRAME      a: source IPv4  b: port              none; it waits for RUN
+ *                c: idle clocks after it
+ *     RUN        a: most clocks                       FRAMEs as they leave (a, b: target), then
+ *                                                     DONE, status 0: all is quiet, 1: too many
+ *                                                     clocks; a: clocks from the first to the
+ *                                                     last beat that moved (0: no clock in this
+ *                                                     model)  b: beats in  c: beats out
+ *     BUS_WRITE  a: address on the card's control bus status 1: no device at this address
+ *                b: value                             (hls/card/kernels.def: kernels' registers)
+ *     BUS_READ   a: address                           b: value; status as above
+ *     MEM_WRITE  a: address in card memory; body      status 1: not all of it is memory
+ *     MEM_READ   a: address  b: bytes, at most        body; status as above, then no body
+ *                SIMLINK_MOST
+ *     QUIT                                            the socket is closed
  *
- * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever
- * waits for the other's buffer. Several connections may control one card that listens on a network.
- * A job belongs to the connection that committed it: nobody else's writes touch it (JOB_COMMIT and
- * RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it (SEEN_...),
- * and it is stopped when that connection ends. One that owns no job is closed when it has asked for
- * nothing for 10 s. FRAME and RUN are for the one program that started a card which does not
- * listen; BUS_ and MEM_, which is what comes over PCIe, for the one that started any. */
+ * The card answers nothing while FRAMEs are sent, and the program sends nothing while RUN runs, so
+ * neither side ever waits for the other's buffer.
+ *
+ * Several connections may control one card that listens on a network. A job belongs to the
+ * connection that committed it (rules: hls/card/sharing.def) and is stopped when that connection
+ * ends. A connection without a job is closed after 10 s without a request.
+ *
+ * Only the program that started a card may use BUS_ and MEM_, the accesses over PCIe, and, if the
+ * card does not listen, FRAME and RUN. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
 
-/* MOST: of `bytes`; BATCH_MOST: operations of a BATCH, while which nobody else is served */
+/* MOST: the most `bytes`; BATCH_MOST: operations of a BATCH, during
+ * which no other connection is served */
 enum {
     SIMLINK_VERSION = 3,
     SIMLINK_FULL = 1,
@@ -74,7 +78,7 @@ struct simlink {
     uint64_t a, b, c;
 };
 
-/* The header as it travels: little endian, in the order of the struct. */
+/* The header on the wire: little endian, in the order of the struct. */
 static inline void simlink_put(struct simlink m, uint8_t *bytes)
 {
     const uint32_t small[4] = {m.kind, m.status, m.bytes, m.zero};

@@ -1,16 +1,21 @@
-/* slot.h : the slot machine: whether a contribution that passed every other check may touch a slot
- * of the card.
+/* slot.h : the slot machine: decides what a contribution that passed
+ * every other check does to a slot.
  *
- *                      chunk c+1                       every rank is in
- *     DONE(c) ---------------------------> FILLING(c+1) ----------------> DONE(c+1)     c counts mod 2^32
- *        | chunk c, result kept: send it      | chunk c+1, new rank: add; known rank: drop
- *        | else: drop                         | chunk c, rank not in yet, result kept: send it; else: drop
+ *                  chunk c+1                   every rank is in
+ *     DONE(c) ---------------> FILLING(c+1) ------------------> DONE(c+1)      c counts mod 2^32
+ *        |                        | chunk c+1, new rank: add; rank already in: drop
+ *        | chunk c, result        | chunk c, rank not in c+1 yet, result kept: send it
+ *        |   kept: send it        | else: drop
+ *        | else: drop
  *
- * A rank sends chunk c+1 only after it has the result of c, so c+1 complete means that nobody wants
- * c any more: only then is the kept result overwritten. Registration of a job is DONE(2^32 - 1)
- * with nothing kept. Comparisons are for equality. One slot has one accumulator and one kept
- * result; both are the caller's, the verdict says what to do with them. Shared dialect: the oracle
- * of the RTL, the engine of the card's C model, the subject of the search over interleavings. */
+ * A rank sends chunk c+1 only after it has the result of chunk c. Once chunk c+1 is
+ * complete, no rank needs the result of c, and only then is it overwritten. Registration of
+ * a job puts its slots into DONE(2^32 - 1) with no result kept. Chunks are compared for
+ * equality only. A slot has one accumulator and one kept result; both belong to the caller,
+ * and the verdict says what to do with them.
+ *
+ * Shared dialect. This file is the reference of the RTL, the engine of the card's C model, and the
+ * subject of the search over interleavings. */
 #ifndef SLOT_H
 #define SLOT_H
 #include <stdint.h>
@@ -23,8 +28,8 @@
 
 enum slot_state { SLOT_DONE, SLOT_FILLING };
 
-/* What all contributions to a result must agree on: header bytes 24..31 and 32..35 with count on
- * top. */
+/* Fields on which all contributions to a result must agree: header bytes 24..31, and
+ * bytes 32..35 with count above them. */
 struct slot_desc {
     uint64_t ops;       /* op, flags, beats, in_fmt, out_fmt, out_shift, zero0 */
     uint64_t tag_count; /* tag | count << 32 */
@@ -32,10 +37,10 @@ struct slot_desc {
 
 struct slot {
     enum slot_state state;
-    /* 1: there is a kept result, of chunk (DONE) or chunk - 1 (FILLING) */
+    /* 1: a result is kept, of chunk (DONE) or of chunk - 1 (FILLING) */
     uint32_t kept;
-    uint32_t chunk; /* that is being filled, or was filled last */
-    /* of ranks that are in: all of them in DONE, none after registration */
+    uint32_t chunk; /* being filled, or filled last */
+    /* ranks whose contributions are in: all of them in DONE, none after registration */
     uint64_t bitmap;
     struct slot_desc desc;      /* FILLING: of the first contribution */
     struct slot_desc kept_desc; /* of the kept result */
@@ -45,14 +50,14 @@ enum slot_verdict {
     SLOT_ADD_FIRST, /* overwrite the accumulator */
     SLOT_ADD,       /* add to it */
     SLOT_ADD_LAST,  /* add, round into the kept result, send that to all ranks */
-    SLOT_ADD_ONLY,  /* the first and the last, as a job of one rank has it */
+    SLOT_ADD_ONLY,  /* first and last at once: a job of one rank */
     SLOT_RESEND,    /* send the kept result to this rank */
-    SLOT_DUPLICATE, /* drop: this rank is in */
-    SLOT_STALE,     /* drop: nobody waits for that */
-    SLOT_BAD_DESC   /* drop, NAK: not the description of the first contribution */
+    SLOT_DUPLICATE, /* drop: this rank is in already */
+    SLOT_STALE,     /* drop: no rank waits for this chunk */
+    SLOT_BAD_DESC   /* drop, NAK: differs from the first contribution's description */
 };
 
-/* As a job's registration leaves every slot of its range. */
+/* Return a slot as registration of a job leaves it. */
 SLOT_FN struct slot slot_registered(void)
 {
     struct slot s;
@@ -65,20 +70,20 @@ SLOT_FN struct slot slot_registered(void)
     return s;
 }
 
-/* 1 where two descriptions are the same. */
+/* Return 1 if two descriptions are the same. */
 SLOT_FN uint32_t slot_same(struct slot_desc a, struct slot_desc b)
 {
     return a.ops == b.ops && a.tag_count == b.tag_count ? 1u : 0u;
 }
 
-/* The bitmap of a job of n_ranks, 1..64. */
+/* Return the full bitmap of a job of n_ranks, 1..64. */
 SLOT_FN uint64_t slot_everyone(unsigned n_ranks)
 {
     return ~(uint64_t)0 >> ((64u - n_ranks) & 63u);
 }
 
-/* A contribution of rank (< n_ranks, 1..64) has come for chunk. s is changed by SLOT_ADD_*
- * alone. */
+/* Decide about a contribution of rank (< n_ranks, 1..64) to chunk. Only
+ * the verdicts SLOT_ADD_* change s. */
 SLOT_FN enum slot_verdict slot_take(struct slot *s, unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc)
 {
