@@ -1,12 +1,12 @@
-/* beat.h : a beat of 512 bits, what is in it: codes of 4, 8 or 16 bits, the lowest first; and the
- * formats a card adds.
+/* beat.h : a beat of 512 bits, the codes in it, and the formats that a card adds. A beat holds
+ * codes of 4, 8 or 16 bits, the lowest first:
  *
  *     w[0] bits 31..0 = bytes 3..0 of memory, w[15] = bytes 63..60
  *     8 bits: code 4i+j of the beat is bits 8j+7..8j of w[i]      4 bits: code 8i+j, bits 4j+3..4j
- *     16 bits: 2i+j
+ *     16 bits: code 2i+j
  *
- * A format travels as one byte: fn << 7 | e << 4 | m. Legal: e 1..5, m 0..10, 1+e+m one of 4, 8,
- * 16; fn with e4m3 alone. Shared dialect: the HLS cores and the card's C model read it. */
+ * A format is sent as one byte: fn << 7 | e << 4 | m. Legal are e 1..5, m 0..10 and 1+e+m of 4, 8
+ * or 16; fn only with e4m3. Shared dialect: the HLS cores and the card's C model use this file. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "hls/arith/mf.h"
 #include "hls/card/packet.h"
 
-/* BEAT_CODES: of 4 bits, the most there are */
+/* BEAT_CODES: the most codes of a beat (4 bits each) */
 enum { BEAT_SIZE = 64, BEAT_CODES = 128 };
 
 struct beat {
@@ -23,7 +23,7 @@ struct beat {
 
 struct beat_fmt {
     struct mf_fmt fmt;
-    uint32_t width; /* bits of a code: 4, 8 or 16; 0: this byte is no format */
+    uint32_t width; /* bits of a code: 4, 8 or 16; 0: the byte is not a legal format */
 };
 
 MF_FN struct beat_fmt beat_format(uint32_t byte)
@@ -41,20 +41,20 @@ MF_FN struct beat_fmt beat_format(uint32_t byte)
     return f;
 }
 
-/* The byte of a format. */
+/* Return the byte of a format. */
 MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 {
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
-/* Does not compile if a card's sums lack room for a code of every rank. The widest codes of 4 and 8
- * bits are e3m0, of 7 bits, and e5m2, of 33. */
+/* Fails to compile if a card's sums lack room for a code of every rank. The widest codes are e3m0
+ * (4 bits), whose sum takes 7 bits, and e5m2 (8 bits), whose sum takes 33. */
 enum {
     BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
 };
 
-/* Is the sum of n_ranks (> 0) codes of a legal format exact in a card's word? */
+/* Return 1 if the sum of n_ranks (> 0) codes of a legal format is exact in a card's word. */
 MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
 {
     int room = f.width == 4u ? CARD_SUM4_BITS : CARD_SUM_BITS;
@@ -69,14 +69,14 @@ MF_FN struct beat beat_zero(void)
     return b;
 }
 
-/* Code i, < 512 / width, of a beat; width 4, 8 or 16. */
+/* Return code i (< 512 / width) of a beat; width 4, 8 or 16. */
 MF_FN uint32_t beat_get(struct beat b, uint32_t width, uint32_t i)
 {
     uint32_t bit = (i * width) & 511u;
     return (b.w[bit >> 5] >> (bit & 31u)) & ((1u << width) - 1u);
 }
 
-/* The beat with code i, which was 0, set. */
+/* Return the beat with code i set; code i must be 0 before. */
 MF_FN struct beat beat_put(struct beat b, uint32_t width, uint32_t i, uint32_t code)
 {
     uint32_t bit = (i * width) & 511u;
@@ -84,7 +84,7 @@ MF_FN struct beat beat_put(struct beat b, uint32_t width, uint32_t i, uint32_t c
     return b;
 }
 
-/* The beat in 64 bytes of memory, and back, on any machine. */
+/* Load a beat from 64 bytes of memory and store it, whatever the machine's byte order. */
 MF_FN struct beat beat_load(const uint8_t *bytes)
 {
     struct beat b;

@@ -1,8 +1,9 @@
-/* expmax.c : the largest magnitude of a block of fp32, 16 values a clock, and its exponent. */
+/* expmax.c : finds the largest magnitude of a block of fp32 and its
+ * exponent, 16 values per clock. */
 #include "hls/core/expmax.h"
 
-/* The largest of 16 magnitudes and the one so far; values from `left` on do not count. Not finite
- * sorts above all finite. */
+/* Return the maximum of so_far and the first `left` of 16 magnitudes. As bits, inf and nan are
+ * larger than all finite values. */
 static uint32_t absmax_of(struct beat b, uint32_t left, uint32_t so_far)
 {
     uint32_t max = so_far;

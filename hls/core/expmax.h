@@ -1,5 +1,5 @@
-/* expmax.h : the HLS core that finds the exponent of a block of fp32, as scaling by powers of two
- * wants it. */
+/* expmax.h : the HLS core that finds the exponent of a block of
+ * fp32, for scaling by powers of two. */
 #ifndef EXPMAX_H
 #define EXPMAX_H
 #include "hls/core/beat.h"
@@ -7,11 +7,14 @@
 enum { EXPMAX_ALL_ZERO = -128, EXPMAX_NOT_FINITE = 127, EXPMAX_MOST = 126 };
 enum { EXPMAX_REFUSED = 1 }; /* no ranks */
 
-/* The int8 that a rank sends for a block: E = ceil(log2(n_ranks * max |x|)), clamped to +-126;
- * EXPMAX_ALL_ZERO (n = 0 too), EXPMAX_NOT_FINITE where there is an inf or a nan.
- *   x   [ceil(n / 16)] beats of fp32; what is behind n in the last one does not matter
- *   n   values
- *   exponent   [1] out; 0 when refused     absmax   [1] out: fp32 bits of the largest |x|     status   [1] out: 0 or EXPMAX_REFUSED
+/* Compute the int8 that a rank sends for a block: E = ceil(log2(n_ranks * max |x|)),
+ * clamped to +-126. It is EXPMAX_ALL_ZERO if all values are 0 or n = 0,
+ * EXPMAX_NOT_FINITE if there is an inf or a nan.
+ *   x          [ceil(n / 16)] beats of fp32; the rest of the last one is ignored
+ *   n          number of values
+ *   exponent   [1] out; 0 if refused
+ *   absmax     [1] out: fp32 bits of the largest |x|
+ *   status     [1] out: 0 or EXPMAX_REFUSED
  * Source: APS paper, Algorithm 1. */
 void expmax_kernel(const struct beat *x, uint32_t n, uint32_t n_ranks, int32_t *exponent,
                    uint32_t *absmax, uint32_t *status);

@@ -1,8 +1,9 @@
-/* quant.c : fp32 to packed codes and back, 16 values a clock; a beat of codes belongs to 2, 4 or 8
- * beats of fp32. */
+/* quant.c : converts fp32 to packed codes and back, 16 values per clock. One beat of codes
+ * corresponds to 2, 4 or 8 beats of fp32. */
 #include "hls/core/quant.h"
 
-/* `to` with 16 more codes, the part-th 16 of the beat; values from `left` on are zero codes. */
+/* Encode 16 values into `to` as the part-th 16 codes of the beat. Values
+ * from `left` on become zero codes. */
 static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left,
                               struct beat_fmt f, int shift, enum mf_overflow overflow)
 {
@@ -22,7 +23,7 @@ static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left,
     return x;
 }
 
-/* 32 / width: beats of fp32 to a beat of codes, as a shift. */
+/* Return log2(32 / width): beats of fp32 per beat of codes. */
 static uint32_t parts_log2(uint32_t width)
 {
     return width == 4u ? 3u : width == 8u ? 2u : 1u;

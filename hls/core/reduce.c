@@ -1,23 +1,22 @@
-/* reduce.c : the k-way exact sum of packed codes: a beat of addends a clock, then 32 rounded sums a
- * clock.
+/* reduce.c : adds packed codes of k parts exactly. Adds one beat of addends per clock,
+ * then rounds 32 sums per clock:
  *
- *     for each block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
+ *     per block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
  *
  * The loop over rows drains between parts, so no row is read before it is written. */
 #include "hls/core/reduce.h"
 
 struct row {
-    uint64_t acc[128]; /* 128, 64 or 32 of them mean something */
+    uint64_t acc[128]; /* 128, 64 or 32 of them are used */
 };
 
-/* What a sum is made of. */
 struct rule {
     struct beat_fmt in, out;
     uint32_t shift;
     enum mf_overflow overflow;
 };
 
-/* A row with a beat of codes added; `first` overwrites it. */
+/* Add a beat of codes to a row; `first` overwrites the row. */
 static struct row row_add(struct row row, uint32_t first, struct beat b, struct beat_fmt f)
 {
     for (uint32_t i = 0; i < 128u; i++)
@@ -26,8 +25,8 @@ static struct row row_add(struct row row, uint32_t first, struct beat b, struct 
     return row;
 }
 
-/* `to` with 32 more codes, the part-th 32 of the beat: sums 32*pass.. of the row. Adds to the
- * status. */
+/* Round sums 32*pass.. of the row into `to`, as the part-th 32
+ * codes of the beat. Updates *status. */
 static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint32_t part,
                              struct rule r, uint32_t *status)
 {
@@ -40,7 +39,7 @@ static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint
     return to;
 }
 
-/* 16 / width as a shift: times 32 codes in a beat. */
+/* Return log2(16 / width). A beat holds 32 codes times 16 / width. */
 static uint32_t thirties_log2(uint32_t width)
 {
     return width == 4u ? 2u : width == 8u ? 1u : 0u;

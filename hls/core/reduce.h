@@ -1,28 +1,29 @@
-/* reduce.h : the HLS core that adds packed codes of several ranks exactly and rounds each sum
- * once. */
+/* reduce.h : the HLS core that adds packed codes of several ranks
+ * exactly and rounds each sum once. */
 #ifndef REDUCE_H
 #define REDUCE_H
 #include "hls/core/beat.h"
 #include "hls/card/packet.h"
 
-enum { REDUCE_ROWS = 32 }; /* beats of each part that are added before any is rounded: one burst */
+enum { REDUCE_ROWS = 32 }; /* beats of each part that are added before rounding: one burst */
 enum {
     REDUCE_REFUSED = 1 << 30
-}; /* status: a format, shift or number of parts that a card does not take; nothing was written */
+}; /* status: illegal format, shift or number of parts; nothing was written */
 
-/* out = parts[0] + ... + parts[n_parts - 1], divided by 2^out_shift, rounded once to nearest.
- *   in       part k begins at beat k * stride     n_parts   1..64; e5m10: 32 at most
- *   n_beats   of each part
- *   out      [ceil(n_beats * out bits / in bits)] beats; what no code fills is 0
- *   fmt, out_fmt   formats' bytes (hls/core/beat.h)    out_shift   0..6
- *   saturate   1: else too large a sum is inf
- *   status   [1] out: PKT_STATUS bits of all sums, as in a card's RESULT; or REDUCE_REFUSED
- *            alone */
+/* Compute out = (parts[0] + ... + parts[n_parts - 1]) / 2^out_shift, rounded once to nearest.
+ *   in         part k begins at beat k * stride
+ *   n_parts    1..64; e5m10: at most 32
+ *   n_beats    of each part
+ *   out        [ceil(n_beats * out bits / in bits)] beats; unused bits are 0
+ *   fmt, out_fmt   formats' bytes (hls/core/beat.h)
+ *   out_shift  0..6
+ *   saturate   1: a sum that is too large becomes the largest finite value; 0: inf
+ *   status     [1] out: PKT_STATUS bits of all sums, as in a card's RESULT; or REDUCE_REFUSED */
 void reduce_kernel(const struct beat *in, struct beat *out, uint32_t n_parts, uint32_t stride,
                    uint32_t n_beats, uint32_t fmt, uint32_t out_fmt, uint32_t out_shift,
                    uint32_t saturate, uint32_t *status);
 
-/* The PKT_STATUS bits of one sum. in, shift, out: as for mf_acc_round(). */
+/* Return the PKT_STATUS bits of one sum. in, shift, out: as in mf_acc_round(). */
 MF_FN uint32_t reduce_status(struct mf_fmt in, uint64_t acc, uint32_t shift, struct mf_fmt out)
 {
     uint32_t status = 0u;

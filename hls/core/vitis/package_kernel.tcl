@@ -1,7 +1,8 @@
-# package_kernel.tcl : packages a kernel that is SystemVerilog as a Vitis object (.xo). Called by vitis.sh:
-#   vivado -mode batch -source package_kernel.tcl -tclargs PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE...
-# TOP is the module, KERNEL the name that Vitis and XRT know it by, FILE... its sources with all that it is made of.
-# NOT RUN: there was no Vivado where this was written.
+# package_kernel.tcl : packages a SystemVerilog kernel as a Vitis object (.xo). Called by vitis.sh:
+#   vivado -mode batch -source package_kernel.tcl \
+#       -tclargs PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE...
+# TOP is the module, KERNEL its name in Vitis and XRT,
+# FILE... all its sources. NOT RUN: no Vivado was available.
 if {$argc < 7} {
     puts stderr "package_kernel.tcl: PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE..."
     exit 1
@@ -20,12 +21,12 @@ set_property name $kernel $core
 set_property version 1.0 $core
 set_property sdx_kernel true $core
 set_property sdx_kernel_type rtl $core
-# Sizes of the card are those of hls/card/card.def: a block design must not change them.
+# hls/card/card.def defines the sizes of the card: a block design must not change them.
 foreach parameter [ipx::get_user_parameters -of_objects $core] {
     ipx::remove_user_parameter [get_property NAME $parameter] $core
 }
 
-# Buses are found by the names of ports; each belongs to the one clock.
+# Buses are found by the names of their ports; all use the one clock.
 ipx::infer_bus_interface ap_clk xilinx.com:signal:clock_rtl:1.0 $core
 ipx::infer_bus_interface ap_rst_n xilinx.com:signal:reset_rtl:1.0 $core
 foreach bus {s_axi_control m_axi_gmem S_AXIS M_AXIS} {

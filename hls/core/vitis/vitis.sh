@@ -1,11 +1,17 @@
 #!/bin/bash
-# vitis.sh : makes the container of a true card, an Alveo U55C: packages the kernels that are RTL, compiles those that are HLS, links all
-# with Xilinx' 100G network layer, and holds the result against hls/card/kernels.def.
-#   hls/core/vitis/vitis.sh VNX [WORK]     VNX: a clone of github.com/Xilinx/xup_vitis_network_example, with its submodules; WORK: build/vitis
-# Needs Vitis with v++ --mode hls (2023.2 or later), the platform below, a licence for the CMAC, hours. B: the build folder (build).
+# vitis.sh : builds the container of a real card, an Alveo U55C.
+#   hls/core/vitis/vitis.sh VNX [WORK]
+#     VNX    a clone of github.com/Xilinx/xup_vitis_network_example, with its submodules
+#     WORK   the output folder (build/vitis)
+#     B      (environment) the build folder (build)
 #
-# NOT RUN: there was no Vitis where this was written. tests/hls/test_vitis.sh runs it with stand-ins for the tools, which shows that each step is
-# called, on files that exist, under names that fit; not that the tools take them, nor that the design meets its clock.
+# Packages the RTL kernels, compiles the HLS kernels, links all of them with Xilinx' 100G
+# network layer, and checks the result against hls/card/kernels.def. Needs Vitis with v++
+# --mode hls (2023.2 or later), the platform below, a licence for the CMAC, and hours.
+#
+# NOT RUN: no Vitis was available. tests/hls/test_vitis.sh runs this script with stand-ins
+# for the tools. The test shows that each step is called, on existing files, with matching
+# names. It does not show that the tools accept the files, or that the design meets its clock.
 set -eu
 platform=xilinx_u55c_gen3x16_xdma_3_202210_1
 part=xcu55c-fsvh2892-2L-e
@@ -31,12 +37,13 @@ done
 mkdir -p "${2:-$B/vitis}"
 work=$(cd "${2:-$B/vitis}" && pwd)
 
-# The network: its own makefiles.
+# The network, by its own makefiles.
 make -C "$vnx/Ethernet" all DEVICE=$platform INTERFACE=0
 make -C "$vnx/NetLayers" all DEVICE=$platform MAX_SOCKETS=$sockets
 xo=("$vnx/Ethernet/_x.$platform/cmac_0.xo" "$vnx/NetLayers/_x.$platform/networklayer.xo")
 
-# rtl KERNEL TOP: one of ours that is SystemVerilog, of all modules but those that are for proofs.
+# rtl KERNEL TOP: package one of our SystemVerilog
+# kernels, with all modules except those for proofs.
 rtl() {
     mapfile -t modules < <(find "$tree/rtl" -name '*.sv' ! -name 'prove_*' | sort)
     "$B/narrowcast" xclbin --kernel-xml "$1" >"$work/$1.xml"
@@ -47,7 +54,7 @@ rtl() {
 rtl nic_core nic_kernel
 rtl reduce_mm mm_kernel
 
-# hls NAME: one that is C. v++ names the object after its top function.
+# hls NAME: compile one of our C kernels. v++ names the object after its top function.
 hls() {
     (cd "$here" && v++ -c --mode hls --config "$1.cfg" --work_dir "$work/$1")
     local made
