@@ -1,19 +1,18 @@
-/* gemm_low.cu : matrix products whose every product and every partial sum is rounded to a format
- * (dev_gemm.h).
+/* gemm_low.cu : matrix products that round every product and every partial sum (dev_gemm.h).
  *
- * A block makes 64 x 64 values of c, a thread 4 x 4 of them, from panels of 16 in shared memory.
- * Threads step over rows and columns (i, i + 16, ...), so that neighbours read neighbours. Sums
- * that are cut into runs (gemm_low.cuh) are made all at once, each into memory of its own, and then
- * added up in their order.
+ * A block computes 64 x 64 values of c, a thread 4 x 4 of them, from panels of depth 16 in shared
+ * memory. A thread's rows and columns are 16 apart (i, i + 16, ...), so neighbouring threads read
+ * neighbouring elements. Sums that are cut into runs (gemm_low.cuh) are computed in parallel into
+ * separate memory and then added in order.
  *
- * Formats of m <= 10 are computed in fp32, others in double; the recipe and its result are
- * host/nn/cpu/gemm_low.h's:
- *     product   fp32: toward zero, the last bit set if anything was lost ("to odd"), from which 11
- *               bits are rounded as from the exact one; double: exact
- *     sum       of two values of the format: rounded to 24 or 53 bits first, at least 2 (m + 1) +
- *               2, which does no harm
- * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on
- * rounding to odd, 2008. */
+ * Formats with m <= 10 are computed in fp32, others in double. The method and the bits are
+ * those of host/nn/cpu/gemm_low.h:
+ *     product   fp32: rounded toward zero, with the last bit set if anything was lost ("to odd").
+ *               Rounding that to 11 bits equals rounding the exact product. double: exact
+ *     sum       of two values of the format: first rounded to 24 or 53 bits, at least
+ *               2 (m + 1) + 2 bits, so the double rounding is harmless
+ * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G.
+ * Melquiond on rounding to odd, 2008. */
 #include "device/gemm/gemm_low.cuh"
 
 enum { TILE = 64, DEPTH = 16, SIDE = 16, EACH = TILE / SIDE };
@@ -74,10 +73,10 @@ template <> struct wide<double> {
 
 /* ---- rounding to the format ---- */
 
-/* Magnitudes are bits without the sign. */
+/* As struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
 template <class T> struct rounding {
     typename wide<T>::bits half, keep, odd, small, max, beyond,
-        nan; /* as in host/nn/cpu/gemm_low.c */
+        nan;
     unsigned drop;
     T magic;
 };
@@ -94,7 +93,8 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     const struct mf_fmt f = rule->fmt;
     const bits one = 1, inf = ((one << e) - 1) << m, quiet = inf | one << (m - 1);
     const int lowest = 1 - mf_bias(f), bias = (1 << (e - 1)) - 1;
-    const bool same = e == f.e; /* the format's subnormals are the float's: rounded as all others */
+    /* The format's subnormals are also the float's, and need no special rounding. */
+    const bool same = e == f.e;
     rounding<T> k;
     k.drop = m - f.m;
     k.half = (one << (k.drop - 1)) - 1;
@@ -122,7 +122,7 @@ template <class T> static __device__ inline T round_to(const rounding<T> &k, T x
     return wide<T>::put(mag > inf ? k.nan : r);
 }
 
-/* x + y of any two floats rounded to odd, in double. */
+/* Return x + y of any two floats, rounded to odd, in double. */
 static __device__ inline double odd_sum(double x, double y)
 {
     const double s = __dadd_rn(x, y), back = __dadd_rn(s, -x);
@@ -138,7 +138,7 @@ static __device__ inline float as_float(double x)
     return x == x ? (float)x : __uint_as_float(0x7fffffffu);
 }
 
-/* What stood there and a sum, with one more rounding. */
+/* Add a sum to the previous value of c, with one more rounding. */
 static __device__ inline float later(const rounding<double> &last, float old, double sum)
 {
     return as_float(round_to(last, odd_sum((double)old, sum)));
@@ -149,13 +149,13 @@ static __device__ inline float later(const rounding<double> &last, float old, do
 struct gemm_job {
     bool ta, tb, add;
     int m, n, k, lda, ldb, ldc;
-    int run;      /* of k: blocks z sum over [z * run, (z + 1) * run) */
-    size_t apart; /* elements between their results */
+    int run;      /* length along k: blocks z sum over [z * run, (z + 1) * run) */
+    size_t apart; /* elements between results of successive z */
     const float *a, *b;
     float *c;
 };
 
-/* panel [DEPTH][TILE] = op(x) [p ..][i ..], zeros outside; across: x's rows run along p. */
+/* panel[DEPTH][TILE] = op(x)[p ..][i ..], zeros outside. across: the rows of x run along p. */
 static __device__ inline void fetch(const float *x, int ld, bool across, int p, int k, int i, int n,
                                     float (*panel)[TILE + 1])
 {
@@ -215,7 +215,7 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
         }
 }
 
-/* c [n] = parts [0] + parts [1] + ... , each [n], rounded one by one; add: c stands before them. */
+/* c[n] = parts[0] + parts[1] + ..., each [n], rounded after each addition; add: c comes first. */
 static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c,
                                    rounding<double> last)
 {

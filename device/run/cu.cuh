@@ -1,5 +1,4 @@
-/* cu.cuh : what all files of device/ share: how failures are said, how large a grid is, memory of a
- * block. */
+/* cu.cuh : helpers of all files of device/: error reports, grid sizes, shared memory. */
 #ifndef CU_CUH
 #define CU_CUH
 #include "device/run/dev.h"
@@ -8,10 +7,11 @@
 
 enum { CU_THREADS = 256 };
 
-/* host's err_say(), set by run->open(); before that a line goes to stderr. */
+/* The host's err_say(), set by run->open(). Before that, a function that prints to stderr. */
 extern dev_say *cu_say;
 
-extern int cu_ordinal; /* of the open device; CUDA wants to hear it in every thread */
+/* The open device. CUDA keeps the current device per thread, so every thread must set it. */
+extern int cu_ordinal;
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
     if (cu_ordinal > 0)
@@ -19,14 +19,13 @@ static inline cudaStream_t cu_stream(struct dev_stream *s)
     return (cudaStream_t)s;
 }
 
-/* 0, or -ENOMEM / -EIO after a line "gpu: WHAT failed: reason". */
+/* Return 0, or report "gpu: WHAT failed: reason" and return -ENOMEM or -EIO. */
 int cu_failed(cudaError_t e, const char *what);
 static inline int cu_try(cudaError_t e, const char *what)
 {
     return e == cudaSuccess ? 0 : cu_failed(e, what);
 }
 
-/* Of the launch just made. */
 static inline int cu_check(const char *what)
 {
     return cu_try(cudaGetLastError(), what);
@@ -34,8 +33,8 @@ static inline int cu_check(const char *what)
 
 int cu_n_sms(void); /* of the open device */
 
-/* Blocks for n threads' worth of work, one element a thread; and for kernels that stride over their
- * elements: no more than fill the chip a few times. */
+/* Blocks for n elements at one element per thread; and for kernels that stride over their
+ * elements, at most per_sm blocks per SM. */
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
@@ -47,11 +46,12 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
-/* Lets every launch of a kernel have up to `most` bytes of that: once for a device, and always the same
- * number, as threads that launch at the same time share it. Returns 0 or a failure that was said. */
+/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. Sets the limit once per
+ * device; `most` must always be the same, as threads that launch at the same time share the limit.
+ * Returns 0, or a failure that it reported. */
 template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
 {
-    static int set_for = -1; /* the device */
+    static int set_for = -1; /* the device it is set for */
     if (__atomic_load_n(&set_for, __ATOMIC_ACQUIRE) == cu_ordinal)
         return 0;
     const int rc = cu_try(
@@ -61,7 +61,6 @@ template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
     return rc;
 }
 
-/* Shared memory whose size the launch says. */
 #ifdef __CUDACC__
 #define CU_SHARED(type, name)                                  \
     extern __shared__ __align__(16) unsigned char cu_shared[]; \

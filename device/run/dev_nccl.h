@@ -1,4 +1,4 @@
-/* dev_nccl.h : NCCL, for ranks that own a GPU each. */
+/* dev_nccl.h : NCCL, for ranks with a GPU of their own each. */
 #ifndef DEV_NCCL_H
 #define DEV_NCCL_H
 #include "device/run/dev.h"
@@ -16,31 +16,34 @@ enum dev_nccl_type {
 struct dev_nccl; /* a communicator */
 
 struct dev_nccl_ops {
-    bool (*here)(void); /* built with NCCL; else all that can fail below is -ENOSYS */
-    /* Which GPU of its machine the open device is: NCCL refuses two ranks on one. Does not need
-     * NCCL. */
+    /* Return whether this build has NCCL. Without NCCL, all functions below
+     * that can fail return -ENOSYS. */
+    bool (*here)(void);
+    /* Return an identifier of the open GPU within its machine: NCCL refuses two ranks on
+     * one GPU. Works without NCCL. */
     int (*gpu_id)(uint64_t *id);
 
-    int (*id)(uint8_t id[DEV_NCCL_ID_BYTES]); /* on rank 0, handed to all by other means */
-    /* All ranks. Every wait inside NCCL, here and below, ends after deadline_s: -ETIMEDOUT with a
-     * line. */
+    /* Create an id on rank 0. The caller distributes it to all ranks. */
+    int (*id)(uint8_t id[DEV_NCCL_ID_BYTES]);
+    /* Called by all ranks. Every wait inside NCCL, here and below, ends after
+     * deadline_s by reporting -ETIMEDOUT. */
     int (*open)(const uint8_t id[DEV_NCCL_ID_BYTES], int rank, int n_ranks, double deadline_s,
                 struct dev_nccl **out);
-    /* NULL is legal. Waits for nobody: what still runs is aborted */
+    /* NULL is legal. Does not wait: running work is aborted. */
     void (*close)(struct dev_nccl *c);
 
-    /* Device memory. Calls between group_begin and group_end go out together; a send and its
-     * receive must. */
+    /* Buffers are device memory. Calls between group_begin and group_end start together; a send and
+     * its receive must share a group. */
     int (*group_begin)(void);
     int (*group_end)(struct dev_nccl *c);
     int (*send)(struct dev_nccl *c, const void *p, size_t bytes, int to, struct dev_stream *s);
     int (*recv)(struct dev_nccl *c, void *p, size_t bytes, int from, struct dev_stream *s);
-    /* The order of additions, and what an overflow gives, are NCCL's. -ENOSYS after a line: this
-     * NCCL adds no fp8. */
+    /* NCCL determines the order of additions and the result of an overflow. Reports -ENOSYS
+     * if this NCCL cannot add fp8. */
     int (*all_reduce)(struct dev_nccl *c, const void *in, void *out, size_t n,
                       enum dev_nccl_type type, struct dev_stream *s);
-    /* 0 while all is well; a negative errno after a line when a rank is gone (then only close is
-     * legal). */
+    /* Return 0 while all is well. If a rank is gone, report it and return a negative
+     * errno; then only close is legal. */
     int (*check)(struct dev_nccl *c);
 };
 extern

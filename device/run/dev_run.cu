@@ -1,11 +1,11 @@
-/* dev_run.cu : which GPU a process uses, and the words when there is none. State of the process:
- * the open device. */
+/* dev_run.cu : opens the GPU of this process and reports why none can be used. State
+ * of the process: the open device. */
 #include "device/run/run.cuh"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_MAJOR = 8 }; /* compute capability: the oldest the build makes code for */
+enum { LEAST_MAJOR = 8 }; /* oldest compute capability that the build makes code for */
 
 static int say_on_stderr(int code, const char *format, ...)
 {
@@ -28,12 +28,12 @@ int cu_n_sms(void)
 
 int cu_failed(cudaError_t e, const char *what)
 {
-    (void)cudaGetLastError(); /* said here: not once more after the next launch */
+    (void)cudaGetLastError(); /* clear it, so that the next launch does not report it again */
     return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
                   cudaGetErrorString(e));
 }
 
-/* Devices that the driver shows; 0 and why. */
+/* Return the number of devices that the driver shows; 0 with the reason in *why. */
 static int n_shown(cudaError_t *why)
 {
     int n = 0;
@@ -72,7 +72,8 @@ static int no_device(cudaError_t why)
     return cu_say(-ENODEV, "gpu: no GPU can be used: %s", cudaGetErrorString(why));
 }
 
-/* What the device is; its context is made, and has code of ours. */
+/* Fill *info after creating the device's context; fails if this
+ * build has no code for the device. */
 static int inspect(int ordinal, struct dev_info *info)
 {
     cudaDeviceProp p;

@@ -1,9 +1,10 @@
 #!/bin/sh
-# libs.sh : where a library of NVIDIA's is. Prints what nvcc compiles with and what it links with, as INCLUDES|LIBRARIES; nothing, and a status of
-# 1, where it is not.
+# libs.sh : finds a library of NVIDIA's and prints what to compile and link with.
 # usage: libs.sh cublas|cudnn|nccl CUDA_FOLDER [FOLDER]
-# FOLDER (CUDNN=FOLDER of make) has include/ and lib/ or lib64/ in it, and nothing else is looked at. Else: CUDA's folder, the system's, and
-# Python's packages nvidia-*, which PyTorch brings.
+# Prints INCLUDES|LIBRARIES for nvcc. Prints nothing and exits with status 1 if the
+# library is missing. FOLDER (CUDNN=FOLDER of make) has include/ and lib/ or lib64/
+# in it; if it is given, no other place is searched. Otherwise: CUDA's folder, the
+# system's folders, and the Python packages nvidia-* that come with PyTorch.
 set -eu
 name=$1 cuda=$2 only=${3-}
 case $name in
@@ -11,10 +12,11 @@ cublas) header=cublas_v2.h ;;
 *) header=$name.h ;;
 esac
 
-# newest FOLDER: its lib$name.so, or that with the largest number behind
+# newest FOLDER: print its lib$name.so, or the one with the highest version number
 newest() { find -L "$1/" -maxdepth 1 -name "lib$name.so*" -type f 2>/dev/null | sort -V | tail -n 1; }
 
-# here INCLUDE LIB...: says it, if both are there. The compiler and the loader know the system's folders, and take the first amiss.
+# here INCLUDE LIB...: print the result if both are there. System folders are left out:
+# compiler and loader search them anyway, and naming them would change the search order.
 here() {
     include=$1
     shift
@@ -31,7 +33,7 @@ here() {
 }
 
 if [ -n "$only" ]; then
-    only=$(cd "$only" 2>/dev/null && pwd) || exit 1 # what is built is started from anywhere
+    only=$(cd "$only" 2>/dev/null && pwd) || exit 1 # absolute: programs start from any folder
     here "$only/include" "$only/lib64" "$only/lib" || exit 1
 fi
 here "$cuda/include" "$cuda/lib64" "$cuda/lib" || true
@@ -47,4 +49,4 @@ END
         for at in "$packages/$name" "$packages"/cu[0-9]*; do
             here "$at/include" "$at/lib" || true
         done
-    done | head -n 1 | grep . # its exit ends a part of the pipe alone
+    done | head -n 1 | grep . # the exit of here() ends only its part of the pipe

@@ -1,5 +1,5 @@
-/* nccl.cu : NCCL behind dev_nccl.h. Communicators are non-blocking, so that no call outlives the
- * deadline: NCCL answers "in progress", and settle() asks until it is done. */
+/* nccl.cu : implements dev_nccl.h by NCCL. Communicators are non-blocking, so no call outlasts the
+ * deadline: NCCL answers "in progress", and settle() polls until it is done. */
 #include "device/run/cu.cuh"
 #include "device/run/dev_nccl.h"
 #include <string.h>
@@ -38,8 +38,8 @@ static int nccl_failed(ncclResult_t rc, const char *what)
     return cu_say(-EIO, "gpu: %s failed: NCCL says: %s", what, ncclGetErrorString(rc));
 }
 
-/* The end of a call: rc 0, a failure, or "in progress", which is waited for; time in which this
- * process was stopped does not count. */
+/* Finish a call that returned rc: success, a failure, or "in progress", which is polled. Time in
+ * which this process was stopped does not count. */
 static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
 {
     double start = now_s(), seen = start;
@@ -90,7 +90,7 @@ static int open_nccl(const uint8_t id[DEV_NCCL_ID_BYTES], int rank, int n_ranks,
     ncclUniqueId theirs;
     memcpy(&theirs, id, sizeof theirs);
     config.blocking = 0;
-    (void)cu_stream(NULL); /* NCCL takes the device of the thread */
+    (void)cu_stream(NULL); /* NCCL uses the thread's device */
     struct dev_nccl *c = new struct dev_nccl();
     c->deadline_s = deadline_s;
     const int rc =
@@ -114,7 +114,7 @@ static int group_end(struct dev_nccl *c)
     return settle(c, ncclGroupEnd(), "exchanging codes");
 }
 
-/* Inside a group a call may answer "in progress" before group_end() has settled it. */
+/* Inside a group, a call may answer "in progress"; group_end() settles it. */
 static int posted(ncclResult_t rc, const char *what)
 {
     return rc == ncclSuccess || rc == ncclInProgress ? 0 : nccl_failed(rc, what);
@@ -130,7 +130,6 @@ static int recv(struct dev_nccl *c, void *p, size_t bytes, int from, struct dev_
     return posted(ncclRecv(p, bytes, ncclUint8, from, c->comm, cu_stream(s)), "receiving codes");
 }
 
-/* False: this NCCL adds no such numbers. */
 static bool type_of(enum dev_nccl_type type, ncclDataType_t *out)
 {
     switch (type) {

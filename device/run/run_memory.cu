@@ -1,5 +1,4 @@
-/* run_memory.cu : memory of the device, of the host as the device sees it, and of other processes
- * on the node. */
+/* run_memory.cu : device memory, pinned host memory, and memory of other processes on the node. */
 #include "device/run/run.cuh"
 #include <string.h>
 
@@ -34,7 +33,7 @@ void *run_alloc(size_t bytes)
     const cudaError_t e = cudaMalloc(&p, bytes > 0 ? bytes : 1);
     if (e != cudaSuccess)
         return no_memory(e, bytes);
-    /* Our streams do not wait for this one: it is waited for here. */
+    /* Our streams do not synchronise with the default stream, so wait for it here. */
     cudaError_t zeroed = cudaMemset(p, 0, bytes);
     if (zeroed == cudaSuccess)
         zeroed = cudaStreamSynchronize(NULL);

@@ -1,9 +1,9 @@
-/* run_stream.cu : streams, events, graphs, and the flag that tells a polling thread how far a
- * stream is. */
+/* run_stream.cu : streams, events, graphs, and a flag by which a stream shows
+ * its progress to a polling thread. */
 #include "device/run/run.cuh"
 
-/* What was written before it, by kernels and copies of the stream, is seen by who sees the flag. A store
- * goes over the bus and nobody waits for it; a read would be waited for. */
+/* Store the flag after everything that the stream wrote before it. A store over the bus is
+ * not waited for; a read would be. */
 static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
     __threadfence_system();
@@ -63,8 +63,7 @@ int run_wait(struct dev_stream *s)
     return cu_try(cudaStreamSynchronize(cu_stream(s)), "work on the GPU");
 }
 
-/* --- events
- * ----------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 int run_event_open(struct dev_event **out)
 {
@@ -107,10 +106,10 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
     return rc;
 }
 
-/* --- graphs
- * ----------------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
-/* Other threads may go on with calls that a capture forbids: they do not touch this stream. */
+/* Thread-local capture: other threads may make calls that a capture forbids,
+ * as they do not use this stream. */
 int run_graph_begin(struct dev_stream *s)
 {
     return cu_try(cudaStreamBeginCapture(cu_stream(s), cudaStreamCaptureModeThreadLocal),
