@@ -1,11 +1,10 @@
-/* absmax.cu : the largest magnitude of each span of a list. */
+/* absmax.cu : finds the largest magnitude of each span of a list. */
 #include "device/vec/cast_item.cuh"
 #include "device/vec/cast_list.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 512, PER_SM = 4, LOADS = 4, TILE = THREADS * 4 * LOADS };
 
-/* Largest of the elements of one tile that fall to this thread. */
 CAST_FN uint32_t tile_largest(const struct vec_span *span, uint64_t tile)
 {
     const enum vec_type type = span->type;

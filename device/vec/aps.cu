@@ -1,46 +1,46 @@
-/* aps.cu : the layers of a list, all in one launch: each one's largest magnitude, the shift that follows,
- * its codes; floats wait on the chip in between.
+/* aps.cu : finds each layer's largest magnitude and shift and encodes it, all layers of a list in
+ * one launch. Floats stay on the chip in between.
  *
- *     layer         |------ 0 ------|- 1 -|-------- 2 --------|    so many blocks each that a half of their
- *     block         0     1     2    3     0     1     2     3     shared memory has room for a share's tiles
- *     its tiles     of n blocks, block b has b, b + n, b + 2n, ...
+ *     layer       |------ 0 ------|- 1 -|-------- 2 --------|   as many blocks each that a share's
+ *     block       0     1     2    3     0     1     2     3    tiles fit half of a shared memory
+ *     tiles       of n blocks, block b has tiles b, b + n, b + 2n, ... (its share)
  *
- *     pass 1, upward     a share is read for its largest magnitude; its last tiles stay in shared memory
- *     the layer's blocks meet   when the next share has been read into the other half: who waits has
- *                        loads on their way
- *     pass 2, downward   the share is cast: first what is in shared memory, then what is not, read last,
- *                        which the L2 still has. Only of a layer that all blocks have no room for
+ *     pass 1      upward: finds a share's largest magnitude; keeps its last tiles in shared memory
+ *     meeting     of the layer's blocks, after the next share was read into the other half: a
+ *                 waiting block has loads in flight
+ *     pass 2      downward: casts the share, first the tiles in shared memory, then the others,
+ *                 those read last first, as the L2 still has them. Only layers that are too large
+ *                 for all blocks have others
  *
- * All blocks are there at once (a cooperative launch), and take the layers in one order, so none waits for
- * one that waits for it.
+ * All blocks run at once (a cooperative launch) and take the layers in the same
+ * order, so there is no deadlock.
  *
  * Counted, not measured, for resnet50's 161 layers (25.6 million floats, to 8 bits) on an H100 (132
- * multiprocessors, 3.35 TB/s, some 4 us a launch):
- *     two passes   4 + 4 + 1 bytes an element, 230 MB, 69 us; two launches, 8 us         77 us
- *     here         4 + 1, 128 MB, 38 us; 1,150 shares, 9 a block, of which the first and the last have
- *                  nothing beside them, 5 us; the last barrier, 1.5 us; a launch, 4 us      49 us
- * which is 1.6 times as fast; a launch a layer, as there was, takes 161 * 4 us. */
+ * multiprocessors, 3.35 TB/s, about 4 us per launch):
+ *     two passes   9 bytes per element, 69 us; two launches, 8 us                           77 us
+ *     here         5 bytes per element, 38 us; first and last share of a block overlap nothing,
+ *                  5 us; last barrier, 1.5 us; launch, 4 us                                 49 us
+ * One launch per layer would take 161 * 4 us. */
 #include "device/vec/cast_item.cuh"
 #include "device/vec/cast_list.cuh"
 #include "device/vec/vec.cuh"
 #include <cooperative_groups.h>
 
-/* LIST: layers whose blocks are counted at a time */
+/* LIST: layers whose blocks are counted together */
 enum { THREADS = 1024, TILE = THREADS * 4, LOADS = 4, LIST = 512 };
 
-/* A block's share of a layer. */
 struct aps_job {
     struct cast_way way;
     struct cast_out out;
     const float *x;
-    size_t n, tiles; /* of the layer, elements; of the share */
+    size_t n, tiles; /* elements of the layer; tiles of the share */
     struct vec_span *span;
-    uint32_t blocks, me; /* of the layer; which of them this is */
+    uint32_t blocks, me; /* blocks of the layer; index of this one */
     uint32_t largest;    /* of the share */
     bool whole, fast;
 };
 
-/* codec_exponent() and codec_shift() of host/codec. */
+/* As codec_exponent() and codec_shift() of host/codec. */
 static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
 {
     const struct mf_fmt f = aps->cast.fmt;
@@ -50,7 +50,7 @@ static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
     return mf_bias(f) + (aps->tight ? f.fn : 0) - min(max(e, -126), 126);
 }
 
-/* By one thread: what is known of a share before the layer's maximum is. */
+/* Fill all that does not depend on the layer's maximum. One thread calls it. */
 static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast,
                                 struct vec_span *span, uint32_t blocks, uint32_t me)
 {
@@ -72,13 +72,13 @@ static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast
     job->tiles = all > me ? (all - me + blocks - 1) / blocks : 0;
 }
 
-/* Element of this thread's item in the share's k-th tile. */
+/* Return the first element of this thread's item in the share's k-th tile. */
 CAST_FN size_t element_of(const struct aps_job *job, size_t k)
 {
     return (job->me + k * job->blocks) * TILE + 4 * threadIdx.x;
 }
 
-/* Pass 1 over tiles 0..tiles-1 of the share, of which those from `kept` on stay in keep. */
+/* Pass 1 over tiles 0..tiles-1 of the share. Tiles from `kept` on stay in keep. */
 CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, float4 *keep)
 {
     const bool all =
@@ -108,7 +108,6 @@ CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, 
     return largest;
 }
 
-/* Pass 2. */
 template <int W, enum way WAY, int LOADS_>
 CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, const float4 *keep,
                       uint32_t *words)
@@ -142,13 +141,13 @@ CAST_FN void aps_cast_by_way(const struct aps_job *job, size_t tiles, size_t kep
         aps_cast<W, WAY_ADD, LOADS>(job, tiles, kept, keep, words);
     else if (job->way.way == WAY_HARD && W == 8)
         aps_cast<W, WAY_HARD, LOADS>(job, tiles, kept, keep, words);
-    else if (job->way.way == WAY_CUT && (W == 0 || W == 16)) /* e = 8: codes of more than 8 bits */
+    /* e = 8: codes of more than 8 bits */
+    else if (job->way.way == WAY_CUT && (W == 0 || W == 16))
         aps_cast<W, WAY_CUT, LOADS>(job, tiles, kept, keep, words);
     else
         aps_cast<W, WAY_ANY, 1>(job, tiles, kept, keep, words);
 }
 
-/* The slower one, out of the way of the faster ones. */
 CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kept,
                              const float4 *keep, uint32_t *words)
 {
@@ -157,8 +156,8 @@ CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kep
 
 /* ---- the blocks of a layer ---- */
 
-/* ends [n]: blocks of the layers up to and with this one, so many that each has at most n_keep tiles, or
- * all that there are. Whole block. */
+/* Set ends[n] to the number of blocks of all layers up to each one. A layer gets so many that each
+ * has at most n_keep tiles, or all blocks. All threads of the block call it. */
 static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_t n_keep,
                                     uint32_t *ends)
 {
@@ -178,8 +177,9 @@ static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_
     __syncthreads();
 }
 
-/* Until it is known, span->shift counts blocks: those that have raised absmax, then those that have seen
- * it. Whole block; warps [32]. */
+/* Publish the share's maximum. Until the shift is known, span->shift counts blocks:
+ * first those that have raised absmax, then those that have read it. All threads of
+ * the block call it; warps: [32]. */
 static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *warps)
 {
     largest = __reduce_max_sync(0xffffffffu, largest);
@@ -199,7 +199,8 @@ static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *w
     atomicAdd((uint32_t *)&job->span->shift, 1u);
 }
 
-/* By one thread: waits for the layer's other blocks; what way its codes are made. */
+/* Wait for the layer's other blocks, then compute the shift and the
+ * way to cast. One thread calls it. */
 static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
 {
     struct vec_span *span = job->span;
@@ -218,8 +219,8 @@ static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
         *(volatile int32_t *)&span->shift = shift;
 }
 
-/* Pass 2 of a share, of which room tiles at most are in keep. Whole block. Apart, as there are three ways
- * to it. */
+/* Pass 2 of a share, of which at most `room` tiles are in keep. All threads of the block call it.
+ * Not inlined, as it is called in three places. */
 template <int W>
 CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t room,
                         const float4 *keep, uint32_t *words)
@@ -236,8 +237,8 @@ CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t r
         aps_cast_any(job, job->tiles, kept, keep, words);
 }
 
-/* W: 4, 8, 16: that many bits, for codes that lie well; 0: any. n_keep: tiles that half of the shared
- * memory has room for. */
+/* W: 4, 8, 16: aligned codes of that width; 0: any width. n_keep: tiles that
+ * fit half of the shared memory. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS, 1)
     k_aps(struct dev_aps aps, struct vec_span *spans, int n_spans, uint32_t n_keep)
@@ -251,15 +252,16 @@ static __global__ void __launch_bounds__(THREADS, 1)
     for (int from = 0; from < n_spans; from += LIST) {
         const int n = min(n_spans - from, (int)LIST);
         int half = 0;
-        bool waits = false; /* the share in the other half has been read, not cast */
+        bool waits = false; /* the share in the other half has been read but not cast */
         count_blocks(spans + from, n, n_keep, ends);
         for (int i = 0; i < n; i++) {
             const uint32_t first = i ? ends[i - 1] : 0, blocks = ends[i] - first,
                            me = (blockIdx.x + gridDim.x - first % gridDim.x) % gridDim.x;
             if (me >= blocks)
-                continue; /* the whole block */
+                continue;
             struct aps_job *job = &jobs[half], *other = &jobs[1 - half];
-            __syncthreads(); /* the share that was here has been cast */
+            /* The previous share of this half has been cast. */
+            __syncthreads();
             if (threadIdx.x == 0)
                 job_open(job, &aps.cast, &spans[from + i], blocks, me);
             __syncthreads();
@@ -286,7 +288,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 
 /* ---- launch ---- */
 
-enum { STATIC_BYTES = 20 << 10 }; /* shared memory of the kernel itself, at most */
+enum { STATIC_BYTES = 20 << 10 }; /* at most: static shared memory of the kernel */
 
 template <int W>
 static int aps_launch(const struct dev_aps *aps, struct vec_span *spans, int n_spans,

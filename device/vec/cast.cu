@@ -1,4 +1,4 @@
-/* cast.cu : fp32 to packed codes, all spans of a list by their own shifts in one launch. */
+/* cast.cu : casts fp32 to packed codes, all spans of a list by their own shifts in one launch. */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -1,29 +1,26 @@
-/* cast_item.cuh : what one thread does of a cast: four elements ("an item") to codes, packed and
- * stored.
+/* cast_item.cuh : casts four elements (an "item") per thread to codes, packs and stores them.
  *
- * Codes of 4, 8 and 16 bits whose items lie on whole stores are stored as they are (W = 4, 8, 16).
- * All else (W = 0) goes through words[], four for each thread of a warp, whose 128 codes are 4 *
- * width whole words of the bit string:
+ * Codes of 4, 8 and 16 bits whose items are aligned are stored directly (W = 4, 8, 16). All
+ * others (W = 0) go through words[] in shared memory, four per thread. The 128 codes of a
+ * warp fill 4 * width whole words:
  *
- *     codes      | 0 | 1 | 2 | ... | 127 |        a word each, left by the lanes in items of four
- *     words      |   0   |   1   | ... |          lane q takes words q, q + 32, ... and gathers the codes that lie in it */
+ *     codes   | 0 | 1 | 2 | ... | 127 |    a word each, written by the lanes in items of four
+ *     words   |   0   |   1   | ... |      lane q gathers the codes of words q, q + 32, ... */
 #ifndef CAST_ITEM_CUH
 #define CAST_ITEM_CUH
 #include "device/vec/cast_way.cuh"
 #include "device/vec/element.cuh"
 #include "hls/arith/philox.h"
 
-/* Where the codes of a span go. */
 struct cast_out {
     uint8_t *codes;
     size_t padded; /* codes to write */
-    size_t at;     /* random bits: index of the span's first element */
+    size_t at;     /* for random bits: index of the span's first element */
     uint64_t key;
     uint32_t width; /* bits of a code */
-    bool fast;      /* codes lie so that an item can be stored at once */
+    bool fast;      /* codes are aligned, so that an item can be stored at once */
 };
 
-/* Bytes of codes to, at most 8 of them from the lowest of v up. */
 CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -32,7 +29,7 @@ CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
 
 /* ---- items stored at once ---- */
 
-/* Bytes `of` (0 or 3) of four words. */
+/* Return bytes `of` (0 or 3) of four words. */
 CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
 {
 #ifdef __CUDA_ARCH__
@@ -46,7 +43,7 @@ CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
 #endif
 }
 
-/* Halves `of` (0: lower, 1: upper) of two words. */
+/* Return halves `of` (0: lower, 1: upper) of two words. */
 CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 {
 #ifdef __CUDA_ARCH__
@@ -56,7 +53,7 @@ CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 #endif
 }
 
-/* code [4]: without signs, u [4]: bits of x. */
+/* code: [4] without signs; u: [4] bits of x. */
 template <int W>
 CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
 {
@@ -75,7 +72,7 @@ CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], con
     return all;
 }
 
-/* element: the item's first; the codes after padded are not there. */
+/* Store the item that begins at element, up to padded. */
 template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t element, uint64_t packed)
 {
     uint8_t *to = o->codes + element * W / 8;
@@ -93,11 +90,11 @@ template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t elemen
 
 /* ---- any width ---- */
 
-/* words [128]: the warp's, filled. element: of words[0]. All lanes. */
+/* Store the warp's words[128], which begin at element. All lanes call it. */
 CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
 {
     const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
-    /* exact for 4095 / width */
+    /* q * 32 / width, exact for dividends up to 4095 */
     const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
     for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
         const size_t at = begin + 4 * q;
@@ -123,8 +120,8 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-/* One half of philox_round_u32() of elements at ... at + 3, at a multiple of 4: two words of a
- * block. */
+/* Return one half of philox_round_u32() for elements at..at+3, at a
+ * multiple of 4: two words of a block. */
 CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
     const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
@@ -145,8 +142,8 @@ CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[
     return code;
 }
 
-/* Stochastic rounding, elements at ... at + 3. The lower halves are made where they decide: for one
- * item in 16,384. */
+/* Stochastic rounding of elements at..at+3. The lower halves are computed only if they
+ * decide: for one item in 16,384. */
 CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
 {
     uint32_t random[4], lower[4], nearest;
@@ -178,7 +175,6 @@ CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_way *shared,
         code[i] = cast_code_any(w, v[i], 0, &apart);
 }
 
-/* The same where it is rare: out of the way of what is not. */
 CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
 {
     uint32_t apart;
@@ -186,7 +182,7 @@ CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
                       cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
 }
 
-/* shared: *w where it lies, so that the copy that is worked with can stay in registers. */
+/* shared: *w in shared memory, for functions that are not inlined; w can then stay in registers. */
 template <enum way WAY>
 CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
                           const struct cast_out *o, size_t element, const float v[4],
@@ -206,7 +202,7 @@ CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *share
     }
 }
 
-/* WAY_HARD, for codes of 8 bits that are stored at once. */
+/* WAY_HARD, for aligned codes of 8 bits. */
 CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared,
                             const struct cast_out *o, size_t element, float4 x)
 {
@@ -221,8 +217,8 @@ CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *sha
     cast_store<8>(o, element, packed);
 }
 
-/* x: elements element..element+3 of the span, zeros beyond its end; element is 4 * lane after a
- * multiple of 128. All lanes of a warp call; words [128] shared by them. */
+/* Cast x: elements element..element+3 of the span, zeros beyond its end. element is 4 * lane above
+ * a multiple of 128. All lanes of a warp call it and share words[128]. */
 template <int W, enum way WAY>
 CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
                        const struct cast_out *o, size_t element, float4 x, uint32_t *words)
@@ -245,7 +241,8 @@ CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
 #pragma unroll
     for (int i = 0; i < 4; i++)
         code[i] = cast_signed(w, code[i], v[i]);
-    __syncwarp(); /* the words of the round before have been read */
+    /* The words of the previous round have been read. */
+    __syncwarp();
     *(uint4 *)(words + 4 * lane) = make_uint4(code[0], code[1], code[2], code[3]);
     __syncwarp();
     cast_store_words(o, element - 4 * lane, words);

@@ -1,11 +1,11 @@
-/* cast_list.cuh : the spans of a list as one row of tiles, which blocks take turns to work on.
+/* cast_list.cuh : the spans of a list as one row of tiles, distributed over the blocks.
  *
- *     spans   |--- 0 ---|- 1 -|------- 2 -------|        of any lengths, in groups of LIST_SPANS
- *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||        a tile is part of one span; the last one of a span may be short
+ *     spans   |--- 0 ---|- 1 -|------- 2 -------|    of any lengths, in groups of LIST_SPANS
+ *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||    each in one span; its last may be short
  *     block   0  1  2  0  1  2  0  1  ...
- *     so that neighbours are read at the same time
  *
- * Each block reads the list once, into shared memory. */
+ * So neighbouring tiles are read at the same time. Each block reads the
+ * list once, into shared memory. */
 #ifndef CAST_LIST_CUH
 #define CAST_LIST_CUH
 #include "device/run/cu.cuh"
@@ -16,11 +16,11 @@ enum { LIST_SPANS = 256 };
 /* SPAN: struct vec_span or struct vec_out. */
 template <class SPAN> struct span_list {
     SPAN span[LIST_SPANS];
-    uint64_t end[LIST_SPANS]; /* tiles of the spans up to and with this one */
-    uint64_t warp[32];        /* while they are added up */
+    uint64_t end[LIST_SPANS]; /* tiles of all spans up to this one */
+    uint64_t warp[32];        /* scratch of the prefix sum */
 };
 
-/* Elements that a span's tiles cover. padded: it is as long as its codes, else as its floats. */
+/* Return the elements that a span's tiles cover: its codes (padded) or its floats. */
 static __device__ inline size_t span_length(const struct vec_span *span, bool padded)
 {
     return padded ? span->padded : span->n;
@@ -30,8 +30,8 @@ static __device__ inline size_t span_length(const struct vec_out *span, bool)
     return span->n;
 }
 
-/* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads
- * or more, who met before if the list was in use. Returns the number of tiles. */
+/* Load n_spans <= LIST_SPANS spans into the list (shared memory). All threads of the block call it,
+ * at least LIST_SPANS, after a barrier if the list was in use. Returns the number of tiles. */
 template <class SPAN>
 static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans,
                                                  int n_spans, bool padded, uint32_t tile)
@@ -57,7 +57,6 @@ static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, c
     return list->end[n_spans - 1];
 }
 
-/* The span that a tile is part of. */
 template <class SPAN>
 static __device__ inline int span_list_find(const struct span_list<SPAN> *list, int n_spans,
                                             uint64_t tile)
@@ -73,7 +72,7 @@ static __device__ inline int span_list_find(const struct span_list<SPAN> *list, 
     return low;
 }
 
-/* Its number within the span. */
+/* Return the number of a tile within its span i. */
 template <class SPAN>
 static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i,
                                                    uint64_t tile)
@@ -81,7 +80,7 @@ static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> 
     return tile - (i > 0 ? list->end[i - 1] : 0);
 }
 
-/* *to = max(*to, all threads' value); whole block. shared [32]. */
+/* Set *to = max(*to, value of all threads). All threads of the block call it. shared: [32]. */
 static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(0xffffffffu, value);
@@ -97,14 +96,14 @@ static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_
     __syncthreads();
 }
 
-/* The largest magnitude of one span after the other, as a block comes to their tiles. */
+/* The largest magnitude of the span whose tiles a block currently works on. */
 struct span_max {
-    int now; /* the span that `largest` is of; -1: none yet */
+    int now; /* the span of `largest`; -1: none yet */
     uint32_t largest;
 };
 
-/* The block is at span i of the list now; -1: at its end. What it found in the span before goes to that.
- * Whole block; shared [32]. */
+/* Move to span i of the list (-1: the end) after storing the maximum of the previous span. All
+ * threads of the block call it; shared: [32]. */
 template <class SPAN>
 static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans, uint32_t *shared)
 {

@@ -1,9 +1,9 @@
-/* cast_tile.cuh : fp32 to packed codes, all spans of a list in one launch: a block's tiles, for what
- * is cast as it is (cast.cu) and what is made of it first (ratio.cu).
+/* cast_tile.cuh : casts fp32 to packed codes, all spans of a list in one launch. cast.cu casts the
+ * floats as they are, ratio.cu transforms them first.
  *
- * FROM: what is cast of a list's spans, a launch's argument, with which FROM::PER_SM blocks find
- * registers on a multiprocessor. FROM::span: of one of them, made by one thread; its made(element, x)
- * gives what is cast of four elements x, element and those behind. */
+ * FROM, a launch's argument, is the transformation; FROM::PER_SM blocks fit a multiprocessor's
+ * registers. FROM::span is its state for one span, made by one thread. span.made(element, x)
+ * returns the values to cast for the four elements x that begin at element. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/vec/cast_item.cuh"
@@ -11,7 +11,7 @@
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
 
-/* A span that a block works on: its constants, worked out by one thread. */
+/* A span that a block works on: its constants, computed by one thread. */
 template <class FROM> struct cast_job {
     struct cast_way way;
     struct cast_out out;
@@ -22,7 +22,7 @@ template <class FROM> struct cast_job {
     typename FROM::span from;
 };
 
-/* i: its number in the list. */
+/* i: index of the span in the list. */
 template <class FROM>
 static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cast *cast,
                                 const struct vec_span *span, const FROM *from, int i)
@@ -43,8 +43,8 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->from = from->of(span, i);
 }
 
-/* This thread's items of a tile; returns the largest magnitude among them if `scan`. LOADS_ of them
- * at a time. */
+/* Cast this thread's items of a tile, LOADS_ at a time. Return
+ * their largest magnitude if `scan`. */
 template <int W, enum way WAY, int LOADS_, class FROM>
 CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                             uint32_t *words)
@@ -91,12 +91,12 @@ CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool
         return cast_items<W, WAY_ADD, CAST_LOADS>(job, tile, scan, words);
     if (job->way.way == WAY_HARD && W == 8)
         return cast_items<W, WAY_HARD, CAST_LOADS>(job, tile, scan, words);
-    if (job->way.way == WAY_CUT && (W == 0 || W == 16)) /* e = 8: codes of more than 8 bits */
+    /* e = 8: codes of more than 8 bits */
+    if (job->way.way == WAY_CUT && (W == 0 || W == 16))
         return cast_items<W, WAY_CUT, CAST_LOADS>(job, tile, scan, words);
     return cast_items<W, WAY_ANY, 1>(job, tile, scan, words);
 }
 
-/* The slower one, out of the way of the faster ones. */
 template <class FROM>
 CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                                   uint32_t *words)
@@ -104,7 +104,7 @@ CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t til
     return cast_tile<0>(job, tile, scan, words);
 }
 
-/* W: 4, 8, 16: that many bits, for spans whose codes lie well; 0: any. */
+/* W: 4, 8, 16: spans with aligned codes of that width; 0: any width. */
 template <int W, class FROM>
 static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, true, CAST_TILE);
-        int now = -1; /* the span that the job and `largest` are of */
+        int now = -1; /* the span of job and `largest` */
         uint32_t largest = 0;
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     }
 }
 
-/* n_elems: sum of their padded. scan: absmax of x, 0 before, on the way. */
+/* n_elems: sum of their padded. scan: also find absmax of x (0 before). */
 template <class FROM>
 static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, bool scan, FROM what, struct dev_stream *s)

@@ -1,25 +1,23 @@
-/* cast_way.cuh : the constants of one cast, and fp32 to a code in a few operations of 32 bits:
- * mf_enc()'s bits.
+/* cast_way.cuh : casts an fp32 to a code in a few 32-bit operations, with the bits of mf_enc().
  *
- * |x| * 2^shift becomes a code without its sign in one of these ways:
+ * x| * 2^shift becomes a code without its sign in one of these ways:
  *
- *   WAY_ADD    nearest; fp32 -> a format inside fp32's range. A float that is large enough rounds what is added to it:
+ *   WAY_ADD    nearest; formats inside fp32's range. Adding a large enough float rounds x:
+ *                unit = 2^max(exponent of x, lowest)              x's binade; subnormals share one
+ *                unit * 2^(23-m) + x = | exponent | 0000 1xx.x |  the adder rounds to nearest even
+ *                code = 1xx.x + ((unit's bits >> (23-m)) - base)  significand, field above it
+ *              The format is scaled instead of x: lowest and top are the format's limits / 2^shift.
+ *   WAY_CUT    nearest; e = 8: exponents are fp32's, the fraction is cut after m bits:
+ *                code = (x * 2^shift + half - 1 + last kept bit) >> (23-m)
+ *              WAY_ANY takes over if that product is not exact (an fp32 subnormal).
+ *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, on a chip with the instruction: it rounds
+ *              x * 2^shift. A product that is an fp32 subnormal rounds twice, but has code 0.
+ *   WAY_ANY    everything else, in integers, all roundings:
+ *                significand >> (23 - m + distance below the normals)
  *
- *                  unit = 2^max(exponent of x, lowest)                  of x's binade; all subnormals share the lowest one
- *                  unit * 2^(23-m) + x = | exponent | 0000 1xx.x |      rounded to nearest even by the adder
- *                  code = 1xx.x + ((unit's bits >> (23-m)) - base)      the significand, and the field above it
- *
- *              The format is moved to x, not x to the format: lowest and top are the format's limits / 2^shift.
- *   WAY_CUT    nearest; e = 8: the exponents are fp32's, the fraction is cut after m bits:
- *                  code = (x * 2^shift + half - 1 + last kept bit) >> (23-m)
- *              Where that product is not exact (an fp32 subnormal), WAY_ANY takes over.
- *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, on a chip that has the instruction: it rounds x * 2^shift. Where that
- *              product is an fp32 subnormal, so rounded before, the code is zero in any case.
- *   WAY_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
- *
- * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
- * rounded. Only WAY_ANY knows inf and nan: items with one among them take it. Bits above the code
- * are not cleared by WAY_ADD. */
+ * Before rounding, x is limited to `top`, the number that has the code `beyond`.
+ * Only WAY_ANY handles inf and nan: items that contain one take it. WAY_ADD leaves
+ * garbage in the bits above the code. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
@@ -27,7 +25,7 @@
 
 #define CAST_FN static __device__ __forceinline__
 #ifdef __CUDACC__
-/* what is rare or slow: its registers are not those of what is fast */
+/* Rare or slow code, kept in functions of its own so that it adds no registers to the fast code. */
 #define CAST_APART static __device__ __noinline__
 #else
 #define CAST_APART static __device__
@@ -37,23 +35,22 @@ enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
 
 struct cast_way {
     enum way way;
-    enum mf_round round; /* WAY_ANY; the others are nearest */
-    bool trunc;          /* the code is half's, and mf_e5m2_drop() follows */
+    enum mf_round round; /* WAY_ANY; the others round to nearest */
+    bool trunc;          /* the code is a half's, and mf_e5m2_drop() follows */
     float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
     float lowest, lift;  /* WAY_ADD: 2^(1-bias) / 2^shift; 2^(23-m) */
     float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
     bool e5m2;           /* WAY_HARD: else e4m3fn */
-    uint32_t base;       /* WAY_ADD: lowest's bits >> drop */
-    uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 where nothing is cut */
-    uint32_t nan;        /* code of nan; the mask of all codes too */
-    uint32_t beyond;     /* code of inf and of what is too large */
-    /* WAY_ANY: largest code of a finite x: beyond, or the largest finite when rounding toward
-     * zero */
+    uint32_t base;       /* WAY_ADD: bits of lowest >> drop */
+    uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
+    uint32_t nan;        /* code of nan; also the mask of all codes */
+    uint32_t beyond;     /* code of inf and of values that are too large */
+    /* WAY_ANY: largest code of a finite x: beyond, or the largest finite if rounding toward zero */
     uint32_t most;
-    uint32_t sign_right; /* an fp32's bits >> this have the sign above the code */
-    uint32_t drop, m;    /* 23 - m, fraction bits that go */
-    int32_t rebias;      /* WAY_ANY: fp32's exponent field + this = the code's */
-    int32_t binades;     /* WAY_ANY: 2^e, beyond any format's */
+    uint32_t sign_right; /* an fp32's bits >> this: the sign is above the code */
+    uint32_t drop, m;    /* 23 - m, fraction bits that are dropped */
+    int32_t rebias;      /* WAY_ANY: fp32's exponent field + this = code's field */
+    int32_t binades;     /* WAY_ANY: 2^e, beyond the format's fields */
 };
 
 CAST_FN float cast_power(int exponent) /* -126..127 */
@@ -61,7 +58,7 @@ CAST_FN float cast_power(int exponent) /* -126..127 */
     return __uint_as_float((uint32_t)(127 + exponent) << 23);
 }
 
-/* Has the chip an instruction for that cast? */
+/* Return whether the chip has an instruction for this cast. */
 CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -73,18 +70,18 @@ CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 #endif
 }
 
-/* Is all that WAY_ADD handles in fp32's normals? The smallest value, and the largest with room for
- * what is added. */
+/* Return whether WAY_ADD works with normals of fp32 only: the smallest value, and the largest
+ * plus the float that rounds it. */
 CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
 {
     const int highest = (1 << f.e) - 1 - rebias;
     return f.e + f.m <= 23 && 1 - rebias - f.m >= 1 && highest + 23 - f.m <= 254;
 }
 
-/* fast: codes are stored four at a time, as they are. */
+/* fast: codes are stored four at a time. */
 CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bool fast)
 {
-    shift = min(max(shift, -1000), 1000); /* everything is zero or beyond long before */
+    shift = min(max(shift, -1000), 1000); /* beyond this, everything is 0 or too large */
     const bool trunc = cast->trunc;
     const struct mf_fmt f = trunc ? mf_half() : cast->fmt;
     const uint32_t beyond = !trunc && cast->overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
@@ -127,7 +124,7 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     return w;
 }
 
-/* *odd: stays 0 until an x is inf or nan. */
+/* *odd stays 0 until an x is inf or nan. */
 CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
 {
     *odd = fmaf(x, 0.0f, *odd);
@@ -137,7 +134,7 @@ CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
     return __float_as_uint(sum) + (unit >> w->drop) - w->base;
 }
 
-/* Or until a product is not exact. */
+/* *odd stays 0 until an x is inf or nan, or a product is not exact. */
 CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
 {
     const float y = __fmul_rn(x, w->scale);
@@ -146,7 +143,7 @@ CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
     return (cut + w->half + ((cut >> w->drop) & w->odd)) >> w->drop;
 }
 
-/* Two codes with their signs, x's the lower one. */
+/* Return two codes with their signs; x's is the lower one. */
 CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, float *odd)
 {
     *odd = fmaf(y, 0.0f, fmaf(x, 0.0f, *odd));
@@ -163,12 +160,12 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     return codes;
 }
 
-/* apart: the bits in which what goes and `random` differ; below 2^16 where the upper 16 do not
- * decide. */
+/* *apart: XOR of the dropped part and `random`. If it is below 2^16, their upper 16
+ * bits are equal and do not decide. */
 CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
-     * exact. */
+    /* Treat subnormals as normals with an exponent field of 0 or less: a counts units of 2^-149,
+     * and its conversion to float is exact. */
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     int32_t wide = (int32_t)a;
     if (a < 0x00800000u)
@@ -176,12 +173,12 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const int32_t field = (wide >> 23) + w->rebias;
     const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
 
-    /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than half a
-     * unit alone */
+    /* | kept | rest in units of 2^-32 of the kept unit |
+     * Bits lost below `rest` are less than its unit and decide nothing alone. */
     const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
                    split = sig >> go;
     const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    /* ties to even: from an odd number one up sooner */
+    /* ties to even: an odd number is rounded up from half on */
     const uint32_t half = 0x80000000u - (kept & 1u);
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu
@@ -193,7 +190,7 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     return a < 0x7f800000u ? code : a == 0x7f800000u ? w->beyond : w->nan;
 }
 
-/* The code's bits from `code`, the sign above them from x. What code has above is dropped. */
+/* Return the bits of `code`, with the sign of x above them. Clears everything above. */
 CAST_FN uint32_t cast_signed(const struct cast_way *w, uint32_t code, float x)
 {
     const uint32_t whole = (code & w->nan) | ((__float_as_uint(x) >> w->sign_right) & ~w->nan);

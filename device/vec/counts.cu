@@ -1,12 +1,11 @@
-/* counts.cu : draws of -1, 0 and 1 and their sums: a layer's magnitudes clipped at so many
- * deviations, drawn to 2 bits each, added as whole numbers, and back. The bits of hls/arith/level.h.
+/* counts.cu : stochastic codes -1, 0, 1 and their sums (TernGrad), with the bits of
+ * hls/arith/level.h. Clips a layer's magnitudes at some number of deviations, draws 2-bit codes,
+ * adds them as integers, decodes.
  *
- * Counted (no GPU has run it): draw reads 4 bytes an element and writes 0.25, counts back read b / 8
- * and write 4, a launch each. Sums read P / 4 and write b / 8. A deviation is 16 sums of every 16th
- * square, one behind the other, because level.h has them so: a layer's is a block's, which fetches
- * with all its threads, squares, and adds with 16 of them, some 4 clocks for each 64 bytes; a layer
- * of 2.4 million (resnet50's largest) waits a third of a millisecond for it, however fast the
- * memory. */
+ * A deviation consists of 16 sequential sums of every 16th square, as level.h defines it. One block
+ * per layer loads and squares with all threads and adds with 16 of them, about 4 clocks per 64
+ * bytes (counted). A layer of 2.4 million (resnet50's largest) takes a third of a millisecond for
+ * that, however fast the memory. device/README.md has the bytes. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/levels_item.cuh"
@@ -23,7 +22,7 @@ static __device__ inline size_t span_length(const struct counts_out *out, bool)
     return out->n;
 }
 
-/* ---- clipping: a block a span ---- */
+/* ---- clipping: one block per span ---- */
 
 static __global__ void __launch_bounds__(THREADS)
     k_clip(float times, struct vec_span *spans, int n_spans)
@@ -35,14 +34,15 @@ static __global__ void __launch_bounds__(THREADS)
         const bool whole = elements_whole(s.x, s.type);
         float sum = 0; /* of lane threadIdx.x % 16, in the first warp */
         if (s.absmax == 0 || s.absmax >= 0x7f800000u)
-            continue; /* the whole block */
+            continue; /* the whole block skips it */
         const struct level_power p = level_power_of(max);
         float4 x[LOADS];
 #pragma unroll
         for (int k = 0; k < LOADS; k++)
             x[k] = elements_get(s.x, s.type, 4 * ((size_t)k * THREADS + threadIdx.x), s.n, whole);
         for (size_t at = 0; at < s.n; at += TILE) {
-            __syncthreads(); /* the squares before have been added */
+            /* The previous squares have been added. */
+            __syncthreads();
 #pragma unroll
             for (int k = 0; k < LOADS; k++) {
                 const size_t e = 4 * ((size_t)k * THREADS + threadIdx.x);
@@ -74,7 +74,7 @@ int vec_gpu_clip(float times, struct vec_span *spans, int n_spans, struct dev_st
     return cu_check("clip");
 }
 
-/* ---- draws ---- */
+/* ---- stochastic codes ---- */
 
 static __global__ void __launch_bounds__(THREADS) k_draw(const struct draw_span *spans, int n_spans)
 {
@@ -173,14 +173,13 @@ int vec_gpu_counts_decode(const struct counts_rule *r, const struct counts_out *
     return cu_check("counts to floats");
 }
 
-/* What a sum is read from and written to. */
 struct counts_job {
     struct counts_rule rule;
     const uint8_t *const *parts; /* NULL: the one part */
     const uint8_t *part;         /* NULL: none */
     int n_parts;
-    bool wide;          /* parts are sums; else draws */
-    const int32_t *was; /* added to; NULL: 0 */
+    bool wide;          /* parts are sums; else 2-bit codes */
+    const int32_t *was; /* added to the sum; NULL: 0 */
     int32_t *acc;       /* out, or NULL */
     uint8_t *codes;     /* out, or NULL */
     size_t n;
@@ -199,7 +198,8 @@ static __global__ void __launch_bounds__(THREADS) k_counts(struct counts_job job
             eight_get(job.parts ? job.parts[p] : job.part, job.wide ? job.rule.bits : DRAW_BITS, i,
                       job.n, code);
 #pragma unroll
-            for (int j = 0; j < EIGHT; j++) /* a draw: | negative | 1 | */
+            /* A 2-bit code is | negative | 1 |. */
+            for (int j = 0; j < EIGHT; j++)
                 sum[j] += job.wide ? (int32_t)code[j] - job.rule.n_ranks
                                    : (int32_t)(code[j] & 1) - (int32_t)(code[j] & code[j] >> 1) * 2;
         }

@@ -1,49 +1,48 @@
-/* dev_vec.h : vectors on the GPU: largest magnitude, cast to packed codes and back, sums of codes.
- * The bits of hls/arith/mf.h, hls/arith/level.h and hls/arith/relative.h.
+/* dev_vec.h : vectors on the GPU: largest magnitude, casts to packed codes and back, sums of codes.
+ * They give the bits of hls/arith/mf.h, level.h and relative.h. host/vec/vec.h defines the packed
+ * layout and every operation; its GPU backend calls these.
  *
- * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
- * these. fp32 vectors are device memory, 4-byte aligned (16 is faster), those of VEC_HALF on 2 bytes
- * (8); codes are reachable memory (dev.h). Lists of spans, of parts and of all else that a kernel is
- * told lie in device memory, where every block reads them (reachable memory is read over the bus, by
- * each). absmax of a list that a launch finds it for is
- * 0 before: kernels raise it, and nobody launches one to clear it. */
+ * fp32 vectors are device memory, aligned to 4 bytes (16 is faster); VEC_HALF vectors to 2
+ * bytes (8). Codes are reachable memory (dev.h). Lists of spans, parts and other arguments
+ * must be in device memory: every block reads them, and each read of pinned memory would cross
+ * the bus. absmax of a span must be 0 before a launch that finds it: kernels only raise it,
+ * which saves a launch to clear it. */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/run/dev.h"
 #include "hls/arith/level_lists.h"
 #include "hls/arith/relative_lists.h"
 
-/* What aps() does to find a layer's shift itself, without other ranks. */
+/* Arguments by which aps() finds a layer's shift without other ranks. */
 struct dev_aps {
     struct vec_cast cast;
     bool tight;       /* aps-tight, else aps */
-    uint32_t n_ranks; /* P of the head-room */
+    uint32_t n_ranks; /* ranks to leave headroom for */
 };
 
 struct dev_vec_ops {
-    /* absmax of every span, 0 before, all in one launch. n_elems: sum of their n. */
+    /* Find absmax of every span (0 before) in one launch. n_elems: sum of their n. */
     int (*absmax)(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
-    /* codes of every span by its own shift, all in one launch. */
+    /* Encode every span by its own shift in one launch. */
     int (*encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct dev_stream *s);
-    /* Both in one pass over x. */
+    /* absmax() and encode() in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* Of every span of floats absmax, the shift that follows from it, and the codes, all in one launch: x
-     * is read from memory once where it fits the chip. absmax and shift: 0 before, out. n_elems: sum
-     * of their padded. */
+    /* Find absmax of every span of floats, the shift that follows from it, and the codes, in one
+     * launch. x is read from memory once if it fits the chip. absmax and shift are 0 before, and
+     * outputs. n_elems: sum of their padded. */
     int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
                struct dev_stream *s);
 
-    /* x = fp32(code) * 2^shift / divisor, or x += that (add). */
+    /* Set x = fp32(code) * 2^shift / divisor, or add that to x. */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                   bool add, float *x, struct dev_stream *s);
-    /* x of every span by its own shift, all in one launch. n_elems: sum of their n. */
+    /* Decode every span by its own shift in one launch. n_elems: sum of their n. */
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* vec.h's fold, finish, add, sum, hop, spill, fold_wide. parts: [n_parts] list of reachable
-     * vectors. */
+    /* The operations of the same names in vec.h. parts: list of n_parts reachable vectors. */
     int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
                 struct dev_stream *s);
     int (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -54,7 +53,7 @@ struct dev_vec_ops {
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
     int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
-    /* *largest = the larger of itself and vec.h's peak: device memory, 0 before */
+    /* Set *largest to the maximum of itself and vec.h's peak. largest: device memory, 0 before. */
     int (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
                 struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
@@ -62,15 +61,16 @@ struct dev_vec_ops {
     int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                      bool first, struct dev_stream *s);
 
-    /* ---- levels, signs, counts: hls/arith/level_lists.h; what each does, host/vec/list/vec_levels.h,
-     * vec_signs.h, vec_counts.h. All of a list in one launch. n_elems: sum of their n, of what is
-     * encoded of their padded ---- */
+    /* ---- levels, signs, counts ---- Lists: hls/arith/level_lists.h. Operations:
+     * host/vec/list/vec_levels.h, vec_signs.h, vec_counts.h. One launch per list. n_elems: sum of
+     * their n, when encoding of their padded. */
 
     int (*levels_encode)(const struct levels_rule *r, struct vec_span *spans, int n_spans,
                          size_t n_elems, struct dev_stream *s);
     int (*levels_decode)(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s);
-    /* Span by span the parts from the byte on that its codes begin at behind `base`. */
+    /* For every span, add the parts; each part's codes begin at the same
+     * offset as the span's after `base`. */
     int (*levels_sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
                       struct dev_stream *s);
@@ -93,8 +93,8 @@ struct dev_vec_ops {
     int (*counts_spill)(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
                         struct dev_stream *s);
 
-    /* ---- multiples of a quantile: hls/arith/relative_lists.h; what each does, host/vec/list/vec_ratio.h.
-     * with: [n_spans]. quantile() finds absmax filled ---- */
+    /* ---- multiples of a quantile ---- Lists: hls/arith/relative_lists.h. Operations:
+     * host/vec/list/vec_ratio.h. with: [n_spans]. quantile() needs absmax. */
 
     int (*quantile)(const struct relative_rule *r, struct vec_span *spans,
                     const struct relative_part *with, int n_spans, struct dev_stream *s);

@@ -1,8 +1,8 @@
-/* element.cuh : elements of a vector as floats in registers, whatever they are in memory: floats or
- * halves, as its type says, which is the same for all threads of a block.
+/* element.cuh : reads and writes elements of a vector of floats or halves as floats in registers.
+ * The type is the same for all threads of a block.
  *
- *     element_get, element_put      one of them
- *     elements_get, elements_put    four neighbours, at once where the vector lies well */
+ *     element_get, element_put      one element
+ *     elements_get, elements_put    four neighbours, in one access where the alignment allows */
 #ifndef ELEMENT_CUH
 #define ELEMENT_CUH
 #include "device/run/cu.cuh"
@@ -24,7 +24,7 @@ ELEMENT_FN void element_put(void *x, enum vec_type type, size_t i, float v)
         ((float *)x)[i] = v;
 }
 
-/* Do elements 0..3, 4..7, ... each lie on whole loads? */
+/* Return whether aligned groups of four elements are aligned for one load. */
 ELEMENT_FN bool elements_whole(const void *x, enum vec_type type)
 {
     return (uintptr_t)x % (4 * vec_type_bytes(type)) == 0;
@@ -42,7 +42,7 @@ ELEMENT_FN uint32_t element_close(float low, float high)
            (uint32_t)__half_as_ushort(__float2half_rn(high)) << 16;
 }
 
-/* Elements e..e+3, e a multiple of 4, zeros from n on. whole: as elements_whole() says. */
+/* Return elements e..e+3, e a multiple of 4, with zeros from n on. whole: elements_whole(x). */
 ELEMENT_FN float4 elements_get(const void *x, enum vec_type type, size_t e, size_t n, bool whole)
 {
     if (whole && e + 4 <= n) {
@@ -59,7 +59,6 @@ ELEMENT_FN float4 elements_get(const void *x, enum vec_type type, size_t e, size
     return make_float4(v[0], v[1], v[2], v[3]);
 }
 
-/* The same out, as far as there are n. */
 ELEMENT_FN void elements_put(void *x, enum vec_type type, size_t e, size_t n, bool whole, float4 v)
 {
     if (whole && e + 4 <= n) {

@@ -1,29 +1,27 @@
-/* levels.cu : buckets of levels, all vectors of a list in one launch: fp32 to scales and codes, sums
- * of such codes to codes, and back. The bits of hls/arith/level.h.
+/* levels.cu : buckets of levels: encodes, sums and decodes all vectors
+ * of a list, with level.h's bits.
  *
- *     bucket of up to 512      a warp's; longer ones a block's: its elements are read once, wait in
- *                              shared memory until the scale is known, and are drawn there
- *     2-norm                   16 lanes, as level.h has them, along shared memory: slow, and seldom
+ *     buckets up to 512   one warp each; longer ones one block each. Elements are read once and
+ *                         wait in shared memory until the scale is known
+ *     2-norm              16 lanes, as level.h defines it, over shared memory: slow, and rare
  *
- * What it takes, by counting (no GPU has run it): encode 4 bytes an element in and B / 8 + 4 / D out,
- * one launch for a whole list; sums P * B / 8 in and B / 8 out, one;
- * decode B / 8 in and 4 out, one. 25 operations an element are philox's, some 20 the draw's: at 4
- * bytes an element that is as long as an H100's memory takes. */
+ * Counted: philox costs 25 operations per element, rounding about 20. At 4 bytes per element, that
+ * takes as long as an H100's memory. device/README.md has the bytes. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
-enum { THREADS = 256, PER_SM = 4, WARP_MOST = 512 /* elements of a bucket that a warp takes */ };
+enum { THREADS = 256, PER_SM = 4, WARP_MOST = 512 /* longest bucket of a warp */ };
 
-/* What is added up instead of x: parts, each from the byte on that a span's codes begin at behind
- * `base`. */
+/* Parts to be added instead of x; each part's codes begin at the same
+ * offset as the span's after `base`. */
 struct levels_parts {
     const uint8_t *const *parts;
     int n;
     const uint8_t *base;
 };
 
-/* Buckets that each team takes of a tile. */
+/* Return the buckets of a tile that each team takes. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
     return bucket < WARP_MOST ? WARP_MOST / bucket : 1;
@@ -35,7 +33,7 @@ static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
 
 /* ---- values ---- */
 
-/* Values of codes of one bucket. Those of up to 4 bits stand in a table, one in each lane. */
+/* Decodes the codes of one bucket. For up to 4 bits, each lane holds one value of a table. */
 struct levels_reader {
     struct level_scheme scheme;
     struct level_grid grid;
@@ -61,7 +59,7 @@ CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t
     return r;
 }
 
-/* Whole warps. */
+/* Whole warps call it. */
 CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
                         float value[4])
 {
@@ -73,18 +71,18 @@ CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, ui
                                        : value_of(r, code[j]);
 }
 
-/* ---- a bucket: its elements are in keep [bucket], zeroes where it has none ---- */
+/* ---- a bucket: its elements in keep[bucket], padded with zeros ---- */
 
 struct levels_bucket {
     const struct vec_span *span;
-    size_t first;   /* of its elements in the span */
-    uint32_t n_all; /* its codes: r->bucket, but in a span's last one */
+    size_t first;   /* index of its first element in the span */
+    uint32_t n_all; /* number of codes: r->bucket, except in a span's last bucket */
     uint8_t *codes;
     float *keep;
     uint32_t *shared; /* [THREADS / 32 + 1] of the team */
 };
 
-/* Returns the largest magnitude of this lane's elements. */
+/* Load the bucket. Return the largest magnitude of this lane's elements. */
 template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
@@ -99,7 +97,7 @@ template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
     return largest;
 }
 
-/* The same of a sum; as far as the span has elements. */
+/* The same for a sum, up to the end of the span. */
 template <int TEAM>
 CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_bucket *b,
                             const struct levels_parts *p)
@@ -131,7 +129,7 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
     return largest;
 }
 
-/* The 2-norm, by a warp of the team. */
+/* Return the 2-norm, computed by one warp of the team. */
 template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
 {
     const struct level_power p = level_power_of(max);
@@ -189,7 +187,7 @@ CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket 
 
 /* ---- kernels ---- */
 
-/* Codes of x, or of sums (p.n > 0): then spans have no x and no absmax. */
+/* Encode x, or sums (p.n > 0): their spans have no x and no absmax. */
 template <int TEAM, bool SUMS>
 static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,

@@ -1,10 +1,10 @@
-/* levels_item.cuh : four codes of a bucket at a time, and a bucket's team: a warp, or the whole
- * block.
+/* levels_item.cuh : four codes of a bucket at a time, and the team of a
+ * bucket: a warp or the whole block.
  *
- *     bucket | scale | codes 0..3 | codes 4..7 | ...        four codes of B bits: half a byte to eight, by one lane
+ *     bucket | scale | codes 0..3 | codes 4..7 | ...    a lane has four codes: half a byte to eight
  *
- * Buckets are whole words long, so all codes of a vector lie on words if its first byte does; else
- * they are moved byte by byte. */
+ * Buckets are whole words long. If a vector's first byte is aligned to a word, all its codes are;
+ * otherwise they are moved byte by byte. */
 #ifndef LEVELS_ITEM_CUH
 #define LEVELS_ITEM_CUH
 #include "device/vec/cast_item.cuh"
@@ -22,13 +22,14 @@ template <int TEAM> CAST_FN void team_sync(void)
         __syncthreads();
 }
 
-/* The largest of all lanes' values, in each of them. shared [TEAM / 32] of the team. */
+/* Return the largest of all lanes' values to all lanes. shared: [TEAM / 32] of the team. */
 template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(LEVELS_ALL, value);
     if (TEAM == 32)
         return value;
-    __syncthreads(); /* what stood there has been read */
+    /* Previous values have been read. */
+    __syncthreads();
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = value;
     __syncthreads();
@@ -37,8 +38,8 @@ template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
     return value;
 }
 
-/* level_join() of lanes 0..15 of each half of a warp, in all of its lanes: an addition of two does
- * not heed their order. */
+/* level_join() of lanes 0..15 of each half of a warp, for all of its lanes. Adding two values does
+ * not depend on their order, so the bits are the same. */
 CAST_FN float half_join(float sum)
 {
 #pragma unroll
@@ -47,7 +48,7 @@ CAST_FN float half_join(float sum)
     return sum;
 }
 
-/* ---- words that may lie anywhere ---- */
+/* ---- words of any alignment ---- */
 
 CAST_FN void word_put(uint8_t *to, uint32_t word)
 {
@@ -63,13 +64,13 @@ CAST_FN uint32_t word_get(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* ---- codes: of elements e..e+3 of a bucket, e a multiple of 4. `in`: the lane has any. Whole warps
- * call, whose lanes have neighbouring fours. ---- */
+/* ---- codes of elements e..e+3 of a bucket ---- e is a multiple of 4. `in`: the lane
+ * has elements. Whole warps call, with neighbouring fours in neighbouring lanes. */
 
 CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t code[4], bool in)
 {
     const uint32_t joined = code[0] | code[1] << bits % 16 | code[2] << 2 * bits % 32 |
-                            code[3] << 3 * bits % 32; /* of up to 8 bits */
+                            code[3] << 3 * bits % 32; /* for up to 8 bits */
     uint8_t *to = codes + e / 8 * bits + (e & 4) * bits / 8;
     if (bits == 1) {
         const uint32_t beside = __shfl_xor_sync(LEVELS_ALL, joined, 1);
@@ -91,7 +92,7 @@ CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t
     }
 }
 
-/* Zeroes where the lane has none. */
+/* Returns zeros if the lane has no elements. */
 CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in, uint32_t code[4])
 {
     const uint8_t *from = codes + e / 8 * bits + (e & 4) * bits / 8;
@@ -115,7 +116,7 @@ CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in,
         code[j] = low >> j * bits & ((1u << bits) - 1);
 }
 
-/* Random words of elements at..at+3, a multiple of 4. */
+/* Return the random words of elements at..at+3, at a multiple of 4. */
 CAST_FN struct philox_block words_at(uint64_t key, size_t at)
 {
     const uint64_t block = at / 4;

@@ -1,4 +1,4 @@
-/* peak.cu : the largest magnitude among packed codes. */
+/* peak.cu : finds the largest magnitude among packed codes. */
 #include "device/vec/cast_item.cuh"
 #include "device/vec/cast_list.cuh"
 #include "device/vec/sum_pack.cuh"

@@ -1,19 +1,21 @@
-/* ratio.cu : multiples of a quantile: which quantile, by samples; fp32 to codes of such multiples, and
- * codes to fp32, as they are or relative to weights, all vectors of a list in one launch; codes divided
- * in place. The bits of hls/arith/relative.h, which no product is followed by an addition in.
+/* ratio.cu : multiples of a quantile, all vectors of a list in one launch, with the bits of
+ * relative.h. Finds the quantile from samples; encodes fp32 to codes of its multiples and decodes
+ * them, as they are or relative to weights; divides codes in place. No product is followed by an
+ * addition, so nvcc cannot fuse any.
  *
- *     quantile   a block a vector: its samples, up to 16 a thread, stay in registers; 31 times all of
- *                them are counted that do not pass a number. What goes to the host is the quantile
- *     casts      cast.cu's and uncast.cu's, which hand on what is made here of their floats */
+ *     quantile   one block per vector. Its samples, up to 16 per thread, stay in registers. 31
+ *                times, the block counts the samples that do not exceed a number. Only the
+ *                quantile goes to the host
+ *     casts      those of cast_tile.cuh and uncast_tile.cuh, with their floats transformed */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 #include "hls/arith/relative_lists.h"
 
-/* ---- what is sent, and back ---- */
+/* ---- transformations of the casts ---- */
 
-/* The weights beside four elements, zeroes where there are none. */
+/* The weights of four elements; zeros beyond the end. */
 struct ratio_beside {
     const void *w; /* NULL: none */
     enum vec_type type;
@@ -41,14 +43,15 @@ struct ratio_sent {
     enum { PER_SM = 3 };
     const struct relative_part *with; /* [n_spans] */
     struct relative_rule rule;
-    float part; /* 1 / share where share is a power of two, else 0 */
+    float part; /* 1 / share if share is a power of two, else 0 */
 
     struct span {
         struct ratio_beside beside;
         struct relative_scale scale;
         float share, part;
 
-        /* Beyond the end 0 / eps: 0. By a power of two, a product has the bits of the division. */
+        /* Beyond the end the value is 0 / eps = 0. For a power of two, the product
+         * has the bits of the division. */
         __device__ float one(float d) const
         {
             return part != 0 ? d * scale.up * part : relative_sent(d, scale, share);
@@ -121,20 +124,20 @@ int vec_gpu_ratio_decode(const struct relative_rule *r, struct mf_fmt fmt, float
 enum {
     SAMPLE_THREADS = 1024,
     SAMPLES_EACH = RELATIVE_SAMPLES_MAX / SAMPLE_THREADS,
-    NO_SAMPLE = -1 /* as a magnitude: passes all */
+    NO_SAMPLE = -1 /* as a magnitude: exceeds all others */
 };
 
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
     k_quantile(struct relative_rule r, struct vec_span *spans, const struct relative_part *with)
 {
-    __shared__ uint32_t counted[2][SAMPLE_THREADS / 32]; /* taken in turns: a barrier a count */
+    __shared__ uint32_t counted[2][SAMPLE_THREADS / 32]; /* double buffer: one barrier per count */
     const struct vec_span s = spans[blockIdx.x];
     const struct relative_part p = with[blockIdx.x];
     const uint32_t n = relative_looks(&r, s.n), lane = threadIdx.x % 32;
     const uint64_t key = relative_samples_key(s.key);
     uint32_t size[SAMPLES_EACH], least = 0;
     if (p.rank == 0 || n == 0 || s.absmax >= 0x7f800000u)
-        return; /* the whole block */
+        return; /* the whole block returns */
 #pragma unroll
     for (int j = 0; j < SAMPLES_EACH; j++) {
         const uint32_t k = (uint32_t)j * SAMPLE_THREADS + threadIdx.x;
@@ -174,7 +177,7 @@ int vec_gpu_quantile(const struct relative_rule *r, struct vec_span *spans,
 
 /* ---- codes divided ---- */
 
-/* A nan stays what it is. */
+/* A nan keeps its code. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_divide(struct vec_cast cast, uint8_t *codes, size_t n, float divisor)
 {

@@ -1,22 +1,20 @@
-/* signs.cu : signs and two means a column, all vectors of a list in one launch: fp32 and what was
- * left to codes and what is left, sums of codes likewise, and back. The bits of hls/arith/level.h.
+/* signs.cu : signs and two means per column: encodes, sums and decodes all vectors of a list, with
+ * level.h's bits. Encoding and sums also take and leave residuals.
  *
- *     stride 1      half a warp a column, lane k its elements k, k + 16, ...: the lane of level.h
- *     else          a thread a column, beside those that lie beside it; its 16 lanes are registers
+ *     stride 1      half a warp per column; lane k, as of level.h, has elements k, k + 16, ...
+ *     else          a thread per column, next to its neighbours; its 16 lanes are registers
  *
- * So reads are whole sectors of 32 bytes or more either way, and a half's codes go as up to 64 bytes
- * at once: they may lie across the bus. Of columns of stride 1 the first 64
- * elements stay in registers between the means and the signs; all else is read again, from a cache
- * if it is near. Counted (no GPU has run it): encode reads 8 bytes an element (x, was), writes 4 and
- * the codes (0.25 for buckets of 64), two launches a list; sums read P * 0.25 and 4, write 4 and
- * 0.25, one; decode 0.25 and 4, one. */
+ * So reads are whole sectors of 32 bytes or more. A half's codes are stored as up to 64 bytes
+ * at once, as they may be across the bus. With stride 1, the first 64 elements stay in
+ * registers between means and signs; all others are read again, from a cache if close.
+ * device/README.md has the bytes. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, KEPT = 4 /* elements of a lane in registers */ };
 
-/* Threads that a list's vectors want. */
+/* Return the threads for a vector: half a warp or one thread per column. */
 static __device__ inline size_t columns_threads(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * (r->stride == 1 ? LEVEL_LANES : 1);
@@ -30,28 +28,26 @@ static __device__ inline size_t span_length(const struct signs_out *out, bool)
     return columns_threads(&out->rule, out->n);
 }
 
-/* Where elements come from: x, or parts added up, each from the byte on that a span's codes begin at
- * behind `base`; and what was left of them. */
+/* Parts to be added instead of x; each begins at the span's offset after `base`. */
 struct signs_parts {
     const uint8_t *const *parts;
     int n;
     const uint8_t *base;
 };
 
-/* A column: its first element, how many of them there are, and its codes. */
 struct signs_column {
     size_t first, n;
     uint8_t *codes;
-    bool there; /* false: behind the vector */
+    bool there; /* false: after the end of the vector */
 };
 
-/* a / b, mostly of 32 bits: a long division would take longer than a column's arithmetic. */
+/* a / b, in 32 bits if possible: a 64-bit division would take longer than a column's arithmetic. */
 CAST_FN size_t quotient(size_t a, size_t b)
 {
     return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
 }
 
-/* Of a vector of n elements, whose codes are of `all`. */
+/* Return column `number` of a vector of n elements, whose codes cover `all` elements. */
 CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size_t all,
                                       size_t number, uint8_t *codes)
 {
@@ -69,7 +65,7 @@ CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size
     return c;
 }
 
-/* Element j of the column; 0 behind its end. */
+/* Return element j of the column with its residual; 0 after its end. */
 template <bool SUMS>
 CAST_FN float element(const struct signs_span *s, const struct signs_parts *p,
                       const struct signs_column *c, size_t j)
@@ -105,7 +101,6 @@ struct half_sums {
     uint32_t n_minus;
 };
 
-/* This half's 16 signs. */
 CAST_FN uint32_t half_signs(float v)
 {
     return __ballot_sync(LEVELS_ALL, v < 0) >> (threadIdx.x & 16) & 0xffffu;
@@ -118,8 +113,8 @@ CAST_FN void half_add(struct half_sums *s, float v)
     s->n_minus += (uint32_t)__popc(half_signs(v));
 }
 
-/* Words of a column's codes, sixteen at a time, one in each lane of its half: words 0 and 1 are the
- * means. */
+/* Return sixteen words of a column's codes, one per lane of its
+ * half. Words 0 and 1 are the means. */
 CAST_FN uint32_t half_words(const struct signs_rule *r, const uint8_t *codes, uint32_t first,
                             bool there)
 {
@@ -132,13 +127,13 @@ CAST_FN uint32_t half_word(uint32_t words, uint32_t which)
     return __shfl_sync(LEVELS_ALL, words, (int)(which % LEVEL_LANES), LEVEL_LANES);
 }
 
-/* Is element 16 * i + lane negative, by the words that hold its sign? */
+/* Return whether element 16 * i + lane is negative; words hold its sign. */
 CAST_FN bool half_negative(uint32_t words, uint32_t i)
 {
     return half_word(words, 2 + i / 2) >> (16 * (i % 2) + threadIdx.x % LEVEL_LANES) & 1;
 }
 
-/* The first elements of the column, as element() has them: of x, or of sums. */
+/* Load the first elements of the column, as element() does, from x or from sums. */
 template <bool SUMS>
 CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
                        const struct signs_column *c, float kept[KEPT])
@@ -167,8 +162,8 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
             kept[i] = level_add(kept[i], s->left.was[c->first + 16 * i + lane]);
 }
 
-/* A column that is not there is made, with the other half's, and not stored. Returns the largest magnitude of
- * this lane's x. */
+/* Encode a column. A column after the end is computed too, with the other half's, but not
+ * stored. Return the largest magnitude of this lane's x. */
 template <bool SUMS>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c)
@@ -230,7 +225,7 @@ CAST_FN void decode_half(const struct signs_out *out, const struct signs_column 
     }
 }
 
-/* ---- one of columns side by side, by a thread ---- */
+/* ---- columns side by side, one thread each ---- */
 
 template <bool SUMS>
 CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_parts *p,
@@ -339,7 +334,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launches ---- */
 
-/* n_elems: at least a column for each span, and no more threads than elements. */
+/* n_elems: gives each span at least a column, and no more threads than elements. */
 static unsigned grid_for(size_t n_elems, int n_spans)
 {
     const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / THREADS + (size_t)n_spans;

@@ -1,9 +1,7 @@
-/* sum_acc.cu : accumulators in memory: codes added to them, rounded to codes, and as wide partial
- * sums that travel.
+/* sum_acc.cu : accumulators in memory: adds codes, rounds to codes, exchanges wide partial sums.
  *
- * An element's accumulator is what host/vec has: exact: a word of hls/arith/mf.h; fp32: a float; kahan:
- * the codes of the sum and of what it has too much; the others: a code. Zero bytes are an empty one
- * for all. */
+ * Accumulators are those of host/vec. exact: a word of mf.h; fp32: a float; kahan: the codes of the
+ * sum and of its excess; others: a code. All zero bytes are the empty sum. */
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 
@@ -13,11 +11,11 @@ struct acc_job {
     struct mf_fmt in, out;
     int shift;
     bool first;
-    float unit; /* times a code's float: its value */
+    float unit; /* value = a code's float times this */
     size_t n;
 };
 
-/* T: float where the format allows it, else double. */
+/* T: float if the format allows, else double. */
 template <class T>
 static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k32, void *acc,
                               const uint8_t *codes)
@@ -26,7 +24,7 @@ static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k
     const size_t bytes = (job.n * w + 7) / 8;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.n;
          i += (size_t)gridDim.x * blockDim.x) {
-        /* a byte that begins a code: the rest is in reach of 32 bits */
+        /* At a byte where a code begins, so that bit offsets fit 32 bits. */
         const size_t at = i / 8 * w;
         const uint32_t code =
             pack_at(codes + at, (unsigned)(bytes - at < 64 ? bytes - at : 64), w, i % 8);
@@ -80,8 +78,8 @@ static __global__ void k_finish(struct acc_job job, const void *acc, uint8_t *co
     }
 }
 
-/* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest
- * byte first ---- */
+/* ---- wide partial sums ----
+ *     | -inf : +inf : two's-complement sum |   mf_acc_bits() + 2 bits, lowest byte first */
 
 static __global__ void k_spill(unsigned bits, unsigned bytes, const uint64_t *acc, size_t n,
                                uint8_t *wide)

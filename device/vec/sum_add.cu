@@ -1,5 +1,5 @@
-/* sum_add.cu : packed codes += packed codes, every sum rounded to nearest, or by the fp8 paper's
- * rule. */
+/* sum_add.cu : packed codes += packed codes, each sum rounded to
+ * nearest or by the fp8 paper's rule. */
 #include "device/vec/sum_e5m2.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"

@@ -1,21 +1,19 @@
-/* sum_exact.cu : exact sums of several packed vectors, rounded once: accumulators of floating point in
- * registers (sum_exact_acc.cuh), one for each code of a chunk of 16.
+/* sum_exact.cu : exact sums of several packed vectors, rounded once. Floating-point accumulators
+ * stay in registers (sum_exact_acc.cuh), one per code of a chunk of 16.
  *
- * A code of e4m3 costs three instructions that make a value of it and one addition, one of e5m2 one and
- * a half and four; with all else 6.0 and 6.5 on sm_90 (381 and 417 for the 64 codes of four parts).
- * Four parts' chunks are on their way at once: their pointers lie in shared memory, and whether all
- * are aligned is known before the loop, so that nothing stands between their loads
- * (tests/device/test_gpu_sass.sh).
+ * Instructions per code on sm_90, all included: 6.0 for e4m3, 6.5 for e5m2. The loads of four
+ * parts' chunks are issued together: pointers are in shared memory, and alignment is checked before
+ * the loop (tests/device/test_gpu_sass.sh).
  *
- * Codes of inf and nan are looked for many at a time; a chunk that has one, and whatever does not fit,
- * has an odd width, or more than PARTS_NEAR parts, is added up in the words of hls/arith/mf.h instead. */
+ * A chunk that contains inf or nan is added by mf.h's accumulators instead. So are sums that do not
+ * fit, odd widths and more than PARTS_NEAR parts. */
 #include "device/vec/sum_exact_end.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 
 enum { EXACT_SHIFT_MAX = 40 };
 
-/* ---- one chunk in the words of hls/arith/mf.h, code by code ---- */
+/* ---- one chunk by hls/arith/mf.h, code by code ---- */
 
 static __device__ __attribute__((noinline)) void
 exact_slowly(const struct sum_job &job, const uint8_t *const *parts, size_t chunk)
@@ -46,8 +44,8 @@ static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
 
 /* ---- floating point ---- */
 
-/* The accumulators += a chunk of one part. Returns bits that are not 0 if one of its codes is no
- * number. */
+/* Add a chunk of one part to the accumulators. Return bits that are
+ * not 0 if a code is inf or nan. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
                                              const pack_words<W> &part, ACC *acc)
@@ -61,7 +59,7 @@ static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
     return special;
 }
 
-/* N parts: all their loads, then all their additions. */
+/* Add N parts: all their loads, then all their additions. */
 template <int W, int N, class ACC>
 static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
                                               const uint8_t *const *near, size_t at, ACC *acc)
@@ -77,7 +75,6 @@ static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
     return special;
 }
 
-/* A whole chunk of aligned parts. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_whole(const struct sum_job &job,
                                               const struct exact_plan &plan,
@@ -94,7 +91,6 @@ static __device__ inline uint32_t exact_whole(const struct sum_job &job,
     return special;
 }
 
-/* Any chunk of any parts. */
 template <int W, class ACC>
 static __device__ inline uint32_t
 exact_any(const struct sum_job &job, const struct exact_plan &plan, const uint8_t *const *near,
@@ -141,7 +137,7 @@ static __global__ void __launch_bounds__(CU_THREADS, ACC::PER_SM)
     }
 }
 
-/* ---- which of them ---- */
+/* ---- choice of the accumulator ---- */
 
 static double power_of_two(int exp)
 {
@@ -152,19 +148,20 @@ static double power_of_two(int exp)
     return x;
 }
 
-/* A floating-point type: what its exponents, and fields of exponents, say. */
+/* Exponents of a floating-point type, and of its exponent field. */
 struct real {
-    int bits, bias, least; /* bits of a number; 2^least: the smallest one */
+    int bits, bias, least; /* bits: of the significand; 2^least: the smallest number */
 };
 
-/* Fills what depends on the type of sums, whose numbers are the codes' values times 2^raised. Returns
- * false where a power of two would be none of it, or cost bits. */
+/* Fill what depends on the type of the sums, which are the codes' values times 2^raised. Return
+ * false if a power of two does not fit the type or would lose bits. */
 static bool plan_end(const struct sum_job &job, struct real type, int raised,
                      struct exact_plan *plan)
 {
     const struct mf_fmt in = job.in, out = job.out;
     const int field =
-                  mf_bias(out) - type.bias - job.shift, /* real values to the out format's fields */
+                  /* field: from the type's fields to the out format's */
+                  mf_bias(out) - type.bias - job.shift,
         quantum = 1 - mf_bias(in) - (int)in.m, value = -raised - job.shift;
     if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX ||
         (int)out.m + 2 > type.bits - 1 || quantum + field < type.least ||

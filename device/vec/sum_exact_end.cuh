@@ -1,8 +1,7 @@
-/* sum_exact_end.cuh : sums to codes, rounded to nearest even. A sum may have been rounded to odd before:
- * it has two bits more than any format it goes to.
- *
- * Where the format is e5m2 or e4m3fn, saturating, on chips that have the instruction: sum -> float,
- * rounded to odd -> code in hardware. Else the sum's own bits are rounded. */
+/* sum_exact_end.cuh : rounds sums to codes, to nearest even. A sum may have been rounded to odd
+ * before: it has at least two bits more than the out format. For saturating e5m2 or e4m3fn on
+ * chips with the instruction: sum -> float, rounded to odd -> code in hardware. Otherwise the
+ * sum's bits are rounded in integers. */
 #ifndef SUM_EXACT_END_CUH
 #define SUM_EXACT_END_CUH
 #include "device/vec/sum_exact_acc.cuh"
@@ -15,7 +14,6 @@ enum { EXACT_CVT = 0 };
 enum { EXACT_CVT = 1 };
 #endif
 
-/* Rounded magnitude and sign of a sum to a code. */
 static __device__ inline uint32_t exact_code(const struct exact_plan &plan, uint32_t code,
                                              bool sign)
 {
@@ -42,7 +40,8 @@ static __device__ inline uint32_t exact_bits(const struct exact_plan &plan, doub
     const uint64_t bits = (uint64_t)__double_as_longlong(sum * plan.scale),
                    mag = bits & ~(1ull << 63);
     uint32_t code;
-    if (plan.drop >= 34) { /* the lower word is but one bit, "not zero", for the rounding */
+    /* The lower word only matters as one bit, "not zero". */
+    if (plan.drop >= 34) {
         const uint32_t high = (uint32_t)(mag >> 32) | ((uint32_t)mag != 0u ? 1u : 0u);
         code = exact_rounded(plan, high, plan.drop - 32);
     } else {
@@ -63,7 +62,7 @@ static __device__ inline float exact_odd(double x)
     return __uint_as_float(__float_as_uint(__double2float_rz(x)) | (lost != 0u ? 1u : 0u));
 }
 
-/* Codes of two numbers: to nearest, what is too large becomes the largest finite. */
+/* Return the codes of two numbers, to nearest, saturating. */
 static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -80,7 +79,7 @@ static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 #endif
 }
 
-/* Codes of 4 sums in a word; no zero keeps a sign. */
+/* Return the codes of 4 sums in a word; zeros have no sign. */
 template <class REAL>
 static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, const REAL *sum)
 {
@@ -93,7 +92,6 @@ static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, cons
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
-/* 16 sums to a chunk of w-bit codes, of which `left` are wanted. */
 template <class REAL>
 static __device__ inline void exact_store(const struct exact_plan &plan, const REAL *sum,
                                           uint8_t *to, unsigned w, size_t left)

@@ -1,13 +1,13 @@
-/* sum_pack.cuh : sixteen packed codes at a time between memory of any alignment and registers.
+/* sum_pack.cuh : moves sixteen packed codes at a time between memory
+ * of any alignment and registers.
  *
- * A chunk of 16 codes of w bits is 2w bytes, so each begins on a byte. The common widths are held
- * as they were loaded, in words, and codes are taken out one by one, with their sign spread over
- * the upper bits:
+ * A chunk of 16 codes of w bits is 2w bytes, so each chunk begins on a byte. The common widths stay
+ * in words as loaded; codes are extracted one by one, sign-extended to 32 bits:
  *
  *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
  *
- * Codes of any other width are read from memory one at a time (pack_at), and written so
- * (pack_writer). */
+ * Codes of any other width are read from memory one at a time
+ * (pack_at), and written by pack_writer. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"
@@ -20,7 +20,7 @@ template <int W> struct pack_words {
     uint32_t w[N];
 };
 
-/* Code k, sign-extended from its highest bit. */
+/* Return code k, sign-extended from its highest bit. */
 template <int W> static __device__ inline uint32_t pack_code(const pack_words<W> &p, int k)
 {
     const uint32_t word = p.w[k / pack_words<W>::PER];
@@ -34,7 +34,7 @@ template <int W> static __device__ inline uint32_t pack_code(const pack_words<W>
     return word;
 }
 
-/* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
+/* Clear the bits above a code, and sign-extend it, as the adders expect it. */
 static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
 {
     return code & (0xffffffffu >> (32 - mf_width(f)));
@@ -44,8 +44,9 @@ static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
     return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
 }
 
-/* Bits that are not 0 when a code's magnitude is `inf` or above, for one word.
- *     | s mmmmmmm | s mmmmmmm | ...   ->   | 0 mmmmmmm | ... + (128 - inf) each: bit 7 shows it, nothing is carried on */
+/* Return a word of flags, not 0 if a code's magnitude is `inf` or above.
+ *     | s mmmmmmm | s mmmmmmm | ...  ->  | 0 mmmmmmm | ...  + (128 - inf) each
+ * The sum reaches bit 7 if a magnitude is `inf` or above, and nothing carries further. */
 template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)
 {
     const uint32_t ones = W == 4 ? 0x11111111u : W == 8 ? 0x01010101u : 0x00010001u;
@@ -53,13 +54,13 @@ template <int W> static __device__ inline uint32_t pack_special(uint32_t word, u
     return ((word & (ones * (half - 1u))) + ones * (half - inf)) & (ones * half);
 }
 
-/* How many of a chunk's 2w bytes hold codes when `left` codes are left. */
+/* Return how many of a chunk's 2w bytes hold codes if `left` codes are left. */
 static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
 {
     return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
 }
 
-/* Code i of a bit string of n_bytes bytes, sign-extended. */
+/* Return code i of a string of n_bytes bytes, sign-extended. */
 static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
                                           size_t i)
 {
@@ -71,7 +72,7 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
     return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
 }
 
-/* The whole chunk at p, aligned to ALIGN, of a GPU's memory: one load, or two. */
+/* Load the whole chunk at p (GPU memory, aligned to ALIGN): one load, or two. */
 template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
 {
 #ifdef __CUDA_ARCH__
@@ -90,7 +91,7 @@ template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack
     }
 }
 
-/* The chunk at p. left: codes from there to the end; what lies behind it reads as 0. */
+/* Load the chunk at p. left: codes up to the end; codes after it read as 0. */
 template <int W>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
                                         pack_words<W> *to)
@@ -115,7 +116,7 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
     }
 }
 
-/* The chunks at p and q, whose loads travel together where both are whole and aligned. */
+/* Load the chunks at p and q; their loads are issued together if both are whole and aligned. */
 template <int W>
 static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
                                              size_t left, pack_words<W> *a, pack_words<W> *b)
@@ -130,7 +131,6 @@ static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q,
     }
 }
 
-/* Writes words as bytes of which n_bytes are wanted. */
 template <int N>
 static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsigned n_bytes)
 {
@@ -154,8 +154,8 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
     }
 }
 
-/* 16 codes of w bits to the chunk at p; codes from `left` on become zero bits, and bytes behind
- * them stay. */
+/* Store 16 codes of w bits to the chunk at p. Codes from `left` on become
+ * zero bits; bytes after them stay. */
 static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
 {
     const unsigned n_bytes = pack_bytes(w, left);
@@ -197,7 +197,7 @@ static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, ui
     }
 }
 
-/* Codes to the chunk at `to`, one after the other: bytes are written as soon as they are full. */
+/* Writes codes to the chunk at `to` one by one, each byte as soon as it is full. */
 struct pack_writer {
     uint8_t *to;
     uint64_t word;

@@ -1,10 +1,10 @@
-/* sum_partial.cu : sums whose partial sums have a format of their own (vec_sum.acc), to nearest or by
- * Kahan's rule.
+/* sum_partial.cu : sums whose partial sums have a format of their own
+ * (vec_sum.acc), to nearest or by Kahan.
  *
- * A code is read as in sum_round.cuh; between two formats the factor that values share differs by a
- * power of two, and multiplying by it is exact, since the wider format holds the other's numbers:
+ * Codes are read as in sum_round.cuh. The factors of two formats differ by a power of two.
+ * Multiplying by it is exact, since the wider format holds the other's numbers:
  *
- *     addend's float   v * 2^(bias(in) - 127)   -- * 2^(bias(acc) - bias(in)) -->   v * 2^(bias(acc) - 127)   partial sum's */
+ *     addend   v * 2^(bias(in) - 127) -- * 2^(bias(acc) - bias(in)) --> v * 2^(bias(acc) - 127) */
 #include "device/vec/sum_walk.cuh"
 #include "device/vec/vec.cuh"
 
@@ -14,7 +14,7 @@ template <class T> struct partial_fmt {
     struct mf_fmt acc_fmt, in_fmt, out;
     enum mf_overflow overflow;
     bool kahan;
-    int shift; /* the end is divided by 2^shift */
+    int shift; /* the result is divided by 2^shift */
 };
 
 template <class T>
@@ -53,7 +53,7 @@ static __device__ inline uint32_t rule_end(const struct sum_job &, const partial
     return partial_final(k, acc.sum);
 }
 
-/* A partial sum that has come, and one addend. */
+/* Add one addend to a received partial sum. */
 template <class T>
 static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
                                      const uint8_t *addends, size_t n, uint8_t *codes,
@@ -75,7 +75,7 @@ static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
     }
 }
 
-/* Accumulators in memory (sum_acc.cu). */
+/* Add to accumulators in memory (sum_acc.cu). */
 template <class T>
 static __global__ void k_partial_fold(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
                                       size_t n, bool first)
@@ -118,7 +118,6 @@ static partial_fmt<T> partial_fmt_of(const struct vec_sum *sum, struct mf_fmt ou
     return k;
 }
 
-/* Does the format of partial sums ask for doubles (sum_round.cuh)? */
 static bool asks_double(const struct vec_sum *sum)
 {
     return sum->acc.m > 10;

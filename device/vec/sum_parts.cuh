@@ -1,14 +1,13 @@
-/* sum_parts.cuh : how kernels walk over several packed vectors: chunks of 16 elements, a list of
- * pointers at hand. */
+/* sum_parts.cuh : walks over several packed vectors in chunks of 16 elements, with
+ * the pointers in shared memory. */
 #ifndef SUM_PARTS_CUH
 #define SUM_PARTS_CUH
 #include "device/vec/sum_pack.cuh"
 #include "device/vec/sum_round.cuh"
 
-/* pointers in shared memory; blocks */
+/* PARTS_NEAR: the most pointers in shared memory; PARTS_PER_SM: blocks */
 enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
-/* What all kernels of a sum are told. */
 struct sum_job {
     const uint8_t *const *parts;
     int n_parts;
@@ -20,7 +19,8 @@ struct sum_job {
     uint8_t *codes;
 };
 
-/* The list into shared memory, if it fits; all threads of the block. Returns where it is. */
+/* Copy the list to shared memory if it fits, and return its address.
+ * All threads of the block call it. */
 static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job &job,
                                                            const uint8_t **near)
 {
@@ -32,7 +32,8 @@ static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job 
     return near;
 }
 
-/* Of a list that is near: are all parts aligned? All threads of the block. */
+/* Return whether all parts of a list in shared memory are aligned.
+ * All threads of the block call it. */
 static __device__ inline bool parts_aligned(const struct sum_job &job, const uint8_t *const *near,
                                             unsigned align)
 {
@@ -40,8 +41,9 @@ static __device__ inline bool parts_aligned(const struct sum_job &job, const uin
     return __syncthreads_or(p < job.n_parts && ((uintptr_t)near[p] & (align - 1u)) != 0) == 0;
 }
 
-/* The sums of job, by its rule; those of partial sums with a format of their own, by `sum`, also into
- * accumulators. Return 0 or a launch's failure. */
+/* Launch the sums of job by its rule; vec_gpu_sum_partial() those whose partial sums
+ * have a format of their own, vec_gpu_fold_partial() the same into accumulators.
+ * Return 0 or a launch's failure. */
 int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
 int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s);
 int vec_gpu_fold_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes, size_t n,
@@ -51,7 +53,6 @@ static inline size_t parts_chunks(size_t n)
 {
     return (n + PACK_CODES - 1) / PACK_CODES;
 }
-/* Of a w-bit format, the byte where a chunk begins. */
 static __device__ inline size_t parts_byte(size_t chunk, unsigned w)
 {
     return chunk * (2u * w);

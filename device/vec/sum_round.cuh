@@ -1,21 +1,20 @@
-/* sum_round.cuh : additions that round into a format, and the one rounding of a sum that does not:
- * the bits of hls/arith/mf.h.
+/* sum_round.cuh : additions that round to a format, and the final rounding
+ * of exact sums, with mf.h's bits.
  *
  * A code is read as the float or double whose exponent field and leading mantissa bits it is:
  *
- *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |       the value times 2^(15 - 127), subnormals included
+ *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |
  *
- * So no exponent is ever computed: values of one format share the factor, sums too, and what a
- * float rounds to gradually below its smallest normal is what the format does. Rounding to the
- * format again is an integer addition on the bits. Rounding twice does no harm: floats keep at
- * least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source: S. A. Figueroa, When is double
- * rounding innocuous?, 1995. */
+ * This is the value times 2^(15 - 127), subnormals included. So exponents are never computed: all
+ * values and sums of a format share the factor, and gradual underflow of the float is that of the
+ * format. Rounding to the format is an integer addition on the bits. Double rounding is harmless:
+ * floats keep at least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source: S. A. Figueroa,
+ * When is double rounding innocuous?, 1995. */
 #ifndef SUM_ROUND_CUH
 #define SUM_ROUND_CUH
 #include "device/run/cu.cuh"
 #include "hls/arith/rules.h"
 
-/* The floats that codes become: their bits. */
 template <class T> struct lane;
 template <> struct lane<float> {
     typedef uint32_t bits;
@@ -32,15 +31,15 @@ template <> struct lane<double> {
     static __device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
 };
 
-/* A format as the adders need it. Codes go in and out with their sign spread over the upper
- * bits. */
+/* A format as the adders need it. Codes are sign-extended, going in and out. */
 template <class T> struct sum_fmt {
     typename lane<T>::bits mask, inf,
-        /* sign and magnitude; magnitude of inf; bits that make inf or nan of it */
+        /* mask: sign and magnitude; inf: its magnitude; special: bits
+         * that turn it into inf or nan */
         special;
-    uint32_t nan, beyond, minus; /* codes; the sign's */
-    unsigned drop;               /* mantissa bits that the float has more */
-    bool no_mantissa;            /* m = 0: ties go to the larger magnitude, but not from zero */
+    uint32_t nan, beyond, minus; /* codes of nan, inf or the largest finite value, and the sign */
+    unsigned drop;               /* mantissa bits of the float less those of the format */
+    bool no_mantissa;            /* m = 0: ties go to the larger magnitude, but 0 stays 0 */
 };
 
 template <class T> static inline sum_fmt<T> sum_fmt_of(struct mf_fmt f, enum mf_overflow overflow)
@@ -68,8 +67,7 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     return lane<T>::put(mag >= k.inf ? b | k.special : b);
 }
 
-/* Code of a sum; what is not finite, and zero, as mf_add() has it: inf stands for all that is too
- * large, nan and zero have no sign. */
+/* Return the code of a sum. Overflow, zero and nan as in mf_add(): nan and zero have no sign. */
 template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &k, T sum)
 {
     typedef typename lane<T>::bits bits;
@@ -84,19 +82,18 @@ template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &
     return mag > infinite ? k.nan : code;
 }
 
-/* a + b rounded to nearest, as mf_add(). */
 template <class T>
 static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint32_t b)
 {
     return sum_code(k, lane<T>::add(sum_value(k, a), sum_value(k, b)));
 }
 
-/* sum: a code, or what its rule makes of it; too_much: Kahan's, what the sum has too much. */
+/* sum: a code, or what the rule defines; too_much: Kahan's excess of the sum. */
 struct sum_acc {
     uint32_t sum, too_much;
 };
 
-/* Kahan's step, k the format of sums, y the addend less what was too much. */
+/* Do a step of Kahan's sum. k: format of the sums. y: the addend less too_much. */
 template <class T>
 static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct sum_acc *acc)
 {
@@ -105,8 +102,8 @@ static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct 
     acc->sum = t;
 }
 
-/* As mf_e5m2_trunc_add(). The fp32 sum rounds to the half that the exact sum rounds to: both
- * addends have 3 bits. Here a half's fields are a float's, too. */
+/* As mf_e5m2_trunc_add(). Both addends have 3 bits, so the fp32 sum rounds to the same half as the
+ * exact sum. Here a half's fields are also a float's. */
 static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_t a, uint32_t b)
 {
     const uint32_t sum = __float_as_uint(__fadd_rn(sum_value(k, a), sum_value(k, b))),
@@ -118,8 +115,8 @@ static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_
     return sum >> 31 != 0 && mag != 0 && mag <= 0x7f800000u ? code | ~0x7fu : code;
 }
 
-/* Code of v rounded once to nearest, with the meaning of mf_acc_round(): a zero is +0, nan has no
- * sign. Zeros are counted at once, not by halving. Returns the code in its own bits. */
+/* Return the code of v rounded once to nearest, as mf_acc_round(): a zero is +0, nan has no sign.
+ * Bits above the code are 0. Counts leading zeros by one instruction instead of halving. */
 static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out,
                                             enum mf_overflow overflow)
 {
@@ -145,7 +142,6 @@ static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out,
     return mag != 0 ? sign | mag : 0u;
 }
 
-/* The same of an accumulator of hls/arith/mf.h. */
 static __device__ inline uint32_t sum_final_acc(struct mf_fmt in, uint64_t acc, int shift,
                                                 struct mf_fmt out, enum mf_overflow overflow)
 {

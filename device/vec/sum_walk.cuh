@@ -1,8 +1,8 @@
-/* sum_walk.cuh : two ways along packed parts, for any rule that adds one code after the other. A rule
- * is plain data, a kernel's argument, with two functions beside it:
+/* sum_walk.cuh : two loops over packed parts, for any rule that adds one code after the other. A
+ * rule is plain data, a kernel's argument, with two functions:
  *
- *     rule_add(job, rule, code, &acc)     one more addend; acc begins as zeroes
- *     rule_end(job, rule, acc)            the sum's code */
+ *     rule_add(job, rule, code, &acc)     adds one code; acc begins as zeros
+ *     rule_end(job, rule, acc)            returns the sum's code */
 #ifndef SUM_WALK_CUH
 #define SUM_WALK_CUH
 #include "device/vec/sum_parts.cuh"

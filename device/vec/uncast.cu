@@ -1,5 +1,5 @@
-/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones, one vector or a
- * list of them. */
+/* uncast.cu : decodes packed codes to scaled fp32, overwriting or
+ * adding, one vector or a list of them. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -1,17 +1,17 @@
-/* uncast_tile.cuh : packed codes to fp32, scaled: a block's tile of a vector, and all spans of a list
- * in one launch, for values as they are (uncast.cu) and what is made of them (ratio.cu). The bits of
- * mf_dec(), then a division.
+/* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() followed by a
+ * division. Works on tiles of a vector, or on all spans of a list in one launch. uncast.cu uses the
+ * values as they are, ratio.cu transforms them.
  *
- *     widths 4, 8     a table of all codes' values in shared memory, made by mf_dec()
- *     wider ones      | s | field | frac |, moved up by 23-m, is an fp32 that is 2^(127-bias) too small, subnormals and all;
- *                     one multiplication mends that, and the shift with it
- *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
- *                     out of them
+ *     up to 8 bits   a table of all codes' values in shared memory, made by mf_dec()
+ *     wider codes    | s | field | frac |, moved up by 23-m, is an fp32 that is too small by
+ *                    2^(127-bias), subnormals included. One multiplication corrects that, and
+ *                    applies the shift
+ *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
  *
- * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM blocks
- * find registers on a multiprocessor, TO::PER_SM_ANY where codes are of any width. TO::span: of one of them, made
- * by one thread where TO::LOOKS; its made(element, x) gives it of four values x, element and those
- * behind. */
+ * TO, a launch's argument, is the transformation; TO::PER_SM blocks (TO::PER_SM_ANY for
+ * any width) fit a multiprocessor's registers. TO::span is its state for one span, made
+ * by one thread if TO::LOOKS. span.made(element, x) returns the results for the four
+ * values x that begin at element. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -30,21 +30,23 @@ enum { SHIFT_MOST = 1000, NO_TABLE = SHIFT_MOST + 1 };
 
 struct uncast {
     struct mf_fmt fmt;
-    uint32_t width, nan, inf; /* of a code; mask of all without the sign; from here on no number */
-    uint32_t inf_bits;        /* what `inf` itself is in fp32 */
+    /* bits of a code; mask of all but the sign; first code that is not a number */
+    uint32_t width, nan, inf;
+    uint32_t inf_bits;        /* fp32 bits for the code `inf` */
     uint32_t up, sign_left;   /* 23 - m; code << this has the sign on top */
     float divisor;
 };
 
-/* 2^shift / divisor, on top of the exponent's mending, as vec_quotient_of() splits it. */
+/* 2^shift / divisor with the correction of the exponent, split by vec_quotient_of(). */
 struct uncast_shift {
-    float factor[3]; /* their product is 2^shift; only the last one rounds, or the result is 0 */
+    /* their product is 2^shift; only the last one rounds, unless the result is 0 */
+    float factor[3];
     bool far;        /* factor[0] and [1] are not 1 */
     int shift;
-    float divisor, times; /* times: 1 / divisor where that is exact, else 0 */
+    float divisor, times; /* times: 1 / divisor if exact, else 0 */
 };
 
-/* 1 / x where x is a power of two and both are normal, else 0. */
+/* Return 1 / x if x is a power of two and both are normal, else 0. */
 static __host__ __device__ inline float exact_inverse(float x)
 {
     uint32_t bits;
@@ -101,7 +103,7 @@ UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
     return __fdiv_rn(x, by->divisor);
 }
 
-/* A nan's sign stays, which the arithmetic would not promise. */
+/* Keeps the sign of a nan, which the arithmetic does not guarantee. */
 UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
@@ -115,7 +117,7 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
     return mag > u->inf || (mag == u->inf && u->fmt.fn) ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
-/* Of all codes of at most 8 bits, by threads of their own. */
+/* Fill the table of all codes of at most 8 bits. All threads of the block call it. */
 UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *by, float *table)
 {
     for (uint32_t code = threadIdx.x; code < 1u << u->width; code += UNCAST_THREADS) {
@@ -126,9 +128,8 @@ UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *b
     __syncthreads();
 }
 
-/* ---- four codes of a thread: an item ---- */
+/* ---- four codes per thread: an item ---- */
 
-/* Codes of 4, 8, 16 bits, as they lie. */
 template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t element, size_t n)
 {
     const uint8_t *from = codes + element * W / 8;
@@ -148,13 +149,14 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     return v;
 }
 
-/* Codes of any width: words [129] of the warp, which reads those of its 128 elements, first a
- * multiple of 128. */
+/* Load the codes of any width of the warp's 128 elements (first: a
+ * multiple of 128) into its words[129]. */
 UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
                                uint32_t *words)
 {
     const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
-    __syncwarp(); /* the words of the round before have been read */
+    /* The words of the previous round have been read. */
+    __syncwarp();
     for (uint32_t q = threadIdx.x % 32; q < 4 * u->width; q += 32) {
         const size_t at = begin + 4 * q;
         uint32_t v = 0;
@@ -174,7 +176,6 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
-/* x: the vector; whole: elements_whole() of it. */
 template <bool ADD>
 UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
                             float4 v)
@@ -187,8 +188,8 @@ UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t 
     elements_put(x, type, element, n, whole, v);
 }
 
-/* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of
- * the warp. */
+/* Decode a vector's tile. W: 4, 8, 16, or 0 for any width. table: for codes of at most 8
+ * bits. words: [129] of the warp. */
 template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
@@ -224,7 +225,7 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
     }
 }
 
-/* All spans of a list. A block makes its table again where the shift is another than before. */
+/* Decode all spans of a list. A block refills its table only when the shift changes. */
 template <int W, class TO>
 static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
@@ -234,7 +235,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
     int made = NO_TABLE; /* shift of the table */
-    int now = -1;        /* the span that `become` is of */
+    int now = -1;        /* the span of `become` */
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);
@@ -244,7 +245,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
             const struct uncast_shift by = uncast_shift_make(&u, span->shift);
             const int shift = clamp(span->shift, SHIFT_MOST);
             if (u.width <= 8 && shift != made) {
-                __syncthreads(); /* the one before has been read */
+                /* The previous table has been read. */
+                __syncthreads();
                 made = shift;
                 uncast_table(&u, &by, table);
             }

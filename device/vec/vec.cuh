@@ -1,5 +1,4 @@
-/* vec.cuh : what the files of the GPU's vector operations share: one function for each slot of
- * dev_vec.h. */
+/* vec.cuh : one function for each slot of dev_vec.h. */
 #ifndef VEC_CUH
 #define VEC_CUH
 #include "device/run/cu.cuh"
