@@ -1,9 +1,9 @@
-/* act.cuh : activations in memory (float, half or bfloat16) and in registers (float), 16 bytes at a
- * time where that can be.
+/* act.cuh : loads and stores activations (float, half or bfloat16) as floats,
+ * 16 bytes at a time if aligned.
  *
- *     const struct act_pack<T, V> p = act_load<T, V>(x);   V values, one load of 16 bytes or of one value (V = 1)
+ *     const struct act_pack<T, V> p = act_load<T, V>(x);   V values: 16-byte loads, or one value
  *     float v[V];  act_open<T, V>(p, v);                   as floats
- *     act_store<T, V>(y, v);                               rounded to the nearest T, ties to even */
+ *     act_store<T, V>(y, v);                               rounded to nearest T, ties to even */
 #ifndef ACT_CUH
 #define ACT_CUH
 #include "device/run/cu.cuh"
@@ -26,12 +26,12 @@ static __device__ inline float act_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* conversions, and words of 32 bits that hold one float or two narrow ones */
+/* Conversions, and 32-bit words that hold one float or two narrow values. */
 template <typename T> struct act;
 template <> struct act<float> {
     enum { PER_WORD = 1 };
     static __device__ float of(float x) { return x; }
-    /* x rounds to more than zero just when x > least() */
+    /* x rounds to more than zero if and only if x > least() */
     static __device__ float least() { return 0.0f; }
     static __device__ void open(uint32_t w, float *v) { v[0] = __uint_as_float(w); }
     static __device__ uint32_t close(const float *v) { return __float_as_uint(v[0]); }
@@ -71,7 +71,6 @@ template <> struct act<__nv_bfloat16> {
     }
 };
 
-/* V values of T as they lie in memory. */
 template <typename T, int V> struct act_pack {
     uint4 q[V * sizeof(T) / 16];
 };
@@ -126,14 +125,13 @@ template <typename T, int V> static __device__ inline void act_store(T *p, const
     }
 }
 
-/* V neighbours of x as floats. */
 template <typename T, int V> static __device__ inline void act_read(const T *x, float *v)
 {
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Whether rows of n values that begin at these addresses can be met 16 bytes at a time. NULL does
- * not count. */
+/* Return whether rows of n values at these addresses are aligned for
+ * accesses of 16 bytes. NULL is ignored. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

@@ -1,8 +1,7 @@
-/* add_divide.cu : gradients of several passes added up. */
+/* add_divide.cu : adds gradients of several passes. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 
-/* y may be a or b. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_add_divide(size_t n, const T *a, const T *b, float divisor, T *y)

@@ -1,23 +1,23 @@
-/* batch_norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads
- * meet.
+/* batch_norm.cuh : batch norm over x[n][c]: distribution of values over
+ * threads, and sums over blocks.
  *
  *            <- tx threads, V channels each ->
  *     ty rows  [ block (i, s) ]
  *     column i of blocks: channels; line s of blocks: every splits-th group
  *                                                of ty rows
  *
- * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of
- * all lines in a fixed order, in double. Who meets what follows from n and c alone, so results are
- * the same on every GPU. */
+ * A block leaves two numbers per channel in scratch, a partial. A small kernel adds the
+ * partials of all lines in a fixed order, in double. The distribution depends only on n and c,
+ * so results are the same on every GPU. */
 #ifndef BATCH_NORM_CUH
 #define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 #include "device/nn/nn.cuh"
 
-/* blocks of a pass; columns of a block; rows at once */
+/* Blocks of a pass; columns of a block; rows at once. */
 enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
-/* channels of a folding block: a sector of partials */
+/* Channels of a folding block: a sector of partials. */
 enum { NORM_FOLD = 4 };
 
 struct norm_grid {
@@ -37,11 +37,10 @@ static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks
     return g;
 }
 
-/* Where a thread stands. */
 struct norm_place {
     int at;           /* its first channel */
-    bool in;          /* which is one of c */
-    size_t row, step; /* its first row, and how far to the next */
+    bool in;          /* that channel is one of c */
+    size_t row, step; /* first row, distance to the next */
 };
 template <int V> static __device__ inline norm_place norm_place_of(int c)
 {
@@ -53,7 +52,7 @@ template <int V> static __device__ inline norm_place norm_place_of(int c)
     return p;
 }
 
-/* Rows that line s of blocks meets. */
+/* Return the number of rows of line s of blocks. */
 static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty, unsigned s)
 {
     const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step,
@@ -62,41 +61,40 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* Numbers of a block's channels, V of each of its columns, in shared memory, where all its rows find
- * them: in registers they would leave none for the rows that are on their way. What a warp reads at
- * once lies side by side. */
+/* Values of a block's channels, V for each of its columns, in shared memory for all
+ * its rows. In registers they would leave no room for rows in flight. Values that a
+ * warp reads together are adjacent. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
 
-/* What the norm multiplies and adds after it took the mean away; swapped: gamma is in outer. */
+/* Parameters of the norm. swapped: gamma multiplies after the addition, and is in outer. */
 template <int V> struct norm_affine {
     norm_values<V> mean, scale, shift, outer;
 };
-struct norm_arrays {  /* [c] each */
-    const void *mean; /* the batch's, float, or the running one */
+/* [c] each */
+struct norm_arrays {
+    const void *mean; /* the batch's (float), or the running one */
     const float *inv_std;
     const void *gamma, *beta;
     float factor;
     bool swapped;
-    enum vec_type mean_type, par; /* of mean; of gamma and beta */
+    enum vec_type mean_type, par; /* types of mean; of gamma and beta */
 };
 
-/* The columns of the block's channels that this thread loads: [first, columns) by step, and channel k of
- * V of each. */
+/* Loop over the block's channels that this thread loads; channel i belongs to column i / V. */
 #define NORM_LOADS(V, i, c)                                                                 \
     for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
          i < end_; i += CU_THREADS)
 
-/* Channels of the block. */
 template <int V> static __device__ inline int norm_channels(int c)
 {
     const int first = (int)(blockIdx.x * blockDim.x) * V, wide = (int)blockDim.x * V;
     return c - first < wide ? c - first : wide;
 }
 
-/* The norm's numbers of the block's channels: loaded once a block, by all its threads, who meet at the
- * end. */
+/* Load the norm's parameters for the block's channels. All threads of the block
+ * call it; it ends with a barrier. */
 template <int V>
 static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
 {
@@ -115,7 +113,7 @@ static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm
     __syncthreads();
 }
 
-/* The same of an array of floats; the threads do not meet. */
+/* The same for an array of floats, without the barrier. */
 template <int V>
 static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
 {
@@ -123,13 +121,12 @@ static __device__ inline void norm_values_load(const float *x, int c, norm_value
     NORM_LOADS(V, i, c) v.at[i % V][i / V] = x[first + i];
 }
 
-/* Of this thread's channel j. */
 template <int V> static __device__ inline float norm_get(const norm_values<V> &v, int j)
 {
     return v.at[j][threadIdx.x];
 }
 
-/* eval: by the running mean, with 1/std of the running variance. */
+/* eval: by the running mean, and 1/std of the running variance. */
 static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_batch_norm *f,
                                          bool eval)
 {
@@ -139,22 +136,22 @@ static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn
     return p;
 }
 
-/* (x - mean) * scale + shift, rounded as the CPU does; d = x - mean. */
+/* (x - mean) * scale + shift, rounded as on the CPU; d = x - mean. */
 static __device__ inline float norm_value(float d, float scale, float shift)
 {
     return __fadd_rn(__fmul_rn(d, scale), shift);
 }
 
-/* The same where gamma stands behind the addition. */
+/* The same if gamma multiplies after the addition. */
 static __device__ inline float norm_swapped(float d, float scale, float addend, float outer,
                                             float shift)
 {
     return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
 }
 
-/* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b +
- * rows * a^2. For all threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD); the threads of line 0
- * return the sums. */
+/* Add the partials of one channel over all lines. weighted: sum rows * a, and b + rows
+ * * a^2. All threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD) call it; the
+ * threads of line 0 return the sums. */
 static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
                                            int channel, bool weighted, size_t n, unsigned ty)
 {
@@ -179,8 +176,10 @@ static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines
     return make_double2(sa[tid], sb[tid]);
 }
 
-/* Scratch: partials of all lines, those of a swapped norm's third sum, then two floats a channel for the pass that follows. */
-static inline size_t norm_partials(int c) /* at most, for any n */
+/* Scratch: partials of all lines, those of a swapped norm's third sum, then two floats per
+ * channel for the following pass. */
+/* Most partials, for any n. */
+static inline size_t norm_partials(int c)
 {
     const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;
     return width * NORM_BLOCKS > (size_t)c ? width * NORM_BLOCKS : (size_t)c;

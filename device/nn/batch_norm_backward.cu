@@ -1,18 +1,22 @@
-/* batch_norm_backward.cu : batch norm backward: the sums of dy and of dy * (x - mean) in one pass; dx in
- * a second.
+/* batch_norm_backward.cu : batch norm backward. The first pass sums dy and dy * (x -
+ * mean); the second computes dx.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
- *     dx = gamma * inv_std * (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n)
+ *     dx = gamma * inv_std *
+ *          (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n)
  *
- * all of it times the factor; or, with gamma behind the addition, of G = gamma * dy, which is the
- * addend's gradient, and dgamma is a third sum, of dy times what gamma multiplies. */
+ * All are multiplied by the factor. If gamma multiplies after the addition, dy is replaced by G =
+ * gamma * dy, the addend's gradient. dgamma is then a third sum: dy times what gamma multiplies. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 
-/* What a ReLU after the norm let through: all, as there is none; where y, computed from x again, is
- * above zero (no need to read it); where y itself is (what was added decides too). In that case
- * the first pass leaves in dy what came through: the addend's gradient. In the swapped form the
- * addend is read in y's place, and what came through is left times gamma; ALL: there is no ReLU. */
+/* Gate of the ReLU after the norm:
+ *   NONE          no ReLU
+ *   X             open where y, recomputed from x, is above zero, so that y need not be read
+ *   Y             open where y is above zero, for a norm with an addend. The first pass leaves the
+ *                 gated dy in dy: the addend's gradient
+ *   SWAPPED       reads the addend instead of y, and leaves the gated dy times gamma
+ *   SWAPPED_ALL   the same without a ReLU */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y, GATE_SWAPPED, GATE_SWAPPED_ALL };
 static __host__ __device__ constexpr bool gate_swapped(enum norm_gate g)
 {
@@ -41,7 +45,7 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
     }
 }
 
-/* What gamma multiplies in the swapped form, of which g is what came through. */
+/* Add to mix what gamma multiplies in the swapped form, times the gated gradient g. */
 template <typename T, int V, enum norm_gate GATE>
 static __device__ inline void gate_mix(const float *x, const float *addend, const norm_affine<V> &f,
                                        float *g, float *mix)
@@ -56,7 +60,6 @@ static __device__ inline void gate_mix(const float *x, const float *addend, cons
     }
 }
 
-/* dy = gamma * g */
 template <typename T, int V>
 static __device__ inline void store_outer(const norm_affine<V> &f, const float *g, T *dy)
 {
@@ -67,7 +70,7 @@ static __device__ inline void store_outer(const norm_affine<V> &f, const float *
     act_store<T, V>(dy, outer);
 }
 
-/* The lines of a block, folded into line 0, which leaves the sums of its channels. */
+/* Add the lines of a block into line 0, which stores the sums of its channels. */
 template <int V>
 static __device__ inline void fold_lines(const norm_place &p, int c, const float *sum,
                                          const float *dot, float2 *partial)
@@ -95,8 +98,8 @@ static __device__ inline void fold_lines(const norm_place &p, int c, const float
                 make_float2(sums[j][tid], dots[j][tid]);
 }
 
-/* partial [gridDim.y][c]: sums of dy and of dy * (x - mean) of the rows of each line of blocks;
- * mixes: the third sum of the swapped form, and 0. */
+/* partial[gridDim.y][c]: sums of dy and of dy * (x - mean) for each line of blocks. mixes: the
+ * third sum of the swapped form, and 0. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     k_norm_sums(size_t n, int c, norm_arrays arrays, const T *x, const T *y, T *dy, float2 *partial,
@@ -152,8 +155,8 @@ static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     }
 }
 
-/* Gradients of the weights (without the scale of the loss), and what dx takes from every value:
- * level + d * slope. */
+/* Compute weight gradients (without the loss scale), and level and slope of what
+ * dx subtracts: level + d * slope. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_norm_gradients(size_t n, int c, const float2 *partial, const float2 *mixes, unsigned lines,
                      norm_arrays f, const float *scale, void *dgamma, void *dbeta, float *level,
@@ -177,8 +180,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     slope[i] = (float)(sum.y * inv * inv * outer / (double)n);
 }
 
-/* dx = scale * (dy (that passed the ReLU) - level - (x - mean) * slope), from the last row up. dx
- * may be dy. */
+/* dx = scale * (gated dy - level - (x - mean) * slope), from the last row up. dx may be dy. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,
@@ -223,7 +225,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
     }
 }
 
-struct back { /* of one call */
+struct back {
     struct dev_nn *d;
     const struct nn_batch_norm *f;
     size_t n;

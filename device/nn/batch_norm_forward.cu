@@ -1,18 +1,17 @@
-/* batch_norm_forward.cu : batch norm forward: mean and variance in one pass over x; then normalise, add,
- * ReLU in a second. */
+/* batch_norm_forward.cu : batch norm forward. The first pass over x finds mean and variance; the
+ * second normalises, adds and applies ReLU. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 #include <math.h>
 
-/* Moments of V channels seen by one thread, relative to a base that all threads share (the
- * channel's first value, so that nothing large is added up): count values, their mean, sum of (x -
- * mean)^2. */
+/* Moments of a thread's V channels: number of values, their mean, and the sum of (x - mean)^2.
+ * Values are relative to a common base, the channel's first value, so that sums stay small. */
 template <int V> struct moments {
     float count, mean[V], m2[V];
 };
 
-/* Adds values with the given mean and squares about it; weight: their share of what is then counted
- * (by the caller). Source: Chan, Golub, LeVeque 1983. */
+/* Merge values with the given mean and sum of squares about it. weight: their share of the total
+ * count, which the caller updates. Source: Chan, Golub, LeVeque 1983. */
 template <int V>
 static __device__ inline void moments_merge(moments<V> &m, int j, float weight, float mean,
                                             float m2)
@@ -59,8 +58,7 @@ static __device__ inline void moments_of_row(moments<V> &m, const float *base, c
     m.count += 1;
 }
 
-/* The lines of a block, folded into line 0, the upper half into the lower again and again. For all
- * its threads. */
+/* Merge the lines of a block into line 0, by halving. All threads call it. */
 template <int V> static __device__ inline void moments_of_block(moments<V> &m)
 {
     __shared__ float count[CU_THREADS / 2], mean[V][CU_THREADS / 2], m2[V][CU_THREADS / 2];
@@ -87,8 +85,8 @@ template <int V> static __device__ inline void moments_of_block(moments<V> &m)
     }
 }
 
-/* partial [gridDim.y][c]: mean - x[0], sum of squares about the mean, of the rows of each line of
- * blocks. */
+/* partial[gridDim.y][c]: mean - x[0], and the sum of squares about the
+ * mean, for each line of blocks. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_moments(size_t n, int c, const T *x, float2 *partial)
@@ -113,15 +111,13 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
                 make_float2(m.mean[j], m.m2[j]);
 }
 
-/* What k_norm_statistics leaves. */
 struct statistics {
     double momentum, eps;
     void *run_mean, *run_var;
     float *mean, *inv_std;
-    enum vec_type par; /* of the running ones */
+    enum vec_type par; /* of run_mean and run_var */
 };
 
-/* run += momentum * (now - run) */
 static __device__ inline void run_on(void *run, const statistics &f, int i, double now)
 {
     const float was = element_get(run, f.par, (size_t)i);
@@ -154,11 +150,11 @@ static __global__ void k_norm_inv_std(int c, const void *var, enum vec_type par,
         inv_std[i] = (float)(1 / sqrt((double)element_get(var, par, (size_t)i) + eps));
 }
 
-/* What is added, and where. */
+/* Whether something is added, and before or after gamma. */
 enum norm_form { FORM_ALONE, FORM_ADDS, FORM_SWAPPED };
 
-/* y = (x - mean) * scale + shift, then + addend, or in the swapped form (addend + (x - mean) * scale)
- * * outer + shift; then ReLU. From the last row up: the end of x is still cached. */
+/* y = (x - mean) * scale + shift, then + addend; or in the swapped form (addend + (x - mean) *
+ * scale) * outer + shift. ReLU follows. Goes from the last row up: the end of x is still cached. */
 template <typename T, int V, enum norm_form FORM>
 static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE  ? 4
                                                      : FORM == FORM_ADDS ? 3

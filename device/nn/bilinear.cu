@@ -1,10 +1,10 @@
-/* bilinear.cu : images scaled up bilinearly, the bits of host/nn/layers/layer_bilinear.c. Backward gathers: a
- * pixel adds up what it counted in, in the CPU's order, so nothing is added by two threads. */
+/* bilinear.cu : scales images up bilinearly, with the bits of
+ * host/nn/layers/layer_bilinear.c. Backward gathers: each pixel adds up its contributions in
+ * the CPU's order, so no two threads add to the same value. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"
 
-/* V channels at a pixel of a batch of images. */
 struct pixel {
     size_t image;
     int y, x, c;

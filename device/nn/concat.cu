@@ -1,7 +1,8 @@
-/* concat.cu : channels of several tensors side by side: a copy of a part of every pixel, either way. */
+/* concat.cu : concatenates channels of several tensors, and splits
+ * them: copies a part of every pixel. */
 #include "device/nn/nn.cuh"
 
-/* to [n][c] = from [n][c], the pixels so many values apart in each. */
+/* to[n][c] = from[n][c]; pitches are in values per pixel. */
 static int copy_channels(struct dev_nn *d, size_t n, int c, const void *from, int from_pitch,
                          void *to, int to_pitch)
 {

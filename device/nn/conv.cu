@@ -1,9 +1,8 @@
 /* conv.cu : conv2d: forward, data gradient, weight gradient, bias gradient.
  *
- * Every pass over a window, for each batch size, has a plan of its own. nn_conv_plan() makes those
- * of the largest batch, of passes that the network has; a smaller one, and tensors that do not begin
- * on 16 bytes, get theirs at first use. Where cuDNN has none that adds to dx, what is to be added is
- * made in scratch memory:
+ * Each pass over a window has a plan per batch size. nn_conv_plan() makes those of the largest
+ * batch, for the passes that the network has. A smaller batch, and tensors not aligned to 16 bytes,
+ * get theirs at first use. If cuDNN has no plan that adds to dx, the addend is computed in scratch:
  *
  *     scratch   | dx of this window | the plan's workspace | */
 #include "device/nn/conv.cuh"
@@ -76,7 +75,7 @@ static struct conv_key key_of(const struct nn_window *g, int batch, enum conv_pa
     return key;
 }
 
-/* Bytes of scratch that a dx takes which is added apart. */
+/* Return the bytes of scratch for a dx that is added separately. */
 static size_t apart_bytes(const struct dev_nn *d, const struct nn_window *g, int batch)
 {
     return (conv_elements(g->in, batch) * nn_bytes(d) + 255) / 256 * 256;
@@ -98,7 +97,8 @@ static struct conv_window *window_open(struct nn_conv *c, const struct nn_window
     return w;
 }
 
-/* Plans a pass of the largest batch; *most grows to the scratch that it needs behind `before`. */
+/* Plan a pass of the largest batch. Raises *most to the scratch that it
+ * needs, with `before` bytes in front. */
 static int plan_pass(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                      size_t before, size_t *most)
 {
@@ -149,8 +149,8 @@ int nn_conv_apart(const struct dev_nn *d)
     return n;
 }
 
-/* One pass, with scratch memory from `before` on; the tensors are as cuDNN reads and writes them, but
- * for a dw that is widened. */
+/* Run one pass with scratch from `before` on. The tensors are as cuDNN reads and writes
+ * them, except a dw that is widened. */
 static int run_behind(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                       const struct conv_tensors *t, void *scratch, size_t before)
 {
@@ -174,7 +174,6 @@ static int run(struct dev_nn *d, const struct nn_window *g, int batch, enum conv
     return run_behind(d, g, batch, pass, t, scratch, 0);
 }
 
-/* dx += the gradient. */
 static int run_added(struct dev_nn *d, const struct nn_window *g, int batch, const void *w,
                      const void *dy, void *dx, void *scratch)
 {

@@ -1,19 +1,20 @@
-/* conv_graph.cu : a pass of conv2d as a graph of cuDNN operations, and the engines that cuDNN
- * proposes for it.
+/* conv_graph.cu : builds cuDNN's graph for a pass of conv2d, and plans from
+ * the engines that cuDNN proposes.
  *
- *     tensors, operations -> operation graph -> heuristics -> engine configurations -> execution plans
+ *     tensors, operations -> operation graph -> heuristics -> engine configurations -> plans
  *
- * cuDNN counts dimensions as n, c, h, w; that channels are last is said by the strides. Sums are
- * float, with NN_FP16_PURE half where an engine has that. What an engine may do to the numbers it says
- * in its notes, and those that are not wanted are left out:
- *     all      another order of sums at each run and transforms (FFT, Winograd), which round more,
- *              but for NARROWCAST_CONV=any, and but for NN_FP16_PURE sums in 16 bits
- *     fp32     tensor cores, which would round the inputs to TF32, and inputs made narrower */
+ * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are float; with
+ * NN_FP16_PURE they are half if an engine has that. Engines declare in notes what they do to
+ * numbers. Left out are engines with:
+ *     all maths   a different order of sums in each run, or transforms that round more (FFT,
+ *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
+ *                 NN_FP16_PURE
+ *     fp32        tensor cores, which would round inputs to TF32, and inputs made narrower */
 #include "device/nn/conv.cuh"
 
 enum { MADE_MOST = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
 
-/* Descriptors on the way to a plan. The first failure stays; what comes after it does nothing. */
+/* Descriptors of a plan being built. After the first failure, all further calls do nothing. */
 struct build {
     cudnnStatus_t status;
     int n_made;
@@ -68,7 +69,7 @@ static void build_close(struct build *b)
             cudnnBackendDestroyDescriptor(b->made[b->n_made]);
 }
 
-/* --- tensors and operations --- */
+/* ---- tensors and operations ---- */
 static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, int64_t uid,
                                        bool is_aligned, int n, struct nn_shape s)
 {
@@ -106,7 +107,6 @@ static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_win
     return c;
 }
 
-/* Names of the attributes of the three operations, in one order. */
 struct names {
     cudnnBackendDescriptorType_t operation;
     cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
@@ -139,7 +139,7 @@ static const struct names filter_names = {
     .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
 };
 
-/* The graph of a pass: one operation, in which beta = 1 adds to what dx holds. */
+/* Return the graph of a pass: one operation. beta = 1 adds to the previous dx. */
 static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
                                          const struct conv_key *key, cudnnDataType_t sums)
 {
@@ -147,7 +147,7 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
                                 : key->pass == CONV_FILTER ? &filter_names
                                                            : &data_names;
-    /* cuDNN takes the number of groups from the channels of a filter */
+    /* cuDNN derives the number of groups from the channels of a filter */
     const struct nn_shape filter = {g->k, g->k, g->in.c / conv_groups(g)};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
@@ -165,7 +165,7 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     return graph;
 }
 
-/* --- engines --- */
+/* ---- engines ---- */
 static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
 {
     struct build b = {};
@@ -198,7 +198,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
             wanted = d->conv->is_any;
             break;
-        /* Winograd's tiles, which come with it, and what later versions may add */
+        /* Winograd's tiles, a note that comes with WINOGRAD, and notes
+         * that later versions may add. */
         default:
             wanted = d->conv->is_any && notes[i] > CUDNN_NUMERICAL_NOTE_WINOGRAD &&
                      notes[i] < CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
@@ -207,8 +208,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     return wanted;
 }
 
-/* Makes config a plan: it is the plan's from here on. False: this engine cannot, or wants more
- * memory. */
+/* Make a plan of config, which then belongs to the plan. Return false if the engine
+ * cannot do it, or needs more memory. */
 static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
                     struct conv_plan *p, cudnnStatus_t *why)
 {
@@ -232,7 +233,6 @@ static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, siz
     return true;
 }
 
-/* What one mode of the heuristics proposes. */
 static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
                    cudnnBackendHeurMode_t mode, size_t workspace_most, const struct conv_plan *like,
                    struct conv_plan *plans, cudnnStatus_t *why)
@@ -267,7 +267,6 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
     return n_plans;
 }
 
-/* The same with sums of this type. */
 static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnDataType_t sums,
                       size_t scratch_most, struct conv_plan *plans, cudnnStatus_t *why)
 {
@@ -283,8 +282,8 @@ static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnD
         return 0;
     cudnnBackendDescriptor_t graph = graph_of(&b, d, key, sums);
     int n = 0;
-    /* B and FALLBACK only where what comes before them has nothing: they repeat it and add what is
-     * slower. */
+    /* Modes B and FALLBACK only if the previous ones have nothing: they
+     * repeat those and add slower plans. */
     for (size_t i = 0;
          b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
         n = propose(d, graph, modes[i], scratch_most - like.result_bytes, &like, plans, why);
@@ -310,7 +309,7 @@ void conv_plan_close(struct conv_plan *p)
     p->pack = NULL;
 }
 
-/* --- running --- */
+/* ---- running ---- */
 static cudnnStatus_t pack_pointers(struct conv_plan *p, const struct conv_tensors *t, void *scratch)
 {
     struct build b = {};

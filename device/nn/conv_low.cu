@@ -1,23 +1,26 @@
-/* conv_low.cu : conv2d and linear by products that round at every step (gemm_low.cu), bit for bit
- * as the CPU's layers.
+/* conv_low.cu : conv2d and linear by products that round at every step,
+ * with the bits of the CPU's layers.
  *
- * The order of every sum is that of host/nn/cpu/cpu_conv.c and layer_linear.c:
+ * gemm_low.cu multiplies. The order of every sum is that of
+ * host/nn/cpu/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
- *     backward   stride 1 and dx wanted:  dx (+)= rows(dy) * turned(w),   turned(dw) = x^T * rows(dy)
- *                else:                    dw = dy^T * rows(x),            dx (+)= row2im(dy * w), pixel after pixel
+ *     backward   stride 1, dx wanted:  dx (+)= rows(dy) * turned(w)
+ *                                      turned(dw) = x^T * rows(dy)
+ *                else:                 dw = dy^T * rows(x)
+ *                                      dx (+)= row2im(dy * w), pixel after pixel
  *
- * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for a chunk of
- * many blocks at a time. */
+ * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for a
+ * chunk of many blocks at a time. */
 #include "device/nn/conv.cuh"
 #include "device/gemm/gemm_low.cuh"
 #include "hls/nn/conv_block.h"
 
 enum {
-    /* floats of a chunk's rows, one block at least; and of partial sums of dw, one at least */
+    /* Floats of a chunk's rows, and of partial sums of dw; at least one block and one sum. */
     CHUNK_VALUES = 1 << 22,
     CHUNK_PIXELS = 1 << 16,
-    PARTS = 1 << 10, /* these two for the grid's sake */
+    PARTS = 1 << 10, /* CHUNK_PIXELS and PARTS limit the grid */
 };
 
 /* ---- rows and back ---- */
@@ -32,8 +35,8 @@ static __host__ __device__ inline size_t pixels_of(nn_shape s)
     return (size_t)s.h * (size_t)s.w;
 }
 
-/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero
- * outside the image. */
+/* rows[n][k*k*in.c] = values under the windows of output pixels first ..
+ * first + n; zero outside the image. */
 static __global__ void k_low_rows(nn_window g, const float *x, size_t first, size_t n, float *rows)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
@@ -51,7 +54,7 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
     rows[i] = there ? x[from * (size_t)g.in.c + (size_t)(at % g.in.c)] : 0.0f;
 }
 
-/* The first output line or column whose window reaches i, and the one behind the last. */
+/* Return the first output line or column whose window reaches i, and the one after the last. */
 static __device__ inline int first_of(const nn_window &g, int i)
 {
     const int behind = i + g.pad - window_reach(g);
@@ -63,8 +66,8 @@ static __device__ inline int end_of(const nn_window &g, int i, int out)
     return end < out ? end : out;
 }
 
-/* dx += the values of rows that k_low_rows would take from there, pixel after pixel; dx: of image0,
- * ... */
+/* Add back: dx += the values of rows that k_low_rows would take from there, pixel
+ * after pixel. dx begins at image0. */
 static __global__ void k_low_back(nn_window g, const float *rows, size_t first, size_t n,
                                   size_t image0, size_t size, float *dx)
 {
@@ -120,8 +123,8 @@ static __global__ void k_low_spread(size_t n, int c, const float *bias, float *y
         y[i] = bias[i % (size_t)c];
 }
 
-/* A thread a channel, row after row: the order decides the last bit. Loads run ahead of the
- * additions. */
+/* One thread per channel, row after row: the order decides the last bit.
+ * Loads run ahead of the additions. */
 static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *sum)
 {
     enum { AHEAD = 16 };
@@ -144,7 +147,7 @@ static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *su
     sum[i] = (float)s;
 }
 
-/* Products for y [n_rows][c] are added to its bias, which is put there first. */
+/* Put the bias into y[n_rows][c]; the product is then added to it. */
 static int spread(size_t n_rows, int c, const float *bias, float *y, cudaStream_t s)
 {
     const size_t n = n_rows * (size_t)c;
@@ -165,7 +168,7 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
 
 /* ---- conv2d ---- */
 
-/* The convolution that carries dy back to dx, for stride 1. */
+/* Return the convolution from dy back to dx, for stride 1. */
 static nn_window turned(const nn_window *g)
 {
     const nn_window back = {g->out, g->in,          g->k,       1, window_reach(*g) - g->pad,
@@ -183,7 +186,6 @@ static size_t at_most(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How the rows of a window are cut, and sums over them. */
 struct cut {
     size_t row, all; /* values of a row; pixels */
     size_t block, chunk;
@@ -204,7 +206,6 @@ static cut cut_of(const nn_window *g, int batch)
     return c;
 }
 
-/* Parts of the scratch memory; sizes in floats. */
 struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
@@ -220,7 +221,7 @@ static size_t rows_size(const nn_window *g, int batch)
     return at_most(c.chunk, c.all) * c.row;
 }
 
-/* Of both windows: which one is used is not known before the pass. */
+/* Return the larger size of both windows: which one is used is known only in the pass. */
 static size_t larger(size_t (*size)(const nn_window *, int), const nn_window *g, int batch)
 {
     const size_t there = size(g, batch);
@@ -274,7 +275,7 @@ int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, con
     return rc;
 }
 
-/* dx and dw for stride 1: both from the rows of dy. */
+/* Compute dx and dw for stride 1, both from the rows of dy. */
 static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                            const float *w, const float *dy, float *dx, bool add, float *dw,
                            const low_scratch &memory)
@@ -302,7 +303,7 @@ static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, cons
     return cu_check("weight gradient of a convolution");
 }
 
-/* What rows of pixels first .. first + n hold goes back to the images they came from. */
+/* Add the rows of pixels first .. first + n back to their images. */
 static int add_back(const nn_window *g, const float *rows, size_t first, size_t n, float *dx,
                     cudaStream_t s)
 {
@@ -313,7 +314,7 @@ static int add_back(const nn_window *g, const float *rows, size_t first, size_t 
     return cu_check("data gradient of a convolution");
 }
 
-/* dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
+/* Compute dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
 static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                          const float *w, const float *dy, float *dx, bool add, float *dw,
                          const low_scratch &memory)

@@ -1,5 +1,5 @@
-/* conv_low_groups.cu : conv2d in groups by products that round: each group is a conv2d of its own,
- * over channels that are first copied next to one another, as host/nn/cpu/cpu_conv_groups.c does. */
+/* conv_low_groups.cu : conv2d in groups by products that round. Each group is a conv2d of its own,
+ * over channels that are first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
 #include "device/nn/conv.cuh"
 
 static nn_window part_of(const nn_window *g)
@@ -11,7 +11,7 @@ static nn_window part_of(const nn_window *g)
     return part;
 }
 
-/* Scratch: a group's x, dx and y (or dy), then what its convolution needs. */
+/* Scratch: a group's x, dx and y (or dy), then the scratch of its convolution. */
 struct group_parts {
     float *x, *dx, *y;
     void *scratch;
@@ -19,7 +19,7 @@ struct group_parts {
 
 static size_t part_elements(nn_shape s, int batch)
 {
-    const size_t line = 64; /* parts begin on 256 bytes */
+    const size_t line = 64; /* parts are aligned to 256 bytes */
     return (conv_elements(s, batch) + line - 1) / line * line;
 }
 
@@ -33,7 +33,7 @@ static group_parts parts_of(const nn_window &part, int batch, void *memory)
     return p;
 }
 
-/* to [pixels][n] = from [pixels][n], lines so many values apart in each. */
+/* to[pixels][n] = from[pixels][n]; pitches are in values. */
 static int copy_part(nn_shape s, int batch, int n, const float *from, int from_pitch, float *to,
                      int to_pitch, cudaStream_t stream)
 {

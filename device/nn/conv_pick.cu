@@ -1,21 +1,20 @@
-/* conv_pick.cu : which of cuDNN's plans does a pass: each is run on blank tensors, the fastest is
- * kept.
+/* conv_pick.cu : picks cuDNN's plan for a pass: runs each on blank tensors and keeps the fastest.
  *
- * cuDNN's order is a guess, so a later plan must be faster by a margin: noise alone does not change
- * the choice. A pass that is first met while its stream is captured, or that does not fit in memory
- * a second time, takes the first guess.
+ * cuDNN's order is a guess. A later plan must be faster by a margin, so that noise alone does not
+ * change the choice. The first guess is used if the stream is being captured at first use, or if
+ * memory does not hold the tensors a second time.
  *
- * Plans sum in different orders, and time is never the same twice: NARROWCAST_CONV=first takes the
- * first guess always, so that a run that is repeated gives the same bits; fastest is what is said
- * above, any the same with engines that conv_graph.cu leaves out. */
+ * Plans sum in different orders, and times vary. With NARROWCAST_CONV=first the first guess is
+ * always used, so that a repeated run gives the same bits. `fastest` is the default described
+ * above; `any` also tries the engines that conv_graph.cu leaves out. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
 
 enum { TIMED_RUNS = 3 };
-/* of the time of the best so far: what a later plan must stay under */
+/* A later plan must take less than this share of the best time so far. */
 static const float margin = 0.95f;
-static const float hopeless = 3; /* times the best: not worth more than one run */
+static const float hopeless = 3; /* times the best: gets no further run */
 
 static const char *math_name(const struct dev_nn *d)
 {
@@ -37,7 +36,7 @@ int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_
                   key->batch, math_name(d), passes[key->pass], cudnnGetErrorString(status));
 }
 
-/* --- blank tensors --- */
+/* ---- blank tensors ---- */
 struct blank {
     void *x, *w, *y, *scratch;
     cudaEvent_t from, to;
@@ -55,7 +54,7 @@ static void blank_close(struct blank *b)
         cudaEventDestroy(b->to);
 }
 
-/* n small numbers: what the bytes mean is a number near 1/100 or 1 in every type. */
+/* Allocate a tensor of small numbers: the bytes mean about 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
     return cudaMalloc(out, bytes) == cudaSuccess &&
@@ -73,12 +72,12 @@ static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_
         blank_tensor(&b->scratch, scratch_bytes, s) && cudaEventCreate(&b->from) == cudaSuccess &&
         cudaEventCreate(&b->to) == cudaSuccess)
         return true;
-    (void)cudaGetLastError(); /* not measured then */
+    (void)cudaGetLastError(); /* then there is no measurement */
     blank_close(b);
     return false;
 }
 
-/* Milliseconds of `runs` runs; negative if the plan does not run. */
+/* Return the mean milliseconds of `runs` runs; negative if the plan fails. */
 static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
 {
     const struct conv_tensors t = {b->x, b->w, b->y};
@@ -98,7 +97,7 @@ static int fastest(struct dev_nn *d, struct conv_plan *plans, int n, const struc
     int best = -1;
     float best_ms = 0;
     for (int i = 0; i < n; i++) {
-        float first = time_of(d, &plans[i], b, 1); /* its kernels are loaded now */
+        float first = time_of(d, &plans[i], b, 1); /* loads its kernels */
         first = first < 0 ? first : time_of(d, &plans[i], b, 1);
         if (first < 0 || (best >= 0 && first > hopeless * best_ms))
             continue;

@@ -1,6 +1,6 @@
-/* ctc.cu : connectionist temporal classification: a block a sample, its threads side by side over states or
- * steps; host/nn/layers/loss_ctc.c has the recursions. In double, as the CPU's; sums in an order that
- * threads do not change. A block of its own adds up what samples cost, in their order. */
+/* ctc.cu : connectionist temporal classification: one block per sample, its threads over states or
+ * steps. host/nn/layers/loss_ctc.c has the recursions. Computes in double, as the CPU; the order of
+ * sums does not depend on threads. A further block adds up the samples' losses in order. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 
@@ -10,18 +10,17 @@ struct ctc_sizes {
     int batch, steps, classes, targets, states;
 };
 
-/* What a sample leaves for the sum. */
 struct ctc_sample {
     double loss;
     int n_labels, n_edits;
 };
 
-/* Scratch: tables of each sample, then what they leave. */
+/* Scratch: tables of each sample, then their results. */
 struct ctc_tables {
     double *a;           /* [steps][states] */
-    double *b, *between; /* [states]: at a step; at the one behind it, with what that costs */
+    double *b, *between; /* [states]: at a step; at the following one, with its log-probabilities */
     double *log_sum;     /* [steps] of exp(z) */
-    int32_t *best;       /* [steps] likeliest class, then the transcript found */
+    int32_t *best;       /* [steps] likeliest class, then the decoded transcript */
     int32_t *row;        /* [targets + 1] of the edit distance */
 };
 
@@ -56,7 +55,7 @@ static __device__ inline struct ctc_tables tables_of(const struct ctc_sizes &n, 
 static __device__ inline double log_sum3(double x, double y, double z)
 {
     const double top = fmax(x, fmax(y, z));
-    return isinf(top) && top < 0 ? x + y + z /* nan stays */
+    return isinf(top) && top < 0 ? x + y + z /* keeps nan */
                                  : top + log(exp(x - top) + exp(y - top) + exp(z - top));
 }
 
@@ -70,7 +69,7 @@ static __device__ inline bool leaps(const int32_t *labels, int state)
     return state & 1 && state > 1 && labels[state / 2] != labels[state / 2 - 1];
 }
 
-/* Threads side by side over steps: sums of exponentials, likeliest classes. */
+/* Sum exponentials and find likeliest classes; threads over steps. */
 template <class T>
 static __device__ inline void look(const T *z, int length, int classes, const struct ctc_tables &t)
 {
@@ -90,7 +89,8 @@ static __device__ inline void look(const T *z, int length, int classes, const st
     }
 }
 
-/* By one thread: repeats and blanks leave `best`; Levenshtein's distance from the rest to the labels. */
+/* Remove repeats and blanks from `best`; return its Levenshtein distance to
+ * the labels. One thread calls it. */
 static __device__ inline int edits(int length, const int32_t *labels, int n_labels,
                                    const struct ctc_tables &t)
 {
@@ -116,7 +116,7 @@ static __device__ inline int edits(int length, const int32_t *labels, int n_labe
     return t.row[n_labels];
 }
 
-/* Fills a; the logarithm of the transcript's probability. Every thread of a block comes here. */
+/* Fill a; return the logarithm of the transcript's probability. All threads of a block call it. */
 template <class T>
 static __device__ inline double forward(const T *z, int length, int classes, const int32_t *labels,
                                         int n, const struct ctc_tables &t)
@@ -139,7 +139,7 @@ static __device__ inline double forward(const T *z, int length, int classes, con
     return log_sum3(last[n - 1], n > 1 ? last[n - 2] : none, none);
 }
 
-/* Every thread of a block comes here. k: of the gradient. */
+/* All threads of a block call it. k: factor of the gradient. */
 template <class T>
 static __device__ inline void backward(const T *z, int length, int classes, const int32_t *labels,
                                        int n, double log_all, double k, const struct ctc_tables &t,

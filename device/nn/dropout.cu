@@ -1,12 +1,12 @@
-/* dropout.cu : dropout, with the choices of nn_cpu: value i falls by word i of a stream that key
- * and node name. */
+/* dropout.cu : dropout with the same choices as nn_cpu. Value i is dropped by word i of a
+ * stream that key and node select. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/arith/philox.h"
 #include <math.h>
 
-/* limit: of 2^32 words, so many drop their value. A block of the generator serves four
- * neighbours. */
+/* limit: how many of the 2^32 possible words drop their value. One
+ * philox block serves four neighbours. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node,

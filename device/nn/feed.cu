@@ -1,14 +1,14 @@
-/* feed.cu : images from bytes: normalised, seen by hls/nn/view.h and scaled as host/nn/data/sample_images.c does,
- * with the same bits. */
+/* feed.cu : makes images from bytes: normalises, transforms (hls/nn/view.h) and scales them. The
+ * bits are those of host/nn/data/sample_images.c. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"
 #include "hls/nn/view.h"
 
-enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs a thread */
+enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs per thread */
 
-/* What bytes become, by channel, and how the block's image is seen: worked out once a block, the
- * first in double. */
+/* Value of each byte by channel, and the view of the block's image. Computed once
+ * per block, the values in double. */
 struct looks {
     float pixels[FEED_CHANNELS][256];
     view v;
@@ -30,7 +30,6 @@ static __device__ inline void look(const dev_feed &f, const uint32_t *which, con
     __syncthreads();
 }
 
-/* Pixel (row, col) of the image as it is seen. */
 static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *image, int row,
                                     int col, int channel)
 {
@@ -42,8 +41,8 @@ static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *i
     return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
 }
 
-/* Which of an image's n parts the block makes, and of which image: a batch may have more images than
- * a grid lines. */
+/* The image of a block, and which of its n parts. All parts share one grid dimension, as a batch
+ * may have more images than a second one allows. */
 struct part {
     unsigned image, at;
 };
@@ -85,7 +84,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* The same where images are scaled: each value lies between four. */
+/* The same for scaled images: each value is interpolated from four. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_feed_scaled(dev_feed f, unsigned parts, const uint8_t *bytes, const uint32_t *which,

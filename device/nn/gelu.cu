@@ -1,4 +1,4 @@
-/* gelu.cu : the GELU and its way back, the bits of host/nn/layers/layer_gelu.c. */
+/* gelu.cu : GELU and its gradient, with the bits of host/nn/layers/layer_gelu.c. */
 #include "device/nn/nn.cuh"
 #include "device/nn/map.cuh"
 #include "hls/nn/gelu.h"
@@ -7,7 +7,8 @@ struct op_gelu {
     enum { TWO = 0 };
     __device__ float operator()(float x, float) const { return __fmul_rn(x, gelu_at(x).share); }
 };
-struct op_gelu_back { /* of x, dy */
+/* Takes x, dy. */
+struct op_gelu_back {
     enum { TWO = 1 };
     __device__ float operator()(float x, float dy) const { return __fmul_rn(dy, gelu_at(x).slope); }
 };

@@ -1,13 +1,12 @@
-/* layer_norm.cu : layer norm, the bits of host/nn/layers/layer_layer_norm.c. A warp has a row, its
- * lanes those of hls/nn/layer.h. Gradients of gamma and beta: a thread sums a channel over a run of
- * rows, then one over all runs. */
+/* layer_norm.cu : layer norm, with the bits of host/nn/layers/layer_layer_norm.c. One warp per row,
+ * with the lanes of hls/nn/layer.h. For the gradients of gamma and beta, a thread sums a channel
+ * over a run of rows, then one thread adds all runs. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 
-enum { ROWS = CU_THREADS / LAYER_NORM_LANES }; /* of a block */
+enum { ROWS = CU_THREADS / LAYER_NORM_LANES }; /* per block */
 
-/* Numbers of a layer, and what a warp finds out about its row. */
 struct layer_norm {
     size_t n;
     int c;
@@ -64,7 +63,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* rows [n]: what the sums over rows read. dx NULL: not wanted. */
+/* rows[n]: statistics for the sums over rows. dx NULL: not wanted. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_back(struct layer_norm f, const T *x, const T *dy, T *dx, bool add,
@@ -96,7 +95,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* sums [runs][2][c]: of dy v and of dy. */
+/* sums[runs][2][c]: of dy * v and of dy, v the normalised x. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_runs(size_t n, int c, size_t run, const T *x, const T *dy,

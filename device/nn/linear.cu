@@ -1,11 +1,9 @@
-/* linear.cu : the fully connected layer on cuBLAS: a GEMM forward, two backward; sums are float, with
- * NN_FP16_PURE half.
+/* linear.cu : the fully connected layer on cuBLAS: one GEMM forward, two backward. Sums are float;
+ * with NN_FP16_PURE they are half. Our matrices are row-major, cuBLAS's column-major, so it sees
+ * each of ours transposed (x' is x as cuBLAS sees it):
  *
- * Our matrices have rows one after the other, cuBLAS's have columns: it sees each of ours
- * transposed.
- *
- *     y [batch][out] = x w^T     is   y' (out x batch) = w (as it lies, transposed) * x'
- *     dw [out][in]   = dy^T x    is   dw' (in x out)   = x' * dy (as it lies, transposed)
+ *     y [batch][out] = x w^T     is   y' (out x batch) = transpose of w' * x'
+ *     dw [out][in]   = dy^T x    is   dw' (in x out)   = x' * transpose of dy'
  *     dx [batch][in] = dy w      is   dx' (in x batch) = w' * dy' */
 #include "device/nn/conv.cuh"
 #include <cublas_v2.h>
@@ -14,7 +12,7 @@
 
 enum {
     WORKSPACE_BYTES = 32 << 20
-}; /* what cuBLAS takes at most on any chip so far; ours, so that graphs may hold it */
+}; /* most that cuBLAS uses on any chip so far; ours, so that graphs can hold it */
 
 struct nn_blas {
     cublasHandle_t handle;
@@ -37,7 +35,7 @@ int linear_open(struct dev_nn *d)
     const int rc = cu_try(cudaMalloc(&d->blas->workspace, WORKSPACE_BYTES), "memory for cuBLAS");
     if (rc < 0)
         return rc;
-    /* fp32 stays fp32; 16 bits are summed as float to the end, but in pure fp16. */
+    /* fp32 stays fp32. 16-bit products are summed as float throughout, except in pure fp16. */
     const cublasMath_t math = d->math == NN_FP32 || nn_pure(d) ? CUBLAS_DEFAULT_MATH
                               : d->math == NN_TF32
                                   ? CUBLAS_TF32_TENSOR_OP_MATH
@@ -45,7 +43,7 @@ int linear_open(struct dev_nn *d)
     cublasStatus_t status = cublasCreate(&d->blas->handle);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetStream(d->blas->handle, cu_stream(d->s));
-    /* after the stream: setting that gives the workspace back */
+    /* After the stream: setting the stream resets the workspace. */
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetWorkspace(d->blas->handle, d->blas->workspace, WORKSPACE_BYTES);
     if (status == CUBLAS_STATUS_SUCCESS)

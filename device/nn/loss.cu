@@ -1,6 +1,6 @@
-/* loss.cu : softmax cross-entropy. Block 0 adds up losses and hits, in an order that the batch
- * alone decides; the other blocks write gradients meanwhile. A row of logits has a group of lanes
- * of a warp. */
+/* loss.cu : softmax cross-entropy. Block 0 adds up losses and hits, in an order that
+ * depends only on the batch. The other blocks write gradients meanwhile. A group of lanes
+ * of a warp shares a row of logits. */
 #include "device/nn/softmax.cuh"
 
 enum { LOSS_THREADS = 512 };

@@ -1,19 +1,21 @@
-/* loss_dense.cu : softmax cross-entropy of rows that have a label each, which counts or not.
+/* loss_dense.cu : softmax cross-entropy of rows with a label each; invalid labels do not count.
  *
- *     rows: every block adds up its share -> parts, counts     sum: one block -> result, confusion     gradient: dlogits
+ *     rows: each block sums its share -> parts, counts
+ *     sum: one block -> result, confusion
+ *     gradient: dlogits
  *
- * The gradient waits for the sum, as it is one of a mean over the rows that count. The order of the
- * additions is one that the number of rows alone decides. */
+ * The gradient follows the sum, as it belongs to a mean over the rows that count. The order of
+ * additions depends only on the number of rows. */
 #include "device/nn/softmax.cuh"
 
 enum { DENSE_THREADS = 256, DENSE_BLOCKS = 512 };
 
-struct dense_part { /* of a block's rows */
+struct dense_part {
     double loss;
     int labels, hits, tops;
 };
 
-/* Scratch: parts [DENSE_BLOCKS], and behind them counts [classes][classes]. */
+/* Scratch: parts[DENSE_BLOCKS], then counts[classes][classes]. */
 static __host__ __device__ inline uint32_t *counts_of(void *scratch)
 {
     return (uint32_t *)((dense_part *)scratch + DENSE_BLOCKS);
@@ -35,8 +37,8 @@ static __device__ inline void add(dense_part &to, const dense_part &other)
     to.tops += other.tops;
 }
 
-/* What a row is taken for: the first of the largest; where one is nan, the first that is not the
- * label. Every lane of a warp comes here. */
+/* Return the predicted class of a row: the first of the largest. If a logit is nan, return the
+ * first class that is not the label. All lanes of a warp call it. */
 template <typename T>
 static __device__ inline int taken_for(const T *z, int classes, int label, int lane, int lanes)
 {

@@ -1,17 +1,17 @@
-/* loss_scale.cu : scales of layers on the way back: moments of tensors, the rule by one thread,
- * products with a power of two that lies in memory, so that no wait of the host stands between.
+/* loss_scale.cu : per-layer loss scales: moments of tensors, the rule, and products with powers of
+ * two. The scales stay in device memory, so the host never waits for them.
  *
- * Moments take two steps: a block for each of up to MOMENTS_BLOCKS runs, of a length that n alone
- * says, then their sums in one order, so that results do not depend on the chip. */
+ * Moments take two steps: one block for each of up to MOMENTS_BLOCKS runs, then a sum in a fixed
+ * order. The length of runs depends only on n, so results do not depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 #include "hls/arith/rules.h"
 
-enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 }; /* RUN: elements at least */
+enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 }; /* RUN: least elements */
 
 static_assert(MOMENTS_BLOCKS * sizeof(scale_moments) <= MOMENTS_SCRATCH, "moments' scratch");
 
-/* The block's sums and largest, in thread 0's. */
+/* Leave the block's sum and maximum in *sum and *most of thread 0. */
 static __device__ inline void fold_block(double *sum, float *most)
 {
     __shared__ double sums[CU_THREADS];
@@ -30,7 +30,7 @@ static __device__ inline void fold_block(double *sum, float *most)
     *most = mosts[0];
 }
 
-/* part [gridDim.x]: the sum of squares, not their mean, and the largest magnitude of each run. */
+/* part[gridDim.x]: sum of squares (not their mean), and the largest magnitude of each run. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_moments(size_t n, size_t run, const T *x, const uint32_t *wanted, scale_moments *part)
@@ -151,7 +151,7 @@ int nn_scale_by(struct dev_nn *d, size_t n, const float *k, const struct round_r
     return NN_BY_TYPE(d, scale_all, d, n, k, rule, x);
 }
 
-/* One block: for the few steps that are looked at. */
+/* One block: only few steps are tallied. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS) k_tally(size_t n, const T *x, scale_tally *to)
 {

@@ -1,11 +1,12 @@
-/* lrn.cu : local response normalisation across channels, the bits of host/nn/layers/layer_lrn.c. A thread
- * does V channels of a pixel, and works out those beside them once more. */
+/* lrn.cu : local response normalisation across channels, with the bits of
+ * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel,
+ * and recomputes their neighbours. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/layer.h"
 
-/* v [V + 2 * BESIDE] = x [first - BESIDE, first + V + BESIDE) of a pixel with c channels; zeros
- * outside. */
+/* v[V + 2 * BESIDE] = x[first - BESIDE, first + V + BESIDE) of a pixel
+ * with c channels; zeros outside. */
 template <typename T, int V, int BESIDE>
 static __device__ inline void read_beside(int c, int first, const T *x, float *v)
 {
@@ -22,7 +23,6 @@ static __device__ inline float sum_beside(const float *v)
     return __fadd_rn(__fadd_rn(__fadd_rn(v[0], v[1]), __fadd_rn(v[3], v[4])), v[2]);
 }
 
-/* s of the channel in the middle of five squares */
 static __device__ inline float scale_of(const float *squares, float share)
 {
     return __fadd_rn(1.0f, __fmul_rn(share, sum_beside(squares)));

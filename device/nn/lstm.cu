@@ -1,25 +1,25 @@
-/* lstm.cu : the LSTM: products by cuBLAS, one kernel a step for the cells of all samples.
+/* lstm.cu : the LSTM: products by cuBLAS, and one kernel per step for the cells of all samples.
  *
- * Lengths are read when a pass runs, so that a graph can be repeated with others: every step is done
- * for every sample, and what lies behind a sequence's end is zero. So it needs no case of its own on
- * the way back: where gates are zero, their gradients are, and dc is. The inputs of all steps are one
- * product, the way back over weights three.
+ * Lengths are read when a pass runs, so that a graph can be repeated with others. Every step is
+ * computed for every sample; values after a sequence's end are zero. Backward then needs no special
+ * case: where gates are zero, their gradients and dc are zero. The inputs of all steps are one
+ * product, the weight gradients three.
  *
- * kept, of samples and steps:  gates [4 cells] i f g o | c [cells] | tanh(c) [cells]   (float) */
+ * kept, for samples and steps:  gates [4 cells] i f g o | c [cells] | tanh(c) [cells]   (float) */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
 
 enum { PEEP_LANES = 32, PEEP_DEEP = 8 };
 
-/* Scratch, each on its own 256 bytes. T: the type of activations. */
+/* Scratch; each part is aligned to 256 bytes. T: the type of activations. */
 struct scratch {
-    void *dz;       /* T [batch][steps][4 cells] gradients of the gates' sums */
+    void *dz;       /* T [batch][steps][4 cells] gradients of gates' sums */
     void *m;        /* T [batch][steps][cells] o * tanh(c) */
-    void *before;   /* T [batch][steps][out] r of the step before */
+    void *before;   /* T [batch][steps][out] r of the previous step */
     float *dm, *dc; /* [batch][cells] */
     float *partial; /* of sums over rows */
-    size_t bytes;   /* of all */
+    size_t bytes;   /* of all parts */
 };
 
 static void *part(char *base, size_t *at, size_t bytes)
@@ -67,7 +67,7 @@ struct pars {
     __device__ float bias(size_t i) const { return element_get(biases, type, i); }
 };
 
-/* Thread: a cell of a sample at step t. m: T, rows of m_pitch. */
+/* One thread per cell of a sample, at step t. m: T, rows of m_pitch. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, struct pars p,
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     m[b * m_pitch + j] = act<T>::of(out * squashed_now);
 }
 
-/* Thread: the same, back. dc [batch][cells]: of the step behind, then of this one. */
+/* The same backward. dc[batch][cells]: of the following step, then of this one. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     dc[i] = d_now * forget + d_in * p.peep(j) + d_forget * p.peep(c + j);
 }
 
-/* x [batch][steps][n]: what stands behind the sequences' ends becomes zero. */
+/* Set x[batch][steps][n] to zero after the sequences' ends. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_end(size_t all, int steps, int n, const int32_t *lengths, T *x)
@@ -134,7 +134,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         x[i] = act<T>::of(0);
 }
 
-/* before [batch][steps][n] = y of the step before; zeros at the first. */
+/* before[batch][steps][n] = y of the previous step; zeros at the first. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_before(size_t all, int steps, int n, const T *y, T *before)
@@ -144,8 +144,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         before[i] = i / (size_t)n % (size_t)steps ? y[i - (size_t)n] : act<T>::of(0);
 }
 
-/* Gradients of peepholes; blockIdx.y: of i, f, o. A block sums PEEP_LANES cells over all rows, PEEP_DEEP
- * threads each, then the threads' sums. */
+/* Gradients of the peepholes of gate i, f or o (blockIdx.y). A block sums PEEP_LANES cells over all
+ * rows with PEEP_DEEP threads each, then adds the threads' sums. */
 template <class T>
 static __global__ void __launch_bounds__(PEEP_LANES *PEEP_DEEP)
     k_lstm_peeps(size_t rows, int steps, int cells, const T *dz, const float *c_all,
@@ -178,7 +178,7 @@ int nn_lstm_plan(struct dev_nn *d, const struct nn_lstm *f, int max_batch, size_
     return 0;
 }
 
-/* A row of step t of a tensor [batch][steps][n]; rows of one step are `steps` of them apart. */
+/* Return the rows of step t of a tensor [batch][steps][n]; they are `steps` rows apart. */
 template <class T> static T *at_step(T *x, int t, int n)
 {
     return x + (size_t)t * (size_t)n;
@@ -243,8 +243,7 @@ static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T 
     return rc;
 }
 
-/* Of a matrix of weights: w [m][n] = sum over rows of a [rows][m] * b [rows][n], without the loss
- * scale. */
+/* Weight gradient w[m][n] = sum over rows of a[rows][m] * b[rows][n], without the loss scale. */
 static int weight_gradient(struct dev_nn *d, int rows, int m, int n, const void *a, const void *b,
                            void *w)
 {

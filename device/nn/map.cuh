@@ -1,12 +1,12 @@
-/* map.cuh : one value of each of two tensors in, one out: the kernel of all element-wise layers. */
+/* map.cuh : the kernel of all element-wise layers: one value from each of
+ * one or two tensors, one result. */
 #ifndef MAP_CUH
 #define MAP_CUH
 #include "device/nn/act.cuh"
 
-enum { MAP_EACH = 4 }; /* packs a thread */
+enum { MAP_EACH = 4 }; /* packs per thread */
 
-/* y = op(a, b); b is not read unless OP::TWO. y may be a or b. The last n % V values go one by
- * one. */
+/* y = op(a, b). b is read only if OP::TWO. y may be a or b. The last n % V values go one by one. */
 template <typename T, int V, typename OP>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_map(size_t n, OP op, const T *a, const T *b, T *y)
@@ -41,7 +41,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
         y[last] = act<T>::of(op(act_float(a[last]), OP::TWO ? act_float(b[last]) : 0));
 }
 
-/* Enough for n / V packs, and at least one for what is left over. */
 static inline unsigned map_blocks(size_t n, int v)
 {
     const size_t each = (size_t)MAP_EACH * CU_THREADS, blocks = (n / (size_t)v + each - 1) / each;

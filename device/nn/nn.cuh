@@ -1,5 +1,4 @@
-/* nn.cuh : what the files of the network's layers share: the context, and one function for each
- * slot of dev_nn.h. */
+/* nn.cuh : the context of a network on the GPU, and one function for each slot of dev_nn.h. */
 #ifndef NN_CUH
 #define NN_CUH
 #include "device/run/cu.cuh"
@@ -13,11 +12,11 @@ struct nn_blas; /* linear.cu: cuBLAS's handle */
 struct dev_nn {
     enum nn_math math;
     struct dev_stream *s;
-    const void *weights; /* [n_weights] the masters; NULL until weights_open() */
+    const void *weights; /* master weights, [n_weights]; NULL until weights_open() */
     size_t n_weights;
-    void *narrow;       /* [n_weights] their 16-bit copies; NULL where layers read the masters */
-    const float *scale; /* of the loss; NULL: 1 */
-    bool is_low;        /* conv and linear multiply by a rule */
+    void *narrow;       /* their 16-bit copies, [n_weights]; NULL if layers read the masters */
+    const float *scale; /* loss scale; NULL: 1 */
+    bool is_low;        /* conv and linear multiply by `rule` */
     struct gemm_rule rule;
     struct nn_conv *conv;
     struct nn_blas *blas;
@@ -28,31 +27,33 @@ static inline bool nn_pure(const struct dev_nn *d)
     return d->math == NN_FP16_PURE;
 }
 
-static inline bool nn_half(const struct dev_nn *d) /* activations are */
+/* Whether activations are half. */
+static inline bool nn_half(const struct dev_nn *d)
 {
     return d->math == NN_FP16 || nn_pure(d);
 }
 
-static inline size_t nn_bytes(const struct dev_nn *d) /* of an activation */
+/* Bytes of an activation. */
+static inline size_t nn_bytes(const struct dev_nn *d)
 {
     return nn_half(d) || d->math == NN_BF16 ? 2 : 4;
 }
 
-/* What weights, their gradients, statistics and velocities are. */
+/* Type of weights, their gradients, statistics and optimiser states. */
 static inline enum vec_type nn_par(const struct dev_nn *d)
 {
     return nn_pure(d) ? VEC_HALF : VEC_FLOAT;
 }
 
-/* Where a layer reads weights that the caller names by their master. */
+/* Return where a layer reads the weights that the caller names by their master. */
 static inline const void *nn_weight(const struct dev_nn *d, const void *w)
 {
     return d->narrow ? (const char *)d->narrow + 2 * ((const float *)w - (const float *)d->weights)
                      : (const char *)w;
 }
 
-/* Calls launch<T>(args) with T = float, __half or __nv_bfloat16, as the math says; by weights: with
- * float or __half. */
+/* Call launch<T>(args) with T = float, __half or __nv_bfloat16 for the math of activations;
+ * NN_BY_PAR: with float or __half for that of weights. */
 #define NN_BY_TYPE(d, launch, ...)                               \
     (nn_half(d)             ? launch<__half>(__VA_ARGS__)        \
      : (d)->math == NN_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \

@@ -1,12 +1,12 @@
 /* optim.cuh : one step of an optimiser over all tensors of a model, in one launch.
  *
- * Blocks share out chunks of OPTIM_CHUNK elements. Chunks begin at multiples of that from the
- * beginning of the weights, so that they are aligned wherever tensors begin; the first and last of
- * a tensor are cut. T, of weights and states: float, or __half: then each result is rounded to it.
- * G, of gradients: T or float. A Rule is what an optimiser makes of one element:
+ * Chunks of OPTIM_CHUNK elements are distributed over the blocks. Chunks begin at multiples of that
+ * size from the start of all weights, so they are aligned wherever tensors begin. The first and
+ * last chunk of a tensor are cut. T, of weights and states, is float or __half; with __half each
+ * result is rounded to it. G, of gradients, is T or float. A Rule updates one element:
  *
  *     enum { STATES = 1 };                                        arrays of state
- *     template <class T> static Rule of(o, step, t, scratch);     its factors for a tensor, the tensor's scratch
+ *     template <class T> static Rule of(o, step, t, scratch);     factors for a tensor; its scratch
  *     template <class T> void update(float &w, float g, float *s) const;   s [STATES] */
 #ifndef OPTIM_CUH
 #define OPTIM_CUH
@@ -19,7 +19,6 @@ template <class T, int N> struct optim_arrays {
     T *of[N];
 };
 
-/* To the numbers of T. */
 template <class T> static __device__ inline float rounded(float x)
 {
     return act_float(act<T>::of(x));
@@ -38,7 +37,8 @@ static __device__ inline float optim_rate(const optim_step &step, const optim_te
     return __fmul_rn((float)step.lr, (float)t.rate);
 }
 
-/* Elements [from, to) of a chunk that begins at `at`; wide: all arrays are aligned to 16 bytes. */
+/* Update elements [from, to) of a chunk that begins at `at`; wide: all
+ * arrays are aligned to 16 bytes. */
 template <class Rule, class T, class G>
 static __device__ inline void update_chunk(const Rule &r, size_t at, size_t from, size_t to,
                                            bool wide, T *w, const G *g,
@@ -102,8 +102,8 @@ static __device__ inline size_t chunks_of(const optim_tensor &t)
     return t.n ? (t.offset + t.n - 1) / OPTIM_CHUNK - t.offset / OPTIM_CHUNK + 1 : 0;
 }
 
-/* ends [CU_THREADS]: chunks of the tensors from `first` on, added up. For all threads of a
- * block. */
+/* Set ends[CU_THREADS] to the running totals of chunks of the tensors from `first` on.
+ * All threads of a block call it. */
 static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tensors, int first,
                                             unsigned long long *ends)
 {
@@ -118,7 +118,6 @@ static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tens
     __syncthreads();
 }
 
-/* The first i with ends[i] > k. */
 static __device__ inline int find(const unsigned long long *ends, unsigned long long k)
 {
     int low = 0;
@@ -166,7 +165,6 @@ static int optim_step_as(struct dev_nn *d, const optim_options *o, const optim_t
     return cu_check("step of the optimiser");
 }
 
-/* In the types that the math and the options say. */
 template <class Rule>
 static int optim_step_by(struct dev_nn *d, const optim_options *o, const optim_tensor *list,
                          int n_tensors, const optim_step *step, void *w, const void *g,

@@ -1,10 +1,9 @@
-/* pool.cu : max and average pooling. Backward gathers: every input pixel asks the windows that
- * cover it, so windows may overlap and nothing is added by two threads. Sums and choices run in the
- * CPU's order. */
+/* pool.cu : max and average pooling. Backward gathers: each input pixel visits the windows
+ * that cover it, so windows may overlap and no two threads add to the same value. Sums and
+ * choices are in the CPU's order. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* V channels at a pixel of a batch of images. */
 struct pixel {
     size_t image;
     int y, x, c;
@@ -27,8 +26,8 @@ static __device__ inline size_t element(nn_shape s, size_t image, int y, int x, 
            (unsigned)c;
 }
 
-/* Pixels [y0, y1) x [x0, x1): of the input under an output pixel's window; of the output whose
- * windows cover an input pixel. */
+/* Pixels [y0, y1) x [x0, x1): of the input under an output pixel's window, or of the output
+ * whose windows cover an input pixel. */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -38,7 +37,7 @@ static __device__ inline patch patch_under(const nn_window &g, int oy, int ox)
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
     return p;
 }
-/* at: with the padding before it */
+/* at: position including the leading padding */
 static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;
@@ -73,8 +72,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, top);
 }
 
-/* To the first of equals in row order: a pixel takes dy where it reaches y and none before it in
- * the window does. */
+/* The gradient goes to the first of equal maxima in row order: a pixel gets dy if it reaches y and
+ * no earlier pixel of the window does. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_pool_max_back(size_t n, nn_window g, const T *x, const T *y, const T *dy, T *dx)
@@ -158,7 +157,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(dx + i * V, sum);
 }
 
-/* Packs of v channels. */
 static size_t packs(struct nn_shape s, int batch, int v)
 {
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)(s.c / v);
@@ -204,7 +202,7 @@ static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, 
     return cu_check("average pooling backward");
 }
 
-/* 16 bytes at a time where that can be. */
+/* Uses 16-byte accesses if aligned. */
 #define POOL_BY_WIDTH(launch, g, wide, ...)                    \
     (wide) ? launch<T, ACT_LANES(T)>(d, g, batch, __VA_ARGS__) \
            : launch<T, 1>(d, g, batch, __VA_ARGS__)

@@ -1,4 +1,4 @@
-/* round.cu : floats rounded to a format, by the one definition of that. */
+/* round.cu : rounds activations to a format, by hls/arith/mf.h. */
 #include "device/nn/map.cuh"
 #include "device/nn/nn.cuh"
 #include "hls/arith/rules.h"

@@ -1,9 +1,9 @@
-/* shortcut.cu : the shortcut without parameters (He et al., option A): every second pixel, zeros
- * for new channels. */
+/* shortcut.cu : the shortcut without parameters (He et al., option A): every second
+ * pixel, zeros for new channels. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* y [batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
+/* y[batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut(size_t n, nn_shape in, int out_c, const T *x, T *y)

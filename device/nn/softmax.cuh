@@ -1,16 +1,18 @@
-/* softmax.cuh : what a group of lanes of a warp finds out about a row of logits. */
+/* softmax.cuh : maximum and sum of exponentials of a row of logits,
+ * by a group of lanes of a warp. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-struct row { /* of logits, as a group of lanes knows it */
+/* A row of logits. */
+struct row {
     float top;
     double sum; /* of exp(z - top) */
 };
 
-/* Every lane of a warp comes here; groups of `lanes` share a row. classes 0: no row, only the
- * company. */
+/* All lanes of a warp call it; groups of `lanes` share a row. classes 0: the group
+ * has no row, but must take part. */
 template <typename T>
 static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
 {
@@ -30,8 +32,8 @@ static __device__ inline row row_of(const T *z, int classes, int lane, int lanes
     return r;
 }
 
-/* How many logits stand before the label's by size, the first of equals first; if any is nan, NN_TOP
- * or more. Every lane of a warp comes here. */
+/* Return how many logits rank before the label's, ties by index; NN_TOP or more if any is
+ * nan. All lanes of a warp call it. */
 template <typename T>
 static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
 {
