@@ -1,13 +1,12 @@
-/* cast_avx2.c : largest magnitude and fp32 to codes with AVX2: cast_plan.h's three ways, 8 floats a
- * register. */
+/* cast_avx2.c : Finds the largest magnitude and encodes fp32 with AVX2, 8 floats a register. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
 
 #define VEC __m256i
-enum { STEP = 32 }; /* elements at a time: a register of bytes */
+enum { STEP = 32 }; /* elements a step: a register of bytes */
 
-/* ---- the three ways: a = |x|'s bits, u = x's bits; signed comparisons will do for a ---- */
+/* ---- the ways of cast_plan.h: a = bits of |x|, compared as signed; u = bits of x ---- */
 
 CAST_INLINE __m256i code_add(const struct enc_plan *p, __m256i a, __m256i u)
 {
@@ -27,14 +26,14 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* kept + 1 where what is dropped asks for it. sig: 24 bits; k: bits that go, >= 0. */
+/* sig: 24 bits; k: bits to drop, >= 0. */
 CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
                               const uint32_t *random)
 {
     const __m256i one = all(1);
     if (p->round == MF_ZERO)
         return _mm256_srlv_epi32(sig, k);
-    /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    /* the rest in units of 2^-32 of the kept unit; shifts by 32 and more give 0 */
     if (p->round == MF_STOCHASTIC) {
         const __m256i kept = _mm256_srlv_epi32(sig, k),
                       rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));
@@ -45,7 +44,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
         const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
         return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
     }
-    sig = _mm256_slli_epi32(sig, 7); /* so that half a unit is a bit even where nothing goes */
+    sig = _mm256_slli_epi32(sig, 7); /* half a unit is a bit even if nothing is dropped */
     k = _mm256_add_epi32(k, all(7));
     const __m256i half = _mm256_sllv_epi32(one, _mm256_sub_epi32(k, one));
     const __m256i last = _mm256_and_si256(_mm256_srlv_epi32(sig, k), one);
@@ -55,8 +54,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
 
 CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, const uint32_t *random)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
-     * exact. */
+    /* Normalise subnormals (cast_c.c). */
     const __m256i zero = _mm256_setzero_si256(), one = all(1);
     const __m256i as_float = _mm256_castps_si256(_mm256_cvtepi32_ps(a));
     const __m256i small = _mm256_cmpgt_epi32(all(0x00800000), a);
@@ -76,9 +74,6 @@ CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, con
     return with_sign(p, code, u);
 }
 
-/* ---- loops ---- */
-
-/* STEP elements; returns the lanes' largest |x|. */
 CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                          const float *x, const uint32_t *random, uint8_t *codes, bool stream)
 {
@@ -100,8 +95,6 @@ CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 }
 
 #include "vec/cast/cast_body.h"
-
-/* ---- largest magnitude ---- */
 
 static uint32_t avx2_absmax(const float *x, size_t n)
 {
@@ -127,8 +120,6 @@ static uint32_t avx2_absmax(const float *x, size_t n)
     max[0] = larger(larger(max[0], max[1]), larger(max[2], max[3]));
     return largest(larger(max[0], all(rest)));
 }
-
-/* ---- the slots ---- */
 
 static const struct cast_loops loops = {
     .encode = encode_loop,

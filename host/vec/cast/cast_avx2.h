@@ -1,4 +1,4 @@
-/* cast_avx2.h : what the casts with AVX2 share: 32 codes on their way to memory. */
+/* cast_avx2.h : Helpers of the AVX2 casts: signs, maxima, storing 32 codes in their shape. */
 #ifndef CAST_AVX2_H
 #define CAST_AVX2_H
 #include "vec/cast/cast_x86.h"
@@ -19,7 +19,7 @@ CAST_INLINE __m256i choose(__m256i mask, __m256i yes, __m256i no)
     return _mm256_blendv_epi8(no, yes, mask);
 }
 
-/* The code's bits from `code`, the sign above them from u. What code has above is dropped. */
+/* The code's bits from `code`, the sign above them from u. */
 CAST_INLINE __m256i with_sign(const struct enc_plan *p, __m256i code, __m256i u)
 {
     const __m256i sign = _mm256_andnot_si256(all(p->nan), right(u, p->sign_right));

@@ -1,14 +1,13 @@
-/* cast_avx512.c : largest magnitude and fp32 to codes with AVX-512 (F, BW, CD, DQ, VL):
- * cast_plan.h's three ways, 16 floats a register. */
+/* cast_avx512.c : Finds the largest magnitude and encodes fp32 with AVX-512. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx512.h"
 #include "vec/cast/enc_add_avx512.h"
 
 #define VEC __m512i
-enum { STEP = 64 }; /* elements at a time: a register of bytes */
+enum { STEP = 64 }; /* elements a step: a register of bytes */
 
-/* ---- the three ways: a = |x|'s bits, u = x's bits ---- */
+/* ---- the ways of cast_plan.h: a = bits of |x|, u = bits of x ---- */
 
 CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
 {
@@ -23,14 +22,14 @@ CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* kept + 1 where what is dropped asks for it. sig: 24 bits, or 0; k: bits that go, >= 0. */
+/* sig: 24 bits, or 0; k: bits to drop, >= 0. */
 CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
                               const uint32_t *random)
 {
     const __m512i one = all(1);
     if (p->round == MF_ZERO)
         return _mm512_srlv_epi32(sig, k);
-    /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    /* as in cast_avx2.c */
     if (p->round == MF_STOCHASTIC) {
         const __m512i kept = _mm512_srlv_epi32(sig, k),
                       rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
@@ -39,7 +38,7 @@ CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
         const __mmask16 up = _mm512_cmpgt_epu32_mask(rest, _mm512_loadu_si512(random));
         return _mm512_mask_add_epi32(kept, up, kept, one);
     }
-    sig = _mm512_slli_epi32(sig, 7); /* so that half a unit is a bit even where nothing goes */
+    sig = _mm512_slli_epi32(sig, 7);
     k = _mm512_add_epi32(k, all(7));
     const __m512i half = _mm512_sllv_epi32(one, _mm512_sub_epi32(k, one));
     const __m512i last = _mm512_and_si512(_mm512_srlv_epi32(sig, k), one);
@@ -49,8 +48,7 @@ CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
 
 CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, const uint32_t *random)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
-     * exact. */
+    /* Normalise subnormals (cast_c.c). */
     const __m512i zero = _mm512_setzero_si512(), one = all(1);
     const __mmask16 small = _mm512_cmplt_epu32_mask(a, all(0x00800000));
     const __m512i as_float = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
@@ -70,9 +68,6 @@ CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, con
     return with_sign(p, code, u);
 }
 
-/* ---- loops ---- */
-
-/* STEP elements; returns the lanes' largest |x|. */
 CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                          const float *x, const uint32_t *random, uint8_t *codes, bool stream)
 {
@@ -93,8 +88,6 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 }
 
 #include "vec/cast/cast_body.h"
-
-/* ---- largest magnitude ---- */
 
 CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
 {
@@ -120,8 +113,6 @@ static uint32_t avx512_absmax(const float *x, size_t n)
 {
     return absmax_of(x, n, true);
 }
-
-/* ---- the slots ---- */
 
 static const struct cast_loops loops = {
     .encode = encode_loop,
@@ -150,7 +141,7 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
-/* ---- the same for CPUs that ask for what comes better by themselves ---- */
+/* ---- the same for CPUs that prefetch better by themselves ---- */
 
 static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
                                size_t n, const uint32_t *random, void *codes, bool stream)

@@ -1,4 +1,4 @@
-/* cast_avx512.h : what the casts with AVX-512 share: 64 codes on their way to memory. */
+/* cast_avx512.h : Helpers of the AVX-512 casts: signs, maxima, storing 64 codes in their shape. */
 #ifndef CAST_AVX512_H
 #define CAST_AVX512_H
 #include "vec/cast/cast_x86.h"
@@ -14,7 +14,7 @@ CAST_INLINE __m512i right(__m512i x, unsigned n)
     return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
 }
 
-/* The code's bits from `code`, the sign above them from u. What code has above is dropped. */
+/* The code's bits from `code`, the sign above them from u. */
 CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
 {
     const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));

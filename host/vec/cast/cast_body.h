@@ -1,15 +1,16 @@
-/* cast_body.h : a vector of floats through an instruction set's step: the head that lets codes
- * stream, whole steps, the rest. cast_avx2.c and cast_avx512.c include it once, after they have
- * defined, for the compiler's target of the moment:
- *     VEC, STEP      a register of STEP bytes; elements of a step, which are four registers of
- *                    floats
- *     step()         STEP elements to codes; returns their lanes' largest |x|
- *     larger(), largest()      of two registers' lanes; of a register's lanes */
+/* cast_body.h : Casts a vector of floats with an instruction set's step, from head to tail.
+ *
+ * The head aligns codes for streaming stores. cast_avx2.c and cast_avx512.c each include this file,
+ * compiled for their target, after defining:
+ *
+ *     VEC, STEP              a register of STEP bytes; a step: STEP elements, 4 registers of floats
+ *     step()                 casts STEP elements to codes; returns their lanes' largest |x|
+ *     larger(), largest()    of two registers, lane by lane; of a register's lanes */
 #ifndef CAST_BODY_H
 #define CAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* Fewer than STEP elements, by way of buffers. */
+/* n < STEP elements, through buffers. */
 CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes)
 {
@@ -27,7 +28,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
 {
     size_t i = 0;
     VEC max = {0};
-    if (stream) { /* codes to a whole store first; a stream has no random bits */
+    if (stream) { /* aligns codes; no random bits here */
         const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? STEP / 2 : STEP);
         i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
         max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
@@ -45,7 +46,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     return largest(max);
 }
 
-/* One loop for each way and shape. */
+/* A loop for each way and shape. */
 #define WAYS(shape)                                                                    \
     (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
      : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \
@@ -67,7 +68,7 @@ CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape,
 }
 #undef WAYS
 
-/* What comes is asked for by software. */
+/* With software prefetch. */
 static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
                             size_t n, const uint32_t *random, void *codes, bool stream)
 {

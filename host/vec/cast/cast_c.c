@@ -1,9 +1,7 @@
-/* cast_c.c : casts in plain C, written so that gcc and clang vectorise the loops with whatever the
- * target has.
+/* cast_c.c : Casts in plain C loops that gcc and clang vectorise for any target.
  *
- * One arithmetic a loop, on words of 32 bits, in blocks: floats -> codes, a word each -> their
- * shape. Choices are masks: compilers do not vectorise a choice between an integer and what a float
- * addition gave. */
+ * Each loop does one kind of arithmetic, on 32-bit words, by blocks. Choices use masks: compilers
+ * do not vectorise a choice between an integer and the result of a float addition. */
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_drive.h"
 #include "vec/pack.h"
@@ -31,13 +29,12 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* mask: all ones or none. */
 static uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)
 {
     return no ^ ((no ^ yes) & mask);
 }
 
-/* All ones where a < b; both below 2^31, as CPUs compare signed numbers best. */
+/* All ones where a < b. Both are below 2^31, as CPUs compare signed numbers best. */
 static uint32_t below(uint32_t a, uint32_t b)
 {
     return -(uint32_t)((int32_t)a < (int32_t)b);
@@ -48,7 +45,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return choose(below(a, b), a, b);
 }
 
-/* ---- the three ways of cast_plan.h; x: fp32 bits; codes [n], a word each ---- */
+/* ---- the ways of cast_plan.h; x: fp32 bits; codes [n], a word each ---- */
 
 static uint32_t with_sign(const struct enc_plan *p, uint32_t code, uint32_t x)
 {
@@ -75,27 +72,27 @@ static void codes_cut(const struct enc_plan *plan, const uint32_t *x, size_t n, 
     }
 }
 
-/* random [n], or NULL. */
+/* random: [n], or NULL. */
 static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint32_t *random,
                       size_t n, uint32_t *codes)
 {
     const struct enc_plan p = *plan;
     for (size_t i = 0; i < n; i++) {
-        /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float
-         * is exact. */
+        /* Subnormals become normals with a field of 0 or less: a counts units of 2^-149, and its
+         * float is exact. */
         const uint32_t a = x[i] & 0x7fffffff, as_float = bits_of((float)(int32_t)a) - (149u << 23);
         const uint32_t wide = choose(below(a, 0x00800000), as_float, a);
         const int32_t field = ((int32_t)wide >> 23) + p.rebias;
         const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
         const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
 
-        /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than
-         * half a unit alone */
+        /* kept : rest, in units of 2^-32 of the kept unit. Bits are lost only far below
+         * half a unit. */
         const uint32_t go = p.drop + (uint32_t)lower;
         const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
                        split = sig >> (go < 63 ? go : 63);
         const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-        /* ties to even: from an odd number one up sooner */
+        /* ties to even: an odd number rounds up one unit of 2^-32 sooner */
         const uint32_t half = 0x80000000 - (kept & 1);
         const uint32_t up =
             p.round == MF_ZERO ? 0 : rest > (p.round == MF_NEAREST ? half : random[i]);
@@ -105,8 +102,6 @@ static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint
         codes[i] = with_sign(&p, code, x[i]);
     }
 }
-
-/* ---- words to shapes and back ---- */
 
 static void narrow(enum cast_shape shape, const uint32_t *words, size_t n, uint8_t *to)
 {
@@ -151,7 +146,7 @@ static void widen(enum cast_shape shape, const uint8_t *from, size_t n, uint32_t
     }
 }
 
-/* Bytes of n codes, n a multiple of BLOCK. */
+/* n: a multiple of BLOCK. */
 static size_t shape_bytes(enum cast_shape shape, size_t n)
 {
     return shape == CAST_4 ? n / 2 : n << (shape - CAST_8);
@@ -181,8 +176,6 @@ static void unpack(unsigned width, const uint8_t *bytes, size_t n, void *codes)
         narrow(shape, words, block_at(i, n), (uint8_t *)codes + shape_bytes(shape, i));
     }
 }
-
-/* ---- the loops ---- */
 
 static uint32_t absmax_c(const float *x, size_t n)
 {

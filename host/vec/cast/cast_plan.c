@@ -1,4 +1,4 @@
-/* cast_plan.c : which way a cast goes, and its constants. */
+/* cast_plan.c : Selects the way of a cast and computes its constants. */
 #include "vec/cast/cast_plan.h"
 #include <math.h>
 #include <string.h>
@@ -8,17 +8,16 @@ static int clamp(int x, int limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* fp32 bits of the normal number that a code (field > 0) would be if no code were special, over
- * 2^shift. */
+/* fp32 bits of number / 2^shift, if no code were special. code: its field is > 0. */
 static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 {
     const int64_t up = (int64_t)code << (23 - f.m);
     return up + (int64_t)(127 - mf_bias(f) - shift) * (1 << 23);
 }
 
-/* Both limits in fp32's normals with room for what is added (23 - m binades more), and all of
- * fp32's subnormals below half of the smallest value: 2^-126 <= 2^(field of lowest - 127) * 2^-m /
- * 2. */
+/* Is ENC_ADD possible? Both limits must be fp32 normals, with 23 - m
+ * binades of room for the lift. fp32's subnormals must be below half the
+ * smallest value: 2^-126 <= 2^(field of lowest - 127) * 2^-m / 2. */
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
@@ -26,7 +25,7 @@ static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 
-/* Of the smallest normal number / 2^shift. */
+/* fp32 bits of the smallest normal / 2^shift. */
 static uint32_t lowest_bits(struct mf_fmt f, int shift)
 {
     return (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
@@ -35,7 +34,7 @@ static uint32_t lowest_bits(struct mf_fmt f, int shift)
 struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow,
                               int shift)
 {
-    shift = clamp(shift, 1000); /* everything is zero or beyond long before */
+    shift = clamp(shift, 1000); /* all is zero or beyond long before */
     const uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
     struct enc_plan p = {
         .way = ENC_ANY,
@@ -49,7 +48,7 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
         .binades = 1 << f.e,
         .m = f.m,
     };
-    enum { DRAWN = 16 }; /* bits that are drawn first are among those that go */
+    enum { DRAWN = 16 }; /* the bits used first must be dropped ones */
     if (round == MF_STOCHASTIC && p.drop >= DRAWN && adds(f, beyond, shift)) {
         p.way = ENC_DRAW;
         p.lowest = lowest_bits(f, shift);
@@ -70,8 +69,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* The shift in three factors that are fp32 normals: the last takes what it can, so that what a
- * factor before it rounds (because the product became subnormal) is zero in the end. */
+/* Splits the shift into three fp32 normals, the last as large as possible. An earlier factor then
+ * rounds only products that are zero in the end. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);
@@ -89,7 +88,7 @@ static int log2_exact(float x)
     return x > 0 && isnormal(x) && frexpf(x, &e) == 0.5f ? e - 1 : INT32_MAX;
 }
 
-/* All values * 2^shift are fp32 normals (or zero). */
+/* Are all values * 2^shift fp32 normals or zero? */
 static bool stays_normal(struct mf_fmt f, int shift)
 {
     const int bias = mf_bias(f);
@@ -100,7 +99,7 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
 {
     const struct vec_quotient q = vec_quotient_of(f, clamp(shift, 1000), divisor);
     shift = q.shift;
-    const int by = log2_exact(q.divisor); /* -126..126 where dividing is multiplying by a normal */
+    const int by = log2_exact(q.divisor); /* -126..126: dividing is multiplying by a normal */
     struct dec_plan p = {
         .nan = mf_nan(f),
         .inf = mf_inf(f),
@@ -111,7 +110,7 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
         .factor[3] = 1,
         .divisor = q.divisor,
     };
-    int inside = 0, outside = shift; /* the part of the shift in rebias and unit, and the rest */
+    int inside = 0, outside = shift; /* the shift in rebias and unit; in factors */
     if (f.e < 8 && stays_normal(f, shift)) {
         inside = shift;
         outside = 0;

@@ -1,27 +1,26 @@
-/* cast_plan.h : the constants of one cast, worked out once a call, and the arithmetic that all
- * instruction sets share.
+/* cast_plan.h : Computes the constants of one cast and explains the arithmetic of all casts.
  *
- * Encode, |x| * 2^shift to a code without its sign, in one of four ways that give mf_enc()'s bits:
+ * Encode turns |x| * 2^shift into a code without its sign. All four ways give mf_enc()'s bits:
  *
- *   ENC_ADD    nearest; fp32 -> a format inside fp32's range. A float that is large enough rounds what is added to it:
+ * ENC_ADD    nearest; formats whose range lies inside fp32's. Adding a large float rounds x:
  *
- *                  lift = 2^(23-m) * 2^max(exponent of x, lowest)        so that x ends m bits behind its own leading bit
- *                  x + lift = | exponent of lift | 0000 1xx.x |          rounded to nearest even by the adder, and the
- *                  code = 1xx.x + (binade << m)                          low bits are the significand of the code
+ *                lift = 2^(23-m) * 2^max(exponent of x, lowest)  x ends m bits after its first bit
+ *                x + lift = | exponent of lift | 0000 1xx.x |    the adder rounds to nearest even
+ *                code = 1xx.x + (binade << m)                    low bits: the code's significand
  *
- *              The format is moved to x, not x to the format: lowest and top are the format's limits / 2^shift. Fp32
- *              subnormals lie below half the smallest value, so flushing them changes nothing.
- *   ENC_CUT    nearest; e = 8, shift 0: the exponents are fp32's, the fraction is cut after m bits:
- *                  code = (x + half - 1 + last kept bit) >> (23-m)
- *   ENC_DRAW   stochastic; formats as ENC_ADD's with m <= 7. Below the normals `lowest` is added, toward zero, which
- *              aligns x to the subnormals' unit. Then 16 random bits are taken off what goes:
- *                  code = (x - (random << (7-m))) >> (23-m), and one more
- *              They have decided unless nothing remains of what goes (its upper 16 bits): once in 65,536 the 16 bits
- *              below do, and mf_enc() itself.
- *   ENC_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
+ *            The format is moved to x: lowest and top are its limits / 2^shift. fp32's subnormals
+ *            are below half the smallest value, so flushing them changes nothing.
+ * ENC_CUT    nearest; e = 8, shift 0: fp32's exponents. The fraction is cut after m bits:
+ *                code = (x + half - 1 + last kept bit) >> (23-m)
+ * ENC_DRAW   stochastic; formats of ENC_ADD with m <= 7. Below the normals, adding `lowest` toward
+ *            zero aligns x to the subnormals' unit. 16 random bits are taken off the dropped bits:
+ *                code = ((x - (random << (7-m))) >> (23-m)) + 1
+ *            If the upper 16 of those become zero, once in 65,536, mf_enc() decides by all 32.
+ * ENC_ANY    everything else, on integers, all roundings:
+ *                significand >> (23 - m + binades below the normals)
  *
- * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
- * rounded. Lanes with nan take the way ENC_ANY. */
+ * Larger numbers are cut to `top`, the number of the code `beyond`, before rounding. A step with a
+ * nan in it takes ENC_ANY; only ENC_DRAW sets nans afterwards. */
 #ifndef CAST_PLAN_H
 #define CAST_PLAN_H
 #include "vec/vec.h"
@@ -30,38 +29,38 @@ enum enc_way { ENC_ADD, ENC_CUT, ENC_DRAW, ENC_ANY };
 
 struct enc_plan {
     enum enc_way way;
-    enum mf_round round; /* ENC_ANY; ENC_DRAW is stochastic, the others are nearest */
-    /* codes: of nan, of inf and what is too large. nan is the mask of all codes too */
+    enum mf_round round; /* of ENC_ANY */
+    /* codes: of nan, also the mask of all codes; of inf and overflows */
     uint32_t nan, beyond;
-    /* largest code of a finite x: beyond, or the largest finite when rounding toward zero */
+    /* largest code of a finite x: beyond, or the largest finite one when rounding toward zero */
     uint32_t most;
-    unsigned sign_right; /* an fp32's bits >> this have the sign above the code */
-    unsigned drop;       /* 23 - m, fraction bits that go */
+    unsigned sign_right; /* fp32 bits >> this: the sign is above the code */
+    unsigned drop;       /* 23 - m, dropped bits */
     uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
     /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift; ENC_ADD: lowest + ((23 - m) << 23) */
     uint32_t lowest, lift;
-    uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 where nothing is cut */
-    int32_t rebias;     /* ENC_ANY: fp32's exponent field + this = the code's */
-    int32_t binades;    /* ENC_ANY: 2^e, beyond any format's */
+    uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 if nothing is cut */
+    int32_t rebias;     /* ENC_ANY: the code's field less fp32's */
+    int32_t binades;    /* ENC_ANY: 2^e, more than any field of the format */
     unsigned m;
 };
 
 struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_overflow overflow,
                               int shift);
 
-/* Decode, code to fp32 bits: field and fraction move up (normals), or the fraction is a number of
- * smallest values (subnormals: below `normal`); both with the shift in them where that gives normal
- * numbers alone. Otherwise the shift is up to three multiplications, of which only the last one
- * rounds (or the result is zero); a fourth one takes the place of dividing by a power of two. */
+/* Decode turns a code into fp32 bits: field and fraction move up, or the fraction counts smallest
+ * values (subnormals, below `normal`). Both include the shift if all results are fp32 normals.
+ * Otherwise up to three multiplications apply it, of which only the last rounds, unless the result
+ * is zero. A fourth replaces division by a power of two. */
 struct dec_plan {
-    uint32_t nan, inf;    /* codes without sign: mask of all; from here on no number */
-    uint32_t inf_bits;    /* what `inf` itself is in fp32 */
-    unsigned sign_left;   /* code << this has the sign on top */
+    uint32_t nan, inf;    /* codes without sign: mask of all; first non-number */
+    uint32_t inf_bits;    /* fp32 bits of the code inf */
+    unsigned sign_left;   /* code << this: the sign is on top */
     unsigned up;          /* 23 - m */
-    uint32_t normal;      /* codes from here on are normal; 0 where subnormals are fp32's own */
+    uint32_t normal;      /* first normal; 0: subnormals are fp32's own */
     uint32_t rebias;      /* added to the moved code */
     float unit;           /* the smallest value */
-    bool scaled, divided; /* times factor[0..3]; by divisor */
+    bool scaled, divided; /* by factor[0..3]; by divisor */
     float factor[4], divisor;
 };
 

@@ -1,5 +1,4 @@
-/* cast_x86.h : the pieces of the x86 casts that lie in files of their own; slots of
- * cast_drive.h. */
+/* cast_x86.h : Declares the loops of the x86 casts, the slots of cast_drive.h. */
 #ifndef CAST_X86_H
 #define CAST_X86_H
 #include "vec/cast/cast_drive.h"
@@ -29,13 +28,13 @@ void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *
 
 #define CAST_INLINE static inline __attribute__((always_inline))
 
-/* Asks for the memory some 6 KiB behind p; it need not exist. */
+/* Prefetches memory 6 KiB after p; it need not exist. */
 CAST_INLINE void cast_ahead(const void *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 6144), _MM_HINT_T0);
 }
 
-/* Bytes of n codes; n is even where a byte holds two, but for the end of a vector. */
+/* n is even for CAST_4, except at the end of a vector. */
 CAST_INLINE size_t cast_shape_bytes(enum cast_shape shape, size_t n)
 {
     return shape == CAST_4 ? (n + 1) / 2 : n << (shape - CAST_8);

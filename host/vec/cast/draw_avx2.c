@@ -1,5 +1,4 @@
-/* draw_avx2.c : stochastic rounding with AVX2 by the upper 16 of an element's random bits:
- * cast_plan.h's way ENC_DRAW. */
+/* draw_avx2.c : Rounds stochastically with AVX2 (cast_plan.h's ENC_DRAW). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
@@ -8,8 +7,9 @@
 #define VEC __m256i
 enum { STEP = 32 };
 
-/* 8 elements. u: their bits; a: without signs; halves: their 16 random bits each. *open: lanes of all
- * ones where those do not decide. Additions round toward zero. Returns codes, signs above them. */
+/* u: the bits of 8 elements; a: without signs; halves: 16 random bits each. *open: all ones in
+ * lanes that these do not decide. The mode rounds toward zero. Returns codes with signs above
+ * them. */
 CAST_INLINE __m256i draw_8(const struct enc_plan *p, __m256i u, __m256i a, __m128i halves,
                            __m256i *open)
 {
@@ -28,7 +28,6 @@ CAST_INLINE __m256i draw_8(const struct enc_plan *p, __m256i u, __m256i a, __m12
     return with_sign(p, _mm256_min_epu32(code, all(p->beyond)), u);
 }
 
-/* nan keeps its sign. */
 CAST_INLINE __m256i nan_8(const struct enc_plan *p, __m256i u, __m256i code)
 {
     const __m256i a = _mm256_and_si256(u, all(0x7fffffff));
@@ -41,7 +40,6 @@ CAST_INLINE __m256i either(__m256i a, __m256i b)
     return _mm256_or_si256(a, b);
 }
 
-/* STEP elements, at ... of their layer; returns the lanes' largest |x|. */
 CAST_INLINE __m256i step(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                          const float *x, uint64_t at, const uint16_t *halves, uint8_t *codes,
                          bool stream)
@@ -81,7 +79,7 @@ uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cas
                    const float *x, size_t n, uint64_t at, void *codes, bool stream)
 {
     const unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | _MM_ROUND_TOWARD_ZERO); /* from nearest: cast_drive.h */
+    _mm_setcsr(mode | _MM_ROUND_TOWARD_ZERO); /* was nearest: cast_drive.h */
     const uint32_t absmax = draw_loop(p, d, shape, x, n, at, codes, stream);
     _mm_setcsr(mode);
     return absmax;

@@ -1,5 +1,4 @@
-/* draw_avx512.c : stochastic rounding with AVX-512 by the upper 16 of an element's random bits:
- * cast_plan.h's way ENC_DRAW. */
+/* draw_avx512.c : Rounds stochastically with AVX-512 (cast_plan.h's ENC_DRAW). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx512.h"
@@ -10,8 +9,7 @@ enum { STEP = 64 };
 
 #define FEWER (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
-/* 16 elements. u: their bits; a: without signs; halves: their 16 random bits each. *open: those that
- * are not decided. Returns codes, signs above them. */
+/* As draw_8() of draw_avx2.c. *open: undecided lanes. */
 CAST_INLINE __m512i draw_16(const struct enc_plan *p, __m512i u, __m512i a, __m256i halves,
                             __mmask16 *open)
 {
@@ -29,7 +27,6 @@ CAST_INLINE __m512i draw_16(const struct enc_plan *p, __m512i u, __m512i a, __m2
     return with_sign(p, _mm512_min_epu32(code, all(p->beyond)), u);
 }
 
-/* nan keeps its sign. */
 CAST_INLINE __m512i nan_16(const struct enc_plan *p, __m512i u, __m512i code)
 {
     const __m512i a = _mm512_and_si512(u, all(0x7fffffff));
@@ -37,7 +34,6 @@ CAST_INLINE __m512i nan_16(const struct enc_plan *p, __m512i u, __m512i code)
     return _mm512_mask_mov_epi32(code, nan, with_sign(p, all(p->nan), u));
 }
 
-/* STEP elements, at ... of their layer; returns the lanes' largest |x|. */
 CAST_INLINE __m512i step(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                          const float *x, uint64_t at, const uint16_t *halves, uint8_t *codes,
                          bool stream)

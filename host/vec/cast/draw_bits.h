@@ -1,10 +1,10 @@
-/* draw_bits.h : elements that are rounded stochastically and that 16 random bits do not decide. */
+/* draw_bits.h : Rounds the elements that 16 random bits do not decide. */
 #ifndef DRAW_BITS_H
 #define DRAW_BITS_H
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_x86.h"
 
-/* Elements that 16 bits do not decide, by all 32. which: a bit each; at: of x[0]. */
+/* which: a bit for each element; at: of x[0]. */
 static __attribute__((noinline)) void by_all_bits(const struct cast_draw *d, const float *x,
                                                   uint64_t at, uint64_t which, uint32_t *codes)
 {

@@ -1,18 +1,19 @@
-/* draw_body.h : a vector of floats, rounded stochastically, through an instruction set's step: random
- * bits for some of it, whole steps, the rest. draw_avx2.c and draw_avx512.c include it once, after they
- * have defined, for the compiler's target of the moment:
- *     VEC, STEP      a register; elements of a step, which are four registers of floats
- *     draw_words()   the slot random of cast_drive.h
- *     step()         STEP elements, at ... of their layer, to codes; returns their lanes' largest |x|
- *     larger(), largest()      of two registers' lanes; of a register's lanes */
+/* draw_body.h : Rounds a vector of floats stochastically with an instruction set's step.
+ *
+ * draw_avx2.c and draw_avx512.c each include this file, compiled for their target, after defining:
+ *
+ *     VEC, STEP              a register; a step: STEP elements, 4 registers of floats
+ *     draw_words()           the slot random of cast_drive.h
+ *     step()                 casts STEP elements, at ... of their layer; returns lanes' largest |x|
+ *     larger(), largest()    of two registers, lane by lane; of a register's lanes */
 #ifndef DRAW_BODY_H
 #define DRAW_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* elements of which halves of random bits are made at once; that share a block of them */
+/* elements for one draw_words(); in one philox block */
 enum { CHUNK = 1024, PER_PHILOX = 8 };
 
-/* Fewer than STEP elements, by way of buffers. */
+/* n < STEP elements, through buffers. */
 CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
                           enum cast_shape shape, const float *x, size_t n, uint64_t at,
                           const uint16_t *halves, uint8_t *codes)
@@ -21,7 +22,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
     uint16_t draws[STEP];
     uint8_t out[STEP * 4];
     memcpy(in, x, n * sizeof *x);
-    memset(draws, 0xff, sizeof draws); /* which decide that zero stays */
+    memset(draws, 0xff, sizeof draws); /* zero stays zero */
     memcpy(draws, halves, n * sizeof *draws);
     const VEC max = step(p, d, shape, in, at, draws, out, false);
     memcpy(codes, out, cast_shape_bytes(shape, n));
@@ -55,7 +56,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
     return largest(max);
 }
 
-/* One loop for each shape. */
+/* A loop for each shape. */
 static __attribute__((noinline)) uint32_t draw_loop(const struct enc_plan *p,
                                                     const struct cast_draw *d,
                                                     enum cast_shape shape, const float *x, size_t n,

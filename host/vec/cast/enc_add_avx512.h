@@ -1,11 +1,10 @@
-/* enc_add_avx512.h : cast_plan.h's way ENC_ADD with AVX-512, for casts and for sums that have become
- * floats. */
+/* enc_add_avx512.h : Encodes by cast_plan.h's ENC_ADD with AVX-512, for casts and sums. */
 #ifndef ENC_ADD_AVX512_H
 #define ENC_ADD_AVX512_H
 #include <immintrin.h>
 #include "vec/cast/cast_plan.h"
 
-/* The code of |x|, whose bits are a and which is no nan, in its low bits; above them anything. */
+/* a: the bits of |x|, no nan. The result has anything above the code. */
 static inline __attribute__((always_inline)) __m512i enc_add_avx512(const struct enc_plan *p,
                                                                     __m512i a)
 {

@@ -1,4 +1,4 @@
-/* philox_avx2.c : words of philox.h's stream with AVX2, a block in every lane. */
+/* philox_avx2.c : Makes words of philox.h's stream with AVX2, a block in every lane. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -7,7 +7,7 @@ CAST_INLINE __m256i all(uint32_t x)
     return _mm256_set1_epi32((int)x);
 }
 
-/* The halves of the 64-bit products of eight lanes by m. */
+/* Products of eight lanes by m, 64 bits each. */
 CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
 {
     const __m256i even = _mm256_mul_epu32(x, all(m)),
@@ -16,7 +16,7 @@ CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
     *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
-/* c = 8 counters, a word of each in every register: one round with the key's halves k0, k1. */
+/* One round on 8 counters, a word of each in every register. k0, k1: the key's halves. */
 CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
 {
     __m256i h0, l0, h1, l1;
@@ -28,25 +28,23 @@ CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
     c[3] = l0;
 }
 
-/* Four words of eight blocks to eight blocks of four words: 4x4 transposes in the halves, then the
- * halves. */
+/* Transposes eight blocks, 4x4 within 128-bit halves, then joins the halves. */
 CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
 {
     const __m256i a = _mm256_unpacklo_epi32(c[0], c[1]), b = _mm256_unpackhi_epi32(c[0], c[1]);
     const __m256i d = _mm256_unpacklo_epi32(c[2], c[3]), e = _mm256_unpackhi_epi32(c[2], c[3]);
     const __m256i r[4] = {_mm256_unpacklo_epi64(a, d), _mm256_unpackhi_epi64(a, d),
-                          _mm256_unpacklo_epi64(b, e),
-                          _mm256_unpackhi_epi64(b, e)}; /* r[j]: | block 4 + j | block j | */
+                          _mm256_unpacklo_epi64(b, e), _mm256_unpackhi_epi64(b, e)};
     _mm256_storeu_si256((void *)words, _mm256_permute2x128_si256(r[0], r[1], 0x20));
     _mm256_storeu_si256((void *)(words + 8), _mm256_permute2x128_si256(r[2], r[3], 0x20));
     _mm256_storeu_si256((void *)(words + 16), _mm256_permute2x128_si256(r[0], r[1], 0x31));
     _mm256_storeu_si256((void *)(words + 24), _mm256_permute2x128_si256(r[2], r[3], 0x31));
 }
 
-enum { STEP = 16 }; /* blocks: two registers' worth, as one alone waits for its multiplications */
+/* blocks: two registers, as one waits for its multiplications */
+enum { STEP = 16 };
 
-/* Words of blocks block ... block + STEP - 1; the low half of the block's number does not overflow
- * on the way. */
+/* Words of blocks block ... block + STEP - 1, whose numbers have the same upper half. */
 CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * STEP])
 {
     const __m256i zero = _mm256_setzero_si256(), low = all((uint32_t)block),

@@ -1,4 +1,4 @@
-/* philox_avx512.c : words of philox.h's stream with AVX-512; what is left over is AVX2's. */
+/* philox_avx512.c : Makes words of philox.h's stream with AVX-512; the remainder uses AVX2. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/philox_avx512.h"

@@ -1,5 +1,4 @@
-/* philox_avx512.h : words of philox.h's stream with AVX-512, a block in every 64-bit lane: for those
- * that use them at once. */
+/* philox_avx512.h : Makes words of philox.h's stream with AVX-512, inlined into its users. */
 #ifndef PHILOX_AVX512_H
 #define PHILOX_AVX512_H
 #include "vec/cast/cast_x86.h"
@@ -10,14 +9,12 @@ CAST_INLINE __m512i philox_all(uint32_t x)
     return _mm512_set1_epi32((int)x);
 }
 
-/* Eight counters: a word of each in the low half of every 64-bit lane of a register, and anything
- * above. So one multiplication makes both halves of a product: the high one a shift away, the low
- * one in place. */
+/* Eight counters: a register has a word of each in the low half of every 64-bit lane, and anything
+ * above. One multiplication then makes both halves of a product. */
 struct philox_counters {
     __m512i c[4];
 };
 
-/* The 64-bit products of eight words by m. */
 CAST_INLINE __m512i philox_times(__m512i x, uint32_t m)
 {
     return _mm512_mul_epu32(x, philox_all(m));
@@ -33,7 +30,7 @@ CAST_INLINE __m512i philox_xor(__m512i a, __m512i b, __m512i c)
 
 enum { PHILOX_M0 = (int)0xd2511f53u, PHILOX_M1 = (int)0xcd9e8d57u, PHILOX_ROUNDS = 10 };
 
-/* One round with the key's halves k[0], k[1]. */
+/* One round; k: the key's halves. */
 CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
 {
     const __m512i p0 = philox_times(x->c[0], (uint32_t)PHILOX_M0),
@@ -44,8 +41,8 @@ CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
     x->c[3] = p0;
 }
 
-/* The first two rounds on counters | low | high | half | 0 |, of which low alone differs: what is the
- * same in all of them is made once. half: 0 or 1, so its product has no high half. */
+/* The first two rounds on counters | low | high | half | 0 |, which differ only in low: common
+ * terms are computed once. half: 0 or 1, so its product has no high half. */
 CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, uint32_t half,
                                                     const uint32_t k[4])
 {
@@ -60,7 +57,7 @@ CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, 
          philox_all((uint32_t)same)}};
 }
 
-/* Lane 2j has block j, lane 2j + 1 block 4 + j: 2x2 transposes put them in order. */
+/* Lane 2j has block j, lane 2j + 1 block 4 + j. 2x2 transposes put them in order. */
 CAST_INLINE void philox_put(const struct philox_counters *x, uint32_t words[32])
 {
     const __m512i a = _mm512_mask_shuffle_epi32(x->c[0], 0xaaaa, x->c[1], _MM_PERM_CDAB),
@@ -69,14 +66,10 @@ CAST_INLINE void philox_put(const struct philox_counters *x, uint32_t words[32])
     _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64(a, b));
 }
 
-enum {
-    PHILOX_PER = 8,
-    PHILOX_TOGETHER = 4,
-    PHILOX_STEP = PHILOX_PER * PHILOX_TOGETHER
-}; /* blocks; registers, as one alone waits for
-                                                          its multiplications */
+/* blocks a register; registers, as one waits for its multiplications; blocks a step */
+enum { PHILOX_PER = 8, PHILOX_TOGETHER = 4, PHILOX_STEP = PHILOX_PER * PHILOX_TOGETHER };
 
-/* The key of each round, two words. */
+/* two words for each round */
 struct philox_keys {
     uint32_t k[2 * PHILOX_ROUNDS];
 };
@@ -89,15 +82,14 @@ CAST_INLINE void philox_keys_init(struct philox_keys *keys, uint64_t key)
         keys->k[i] = keys->k[i - 2] + (i % 2 ? 0xbb67ae85u : 0x9e3779b9u);
 }
 
-/* Words of blocks (block, half) ... block + PHILOX_STEP - 1; the low half of the block's number does not overflow
- * on the way (philox_step_ok()). */
+/* Words of blocks (block, half) ... (block + PHILOX_STEP - 1, half), if philox_step_ok(block). */
 CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block, uint32_t half,
                              uint32_t words[4 * PHILOX_STEP])
 {
     const __m512i first = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     struct philox_counters x[PHILOX_TOGETHER];
-    /* In memory, and not known: a load fills a register with one of them, at no cost; compilers would
-     * rather fill twenty registers at first, and put them back to memory. */
+    /* Hides the keys' values, so that they are loaded from memory, at no cost. Compilers would
+     * broadcast all twenty into registers and spill them. */
     __asm__ volatile("" : "+m"(*keys));
     for (uint32_t i = 0; i < PHILOX_TOGETHER; i++)
         x[i] =

@@ -1,4 +1,4 @@
-/* uncast_avx2.c : codes to fp32 with AVX2, 8 a register; cast_plan.h says how. */
+/* uncast_avx2.c : Decodes codes to fp32 with AVX2, 8 a register (cast_plan.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -31,7 +31,6 @@ CAST_INLINE __m256 value_of(const struct dec_plan *p, __m256i code)
     return p->divided ? _mm256_div_ps(x, _mm256_set1_ps(p->divisor)) : x;
 }
 
-/* 8 codes of a shape, a lane each. */
 CAST_INLINE __m256i get_codes(enum cast_shape shape, const uint8_t *from)
 {
     if (shape == CAST_4) {

@@ -1,4 +1,4 @@
-/* uncast_avx512.c : codes to fp32 with AVX-512, 16 a register; cast_plan.h says how. */
+/* uncast_avx512.c : Decodes codes to fp32 with AVX-512, 16 a register (cast_plan.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -25,7 +25,6 @@ CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
     return p->divided ? _mm512_div_ps(x, _mm512_set1_ps(p->divisor)) : x;
 }
 
-/* 16 codes of a shape, a lane each. */
 CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
 {
     if (shape == CAST_4) {

@@ -1,14 +1,15 @@
-/* uncast_body.h : a vector of codes through an instruction set's step: the head that lets floats
- * stream, whole steps, the rest. uncast_avx2.c and uncast_avx512.c include it once, after they have
- * defined, for the compiler's target of the moment:
- *     STEP               bytes of a register; elements of a step, which are four registers of
- *                        floats
- *     decode_step()      STEP codes to floats */
+/* uncast_body.h : Decodes a vector of codes with an instruction set's step, from head to tail.
+ *
+ * The head aligns floats for streaming stores. uncast_avx2.c and uncast_avx512.c each include this
+ * file, compiled for their target, after defining:
+ *
+ *     STEP             bytes of a register; a step: STEP elements, 4 registers of floats
+ *     decode_step()    decodes STEP codes to floats */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* Fewer than STEP elements, by way of buffers. */
+/* n < STEP elements, through buffers. */
 CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                              size_t n, float *x)
 {
@@ -22,7 +23,7 @@ CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, co
 CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                               size_t n, float *x, bool stream)
 {
-    size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before a whole store */
+    size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before an aligned store */
     stream = stream && !(shape == CAST_4 && i % 2);
     i = stream ? i : 0;
     if (i > 0)
@@ -37,7 +38,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
         _mm_sfence();
 }
 
-/* One loop for each shape. */
+/* A loop for each shape. */
 CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
                              size_t n, float *x, bool stream)
 {
