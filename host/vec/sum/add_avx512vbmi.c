@@ -1,19 +1,18 @@
-/* add_avx512vbmi.c : codes += codes with AVX-512 and VBMI: those of 8 bits by sum_look.h's tables,
- * halves by way of fp32. */
+/* add_avx512vbmi.c : Adds packed codes with VBMI: 8 bits by sum_look.h's tables,
+ * halves through fp32. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
 #include "vec/sum/look_avx512vbmi.h"
 #include "vec/sum/sum_vbmi.h"
 
-/* A format's tables, and what is too large. */
 struct add {
     const struct sum_look *t;
     bool to_inf;
-    int beyond; /* magnitude */
+    int beyond; /* magnitude of overflows */
 };
 
-/* Where a or b is no number: inf, or nan. */
+/* Replaces sums with an inf or nan among the addends. */
 static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m512i a, __m512i b,
                                                        __m512i code)
 {
@@ -28,7 +27,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m5
     return _mm512_mask_mov_epi8(code, nan, look_bytes(p->t->nan));
 }
 
-/* Magnitudes with the sign of the larger addend; zero has none. */
+/* Gives magnitudes the sign of the larger addend. Zero has none. */
 LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x, __m512i y,
                            __mmask64 some, __m512i code)
 {
@@ -40,7 +39,7 @@ LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x,
     return code;
 }
 
-/* Numbers beyond the largest; `code` is theirs as if they were the largest. */
+/* Overflows saturate unless to_inf: `code` is already the largest one's. */
 LOOK_INLINE __m512i overflow(const struct add *p, __m512i number, __m512i code)
 {
     const __mmask64 beyond = _mm512_cmpgt_epi8_mask(number, look_bytes(p->t->max));
@@ -65,7 +64,8 @@ LOOK_INLINE __m512i add_step(const struct add *p, __m512i a, __m512i b)
     return finish(p, a, b, x, y, some, overflow(p, number, code));
 }
 
-/* m = 3. That w is 0 is asked of w: the number it makes of the largest binade is another one's. */
+/* m = 3. A zero sum is recognised by w == 0, not by its number: the table's -128 added to the
+ * largest binade is another value's number. */
 LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 {
     const struct sum_look *t = p->t;
@@ -93,8 +93,8 @@ LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 
 #define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
-/* 32 halves. Fp32 has more than twice a half's 11 bits and two: that its sum is rounded before it
- * becomes a half changes nothing, and what is subnormal is exact. */
+/* Adds 32 halves. Rounding the sum to fp32 first is harmless (sum_lanes.h); subnormal
+ * sums are exact. */
 LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
 {
     const __m512i all = _mm512_set1_epi16(0x7fff);
@@ -122,7 +122,7 @@ LOOK_INLINE __m512i add_64(const struct add *p, enum add_way way, __m512i a, __m
                                 : add_halves(p, a, b);
 }
 
-/* Two registers a turn: one alone waits for its lookups. */
+/* Two registers at a time: one would wait for its lookups. */
 LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *acc,
                           const uint8_t *codes, size_t bytes)
 {
@@ -147,7 +147,7 @@ LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *
     }
 }
 
-/* One loop for each way and overflow. */
+/* A loop for each way and overflow. */
 #define ADD_BOTH(way)                                     \
     (p.to_inf ? add_loop(p, way, true, acc, codes, bytes) \
               : add_loop(p, way, false, acc, codes, bytes))

@@ -1,5 +1,4 @@
-/* look_avx512vbmi.h : 64 lookups in tables of 128 bytes at a time, and what else the sums of bytes
- * with VBMI share. */
+/* look_avx512vbmi.h : Looks up 64 bytes at a time in tables of 128, and more for sums with VBMI. */
 #ifndef LOOK_AVX512VBMI_H
 #define LOOK_AVX512VBMI_H
 #include <immintrin.h>
@@ -8,7 +7,7 @@
 
 #define LOOK_INLINE static inline __attribute__((always_inline))
 
-/* Each byte's low seven bits in the table. */
+/* Looks up the low seven bits of each byte. */
 LOOK_INLINE __m512i look(const struct look *t, __m512i index)
 {
     return _mm512_permutex2var_epi8(_mm512_loadu_si512(t->of), index,
@@ -32,7 +31,7 @@ LOOK_INLINE __mmask64 look_first(size_t n)
     return n < 64 ? (1ull << n) - 1 : ~0ull;
 }
 
-/* Asks for the memory some way behind p; it need not exist. */
+/* Prefetches memory `bytes` after p; it need not exist. */
 LOOK_INLINE void look_ahead(const void *p, size_t bytes)
 {
     _mm_prefetch((const char *)((uintptr_t)p + bytes), _MM_HINT_T0);

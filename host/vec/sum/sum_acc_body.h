@@ -1,6 +1,6 @@
-/* sum_acc_body.h : accumulators += codes where partial sums have a format of their own (vec_sum.acc):
- * a code's value is one of that format's, so each addition is the one of sum_lanes.h. A part of
- * sum_body.h, whose other loops know one format. */
+/* sum_acc_body.h : Adds codes to accumulators of another format (vec_sum.acc); part of sum_body.h.
+ *
+ * That format has all values of the codes, so each addition is that of sum_lanes.h. */
 #ifndef SUM_ACC_BODY_H
 #define SUM_ACC_BODY_H
 
@@ -17,7 +17,7 @@ BODY_INLINE void body_acc_words(enum body_adder adder, struct lane_fmt k, struct
         acc[i] = body_add_to(adder, &k, &from, acc[i], codes[i]);
 }
 
-/* Pairs, as body_fold_kahan(). */
+/* Pairs, as in body_fold_kahan(). */
 BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
                                 uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
 {

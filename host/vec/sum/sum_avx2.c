@@ -1,5 +1,4 @@
-/* sum_avx2.c : sums with AVX2: codes of m <= 2 are added 32 at a time by tables, the rest by loops
- * in C. */
+/* sum_avx2.c : Sums codes with AVX2: by sum_step.h's tables, exactly, or in the C loops. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"
@@ -18,18 +17,17 @@ ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
 }
 
-/* The row of four tables that the last two bits of each byte of `big` name. */
+/* The last two bits of each byte of `big` select one of four tables. */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
-    /* to bit 7 of their bytes */
+    /* move bits 0 and 1 to bit 7 of each byte */
     const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6);
     const __m256i even = _mm256_blendv_epi8(look_up(rows[0], at), look_up(rows[1], at), one);
     const __m256i odd = _mm256_blendv_epi8(look_up(rows[2], at), look_up(rows[3], at), one);
     return _mm256_blendv_epi8(even, odd, two);
 }
 
-/* a + b where any is inf or nan, by x = |a|, y = |b|: the sum's magnitude, and whose sign
- * remains. */
+/* Returns the magnitudes where x = |a| or y = |b| is inf or nan, and clears the signs of nans. */
 static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
                              __m256i mag, __m256i *sign)
 {
@@ -50,7 +48,7 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     const struct sum_step *t = f->step;
     const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)),
                   far = bytes(0x70);
-    /* a shuffle by 16 and more + 0x70 gives 0 */
+    /* + 0x70 sets bit 7 of indices from 16 on, and the shuffle gives 0 there */
     const __m256i xr = _mm256_add_epi8(x, look_up(t->renumber, _mm256_adds_epu8(x, far)));
     const __m256i yr = _mm256_add_epi8(y, look_up(t->renumber, _mm256_adds_epu8(y, far)));
     const __m256i big = _mm256_max_epi8(xr, yr),
@@ -77,7 +75,6 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign));
 }
 
-/* Asks for what will be read some time after. */
 ADD_INLINE void ahead(const uint8_t *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
@@ -108,7 +105,7 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
     }
 }
 
-/* 32 nibbles, a byte each, first the low one of each byte; the sign moves to bit 7. And back. */
+/* Converts 32 nibbles to bytes, low ones first, with signs in bit 7, and back. */
 ADD_INLINE __m256i from_nibbles(const uint8_t *packed)
 {
     const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)packed));
@@ -126,7 +123,7 @@ ADD_INLINE void to_nibbles(__m256i x, uint8_t *packed)
     _mm_storeu_si128((__m128i *)packed, _mm256_castsi256_si128(both));
 }
 
-/* n: of codes, two a byte. */
+/* n: codes, two a byte. */
 static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     const size_t n_bytes = (n + 1) / 2;
@@ -140,7 +137,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
         to_nibbles(add32(&f, false, from_nibbles(a), from_nibbles(b)), a);
         memcpy(acc + i, a, n_bytes - i);
     }
-    if (n % 2) /* the half of a byte that is no element stays zero */
+    if (n % 2) /* the unused half of the last byte stays zero */
         acc[n_bytes - 1] &= 15;
 }
 

@@ -1,5 +1,4 @@
-/* sum_avx512.c : sums with AVX-512: codes of m <= 2 are added 64 at a time by tables, the rest by
- * loops in C. */
+/* sum_avx512.c : Sums codes with AVX-512; sum_avx2.c explains the helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"
@@ -14,8 +13,6 @@ static inline __m512i table(const void *sixteen)
     return _mm512_broadcast_i32x4(_mm_loadu_si128(sixteen));
 }
 
-/* a + b in signed bytes that may hold inf or nan: what they make of the sum's magnitude, and whose
- * sign remains. */
 static __m512i with_specials(const struct sum_step_fmt *f, __m512i x, __m512i y, __mmask64 differ,
                              __m512i mag, __mmask64 *negative)
 {
@@ -28,14 +25,13 @@ static __m512i with_specials(const struct sum_step_fmt *f, __m512i x, __m512i y,
                                 bytes(f->nan));
 }
 
-/* Codes of a + b, signs in bit 7. */
 static inline __attribute__((always_inline)) __m512i add64(const struct sum_step_fmt *f, bool trunc,
                                                            __m512i a, __m512i b)
 {
     const struct sum_step *t = f->step;
     const __m512i x = _mm512_and_si512(a, bytes(0x7f)), y = _mm512_and_si512(b, bytes(0x7f)),
                   far = bytes(0x70);
-    const __m512i renumber = table(t->renumber); /* a shuffle by 16 and more + 0x70 gives 0 */
+    const __m512i renumber = table(t->renumber); /* + 0x70: shuffles give 0 from index 16 on */
     const __m512i xr = _mm512_add_epi8(x, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(x, far)));
     const __m512i yr = _mm512_add_epi8(y, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(y, far)));
     const __m512i big = _mm512_max_epi8(xr, yr),
@@ -73,7 +69,6 @@ static inline __attribute__((always_inline)) __m512i add64(const struct sum_step
     return _mm512_mask_add_epi8(mag, negative, mag, bytes(-128));
 }
 
-/* Asks for what will be read some time after. */
 static inline void ahead(const uint8_t *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
@@ -96,7 +91,6 @@ add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
     }
 }
 
-/* 64 nibbles, a byte each, first the low one of each byte; the sign moves to bit 7. And back. */
 static inline __m512i from_nibbles(__m256i packed)
 {
     const __m512i words = _mm512_cvtepu8_epi16(packed), high = _mm512_slli_epi16(words, 4);
@@ -111,7 +105,6 @@ static inline __m256i to_nibbles(__m512i x)
     return _mm512_cvtepi16_epi8(_mm512_or_si512(nibbles, _mm512_srli_epi16(nibbles, 4)));
 }
 
-/* n: of codes. */
 static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     const size_t n_bytes = n / 2;

@@ -1,5 +1,4 @@
-/* sum_avx512vbmi.c : the sums that AVX-512 with VBMI and VNNI does better; all others stay as
- * AVX-512 has them. */
+/* sum_avx512vbmi.c : Selects the sums that VBMI and VNNI speed up; all others are AVX-512's. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_blocks.h"

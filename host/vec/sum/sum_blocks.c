@@ -1,10 +1,9 @@
-/* sum_blocks.c : the sum of several vectors of codes, in blocks whose accumulators stay in the
- * nearest cache. */
+/* sum_blocks.c : Sums vectors of codes by blocks whose accumulators stay in the nearest cache. */
 #include "vec/sum/sum_blocks.h"
 
 #include <string.h>
 
-enum { BLOCK = 1024 }; /* elements: 8 KiB of accumulators on the stack */
+enum { BLOCK = 1024 }; /* elements: 8 KiB of accumulators */
 
 void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
@@ -21,9 +20,8 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
     }
 }
 
-/* What the additions themselves make of a nan is not what a result's nan is (mf.h's, without a
- * sign): trunc has one of its own, and fn's overflow is a nan with a sign. Both are formats of 8
- * bits. */
+/* Packed additions may leave another nan than mf.h's, which has no sign: trunc has a nan of its
+ * own, and fn's overflow is a nan with a sign. Both formats have 8 bits. */
 static bool nan_to_mend(const struct vec_sum *sum)
 {
     return sum->rule == VEC_TRUNC || sum->in.fn != 0;

@@ -1,18 +1,16 @@
-/* sum_blocks.h : the sum of several vectors of codes in blocks, by what a backend has. */
+/* sum_blocks.h : Sums vectors of codes by blocks, with the operations of a backend. */
 #ifndef SUM_BLOCKS_H
 #define SUM_BLOCKS_H
 #include "vec/vec.h"
 
-/* vec_ops.sum as it is defined: the bytes that fold() of each part and finish() make. fold, finish:
- * a backend's. */
+/* vec_ops.sum by its definition, with a backend's fold and finish. */
 void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
                                uint8_t *),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
-/* The same by the packed addition alone: for nearest and trunc, where the result stays in their
- * format. */
+/* The same by packed additions only, where sum_packs(): nearest or trunc, to the same format. */
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift);
 void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,

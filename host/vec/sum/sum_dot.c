@@ -1,12 +1,12 @@
-/* sum_dot.c : the tables of sum_dot.h, and whether a sum fits its windows. */
+/* sum_dot.c : Makes the tables of sum_dot.h and decides whether a sum fits its windows. */
 #include "vec/sum/sum_dot.h"
 #include <pthread.h>
 
 enum {
     FP32_BITS = 24,
     WORD_BITS = 31,
-    POWER_BITS = 7,    /* the largest 2^i */
-    LAST_OF_THREE = 18 /* the last window of e = 5: 16 ranks of what is below have 24 bits */
+    POWER_BITS = 7,    /* 2^i is at most 2^7 */
+    LAST_OF_THREE = 18 /* for e = 5; below it, sums of 16 ranks fit 24 bits */
 };
 
 static struct sum_dot_tables tables[] = {
@@ -15,7 +15,7 @@ static struct sum_dot_tables tables[] = {
 };
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
 
-/* Places by which the largest magnitudes' significands are shifted. */
+/* The shift of the largest magnitudes' significands. */
 static int top_shift(struct mf_fmt f)
 {
     const int field = (int)(mf_max(f) >> f.m);
@@ -25,10 +25,10 @@ static int top_shift(struct mf_fmt f)
 static void make(struct sum_dot_tables *t)
 {
     const struct mf_fmt f = t->fmt;
-    int most = 0; /* the largest j */
+    int most = 0; /* largest j */
     while ((2 << f.m) - 1 <= 127 >> (most + 1))
         most++;
-    const int step = most + POWER_BITS + 1; /* shifts of a window */
+    const int step = most + POWER_BITS + 1; /* shifts in a window */
     t->n_windows = f.e == 5 ? 3 : 2;
     t->start[1] = step;
     t->start[2] = LAST_OF_THREE;
@@ -62,7 +62,7 @@ const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt)
     return NULL;
 }
 
-/* A sum of n_parts significands, each shifted by at most `shift`, is below 2^bits. */
+/* Is a sum of n_parts significands, each shifted by at most `shift`, below 2^bits? */
 static bool fits(struct mf_fmt f, int n_parts, int shift, int bits)
 {
     return (int64_t)n_parts * (((int64_t)(2 << f.m) - 1) << shift) < (int64_t)1 << bits;
@@ -82,7 +82,7 @@ bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int
     plan->way = exact ? SUM_DOT_EXACT : SUM_DOT_ODD;
     if (t->n_windows == 3) {
         plan->way = exact ? SUM_DOT_HIGH : SUM_DOT_CARRY;
-        /* twice the room: what is carried is less than the window's own */
+        /* one bit more, for a carry smaller than the window's own sum */
         if (!fits(f, n_parts, top - t->start[2] + 1, FP32_BITS))
             return false;
     }

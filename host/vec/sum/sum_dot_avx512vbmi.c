@@ -1,5 +1,4 @@
-/* sum_dot_avx512vbmi.c : exact sums of codes of 8 bits with VBMI and VNNI, 64 elements of all ranks
- * in registers to the end. */
+/* sum_dot_avx512vbmi.c : Sums 8-bit codes exactly with VBMI and VNNI, 64 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/cast/enc_add_avx512.h"
@@ -10,12 +9,12 @@
 
 enum { AHEAD = 1024, RANKS = 4, LANES = 4 }; /* ranks side by side; registers of 16 sums */
 
-/* 64 sums, in the order in which unpacking leaves them. */
+/* 64 sums, in the order that unpacking leaves. */
 struct windows {
     __m512i w[LANES][SUM_DOT_WINDOWS];
 };
 
-/* Codes of four ranks: of an element's in a lane. The order within 128 bits is 0..3, 4..7, ... */
+/* Four ranks' codes of an element in a lane. x[j] has elements 4j ... 4j + 3 of every 128 bits. */
 LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
 {
     const __m512i a = _mm512_unpacklo_epi8(c[0], c[1]), b = _mm512_unpackhi_epi8(c[0], c[1]);
@@ -26,7 +25,6 @@ LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
     x[3] = _mm512_unpackhi_epi16(b, f);
 }
 
-/* Four ranks' codes into their windows. */
 LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i codes, __m512i *w)
 {
     const __m512i sig = look(&t->sig, codes);
@@ -38,7 +36,7 @@ LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i c
         w[2] = _mm512_dpbusd_epi32(w[2], look(&t->power[2], codes), term);
 }
 
-/* Of what was rounded down and up: the one that is odd. */
+/* Picks the odd one of two roundings. */
 LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 {
     const __m512i d = _mm512_castps_si512(down), u = _mm512_castps_si512(up);
@@ -48,7 +46,7 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 #define DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define UP   (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
-/* 16 sums as fp32's bits, in units of the smallest value. */
+/* 16 sums as bits of fp32, in units of the smallest value. */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)
 {
     __m512i low = _mm512_add_epi32(w[0], _mm512_sll_epi32(w[1], _mm_cvtsi32_si128(t->start[1])));
@@ -67,7 +65,7 @@ LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way wa
     return odd_of(_mm512_fmadd_round_ps(a, by, b, DOWN), _mm512_fmadd_round_ps(a, by, b, UP));
 }
 
-/* Windows to codes; zero has no sign. */
+/* Zero has no sign. */
 LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, const struct windows *s)
 {
     __m512i mag[LANES], sign[LANES];
@@ -84,7 +82,7 @@ LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, cons
     return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(127), m, minus));
 }
 
-/* Elements [i, i + n), n <= 64, where some rank's code is no number: one sign of inf, or nan. */
+/* Elements [i, i + n), n <= 64, with an inf or nan among the addends. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -106,13 +104,13 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
     return _mm512_mask_mov_epi8(code, plus & minus, look_bytes((int)p->code.nan));
 }
 
-/* Elements [i, i + n), n <= 64, of all parts. */
+/* Elements [i, i + n), n <= 64. */
 LOOK_INLINE void sum_64(const struct sum_dot *p, enum sum_dot_way way, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
     const bool three = way == SUM_DOT_HIGH || way == SUM_DOT_CARRY;
     struct windows s;
-    __m512i twice = _mm512_setzero_si512(); /* the largest of 2 * |code| */
+    __m512i twice = _mm512_setzero_si512(); /* largest 2 * |code| */
 #pragma GCC unroll 4
     for (int j = 0; j < LANES; j++)
 #pragma GCC unroll 3

@@ -1,4 +1,4 @@
-/* sum_exact.c : may an exact sum go through fp32, and with which constants? */
+/* sum_exact.c : Decides whether an exact sum can use fp32 or fp64, and computes the constants. */
 #include "vec/sum/sum_exact.h"
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int log2_up(int n)
     return log2;
 }
 
-/* The half of a code, bias 15; inf and nan become a half's. */
+/* The half of a code, with bias 15; inf and nan become a half's. */
 static uint32_t half_of(struct mf_fmt f, uint32_t code)
 {
     const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;

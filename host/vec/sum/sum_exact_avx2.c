@@ -1,5 +1,4 @@
-/* sum_exact_avx2.c : exact sums of packed codes with AVX2 and F16C, 32 elements in registers to the
- * end. */
+/* sum_exact_avx2.c : Sums packed codes exactly with AVX2 and F16C, 32 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -15,7 +14,7 @@ EXACT_INLINE __m256i words(int x)
     return _mm256_set1_epi32(x);
 }
 
-/* 32 codes, a byte each, zero beyond n. A nibble's is the high byte of its half. */
+/* 32 codes, a byte each, zero after n. A nibble becomes the high byte of its half. */
 EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes, size_t n)
 {
     uint8_t rest[LANES] = {0};
@@ -32,7 +31,7 @@ EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes,
 /* Words |code|0..0| to halves. */
 EXACT_INLINE __m256i to_halves(const struct sum_exact *p, __m256i codes)
 {
-    if (p->two || p->nibbles) /* e5m2 is one already */
+    if (p->two || p->nibbles) /* already halves */
         return codes;
     const __m256i sign = _mm256_set1_epi16((short)0x8000), mag = _mm256_andnot_si256(sign, codes);
     const __m256i special =
@@ -42,8 +41,8 @@ EXACT_INLINE __m256i to_halves(const struct sum_exact *p, __m256i codes)
     return _mm256_or_si256(_mm256_add_epi16(half, add), _mm256_and_si256(codes, sign));
 }
 
-/* 8 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan,
- * too). */
+/* Adds 8 halves to their windows. With two, the part of |x| up to 2 goes to low, the rest or a
+ * nan to high. */
 EXACT_INLINE void add_halves(const struct sum_exact *p, __m128i halves, __m256 *low, __m256 *high)
 {
     const __m256 x = _mm256_cvtph_ps(halves);
@@ -54,25 +53,24 @@ EXACT_INLINE void add_halves(const struct sum_exact *p, __m128i halves, __m256 *
         *high = _mm256_add_ps(*high, _mm256_sub_ps(x, part));
 }
 
-/* low + high rounded to odd. The error of the nearest sum is exact (Knuth); it is nan where the sum
- * is inf or nan. */
+/* low + high rounded to odd. The error of the nearest sum is exact (Knuth). It is nan for
+ * inf and nan. */
 EXACT_INLINE __m256 add_odd(__m256 a, __m256 b)
 {
     const __m256 s = _mm256_add_ps(a, b), b_part = _mm256_sub_ps(s, a),
                  a_part = _mm256_sub_ps(s, b_part);
     const __m256 error = _mm256_add_ps(_mm256_sub_ps(a, a_part), _mm256_sub_ps(b, b_part));
     const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), error);
-    /* no nan is */
+    /* false for nan */
     const __m256i lost = _mm256_castps_si256(_mm256_cmp_ps(_mm256_setzero_ps(), size, _CMP_LT_OQ));
     const __m256i bits = _mm256_castps_si256(s),
                   differ = _mm256_xor_si256(bits, _mm256_castps_si256(error));
-    /* -1: one step back */
+    /* -1 where |sum| is too large */
     const __m256i above = _mm256_and_si256(lost, _mm256_srai_epi32(differ, 31));
     return _mm256_castsi256_ps(
         _mm256_or_si256(_mm256_add_epi32(bits, above), _mm256_srli_epi32(lost, 31)));
 }
 
-/* Codes of 8 sums, a word each. */
 EXACT_INLINE __m256i round_sums(const struct sum_exact *p, __m256 sum)
 {
     const __m256i bits = _mm256_castps_si256(sum),
@@ -96,7 +94,7 @@ EXACT_INLINE __m256i round_sums(const struct sum_exact *p, __m256 sum)
     return _mm256_or_si256(mag, _mm256_and_si256(negative, words((int)(1u << (p->out_width - 1)))));
 }
 
-/* 32 sums to codes. c: rounded, c[0] of elements 0..7, c[1] 16..23, c[2] 8..15, c[3] 24..31. */
+/* c: rounded, of elements 0..7, 16..23, 8..15, 24..31. */
 EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8_t *codes, size_t n)
 {
     uint8_t rest[2 * LANES] = {0};
@@ -116,12 +114,12 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8
         _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(packed));
     }
     if (n < LANES && p->out_width == 4 && n % 2)
-        rest[n / 2] &= 15; /* the half of a byte that is no element stays zero */
+        rest[n / 2] &= 15; /* the unused half of the last byte stays zero */
     if (n < LANES)
         memcpy(codes, rest, sum_exact_bytes(p->out_width, n));
 }
 
-/* Elements [i, i + n), n <= 32, of all parts. */
+/* Elements [i, i + n), n <= 32. */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -146,10 +144,8 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, c, codes + i * p->out_width / 8, n);
 }
 
-/* ---- halves ---- */
-
-/* Codes of 8 sums, sums[0] being those of elements 0..3, a word each. The second fp32 is not exact, but of
- * the sign and at most half the unit that rounding to odd asks for; of inf it is 0. */
+/* Rounds 8 sums to codes, a word each; sums[0] has elements 0..3. An fp32 is enough for the rest:
+ * rounding to odd uses its sign, and it is at most half a unit. The rest of inf is 0. */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
 {
     __m128 near[2], rest[2];
@@ -162,14 +158,14 @@ EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
         p, add_odd(_mm256_set_m128(near[1], near[0]), _mm256_set_m128(rest[1], rest[0])));
 }
 
-/* 4 of 8 halves, the upper ones or the lower. */
+/* Adds 4 of 8 halves. */
 EXACT_INLINE __m256d add_wide(__m256d sum, __m256 x, int upper)
 {
     return _mm256_add_pd(
         sum, _mm256_cvtps_pd(upper ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x)));
 }
 
-/* Elements [i, i + n), n <= 16, of all parts. */
+/* Elements [i, i + n), n <= 16. */
 EXACT_INLINE void sum16(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -212,9 +208,7 @@ static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts
         sum16(plan, parts, n_parts, i, n - i, codes);
 }
 
-/* ---- all ---- */
-
-/* Constants for the three kinds of bytes make three loops. */
+/* A loop for each of the three kinds of bytes. */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {

@@ -1,5 +1,5 @@
-/* sum_exact_avx512.c : exact sums of packed codes with AVX-512, 64 elements in registers to the
- * end. */
+/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512; sum_exact_avx2.c
+ * explains the helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -7,7 +7,7 @@
 
 #define EXACT_INLINE static inline __attribute__((always_inline))
 
-/* 64 elements as fp32, in the order in which _mm512_unpack*_epi8 leaves them. */
+/* 64 elements, in the order that _mm512_unpack*_epi8 leaves. */
 struct floats {
     __m512 x[4];
 };
@@ -17,7 +17,6 @@ static __mmask64 first_bytes(size_t n)
     return n < 64 ? (1ull << n) - 1 : ~0ull;
 }
 
-/* 64 codes, a byte each. A nibble's is the high byte of its half. */
 EXACT_INLINE __m512i load_codes(const struct sum_exact *p, const uint8_t *codes, size_t n)
 {
     if (!p->nibbles)
@@ -29,10 +28,9 @@ EXACT_INLINE __m512i load_codes(const struct sum_exact *p, const uint8_t *codes,
     return _mm512_shuffle_epi8(table, _mm512_and_si512(nibbles, _mm512_set1_epi8(15)));
 }
 
-/* Words |code|0..0| to halves. */
 EXACT_INLINE __m512i to_halves(const struct sum_exact *p, __m512i words)
 {
-    if (p->two || p->nibbles) /* e5m2 is one already */
+    if (p->two || p->nibbles)
         return words;
     const __m512i sign = _mm512_set1_epi16((short)0x8000), mag = _mm512_andnot_si512(sign, words);
     const __mmask32 special =
@@ -42,12 +40,10 @@ EXACT_INLINE __m512i to_halves(const struct sum_exact *p, __m512i words)
     return _mm512_ternarylogic_epi32(sign, words, half, 0xca);
 }
 
-/* 16 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan,
- * too). */
 EXACT_INLINE void add_halves(const struct sum_exact *p, __m256i halves, __m512 *low, __m512 *high)
 {
     const __m512 x = _mm512_cvtph_ps(halves);
-    /* the smaller one, with x's sign */
+    /* the smaller magnitude, with x's sign */
     const __m512 part = p->two ? _mm512_range_ps(x, _mm512_set1_ps(2), 2) : x;
     *low = _mm512_add_ps(*low, part);
     if (p->two)
@@ -60,18 +56,18 @@ EXACT_INLINE void add_words(const struct sum_exact *p, __m512i words, __m512 *lo
     add_halves(p, _mm512_extracti64x4_epi64(halves, 1), low + 1, high + 1);
 }
 
-/* a + b rounded to odd: where it is not exact, the sums rounded down and up differ. */
+/* a + b rounded to odd: the sums rounded down and up differ unless it is exact. */
 EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
 {
     const __m512 down = _mm512_add_round_ps(a, b, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     const __m512 up = _mm512_add_round_ps(a, b, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
     const __m512i cut =
         _mm512_castps_si512(_mm512_add_round_ps(a, b, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
-    const __mmask16 lost = _mm512_cmp_ps_mask(down, up, _CMP_NEQ_OQ); /* not of nan */
+    const __mmask16 lost = _mm512_cmp_ps_mask(down, up, _CMP_NEQ_OQ); /* false for nan */
     return _mm512_castsi512_ps(_mm512_mask_or_epi32(cut, lost, cut, _mm512_set1_epi32(1)));
 }
 
-/* Magnitudes of the codes of 16 sums, and their signs. */
+/* Magnitudes of 16 sums' codes, and signs. */
 EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16 *negative)
 {
     const __m512i all = _mm512_set1_epi32(0x7fffffff), bits = _mm512_castps_si512(sum);
@@ -95,7 +91,6 @@ EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16
     return mag;
 }
 
-/* 16 codes with the sign where the result has it. */
 EXACT_INLINE __m256i round_words(const struct sum_exact *p, __m512 sum)
 {
     __mmask16 negative;
@@ -109,7 +104,7 @@ EXACT_INLINE __m512i join(__m256i low, __m256i high)
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* 64 sums to codes. words: in the order of unpacking, of which packing is the inverse. */
+/* Packing is the inverse of the unpacking. */
 EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *sum, uint8_t *codes,
                               size_t n)
 {
@@ -135,7 +130,7 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *su
                             _mm512_cvtepi16_epi8(pairs));
 }
 
-/* Elements [i, i + n), n <= 64, of all parts. */
+/* Elements [i, i + n), n <= 64. */
 EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -154,19 +149,16 @@ EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, &low, codes + i * p->out_width / 8, n);
 }
 
-/* ---- halves ---- */
-
-/* fp64s rounded to odd. */
 EXACT_INLINE __m256 round_odd(__m512d sum)
 {
     const __m256 cut = _mm512_cvt_roundpd_ps(sum, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
     const __mmask8 lost =
-        _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), sum, _CMP_NEQ_OQ); /* not of nan */
+        _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), sum, _CMP_NEQ_OQ); /* false for nan */
     const __m256i bits = _mm256_castps_si256(cut);
     return _mm256_castsi256_ps(_mm256_mask_or_epi32(bits, lost, bits, _mm256_set1_epi32(1)));
 }
 
-/* 16 sums, sums[0] being those of elements 0..7, to words. */
+/* 16 sums to words; sums[0]: elements 0..7. */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
 {
     const __m256i low = _mm256_castps_si256(round_odd(sums[0])),
@@ -174,7 +166,6 @@ EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
     return round_words(p, _mm512_castsi512_ps(join(low, high)));
 }
 
-/* 16 halves. */
 EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
 {
     const __m512 x = _mm512_cvtph_ps(halves);
@@ -183,7 +174,7 @@ EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
     sums[1] = _mm512_add_pd(sums[1], _mm512_cvtps_pd(high));
 }
 
-/* Elements [i, i + n), n <= 32, of all parts. */
+/* Elements [i, i + n), n <= 32. */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -214,9 +205,7 @@ static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts
         sum32(plan, parts, n_parts, i, n - i, codes);
 }
 
-/* ---- all ---- */
-
-/* Constants for the three kinds of bytes make three loops. */
+/* A loop for each of the three kinds of bytes. */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {

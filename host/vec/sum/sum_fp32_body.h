@@ -1,5 +1,6 @@
-/* sum_fp32_body.h : sums of fp32, and of bf16, added as fp32 (VEC_FP32) to codes of the same format: no code needs to
- * be taken apart. A part of sum_body.h. */
+/* sum_fp32_body.h : Sums fp32 or bf16 codes in fp32 (VEC_FP32) to codes of the same format.
+ *
+ * Part of sum_body.h. */
 #ifndef SUM_FP32_BODY_H
 #define SUM_FP32_BODY_H
 
@@ -9,7 +10,6 @@ static bool body_is_fp32(const struct vec_sum *sum, struct mf_fmt out)
            (sum->in.m == 23 || sum->in.m == 7) && sum->in.m == out.m;
 }
 
-/* Codes as fp32s. */
 BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, float *x)
 {
     uint16_t halves[BODY_BLOCK];
@@ -18,8 +18,8 @@ BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, 
         x[j] = lane_f32((uint32_t)halves[j] << 16);
 }
 
-/* Sums, of which none is -0, rounded to codes: bits of a bf16 lie in the upper half of an fp32's, and a carry out of them makes the next
- * binade, or inf. */
+/* Rounds sums, none of them -0. A bf16 is the upper half of an fp32; a carry out of its mantissa
+ * makes the next binade, or inf. */
 BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *sums, size_t n,
                                  uint8_t *codes)
 {

@@ -1,12 +1,13 @@
-/* sum_lanes.h : the arithmetic of sums on one lane, without branches, so that compilers make
- * vectors of it.
+/* sum_lanes.h : Adds and rounds codes on one lane without branches, for vectorising compilers.
  *
- * The same results as hls/arith/mf.h, by other means: a format's values become fp32 (e <= 8, m <= 10) or
- * doubles (any), are added by the CPU, and are rounded on the bits. Rounding twice does no harm:
- * the sum of two values of p bits, first rounded to at least 2p + 2 bits, rounds to p bits as the
- * exact one does, and below the smallest normal all sums of two are exact. Only with fp32's own
- * exponents (e = 8) are operands and sums ever subnormal: there the CPU must not flush them to zero.
- * Source: S. A. Figueroa, When is double rounding innocuous?, 1995. */
+ * Gives the results of hls/arith/mf.h. A format's values become fp32 (e <= 8, m <= 10) or doubles
+ * (any), are added by the CPU, and are rounded on the bits. Double rounding is harmless: the sum of
+ * two values of p bits, first rounded to at least 2p + 2 bits, rounds to p bits like the exact sum.
+ * Below the smallest normal all sums of two are exact. Source: S. A. Figueroa, When is double
+ * rounding innocuous?, 1995.
+ *
+ * Operands and sums are subnormal only with fp32's own exponents (e = 8). There the CPU must not
+ * flush them to zero. */
 #ifndef SUM_LANES_H
 #define SUM_LANES_H
 #include "hls/arith/mf.h"
@@ -38,9 +39,9 @@ static inline uint64_t lane_u64(double x)
     return bits;
 }
 
-/* Choices by masks, all ones or zero: `condition ? a : b` would make the arithmetic behind a and b
- * conditional, and compilers then give up on vectors. Before AVX-512 that goes for comparisons of
- * any kind: subtractions make the masks. All numbers compared are below 2^31, or 2^63. */
+/* Choices use masks, all ones or zero: compilers do not vectorise `condition ? a : b` around
+ * arithmetic, nor, before AVX-512, comparisons. Subtractions make the masks. Compared numbers are
+ * below 2^31, or 2^63. */
 static inline uint32_t lane_above32(uint32_t a, uint32_t b) /* a > b */
 {
 #ifdef __AVX512F__
@@ -72,24 +73,24 @@ static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
 
 /* ---- a + b ---- */
 
-/* A format as the adders need it. Magnitudes are codes without their sign. */
+/* A format's constants for the adders. Magnitudes are codes without their sign. */
 struct lane_fmt {
-    /* magnitudes: of all ones; of inf, fn: of nan; nan is what lies above this one */
+    /* magnitudes: all ones; inf (nan for fn); the largest that is not nan */
     uint32_t all, inf, nan_above;
-    uint32_t beyond; /* what an overflow becomes */
-    uint32_t normal; /* the smallest normal */
-    /* 1 for m = 0: ties go to the larger magnitude; and where nothing is dropped: with half, 0 */
+    uint32_t beyond; /* magnitude of an overflow */
+    uint32_t normal; /* smallest normal */
+    /* 1 for m = 0, where ties go to the larger magnitude, or if nothing is dropped (half = -1) */
     uint32_t odd;
-    /* the sign's bit; mantissa bits of the lane's type less those of the format */
+    /* position of the sign; mantissa bits of the lane's type less the format's */
     unsigned sign, drop;
-    /* bits added to a normal's to make a lane's float; of a subnormal: one more binade */
+    /* added to a normal's bits to make the lane's float; a subnormal's get a binade more */
     uint64_t bias;
-    uint64_t half; /* half a unit of the format in the lane's mantissa, less one */
-    /* bits of the float that turns small sums into units when it is added */
+    uint64_t half; /* half a unit in the lane's mantissa, less one */
+    /* bits of a float whose addition turns small sums into units */
     uint64_t low;
 };
 
-/* bits: of the mantissa of the lane's float, 23 or 52; exponent_bias: 127 or 1023. */
+/* bits: of the mantissa of the lane's float, 23 or 52. exponent_bias: 127 or 1023. */
 static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflow, unsigned bits,
                                        int exponent_bias)
 {
@@ -121,14 +122,14 @@ static inline int lane_fits32(struct mf_fmt f)
 {
     return f.e <= 7 && f.m <= 10;
 }
-/* fp32, or fp32 with fewer mantissa bits, whose sums it holds. */
+/* fp32, or fp32 with fewer mantissa bits. */
 static inline int lane_is_fp32(struct mf_fmt f)
 {
     return f.e == 8 && (f.m <= 10 || f.m == 23);
 }
 
-/* The code with rounded magnitude r: inf and nan among the addends decide (masks: either is one of
- * them, one of them is nan or both are inf of different signs), a zero has no sign. */
+/* Returns the code of a rounded magnitude r. special: inf or nan is among the addends. nan: one is
+ * nan, or both are inf of different signs. A zero has no sign. */
 static inline uint32_t lane_code(const struct lane_fmt *k, uint32_t r, uint32_t special,
                                  uint32_t nan, uint32_t negative)
 {
@@ -144,7 +145,8 @@ static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
-/* b: of the format `from`, whose inf is, read as a number, not above all of k's: it brings its sign. */
+/* The same for b of the format `from`. Its inf, read as a number, may be below numbers of k, so an
+ * inf sets the sign here. */
 static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
                                        uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
 {
@@ -157,7 +159,7 @@ static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct la
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
 
-/* A subnormal |0|frac| is read as 1.frac * 2^(1-bias), less 2^(1-bias). */
+/* A subnormal |0|frac| is 1.frac * 2^(1-bias), less 2^(1-bias). */
 static inline float lane_value32(const struct lane_fmt *k, uint32_t code)
 {
     const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = 1u << 23;
@@ -174,7 +176,6 @@ static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
     return lane_f64(lane_u64(x) | (uint64_t)(code >> k->sign & 1) << 63);
 }
 
-/* The rounded magnitude of a sum, from the bits of its absolute value. */
 static inline uint32_t lane_nearest32(const struct lane_fmt *k, uint32_t mag)
 {
     const uint32_t even = (mag >> k->drop & 1) | k->odd, bias = (uint32_t)k->bias,
@@ -204,7 +205,7 @@ static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t
     const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
     return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
 }
-/* Of formats with fp32's exponents: inf and nan need no care. */
+/* For formats with fp32's exponents: inf and nan need no care. */
 static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
 {
     return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
@@ -217,7 +218,7 @@ static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint3
     return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
 }
 
-/* The same where b is a code of a format that k's holds (mf_holds()): its value is one of k's. */
+/* The same for b of a format whose values k has (mf_holds()). */
 static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
@@ -232,8 +233,8 @@ static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane
                            (uint32_t)(bits >> 63));
 }
 
-/* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. The fp32 sum rounds to the half
- * that the exact sum rounds to: both addends have 3 bits. */
+/* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. Both addends have 3 bits, so the
+ * fp32 sum rounds to the same half as the exact one. */
 static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
@@ -242,13 +243,13 @@ static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint
     const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
     const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
     const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
-    /* its nan: one less */
+    /* this rule's nan is one less */
     return code + (lane_above32(code, k->all - 1) & lane_above32(k->all + 1, code));
 }
 
-/* ---- exact sums: words of mf.h ---- */
+/* ---- exact sums: mf.h's words ---- */
 
-/* acc + code, as mf_acc_add(). k: of any lane type. */
+/* acc + code, as mf_acc_add(). k: of either lane type. */
 static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64_t acc,
                                     uint32_t code)
 {
@@ -264,10 +265,10 @@ static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64
 
 /* ---- rounding a sum ---- */
 
-/* A format that sums are rounded into. */
+/* The format that sums are rounded to. */
 struct lane_out {
     uint64_t all, max, beyond;
-    uint64_t lowest, top; /* exponents, two's complement: of the smallest normal; 1 << e */
+    uint64_t lowest, top; /* exponents, two's complement: smallest normal; 1 << e */
     unsigned m, sign;
 };
 
@@ -282,17 +283,16 @@ static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflo
                              .sign = mf_width(f) - 1};
 }
 
-/* Code of units * 2^exp, rounded to nearest; units < 2^62, exp in two's complement. inf, nan:
- * masks, what the sum is instead. Zero and nan have no sign.
- *
- *     units < 2^53, or its last 10 bits made one sticky bit   ->   double 1.xxx * 2^top, whose bits are rounded */
+/* Returns the code of units * 2^exp, rounded to nearest. units < 2^62, exp in two's complement.
+ * inf, nan: masks, for the result. Zero and nan have no sign. Units of 2^53 and more have their
+ * last 10 bits joined to one sticky bit, so that a double holds them. */
 static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp,
                                   uint64_t negative, uint64_t inf, uint64_t nan)
 {
     const uint64_t is_long = lane_above64(units, (1ull << 53) - 1),
                    sticky = lane_above64(units & 1023, 0) & 1;
     const uint64_t u = lane_pick64(is_long, units >> 10 | sticky, units);
-    /* u = high * 2^32 + low, each set behind the leading bit of a double */
+    /* u = high * 2^32 + low, each after the leading bit of a double */
     const double high = lane_f64(u >> 32 | 0x4530000000000000ull);
     const double low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
     const uint64_t bits = lane_u64((high - 0x1.00000001p84) + low);
@@ -301,7 +301,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     const uint64_t above = up & ~under, below = (0 - up) & under;
     const uint64_t binade = lane_pick64(lane_above64(above, o->top), o->top, above);
     const uint64_t full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    /* one bit more than is kept, then: is there anything below it? */
+    /* keep one bit more, and whether anything is below it */
     const uint64_t far = lane_pick64(lane_above64(below, 54), 54, below) + 51 - o->m;
     const uint64_t drop = lane_pick64(lane_above64(far, 53), 53, far);
     const uint64_t twice = full >> drop, rest = lane_above64(full, twice << drop),
@@ -312,7 +312,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     return (uint32_t)lane_pick64(nan, o->all, mag);
 }
 
-/* The same of an exact sum in units of 2^exp, as mf_acc_round(). */
+/* The same for an exact sum in units of 2^exp, as mf_acc_round(). */
 static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, uint64_t acc)
 {
     const uint64_t flags = acc >> 62, below = acc >> 61 & 1,
@@ -322,7 +322,7 @@ static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, ui
                       lane_above64(flags, 2));
 }
 
-/* The same of a code whose format has m mantissa bits and subnormals in units of 2^exp. */
+/* The same for a code of a format with m mantissa bits and subnormals in units of 2^exp. */
 static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k,
                                        unsigned m, uint64_t exp, uint32_t code)
 {

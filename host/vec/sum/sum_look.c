@@ -1,8 +1,8 @@
-/* sum_look.c : the tables of sum_look.h, made from mf.h when the first one asks for them. */
+/* sum_look.c : Makes the tables of sum_look.h from mf.h, on first use. */
 #include "vec/sum/sum_look.h"
 #include <pthread.h>
 
-/* The number of a magnitude: its own code, or as if a subnormal were a normal of a binade below. */
+/* The number of a magnitude; subnormals continue below the normals. zero: the number of 0. */
 static int number_of(struct mf_fmt f, int mag, int zero)
 {
     if (mag == 0)
@@ -16,7 +16,7 @@ static int number_of(struct mf_fmt f, int mag, int zero)
     return (mag << up) - (up << f.m);
 }
 
-/* Codes of one binade far from both ends stand for all of them. */
+/* Steps are those of a binade far from both ends. */
 static void make_step(struct sum_look *t)
 {
     const struct mf_fmt f = t->fmt;
@@ -31,7 +31,7 @@ static void make_step(struct sum_look *t)
         t->code.of[number_of(f, mag, 0) & 127] = (uint8_t)mag;
 }
 
-/* w's leading bit to bit 3, nearest even, as a number above the binade of the larger one. */
+/* Rounds w's leading bit to bit 3, to nearest even. Returns the number less A's binade. */
 static int round_w(int w)
 {
     int k = 0;
@@ -73,7 +73,7 @@ static void make_all(void)
 {
     for (struct sum_look *t = tables; t < tables + N_TABLES; t++) {
         const struct mf_fmt f = t->fmt;
-        const int zero = f.m == 3 ? 2 * LOOK_FAR_3 : -52; /* far below every other number */
+        const int zero = f.m == 3 ? 2 * LOOK_FAR_3 : -52; /* far below all numbers */
         t->lowest = number_of(f, 1, 0);
         t->max = (int)mf_max(f);
         t->inf = (int)mf_inf(f);

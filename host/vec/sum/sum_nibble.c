@@ -1,4 +1,4 @@
-/* sum_nibble.c : the tables of sum_nibble.h. */
+/* sum_nibble.c : Makes the tables of sum_nibble.h. */
 #include "vec/sum/sum_nibble.h"
 #include <pthread.h>
 
@@ -18,7 +18,7 @@ static void make(struct sum_nibble *t)
 {
     for (uint32_t i = 0; i < 64; i++) {
         const uint64_t acc = mf_acc_add(t->fmt, 0, i & 15);
-        const int64_t units = (int64_t)(acc << 2) >> 2; /* without the flags above */
+        const int64_t units = (int64_t)(acc << 2) >> 2; /* without the flags */
         t->seen[i] = (uint8_t)(acc >> FLAGS);
         t->value[i] = (uint8_t)(t->seen[i] ? NIBBLE_NONE : units);
         t->special[i] = round_to(t, (uint64_t)(i & 3) << FLAGS);

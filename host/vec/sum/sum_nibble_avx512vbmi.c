@@ -1,5 +1,4 @@
-/* sum_nibble_avx512vbmi.c : exact sums of codes of 4 bits with VBMI, 128 of all ranks in registers to
- * the end. */
+/* sum_nibble_avx512vbmi.c : Sums 4-bit codes exactly with VBMI, 128 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/look_avx512vbmi.h"
@@ -8,13 +7,13 @@
 
 enum { AHEAD = 512, HALVES = 2 }; /* low nibbles, high nibbles */
 
-/* In tables of 64 bytes, by the low six bits. */
+/* Looks up the low six bits of each byte. */
 LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
 {
     return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
 }
 
-/* 64 codes of a half, a byte each; above them anything. */
+/* 64 codes, a byte each, with anything above them. */
 LOOK_INLINE __m512i half_of(__m512i bytes, int half)
 {
     return half ? _mm512_srli_epi16(bytes, 4) : bytes;
@@ -25,7 +24,7 @@ LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
     return look_pick(look_bytes(15), code[0], _mm512_slli_epi16(code[1], 4));
 }
 
-/* Bytes [i, i + n), n <= 64, where some rank's code is no number. */
+/* Bytes [i, i + n), n <= 64, with an inf or nan among the addends. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *t,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -43,7 +42,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *
     return look_pick(join_halves(mask), join_halves(seen), code);
 }
 
-/* A sum of at most `together` ranks to 16 bits: of even elements, and of odd ones. */
+/* Adds a sum of up to `together` ranks, in bytes, to the 16-bit sums of even and odd elements. */
 LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
 {
     *even = _mm512_add_epi16(*even, _mm512_srai_epi16(_mm512_slli_epi16(sum, 8), 8));
@@ -56,7 +55,7 @@ LOOK_INLINE __m512i cut(__m512i sum)
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 
-/* Bytes [i, i + n), n <= 64, of all parts. */
+/* Bytes [i, i + n), n <= 64. */
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -109,7 +108,7 @@ bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *part
     else
         sum_loop(t, t->together, parts, n_parts, (n + 1) / 2, codes);
     if (n % 2)
-        codes[n / 2] &= 15; /* the half of a byte that is no element stays zero */
+        codes[n / 2] &= 15; /* the unused half of the last byte stays zero */
     return true;
 }
 #endif
