@@ -1,4 +1,4 @@
-/* counts_c.c : sums of -1, 0 and 1 in plain C, for every CPU. */
+/* counts_c.c : Sums numbers -1, 0 and 1 in plain C. */
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
 #include "vec/list/vec_counts.h"
@@ -51,7 +51,7 @@ static void sum(const struct counts_rule *r, const uint8_t *const *parts, int n_
     }
 }
 
-/* A call of its own, in IEEE mode. */
+/* In IEEE mode. */
 static __attribute__((noinline)) void decode_one(const struct counts_rule *r,
                                                  const struct counts_out *out)
 {

@@ -1,14 +1,14 @@
-/* levels_avx512.c : buckets of levels with AVX-512: codes of 2 and 4 bits by hand, their values
- * from a table in a register; all else as compilers make it of levels_body.h. */
+/* levels_avx512.c : Converts buckets of levels with AVX-512, codes of 2 and 4 bits by loops
+ * of its own. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
 #include "vec/cast/philox_avx512.h"
 #include "vec/list/vec_levels.h"
 
-enum { STREAM_MIN = 1 << 20 }; /* elements: from here on past the caches */
+enum { STREAM_MIN = 1 << 20 }; /* elements; more bypass the caches */
 
-/* Sixteen codes of hls/arith/level.h's level_code_sign(), operation by operation. */
+/* Sixteen codes of level_code_sign() in hls/arith/level.h, operation by operation. */
 CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
                                const float *x, const uint32_t *random)
 {
@@ -29,9 +29,9 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* The same of a grid with a power of 1, which no number is above: what then changes no bit is left
- * out. Exact, so that less is rounded: at + slack, as a product; `rest > slack`, as whether at less
- * slack, rounded up, is above low; `draw < rest`, as whether low + draw, rounded down, is below at. */
+/* The same for a grid with a power of 1 and no clipping, without operations that change no bit.
+ * Fewer roundings give the same decisions: at + slack is one product. `rest > slack` becomes: is at
+ * - slack, rounded up, above low? `draw < rest` becomes: is low + draw, rounded down, below at? */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
@@ -53,7 +53,7 @@ CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const
                                      0xf8); /* level | sign & bit */
 }
 
-/* 64 codes of 2 or 4 bits, joined by twos until a byte is full. plain: as plain_codes(). */
+/* 64 codes of 2 or 4 bits, joined in pairs until a byte is full. plain: use plain_codes(). */
 CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
                             const float *x, const uint32_t *random, uint8_t *codes)
 {
@@ -75,7 +75,7 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* As many of n elements as there are whole steps of random words; returns how many. */
+/* Encodes whole steps of random words; returns how many of n elements. */
 CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
                               const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
@@ -114,7 +114,7 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
     philox_avx512(key, block, 0, n_blocks, words);
 }
 
-/* What each code of a bucket is divided by the divisor; of 2 bits four times over. */
+/* The value of each code of a bucket / divisor, with 2 bits four times over. */
 CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
 {
     const struct level_grid grid = level_grid_of(scheme, scale);
@@ -131,11 +131,10 @@ CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divis
     return _mm512_loadu_ps(values);
 }
 
-/* Sixteen codes from element i of a bucket on, in the low bits of their lanes; what is above does
- * not count. */
+/* Sixteen codes from element i of a bucket on, with anything above them. */
 CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
 {
-    if (bits == 4) { /* a byte in each half of two lanes */
+    if (bits == 4) { /* a byte goes to both lanes of a pair, shifted */
         const __m512i bytes =
             _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(codes + i / 2)));
         return _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));

@@ -1,21 +1,20 @@
-/* levels_body.h : buckets of levels as loops that compilers make vectors of; the file that includes
- * this is compiled for an instruction set, and brings its random words. */
+/* levels_body.h : Converts buckets of levels in loops that compilers vectorise.
+ *
+ * Each file that includes this is compiled for an instruction set, and defines levels_random(). */
 #ifndef LEVELS_BODY_H
 #define LEVELS_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/list/levels_pack.h"
 #include "vec/list/vec_levels.h"
 
-/* Codes of the sign scheme, as levels_codes() makes them, by hand. Returns how many of n elements
- * were done, the first ones: a multiple of LEVELS_BLOCK / 2; 0: it is not for that. */
+/* Other loops for the sign scheme, with the results of levels_codes(). Returns how many of the
+ * first of n elements they did: a multiple of LEVELS_BLOCK / 2, or 0. */
 #ifndef LEVELS_BY_HAND
 #define LEVELS_BY_HAND(bits, grid, clip, x, n, at, key, codes) 0
 #endif
 
-/* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
+/* Makes 4 * n_blocks words of philox.h's stream, from word 4 * block on. */
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
-
-/* ---- the scale of a bucket ---- */
 
 static uint32_t levels_absmax(const float *x, size_t n)
 {
@@ -27,7 +26,7 @@ static uint32_t levels_absmax(const float *x, size_t n)
     return (uint32_t)max;
 }
 
-/* The sum of squares, all numbers times p.up. */
+/* Sum of squares of x * p.up. */
 static float levels_squares(const float *x, size_t n, struct level_power p)
 {
     float lanes[LEVEL_LANES] = {0};
@@ -50,9 +49,7 @@ static float levels_norm2(const float *x, size_t n, float max)
     return level_norm(levels_squares(x, n, p), max, p);
 }
 
-/* ---- a bucket: of its elements n are there ---- */
-
-/* x [n], and zeros up to `all`; magnitudes above clip are it. */
+/* x [n], and zeros up to `all`. Magnitudes are cut to clip. */
 static inline void levels_codes(struct level_scheme scheme, const struct level_grid *g, float clip,
                                 const float *x, size_t n, size_t all, size_t at, uint64_t key,
                                 uint8_t *codes)
@@ -79,7 +76,7 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
     }
 }
 
-/* Returns absmax of x. */
+/* Returns absmax(x). */
 static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
                            uint64_t key, uint8_t *codes)
 {
@@ -122,7 +119,7 @@ static inline void levels_get(const struct levels_rule *r, const uint8_t *codes,
     }
 }
 
-/* ---- vectors, in IEEE mode: each a call of its own ---- */
+/* ---- vectors, in IEEE mode ---- */
 
 static __attribute__((noinline)) uint32_t levels_encode_all(const struct levels_rule *r,
                                                             const float *x, size_t n, size_t at,

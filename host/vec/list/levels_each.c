@@ -1,4 +1,4 @@
-/* levels_each.c : lists of vectors as levels on a CPU, one after the other. */
+/* levels_each.c : Converts lists of vectors to levels on a CPU, one by one. */
 #include "vec/vec.h"
 #include "vec/list/vec_counts.h"
 #include "vec/list/vec_levels.h"

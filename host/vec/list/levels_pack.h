@@ -1,5 +1,4 @@
-/* levels_pack.h : codes of 1, 2, 4, 8 and 16 bits to bytes and back, as loops that compilers make
- * vectors of. */
+/* levels_pack.h : Packs codes of 1, 2, 4, 8 and 16 bits in loops that compilers vectorise. */
 #ifndef LEVELS_PACK_H
 #define LEVELS_PACK_H
 #include <stddef.h>
@@ -8,7 +7,7 @@
 
 enum { LEVELS_BLOCK = 256 }; /* elements at a time, at most */
 
-/* Asks for the block some 4 KiB behind one of n floats, while that is worked on; it need not exist. */
+/* Prefetches floats 4 KiB after x, while x is in use; they need not exist. */
 static inline void levels_ahead(const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += 16)
@@ -34,10 +33,12 @@ static inline uint32_t levels_bits(const void *from)
     return x;
 }
 
-/* ---- codes, a word each, to bytes and back: n is a multiple of LEVEL_BUCKET_UNIT.
- * Codes of less than 8 bits join by twos, until a byte is full:
+/* ---- codes, a word each, to bytes and back ----
  *
- *     | 0 0 b | 0 0 a |  ->  | 0 b a |, by | x | + | x >> 8 - width | ---- */
+ * n is a multiple of LEVEL_BUCKET_UNIT. Codes of less than 8 bits join in pairs until a
+ * byte is full:
+ *
+ *     | 0 0 b | 0 0 a |  ->  | 0 b a |        by x | x >> (8 - width) */
 
 union levels_bytes_or_twos {
     uint8_t ones[2 * LEVELS_BLOCK];

@@ -1,11 +1,12 @@
-/* ratio_body.h : multiples of a quantile as loops that compilers make vectors of; the file that
- * includes this is compiled for an instruction set. */
+/* ratio_body.h : Scales vectors by a quantile and weights in loops that compilers vectorise.
+ *
+ * Each file that includes this is compiled for an instruction set. */
 #ifndef RATIO_BODY_H
 #define RATIO_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/list/vec_ratio.h"
 
-/* Calls of their own, in IEEE mode. */
+/* In IEEE mode, as all noinline functions here. */
 static __attribute__((noinline)) void ratio_of(const float *x, const float *w, size_t n, float eps,
                                                float *restrict out)
 {
@@ -13,8 +14,8 @@ static __attribute__((noinline)) void ratio_of(const float *x, const float *w, s
         out[i] = x[i] / relative_to(w[i], eps);
 }
 
-/* d may be out; share is from 1 to 2^31. Divisions take long: by a power of two, a product has the
- * same bits. */
+/* d may be out. share: 1 to 2^31. Division is slow; for a power of two a product has the same
+ * bits. */
 static __attribute__((noinline)) void ratio_scale(const float *d, size_t n, struct relative_scale s,
                                                   float share, float *out)
 {

@@ -1,4 +1,4 @@
-/* ratio_c.c : multiples of a quantile in plain C, for every CPU. */
+/* ratio_c.c : Fills the ratio slots in plain C. */
 #include "vec/list/ratio_body.h"
 
 const struct vec_ratio ratio_c = RATIO_OPS;

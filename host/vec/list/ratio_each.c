@@ -1,21 +1,18 @@
-/* ratio_each.c : lists of vectors as multiples of a quantile on a CPU, one after the other, block by
- * block. */
+/* ratio_each.c : Scales and casts lists of vectors on a CPU, one by one, in blocks. */
 #include "vec/fp_mode.h"
 #include "vec/vec.h"
 #include "vec/list/vec_ratio.h"
 #include <assert.h>
 #include <string.h>
 
-enum { BLOCK = 1024 }; /* elements; a multiple of 8: codes of blocks begin on a byte */
+enum { BLOCK = 1024 }; /* elements; a multiple of 8, so blocks start on a byte */
 
 static size_t block_at(size_t i, size_t n)
 {
     return n - i < BLOCK ? n - i : BLOCK;
 }
 
-/* ---- the quantile ---- */
-
-/* A call of its own, in IEEE mode. */
+/* In IEEE mode. */
 static __attribute__((noinline)) uint32_t
 sample(const struct relative_rule *r, const struct vec_span *s, const float *w, uint32_t rank)
 {
@@ -43,8 +40,6 @@ static void quantile(const struct vec_ops *ops, const struct relative_rule *r,
             spans[i].absmax = sample(r, &spans[i], with[i].w, with[i].rank);
     fp_mode_back(was);
 }
-
-/* ---- casts ---- */
 
 static void encode_one(const struct vec_ops *ops, const struct relative_rule *r,
                        const struct vec_cast *cast, struct vec_span *s,

@@ -1,5 +1,6 @@
-/* signs_body.h : signs and means of columns, as loops that compilers make vectors of; the file that
- * includes this is compiled for an instruction set. */
+/* signs_body.h : Converts signs and means of columns in loops that compilers vectorise.
+ *
+ * Each file that includes this is compiled for an instruction set. */
 #ifndef SIGNS_BODY_H
 #define SIGNS_BODY_H
 #include "vec/fp_mode.h"
@@ -7,7 +8,7 @@
 #include "vec/list/signs_short.h"
 #include "vec/list/vec_signs.h"
 
-/* Where the elements of a vector come from: x, or parts added up; and what was left of them. */
+/* The source of a vector's elements: x, or a sum of parts; and the residual. */
 struct signs_from {
     const float *x; /* NULL: parts */
     const uint8_t *const *parts;
@@ -16,12 +17,12 @@ struct signs_from {
     struct signs_left left;
 };
 
-/* A column of a vector: its own elements, and the byte at which its codes begin. */
+/* A column of a vector: its elements, and the byte where its codes begin. */
 struct signs_column {
     size_t first, stride, n, place;
 };
 
-/* The columns of a vector of n, in order. */
+/* Returns column i of a vector of n elements. */
 static inline struct signs_column signs_column_at(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t first = i / r->stride * r->column * r->stride + i % r->stride,
@@ -32,13 +33,13 @@ static inline struct signs_column signs_column_at(const struct signs_rule *r, si
                                  .place = i * signs_column_bytes(r)};
 }
 
-/* Whole words of signs, and lanes. */
+/* Rounds up to whole words of signs, and so to whole lanes. */
 static inline size_t signs_up(size_t k)
 {
     return (k + 31) / 32 * 32;
 }
 
-/* v [k] = elements i..i+k of the column, zeros up to whole words. */
+/* v [k] = elements i..i+k of the column, then zeros up to whole words. */
 static inline void signs_fill(const struct signs_from *f, const struct signs_column *c, size_t i,
                               size_t k, float *v)
 {
@@ -67,7 +68,7 @@ struct signs_means {
     float plus, minus;
 };
 
-/* Sums of what is negative and of what is not, a lane at a time. */
+/* Sums of negative and other values, by lanes. */
 struct signs_sums {
     float plus[LEVEL_LANES], minus[LEVEL_LANES];
     uint32_t n_minus[LEVEL_LANES];
@@ -94,7 +95,7 @@ static struct signs_means signs_join(struct signs_sums *s, size_t n)
                                 level_mean(level_join(s->minus), n_minus)};
 }
 
-/* The signs of v [k], elements i..i+k of the column, and what they leave. */
+/* Writes the signs of v [k], elements i..i+k of the column, and the residual. */
 static inline void signs_put(const struct signs_from *f, const struct signs_column *c, size_t i,
                              size_t k, const float *v, struct signs_means q, uint8_t *codes)
 {
@@ -107,7 +108,7 @@ static inline void signs_put(const struct signs_from *f, const struct signs_colu
     levels_pack(1, negative, signs_up(k), codes + c->place + 2 * sizeof(float) + i / 8);
 }
 
-/* One column; what is longer than a block is made twice. */
+/* A column longer than a block is read twice. */
 static inline void signs_encode_column(const struct signs_from *f, const struct signs_column *c,
                                        uint8_t *codes)
 {
@@ -129,7 +130,7 @@ static inline void signs_encode_column(const struct signs_from *f, const struct 
     }
 }
 
-/* ---- vectors, in IEEE mode: each a call of its own; buckets and columns are loops of their own */
+/* ---- vectors, in IEEE mode; buckets and columns have their own loops ---- */
 
 static __attribute__((noinline)) void signs_encode_buckets(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
@@ -142,7 +143,7 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
     }
 }
 
-/* Columns i .. i + k of a vector, whole ones, side by side in one run. */
+/* k whole columns from `first` on, side by side in one run. */
 static inline void signs_encode_beside(const struct signs_rule *r, const struct signs_from *f,
                                        const struct signs_column *first, size_t k, uint8_t *codes)
 {
@@ -169,8 +170,8 @@ static inline void signs_encode_beside(const struct signs_rule *r, const struct 
     signs_beside_put(&s, k, codes + first->place);
 }
 
-/* How many columns from column i on are short, whole and side by side: some at a time; 0: this one
- * is not. */
+/* How many columns from i on are short, whole and side by side, at most SIGNS_BESIDE; 0 if column
+ * i is not. */
 static inline size_t signs_beside_n(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t run = i / r->stride, left = r->stride - i % r->stride;

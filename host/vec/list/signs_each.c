@@ -1,4 +1,4 @@
-/* signs_each.c : lists of vectors as signs on a CPU, one after the other. */
+/* signs_each.c : Converts lists of vectors to signs on a CPU, one by one. */
 #include "vec/vec.h"
 #include "vec/list/vec_signs.h"
 #include <assert.h>

@@ -1,5 +1,6 @@
-/* signs_short.h : columns of up to 16 elements, many side by side: what signs_body.h does with one
- * after the other, as loops along the rows. An element is its column's only one in its lane. */
+/* signs_short.h : Converts many adjacent columns of up to 16 elements in loops along the rows.
+ *
+ * Gives the results of signs_body.h. Each element of a column is the only one in its lane. */
 #ifndef SIGNS_SHORT_H
 #define SIGNS_SHORT_H
 #include "vec/list/levels_pack.h"
@@ -7,13 +8,13 @@
 
 enum { SIGNS_SHORT = LEVEL_LANES, SIGNS_BESIDE = 64 };
 
-/* Codes of columns side by side. */
+/* Codes of adjacent columns. */
 struct signs_beside {
     float plus[SIGNS_BESIDE], minus[SIGNS_BESIDE];
-    uint32_t negative[SIGNS_BESIDE]; /* bit j: of element j */
+    uint32_t negative[SIGNS_BESIDE]; /* bit j: element j */
 };
 
-/* Their bytes: two means and a word each. */
+/* a column's codes: two means and a word */
 enum { SIGNS_SHORT_BYTES = 12 };
 
 static inline void signs_beside_get(const uint8_t *codes, size_t k, struct signs_beside *s)
@@ -34,14 +35,14 @@ static inline void signs_beside_put(const struct signs_beside *s, size_t k, uint
     }
 }
 
-/* Row j of k columns += their values. */
+/* Adds k columns' values to row j. */
 static inline void signs_beside_add(const struct signs_beside *s, size_t j, size_t k, float *v)
 {
     for (size_t c = 0; c < k; c++)
         v[c] = level_add(v[c], s->negative[c] >> j & 1 ? s->minus[c] : s->plus[c]);
 }
 
-/* The sums of lanes, row by row, to the first row: as level_join(). */
+/* Joins the lanes' sums into the first row, as level_join() does. */
 static inline void signs_beside_join(size_t column, size_t k, float v[SIGNS_SHORT][SIGNS_BESIDE])
 {
     for (size_t half = SIGNS_SHORT / 2; half > 0; half /= 2)
@@ -60,7 +61,7 @@ static inline void signs_beside_make(size_t column, size_t k, float v[SIGNS_SHOR
     for (size_t j = 0; j < column; j++)
         for (size_t c = 0; c < k; c++) {
             const float x = v[j][c];
-            plus[j][c] = (x < 0.0f ? 0.0f : x) + 0.0f; /* no -0, as a sum that began with 0 */
+            plus[j][c] = (x < 0.0f ? 0.0f : x) + 0.0f; /* no -0, as in a sum that begins with 0 */
             minus[j][c] = x < 0.0f ? x : 0.0f;
             n_minus[c] += x < 0.0f;
             s->negative[c] |= (uint32_t)(x < 0.0f) << j;

@@ -1,8 +1,8 @@
-/* vec_levels.h : vectors as buckets of levels: a scale and a few bits an element. The numbers are
- * those of hls/arith/level.h, the layout that of hls/arith/level_lists.h, whatever the instruction set.
+/* vec_levels.h : Converts vectors to buckets of levels and back.
  *
- * The last bucket of a vector has codes for its elements, up to a multiple of LEVEL_BUCKET_UNIT; codes
- * of what it lacks are 0. */
+ * A bucket has a scale, and a few bits an element. hls/arith/level.h defines the values,
+ * hls/arith/level_lists.h the layout. A vector's last bucket has codes only for its elements, with
+ * zero codes up to a multiple of LEVEL_BUCKET_UNIT. */
 #ifndef VEC_LEVELS_H
 #define VEC_LEVELS_H
 #include "hls/arith/level_lists.h"
@@ -10,10 +10,10 @@
 
 struct vec_ops;
 
-/* One of the CPU's backends; as a struct vec_ops says of its own. Element i of x is element at + i of the stream
- * `key`: `at` is a multiple of the bucket. */
+/* One CPU backend, with the conventions of struct vec_ops. Element i of x uses random number at + i
+ * of the stream `key`. at: a multiple of the bucket. */
 struct vec_levels {
-    /* Codes of x [n]: levels_bytes(n). Returns absmax of x: codes of what is not finite mean
+    /* codes [levels_bytes(n)] of x [n]. Returns absmax(x); if it is not finite, codes mean
      * nothing. */
     uint32_t (*encode)(const struct levels_rule *r, const float *x, size_t n, size_t at,
                        uint64_t key, uint8_t *codes);
@@ -22,45 +22,44 @@ struct vec_levels {
     void (*decode)(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor,
                    float *x);
 
-    /* Codes of x [n] alone, by the sign scheme of so many bits, on the grid of `scale`; magnitudes
-     * above `clip` are it. Zero codes from there on to `padded`: whole bytes. */
+    /* Codes of x [n] without scales: `bits` bits by the sign scheme, on the grid of `scale`. Larger
+     * magnitudes are cut to `clip`. Zero codes follow up to `padded`, in whole bytes. */
     void (*draw)(uint32_t bits, float scale, float clip, const float *x, size_t n, size_t padded,
                  size_t at, uint64_t key, uint8_t *codes);
 
-    /* So many standard deviations, from 0, of x [n], n > 0, whose largest magnitude is max. */
+    /* Returns `times` standard deviations, around 0, of x [n], n > 0. max: its largest
+     * magnitude. */
     float (*deviations)(const float *x, size_t n, float max, float times);
 
-    /* Values of the parts, each from its byte `skip` on, added in this order by level_add(), and
-     * encoded; as encode. */
+    /* Adds the parts' values in this order by level_add(), each part from its byte `skip` on, and
+     * encodes the sums. */
     void (*sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts, size_t skip,
                 size_t n, size_t at, uint64_t key, uint8_t *codes);
 };
 
-/* In plain C, for every CPU. */
 extern const struct vec_levels levels_c;
 
-/* The same over many vectors, for codecs: a launch each on a GPU. ops: the table that they are of.
- * Codes of what is not finite mean nothing. */
+/* The same for many vectors, one launch each on a GPU. ops: the table that they belong to. Codes of
+ * vectors that are not finite mean nothing. */
 struct vec_level_lists {
-    /* Fills absmax on the way. A span has no codes behind its elements': padded means nothing. */
+    /* Also fills absmax. `padded` is ignored: no codes follow those of a span's elements. */
     void (*encode)(const struct vec_ops *ops, const struct levels_rule *r, struct vec_span *spans,
                    int n_spans);
     void (*decode)(const struct vec_ops *ops, const struct levels_rule *r,
                    const struct vec_out *outs, int n_outs, float divisor);
 
-    /* spans: of sums, whose codes are in `codes`; each of the parts has its addends where `codes`
-     * has the sums. */
+    /* spans: of sums, with codes inside `codes`. A part's addends have the same place in that
+     * part. */
     void (*sum)(const struct vec_ops *ops, const struct levels_rule *r, const uint8_t *const *parts,
                 int n_parts, const struct vec_span *spans, int n_spans, uint8_t *codes);
 
-    /* absmax of what clipping at so many deviations leaves; of what is not finite as it is. */
+    /* absmax after clipping at `times` deviations; unclipped where not finite. */
     void (*clipped)(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans);
 
-    /* draw() of 2 bits. */
+    /* draw() with 2 bits. */
     void (*draw)(const struct vec_ops *ops, const struct draw_span *spans, int n_spans);
 };
 
-/* Loops over the CPU's own operations. */
 extern const struct vec_level_lists level_lists_each;
 
 #endif
