@@ -1,5 +1,4 @@
-/* gpu.c : the GPU of this process. State: the library, once loaded, and how often its device is
- * open.
+/* gpu.c : Loads the GPU library and counts the openings of its device.
  *
  * The library stays loaded until the process ends: CUDA keeps threads and exit handlers in it. */
 #include "vec/gpu/gpu.h"
@@ -27,7 +26,7 @@ static struct {
     _Atomic bool quiet;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A failure while looking: why, and the code that gpu_open() returns for it. */
+/* Why a search failed, and what gpu_open() returns for it. */
 struct cause {
     char text[PLUGIN_WHY_BYTES];
     int code;
@@ -45,8 +44,8 @@ static int fail(struct cause *why, int code, const char *format, ...)
     return code;
 }
 
-/* Asked before our own library is loaded, since that takes cuDNN along: a tenth of a second, for
- * nothing. */
+/* Checked before loading our library, which would load cuDNN for nothing, in a tenth of a
+ * second. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -76,7 +75,7 @@ static int load(struct cause *why)
     return 0;
 }
 
-/* A dev_say for gpu_here(): the line is kept. The lock is held, so one at a time. */
+/* dev_say for gpu_here(): keeps the line. The lock is held. */
 static char unsaid[256];
 static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int keep_line(int code, const char *format, ...)
@@ -88,7 +87,7 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* The library counts no GPU: opening one fails and says why. */
+/* The library found no GPU. Opening one fails and tells why. */
 static int no_device(struct cause *why)
 {
     struct dev_info info;
@@ -110,7 +109,6 @@ bool gpu_here(char *why, size_t size)
     return cause.code == 0;
 }
 
-/* The library's dev_say. */
 static int say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int say(int code, const char *format, ...)
 {

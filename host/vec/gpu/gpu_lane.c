@@ -1,5 +1,4 @@
-/* gpu_lane.c : every thread's stream and lists, in one registry so that closing the device
- * frees them all. */
+/* gpu_lane.c : Keeps all threads' lanes in one registry, so that closing the device frees them. */
 #include "vec/gpu/gpu_lane.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,8 +10,7 @@
 static struct {
     pthread_mutex_t lock;
     pthread_key_t
-        /* the thread's lane; a new key for each time the device is open, so no thread keeps a stale
-         * one */
+        /* the thread's lane; a new key for every opening, so that no thread keeps a stale lane */
         key;
     const struct dev_run_ops *run; /* NULL: closed */
     struct gpu_lane *first;
@@ -35,7 +33,6 @@ static void free_lane(struct gpu_lane *lane)
     free(lane);
 }
 
-/* A thread ends. */
 static void thread_ends(void *arg)
 {
     pthread_mutex_lock(&lanes.lock);
@@ -101,7 +98,7 @@ struct gpu_lane *gpu_lane(void)
     return lane ? lane : new_lane();
 }
 
-/* What it held is lost. */
+/* The contents are lost. */
 static int grow(struct gpu_list *list, size_t bytes)
 {
     if (bytes <= list->room)
@@ -115,7 +112,7 @@ static int grow(struct gpu_list *list, size_t bytes)
     return 0;
 }
 
-/* The host's copy of a list, to be sent; NULL after a line. */
+/* Returns the host's copy of a list; NULL after printing an error. */
 static void *filled(struct gpu_list *list, const void *from, int n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;

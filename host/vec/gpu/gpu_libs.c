@@ -1,9 +1,8 @@
-/* gpu_libs.c : where device/run/libs.sh looks when the GPU library is built, the same when it is loaded: a
- * library that was installed, or has come from another machine, does not know this one's folders.
+/* gpu_libs.c : Searches NVIDIA's libraries at run time where device/run/libs.sh does at build time.
  *
- * The order: CUDA's folder; Python's packages of $PYTHONPATH, of the environment that is active, the
- * user's, the system's. Python itself is not asked: a rank that MPI has started better starts no other
- * program. */
+ * A library from another machine does not know this one's folders. The order is: CUDA's folder,
+ * then Python's packages of $PYTHONPATH, the active environment, the user and the system. Python is
+ * not run: a rank that MPI started should not start another program. */
 #include "vec/gpu/gpu_libs.h"
 #include "base/plugin.h"
 #include <dlfcn.h>
@@ -14,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A library that needs another, which needs another. */
+/* a library that needs another that needs another ... */
 enum { DEEPEST = 4 };
 
 static bool fetch(const char *name, int depth);
 
-/* One file, and what it lacks. No pipe, of which the loader would wait for a writer. */
+/* Loads one file and its dependencies. Not a pipe: the loader would wait for a writer. */
 static bool load(const char *path, int depth)
 {
     char lacks[NAME_MAX + 1], last[NAME_MAX + 1] = "";
@@ -35,13 +34,13 @@ static bool load(const char *path, int depth)
     return true;
 }
 
-/* For qsort(): python3.12 before python3.9. */
+/* for qsort(): python3.12 before python3.9 */
 static int newest_first(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)b, *(char *const *)a);
 }
 
-/* The files of a pattern, that of the newest Python first. */
+/* Loads one of the files of a pattern, the newest Python's first. */
 static bool load_any(const char *pattern, int depth)
 {
     glob_t found;
@@ -55,8 +54,8 @@ static bool load_any(const char *pattern, int depth)
     return is_loaded;
 }
 
-/* Each folder of a list with colons: FOLDER below/name. A pattern's signs in FOLDER stand for
- * themselves. */
+/* Tries FOLDER below/name for each FOLDER of a colon-separated list. Wildcards in
+ * FOLDER are literal. */
 static bool load_below(const char *folders, const char *below, const char *name, int depth)
 {
     char pattern[3 * PATH_MAX];

@@ -1,11 +1,11 @@
-/* gpu_libs.h : NVIDIA's libraries, where they are when a program starts. */
+/* gpu_libs.h : Finds and loads NVIDIA's libraries at run time. */
 #ifndef GPU_LIBS_H
 #define GPU_LIBS_H
 #include <stdbool.h>
 
-/* Loads a library that the loader has not found, as "libcudnn.so.9", until the process ends: of CUDA's
- * folder, or of Python's packages nvidia-*, which PyTorch brings. What needs it finds it then. Returns
- * false where it is not. */
+/* Loads a library that the loader did not find, such as "libcudnn.so.9", until the process ends. It
+ * searches CUDA's folder and Python's packages nvidia-*, which PyTorch installs. Libraries that
+ * need it then find it. Returns false if there is none. */
 bool gpu_libs_fetch(const char *name);
 
 #endif

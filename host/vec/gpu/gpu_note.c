@@ -1,5 +1,4 @@
-/* gpu_note.c : the first failure on the GPU in a call that cannot return one, kept until the device
- * is closed. */
+/* gpu_note.c : Keeps the first failure on the GPU in a call that cannot return it. */
 #include "vec/gpu/gpu.h"
 #include <stdatomic.h>
 

@@ -1,5 +1,6 @@
-/* lists_cuda.c : levels, signs and counts on the GPU: each call one launch of device/vec/dev_vec.h (two
- * where absmax is clipped), and a wait. */
+/* lists_cuda.c : Runs levels, signs and counts on the GPU: one launch a call, and a wait.
+ *
+ * Clipping takes two launches of device/vec/dev_vec.h. */
 #include "vec/gpu/lists_cuda.h"
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
@@ -8,7 +9,7 @@
 
 enum { NOT_FINITE = 0x7fc00000 };
 
-/* Of the list that was launched for, NULL: none was, into spans; waits. */
+/* Waits, and copies absmax of the launched list to spans. list: NULL if nothing was launched. */
 static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
                         struct vec_span *spans, int n_spans)
 {
@@ -16,8 +17,6 @@ static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int 
     for (int i = 0; i < n_spans; i++)
         spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
 }
-
-/* ---- levels ---- */
 
 static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r,
                           struct vec_span *spans, int n_spans)
@@ -89,8 +88,6 @@ static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n
         (void)gpu_lane_done(lane, gpu()->vec->draw(list, n_spans, n_elems, lane->stream));
 }
 
-/* ---- signs ---- */
-
 static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, int n_spans,
                          bool scan)
 {
@@ -141,8 +138,6 @@ static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, in
                                                         codes, lane->stream));
 }
 
-/* ---- counts ---- */
-
 static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
                        size_t n, uint8_t *codes)
 {
@@ -180,7 +175,7 @@ static void counts_decode(const struct counts_rule *r, const struct counts_out *
                             gpu()->vec->counts_decode(r, list, n_outs, n_elems, lane->stream));
 }
 
-/* ---- sums in pinned memory, by whoever is done first ---- */
+/* ---- sums in pinned memory: small ones on the CPU ---- */
 
 static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
                               const uint8_t *const *parts, int n_parts,

@@ -1,5 +1,6 @@
-/* ratio_cuda.c : multiples of a quantile on the GPU: each call one launch of device/vec/dev_vec.h (a
- * second one where quantiles are sought), and a wait. */
+/* ratio_cuda.c : Runs multiples of a quantile on the GPU: one launch a call, and a wait.
+ *
+ * Quantiles take a second launch of device/vec/dev_vec.h. */
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
@@ -8,7 +9,7 @@
 
 enum { NOT_FINITE = 0x7fc00000 };
 
-/* Both lists of a call, where the GPU reaches them; NULL spans: nothing to do, or a line was said. */
+/* A call's lists on the GPU. spans: NULL if there is nothing to do or an error was printed. */
 struct lists {
     struct gpu_lane *lane;
     struct vec_span *spans;
@@ -25,7 +26,7 @@ static struct lists lists_of(const struct vec_span *spans, const struct relative
     return l;
 }
 
-/* Of what was launched, into spans; waits. */
+/* Waits, and copies absmax to spans. */
 static void take_absmax(const struct lists *l, int rc, struct vec_span *spans, int n)
 {
     const struct vec_span *now = l->spans ? gpu_lane_answer(l->lane, &l->lane->spans, rc) : NULL;
@@ -93,7 +94,7 @@ static void divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8
         (void)gpu_lane_done(lane, gpu()->vec->divide(cast, codes, n, divisor, lane->stream));
 }
 
-/* In pinned memory: by whoever is done first. */
+/* In pinned memory: small vectors on the CPU. */
 static void pinned_divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes,
                           size_t n, float divisor)
 {

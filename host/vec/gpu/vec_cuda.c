@@ -1,4 +1,5 @@
-/* vec_cuda.c : vec.h's table on the GPU: each call one launch of device/vec/dev_vec.h and a wait. */
+/* vec_cuda.c : Implements vec.h's table on the GPU: a launch of device/vec/dev_vec.h a call,
+ * and a wait. */
 #include "vec/gpu/vec_cuda.h"
 #include "base/err.h"
 #include "device/vec/dev_vec.h"
@@ -22,7 +23,6 @@ static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *
     return (pass == ENCODE ? vec->encode : vec->scan_encode)(cast, spans, n_spans, n_elems, s);
 }
 
-/* One launch for all spans. */
 static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
                       int n_spans)
 {
@@ -112,7 +112,7 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
             lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
 }
 
-/* ---- sums, all on the GPU ---- */
+/* ---- sums, always on the GPU ---- */
 
 static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                       bool first)
@@ -181,7 +181,7 @@ static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *
         (void)gpu_lane_done(lane, gpu()->vec->fold_wide(sum, acc, wide, n, first, lane->stream));
 }
 
-/* ---- sums in pinned memory, by whoever is done first ---- */
+/* ---- sums in pinned memory: small ones on the CPU ---- */
 
 static bool little(size_t bytes)
 {

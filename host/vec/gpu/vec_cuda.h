@@ -1,20 +1,17 @@
-/* vec_cuda.h : vec.h's table on the GPU. fp32 vectors are device memory; codes, accumulators and
- * scratch are what alloc gives.
+/* vec_cuda.h : Fills vec.h's table for the GPU. fp32 vectors are device memory.
  *
- *     vec_cuda         alloc gives pinned memory, which kernels, CPU and MPI all reach in place.
- *                      Casts are the GPU's. Sums of little are the CPU's: done before a kernel
- *                      would have begun; longer ones the GPU's.
- *     vec_cuda_device  alloc gives device memory, for codes that other GPUs read or that MPI takes
- *         from there.
- *                      All is the GPU's; the CPU must not touch what alloc gave.
+ *     vec_cuda         alloc gives pinned memory, which kernels, CPU and MPI access in place.
+ *                      The GPU casts. Short sums run on the CPU, before a kernel would begin.
+ *     vec_cuda_device  alloc gives device memory, for codes that other GPUs or MPI read there. All
+ *                      runs on the GPU. The CPU must not touch this memory.
  *
  * Both need an open device (gpu.h) and give the bits of vec_plain. Calls block on the calling
- * thread's own stream; what was written by another stream must stand before. Random bits are
- * counted from a multiple of 8 (`at`).
+ * thread's stream. Writes by other streams must have completed before. Random bits start at a
+ * multiple of 8 (`at`).
  *
- * Calls of vec.h cannot fail, a GPU can: then one line is said, absmax is not finite, codes are
- * what they are, and gpu_failed() is negative from then on. Who runs a step asks it once before the
- * step's results are used. */
+ * vec.h's calls cannot fail, but a GPU can: then one error is printed, absmax is not finite, codes
+ * are undefined, and gpu_failed() stays negative. A step checks it once before it uses its
+ * results. */
 #ifndef VEC_CUDA_H
 #define VEC_CUDA_H
 #include "vec/vec.h"
@@ -22,7 +19,7 @@
 const struct vec_ops *vec_cuda(void);
 const struct vec_ops *vec_cuda_device(void);
 
-/* Sums of fewer bytes of addends or accumulators than this are the CPU's under vec_cuda(). */
+/* Under vec_cuda(), sums with fewer bytes of addends or accumulators run on the CPU. */
 enum { VEC_CUDA_SUM_MIN = 256 * 1024 };
 
 #endif
