@@ -1,14 +1,13 @@
-/* fp_mode.h : sets the CPU's floating-point mode to what IEEE 754 says, whatever the caller left
- * there, and restores it.
+/* fp_mode.h : Sets the CPU's floating-point mode to IEEE 754's defaults and restores the caller's.
  *
  *     const uint64_t was = fp_mode_ieee();   nearest-even, subnormals kept, no traps
  *     noinline_loop(...);                    a call of its own: compilers move arithmetic across
  *     fp_mode_back(was);
  *
  *     fenv_t callers;
- *     fp_env_enter(&callers);                the same for the whole environment (on x86 the x87 too,
- *     ...                                    whose mode strtod() and printf() obey); 114 ns, not 4
- *     fesetenv(&callers); */
+ *     fp_env_enter(&callers);                the same for the whole environment, which on x86
+ *     ...                                    includes the x87, whose mode strtod() and printf()
+ *     fesetenv(&callers);                    obey; 114 ns, not 4 */
 #ifndef FP_MODE_H
 #define FP_MODE_H
 #include <fenv.h>

@@ -1,5 +1,4 @@
-/* pack.c : codes to a bit string and back, byte by byte; the common widths have loops of their
- * own. */
+/* pack.c : Packs and unpacks codes byte by byte, with separate loops for widths 8 and 16. */
 #include "vec/pack.h"
 
 void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes)
@@ -16,7 +15,7 @@ void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes)
         }
         return;
     }
-    uint64_t word = 0; /* bits that have not filled a byte yet: at most 7, and one code */
+    uint64_t word = 0; /* bits not yet written: at most 7 plus one code */
     unsigned held = 0;
     for (size_t i = 0; i < n; i++) {
         word |= (uint64_t)codes[i] << held;

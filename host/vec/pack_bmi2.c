@@ -1,26 +1,24 @@
-/* pack_bmi2.c : codes that lie in bytes, pairs or fours of bytes to a dense bit string and back, by
- * pext and pdep.
+/* pack_bmi2.c : Packs codes of 1, 2 or 4 bytes into a bit string and back, by pext and pdep.
  *
- * Eight codes of w bits are w bytes. Eight that lie in bytes are one pext; eight that lie in pairs
- * of bytes are two halves of 4 w bits, of which the second begins at byte w / 2, for an odd w in
- * the middle of it:
+ * Eight codes of w bits are w bytes. In 1-byte units they take one pext. In 2-byte units they take
+ * two, of 4 w bits each. The second half begins at byte w / 2, for an odd w in the middle of it:
  *
- *     w = 9     | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 |    36 bits
- *               byte 8 ... byte 4              byte 3 ... byte 0
- *               | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
+ *  w = 9  | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 | 36 bits
+ *         byte 8 ... byte 4              byte 3 ... byte 0
+ *         | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
  *
- * Near the end of the bytes, where nothing may be touched beyond, and for wider codes, bits wait in
- * a word until 64 of them are there. */
+ * Wider codes, and codes near the end, where nothing beyond may be touched, collect in
+ * a 64-bit word. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
 #define BMI2        __attribute__((target("bmi2")))
 #define BMI2_INLINE static inline __attribute__((always_inline, target("bmi2")))
 
-/* bytes from a group's start on that its loads and stores may touch: w / 2 + 8 at most */
+/* bytes that a group's loads and stores may touch: at most w / 2 + 8 */
 enum { ROOM = 16 };
 
-/* Bytes a code takes while it is not packed. */
+/* bytes of an unpacked code */
 static unsigned unit_of(unsigned width)
 {
     return width <= 8 ? 1 : width <= 16 ? 2 : 4;
@@ -50,12 +48,12 @@ BMI2_INLINE void store(uint8_t *to, uint64_t word)
     memcpy(to, &word, 8);
 }
 
-/* As many groups as have room; returns how many codes those are. unit: 1 or 2. */
+/* Packs as many groups of 8 as have room; returns how many codes. unit: 1 or 2. */
 BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n,
                                 uint8_t *bytes)
 {
     const uint64_t mask = unit_mask(width);
-    /* bits of the second half's first byte that are the first half's */
+    /* the first half's bits in the second half's first byte */
     const unsigned odd = width % 2 * 4;
     size_t i = 0;
     for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM;
@@ -85,7 +83,7 @@ BMI2_INLINE size_t read_groups(unsigned unit, unsigned width, const uint8_t *byt
     return i;
 }
 
-/* ---- the end of a vector: bits < 2^held wait, held < 64 ---- */
+/* ---- the end of a vector: the low `held` < 64 bits of `bits` are pending ---- */
 
 BMI2 static void write_end(unsigned width, const uint8_t *codes, size_t n, uint8_t *bytes)
 {
@@ -97,7 +95,7 @@ BMI2 static void write_end(unsigned width, const uint8_t *codes, size_t n, uint8
         const size_t k = smaller(n - i, at_once);
         const unsigned more = (unsigned)k * width;
         uint64_t word = 0;
-        if (k == at_once) /* a size that the compiler knows */
+        if (k == at_once) /* compiles to one load */
             memcpy(&word, codes + i * unit, 8);
         else
             memcpy(&word, codes + i * unit, k * unit);
@@ -108,7 +106,7 @@ BMI2 static void write_end(unsigned width, const uint8_t *codes, size_t n, uint8
             memcpy(bytes, &bits, 8);
             bytes += 8;
             held -= 64;
-            bits = word >> (more - held); /* more - held > 0: less than 64 bits were held */
+            bits = word >> (more - held); /* > 0: fewer than 64 bits were pending */
         }
     }
     memcpy(bytes, &bits, (held + 7) / 8);
@@ -141,7 +139,7 @@ BMI2 static void read_end(unsigned width, const uint8_t *bytes, size_t n, uint8_
     }
 }
 
-/* ---- the slots; loops with a unit that the compiler knows ---- */
+/* ---- the slots; loops with a constant unit ---- */
 
 BMI2 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes)
 {

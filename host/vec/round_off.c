@@ -1,4 +1,4 @@
-/* round_off.c : errors of a vector against its reference. */
+/* round_off.c : Accumulates the sums and the histogram of a vector's errors. */
 #include "vec/round_off.h"
 #include "base/buf.h"
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* vec.c : what all backends share: sizes of accumulators and of wide partial sums, many spans one
- * after the other. */
+/* vec.c : Implements accumulator sizes, loops over spans, and the choice of prefetching. */
 #include "vec/vec.h"
 #include "vec/vec_isa.h"
 #include <assert.h>
@@ -39,7 +38,6 @@ static struct vec_cast cast_of(const struct vec_cast *cast, const struct vec_spa
     return own;
 }
 
-/* Zero codes behind the last one. */
 static void pad(struct mf_fmt fmt, const struct vec_span *span)
 {
     const size_t used = vec_bytes(fmt, span->n);
@@ -76,12 +74,12 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
     }
 }
 
-/* ---- does this CPU stream better when it is asked for what comes? ---- */
+/* ---- should loops prefetch by software on this CPU? ---- */
 
 #ifdef VEC_X86
 #include <cpuid.h>
 
-/* AMD's family; 0 of others. */
+/* Returns the family of an AMD CPU, 0 for other vendors. */
 static unsigned amd_family(void)
 {
     unsigned a, b, c, d;
@@ -92,7 +90,7 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* As measured (bench/casts/README.md); of other CPUs nothing is known. */
+/* As measured (bench/casts/README.md). Other CPUs prefetch in casts and scans. */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86

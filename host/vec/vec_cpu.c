@@ -1,5 +1,4 @@
-/* vec_cpu.c : the CPU's table of operations, filled once from what CPUID says and NARROWCAST_ISA
- * allows. */
+/* vec_cpu.c : Fills the CPU's table of operations once, from CPUID and NARROWCAST_ISA. */
 #include "base/err.h"
 #include "vec/vec_isa.h"
 #include <pthread.h>
@@ -12,7 +11,7 @@
 enum { N_FILLS = 5 }; /* casts, sums, levels, signs, ratios */
 static const struct {
     const char *name;
-    void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: nothing better than the rows above */
+    void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: the rows above are best */
 } isas[VEC_ISAS] = {
     [VEC_SCALAR] = {.name = "scalar", .fill = {cast_c_fill, sum_c_fill}},
 #ifdef VEC_X86
@@ -71,18 +70,17 @@ bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops)
     return true;
 }
 
-/* ---- the one table of this process: written once, read by all after ---- */
+/* ---- the process's one table: written once, then read-only ---- */
 
 static struct vec_ops best;
 
-/* What the environment asks for; NULL: nothing. */
 static const char *asked(void)
 {
     const char *word = getenv("NARROWCAST_ISA");
     return word && *word ? word : NULL;
 }
 
-/* The instruction set with that name; the widest for NULL or a word that is none. */
+/* Returns the instruction set of that name; the widest for NULL or an unknown name. */
 static enum vec_isa isa_of(const char *word)
 {
     int isa = 0;
@@ -94,7 +92,7 @@ static enum vec_isa isa_of(const char *word)
 static void fill_best(void)
 {
     enum vec_isa isa = isa_of(asked());
-    while (!vec_isa_table(isa, &best)) /* the scalar one is always here */
+    while (!vec_isa_table(isa, &best)) /* ends: the scalar one always exists */
         isa--;
 }
 

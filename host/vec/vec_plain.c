@@ -1,9 +1,7 @@
-/* vec_plain.c : the plain backend: loops over hls/arith/mf.h, in blocks that are unpacked, worked on and
- * packed again.
+/* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
- * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU
- * can change. The two, the additions of VEC_FP32 and decode's division, run in IEEE mode: a library
- * built with -ffast-math may have set another one for the whole process. */
+ * Only VEC_FP32's additions and decode's division depend on the CPU's floating-point mode, and run
+ * in IEEE mode: a library built with -ffast-math may have changed it for the whole process. */
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -17,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* elements; a multiple of 8, so that every block starts on a byte */
+enum { BLOCK = 256 }; /* elements; a multiple of 8, so every block starts on a byte */
 
 static size_t block_at(size_t i, size_t n)
 {
@@ -27,8 +25,6 @@ static size_t byte_at(struct mf_fmt fmt, size_t i)
 {
     return i / 8 * (size_t)mf_width(fmt);
 }
-
-/* ---- casts ---- */
 
 static uint32_t plain_absmax(const float *x, size_t n)
 {
@@ -101,8 +97,7 @@ static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
     fp_mode_back(mode);
 }
 
-/* ---- sums: one adder and one reader for each rule; zero bytes are an empty accumulator for all of
- * them ---- */
+/* ---- sums: an adder and a reader for each rule; zero bytes are an empty accumulator ---- */
 
 static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *codes, size_t n)
 {
@@ -110,7 +105,7 @@ static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *
         acc[i] = mf_acc_add(sum->in, acc[i], codes[i]);
 }
 
-/* +0 is added to first, so no sum is ever -0. */
+/* The first addend is added to +0, so no sum is ever -0. */
 static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float *acc,
                                                const uint32_t *codes, size_t n)
 {
@@ -122,7 +117,6 @@ static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float 
     }
 }
 
-/* An addend in the format of partial sums. */
 static uint32_t addend(const struct vec_sum *sum, uint32_t code)
 {
     return sum->acc.e ? mf_widen(sum->acc, sum->in, code) : code;
@@ -141,9 +135,8 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
         acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
 }
 
-/* acc = pairs (sum, what the sum has too much). Every operation rounds into the format, as CPD
- * does; a sum that becomes inf turns to nan at the next addend, as Kahan's summation does in any
- * format. */
+/* acc: pairs (sum, excess of the sum). Every operation rounds into the format, as CPD does. A sum
+ * that becomes inf turns to nan at the next addend, as Kahan's summation does in any format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = vec_acc_fmt(sum);
@@ -187,8 +180,7 @@ static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *code
     fp_mode_back(mode);
 }
 
-/* Accumulator i as fp32 bits, for all rules but exact: every value of every format is an fp32
- * value. */
+/* Accumulator i as fp32 bits, for all rules except exact: values of every format fit fp32. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
@@ -196,8 +188,7 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
     return sum->rule == VEC_FP32 ? word : mf_dec(vec_acc_fmt(sum), word, 0);
 }
 
-/* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it
- * as they like). */
+/* Like mf_acc_round(), gives no -0 and ignores the sign of a nan, which differs between CPUs. */
 static uint32_t round_sum(struct mf_fmt out, uint32_t bits, int shift, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)
@@ -270,8 +261,7 @@ static void plain_hop(const struct vec_sum *sum, const uint8_t *partial, const u
     }
 }
 
-/* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest
- * byte first ---- */
+/* ---- wide partial sums: | -inf : +inf : sum |, mf_acc_bits() + 2 bits, lowest byte first ---- */
 
 static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
