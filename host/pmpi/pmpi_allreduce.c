@@ -1,10 +1,9 @@
-/* pmpi_allreduce.c : the calls that are narrowed, for C and Fortran: those that wait, those that do not,
- * those that are begun again and again. */
+/* pmpi_allreduce.c : Implements the narrowed calls: blocking, non-blocking, persistent. */
 #include "pmpi/pmpi.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A persistent all-reduce: its request is MPI's own persistent receive from ourselves. */
+/* A persistent all-reduce. Its request is a persistent receive of MPI from this process itself. */
 struct persistent {
     MPI_Request request;
     struct pmpi_comm *comm;

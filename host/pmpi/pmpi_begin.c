@@ -1,4 +1,4 @@
-/* pmpi_begin.c : from MPI_Init to MPI_Finalize: whether anything is narrowed, which all ranks know alike. */
+/* pmpi_begin.c : Reads the environment, and starts and ends narrowing with MPI. */
 #include "pmpi/pmpi.h"
 #include "base/crc.h"
 #include <narrowcast.h>
@@ -14,9 +14,9 @@ static struct {
     atomic_uint tag;
 } state = {.self = MPI_COMM_NULL};
 
-enum { TAGS = 32768 }; /* that every MPI has */
+enum { TAGS = 32768 }; /* tags that every MPI has */
 
-/* Of all words. */
+/* Returns a checksum of all options. */
 static unsigned tag_of(const struct pmpi_words *w)
 {
     const char *const all[] = {w->format, w->scale,      w->sum,  w->round,
@@ -27,7 +27,7 @@ static unsigned tag_of(const struct pmpi_words *w)
     return crc;
 }
 
-/* All ranks have the same words, and what threads they may have. */
+/* Do all ranks have the same options? Also finds the thread level that all have. */
 static bool all_agree(const struct pmpi_words *w, int level)
 {
     const unsigned tag = tag_of(w);
@@ -91,7 +91,7 @@ void pmpi_end(void)
     state.on = false;
 }
 
-/* ---- what the environment asks for: NARROWCAST_FORMAT and its companions ---- */
+/* ---- the environment: NARROWCAST_FORMAT and its companions ---- */
 
 static struct pmpi_words words;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -113,7 +113,7 @@ void pmpi_say(const char *format, ...)
 
 void pmpi_say_once(void *arg, int level, const char *line)
 {
-    enum { MOST = 64 }; /* later lines are printed as they come */
+    enum { MOST = 64 }; /* later lines are always printed */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint32_t said[MOST];
     static int n_said;
@@ -130,7 +130,7 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-/* A number above 0 from the environment; false: it says something else. */
+/* Reads a number above 0, or the fallback if unset. Returns false for anything else. */
 static bool number(const char *name, double fallback, double *out)
 {
     const char *word = getenv(name);

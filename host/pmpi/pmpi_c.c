@@ -1,4 +1,4 @@
-/* pmpi_c.c : MPI's functions as C programs call them. All that is not taken goes to PMPI as it came. */
+/* pmpi_c.c : Wraps MPI's C functions, and passes calls that are not narrowed to PMPI unchanged. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 
@@ -43,7 +43,7 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MP
              : PMPI_Allreduce(send, recv, count, type, op, comm);
 }
 
-/* Without threads, and without a place for the request, the call is MPI's. */
+/* Without threads or a request, the call is MPI's. */
 static bool can_be_later(const MPI_Request *request)
 {
     return pmpi_has_threads() && request;
@@ -58,7 +58,7 @@ int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, M
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
 }
 
-/* MPI 4's, and what Open MPI 4 has in its place; neither need be there. */
+/* Of MPI 4, and of Open MPI 4; either may be missing. */
 typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                            MPI_Comm comm, MPI_Info info, MPI_Request *request);
 

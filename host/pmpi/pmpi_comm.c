@@ -1,5 +1,6 @@
-/* pmpi_comm.c : what belongs to a communicator of the program's: a duplicate, and narrowcast's own for each
- * length that has come, which are opened and closed by all ranks at the same calls. */
+/* pmpi_comm.c : Keeps a duplicate of each communicator, and an `nc` for each length of all-reduce.
+ *
+ * All ranks open and close these in the same calls. */
 #include "pmpi/pmpi.h"
 #include <narrowcast.h>
 #include <stdatomic.h>
@@ -7,31 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTHS = 32 }; /* of a communicator; more take turns */
+enum { LENGTHS = 32 }; /* per communicator; the least recent is replaced */
 
 struct length {
     int count;
-    unsigned long long used; /* when, by calls of the communicator */
+    unsigned long long used; /* last use, by calls of the communicator */
     struct nc *nc;
 };
 
 struct pmpi_comm {
     bool narrows;
-    MPI_Comm ours; /* a duplicate, when `duplicating` is done */
+    MPI_Comm ours; /* a duplicate, once `duplicating` is done */
     MPI_Request duplicating;
     struct length lengths[LENGTHS];
     int n_lengths;
     unsigned long long n_calls;
-    bool refused; /* nc_open() has: sums are MPI's from then on */
+    bool refused; /* nc_open() failed: MPI makes the sums from then on */
     struct pmpi_queue *queue;
     struct pmpi_comm *next;
-    atomic_bool is_gone; /* the program has freed it */
+    atomic_bool is_gone; /* freed by the program */
 };
 
 static struct {
     pthread_mutex_t lock;
     struct pmpi_comm *first; /* by age */
-    int key;                 /* MPI's, under which a communicator knows its own */
+    int key;                 /* MPI's key of a communicator's state */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .key = MPI_KEYVAL_INVALID};
 static atomic_ullong n_narrowed, n_bytes, n_code_bytes;
 static _Thread_local int inside;
@@ -41,7 +42,7 @@ void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long
     *n = n_narrowed, *bytes = n_bytes, *code_bytes = n_code_bytes;
 }
 
-/* ---- which ---- */
+/* ---- which calls ---- */
 
 static bool is_float(MPI_Datatype type)
 {
@@ -49,7 +50,7 @@ static bool is_float(MPI_Datatype type)
            (MPI_REAL4 != MPI_DATATYPE_NULL && type == MPI_REAL4);
 }
 
-/* Is the name among these, with commas between them? */
+/* Is name in the list, separated by commas? */
 static bool lists(const char *names, const char *name)
 {
     const size_t n = strlen(name);
@@ -81,7 +82,7 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
-/* MPI deletes what a communicator knew: it may not be called from there. */
+/* MPI deletes the attribute. No MPI call is allowed here. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct pmpi_comm *c = value;
@@ -90,12 +91,13 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The order of calls on a communicator is the same on all ranks, and so this is the same call. */
+/* All ranks call on a communicator in the same order, so this is the same call on all of them. */
 static struct pmpi_comm *make(MPI_Comm comm)
 {
     struct pmpi_comm *c = calloc(1, sizeof *c), **last;
     if (!c) {
-        fprintf(stderr, "narrowcast: out of memory\n"); /* the other ranks go on to duplicate */
+        /* abort, as the other ranks go on to duplicate */
+        fprintf(stderr, "narrowcast: out of memory\n");
         PMPI_Abort(comm, 1);
         return NULL;
     }
@@ -140,8 +142,6 @@ struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_
     return c && c->narrows ? c : NULL;
 }
 
-/* ---- sums ---- */
-
 static struct length *oldest(struct pmpi_comm *c)
 {
     struct length *found = &c->lengths[0];
@@ -166,7 +166,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count)
     return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
 }
 
-/* The communicator of this length; NULL: its words are refused, on all ranks. */
+/* Returns the `nc` of this length, or NULL if its options are refused, on all ranks. */
 static struct nc *of_length(struct pmpi_comm *c, int count)
 {
     struct length *l = NULL;
@@ -187,7 +187,7 @@ static struct nc *of_length(struct pmpi_comm *c, int count)
     return l->nc;
 }
 
-/* As MPI does it, on our own communicator: the program's may be in another call meanwhile. */
+/* Sums by MPI, on the duplicate: the program may be using its own communicator. */
 static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
 {
     return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
@@ -212,15 +212,13 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
         n_bytes += report.fp32_bytes;
         n_code_bytes += report.code_bytes;
     }
-    /* inf or nan on some rank: nothing has changed, and IEEE says what their sum is */
+    /* 1: inf or nan on some rank. Nothing has changed, and MPI computes the IEEE sum */
     const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, recv, count) : MPI_ERR_OTHER;
     inside--;
     return result;
 }
 
-/* ---- ends ---- */
-
-/* Its sums are made, and nothing of ours is on its way. */
+/* Waits until all sums are done and no message is in flight. */
 static void wait_for(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
@@ -259,9 +257,9 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* MPI_Finalize deletes the marks of communicators that the program has not freed: they stay. Their sums are
- * waited for; to close what is ours would be to meet the other ranks, who may have begun in another
- * order, and MPI ends it anyhow. */
+/* MPI_Finalize deletes the attributes of communicators that the program has not freed; their states
+ * remain. This waits for their sums. Closing them would need the other ranks, perhaps in another
+ * order, and MPI ends them anyway. */
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)

@@ -1,17 +1,18 @@
-/* pmpi_fortran.c : MPI's functions as Fortran programs call them: mpif.h, use mpi (mpi_x_), and use mpi_f08
- * (mpi_x_f08_). All that is not taken goes to MPI's own as it came. Where MPI does not say what
- * MPI_IN_PLACE is in Fortran, nothing is taken. */
+/* pmpi_fortran.c : Wraps MPI's Fortran functions.
+ *
+ * mpi_x_ is for mpif.h and `use mpi`, mpi_x_f08_ for `use mpi_f08`. Calls that are not narrowed go
+ * to MPI unchanged. Nothing is narrowed where the MPI does not export Fortran's MPI_IN_PLACE. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Open MPI's, by address. */
+/* Open MPI's constants, known by their addresses. */
 extern char mpi_fortran_in_place_ __attribute__((weak));
 extern char mpi_fortran_bottom_ __attribute__((weak));
 
 typedef void any_function(void);
 
-/* MPI's own, once found; *cache belongs to the caller. */
+/* Returns MPI's own function. */
 static any_function *next_of(const char *name)
 {
     union {
@@ -19,7 +20,7 @@ static any_function *next_of(const char *name)
         any_function *call;
     } next = {.data = dlsym(RTLD_NEXT, name)};
     if (!next.data)
-        abort(); /* who calls it has it */
+        abort(); /* its caller has it */
     return next.call;
 }
 
@@ -44,7 +45,7 @@ static void tell(MPI_Fint *ierr, int rc)
         *ierr = rc;
 }
 
-/* As result() of C programs. */
+/* As result() of pmpi_c.c. */
 static int handled(const MPI_Fint *comm, int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -52,7 +53,8 @@ static int handled(const MPI_Fint *comm, int rc)
     return rc;
 }
 
-/* Open MPI's own Fortran calls write to the address of MPI_IN_PLACE. Here it is an error, as in C. */
+/* Open MPI's own Fortran calls write to the address of MPI_IN_PLACE. Here it is an error, as in
+ * C. */
 static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
 {
     if (!pmpi_is_on() || !&mpi_fortran_in_place_ || recv != &mpi_fortran_in_place_)
@@ -61,7 +63,7 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
     return true;
 }
 
-/* A function of Fortran's, by the name that its compiler makes of it. */
+/* Defines a Fortran function under the name that its compiler makes. */
 #define NAMED(symbol, own, parameters, arguments) \
     void symbol parameters;                       \
     void symbol parameters                        \
@@ -74,12 +76,12 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
         }                                         \
     }
 
-/* Each has two names; ierr may be left out of the second. */
+/* Defines both names. Callers of the second may omit ierr. */
 #define BOTH(name, own, parameters, arguments) \
     NAMED(name##_, own, parameters, arguments) \
     NAMED(name##_f08_, own, parameters, arguments)
 
-/* Each says whether it has taken the call. */
+/* The functions below return whether they have handled the call. */
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
 {
@@ -131,7 +133,7 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
 PERSISTENT(mpi_allreduce_init)
 PERSISTENT(mpix_allreduce_init)
 
-/* ---- what MPI does all of, and we watch ---- */
+/* ---- calls that are MPI's, and observed here ---- */
 
 int MPI_Init(int *argc, char ***argv);
 

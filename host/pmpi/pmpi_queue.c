@@ -1,11 +1,11 @@
-/* pmpi_queue.c : the thread of a communicator, which makes its sums one by one in the order of the calls. */
+/* pmpi_queue.c : Runs a communicator's sums in a thread, one by one, in the order of the calls. */
 #include "pmpi/pmpi.h"
 #include <stdlib.h>
 
 struct item {
     const void *send;
     float *recv;
-    int count, tag; /* tag: of the message when it is done; -1: somebody waits for `done` */
+    int count, tag; /* tag: of the message at the end; -1: a caller waits for `done` */
     bool done;
     int rc;
     struct item *next;
@@ -85,7 +85,7 @@ void pmpi_queue_close(struct pmpi_queue *q)
     free(q);
 }
 
-/* Locked. */
+/* The lock is held. */
 static void append(struct pmpi_queue *q, struct item *i)
 {
     struct item **last = &q->first;
