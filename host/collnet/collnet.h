@@ -1,9 +1,6 @@
-/* collnet.h : a plugin for NCCL whose sums are added by a card in the network: what its files share.
+/* collnet.h : Declares what the files of the NCCL plugin share, whose sums a card adds.
  *
- *     NCCL --ncclCollNetPlugin_vN--> collnet_tables.c --> collnet_comm.c: a group of ranks, its queue and thread
- *                                                              | one request after the other
- *                                                         collnet_sum.c: codes --card--> sums; by the mesh, if not
- *     NCCL --ncclNetPlugin_vN------> net_tables.c ------> net_socket.c: NCCL's other messages, over TCP */
+ * README.md draws the data path. */
 #ifndef COLLNET_H
 #define COLLNET_H
 #include "base/err.h"
@@ -12,38 +9,40 @@
 
 #define COLLNET_NAME "narrowcast"
 
-/* ---- collnet_words.c: what the environment asks for, and where lines go ---- */
+/* ---- collnet_words.c: the options in the environment, and printing ---- */
 
 struct collnet_words {
     const char *cards; /* NARROWCAST_OFFLOAD: udp://HOST:PORT,... or eth:// */
-    /* of fp32, fp16 and bf16 while they travel; NULL: these are not taken */
+    /* format of fp32, fp16 and bf16 on the network; NULL: these types are refused */
     const char *format;
-    const char *scale, *round, *out_format; /* NULL: as narrowcast.h has them */
+    const char *scale, *round, *out_format; /* NULL: the default of narrowcast.h */
     double deadline_s;
 };
 
-/* NCCL begins, with its own log; as often as it likes. A line says why nothing is offered. */
+/* Reads the options on the first call; NCCL may call again. log: NCCL's own. Prints the reason if
+ * nothing is offered. */
 void collnet_begin(nccl_log *log);
 
 /* NULL: nothing is offered. */
 const struct collnet_words *collnet_words(void);
 
-/* Lines of a thread that has err_turn() of these go to NCCL's log. */
+/* Errors go to NCCL's log in a thread that has called err_turn() with these. */
 struct err_lines collnet_lines(void);
 
-/* A line for who asks NCCL for more than warnings (NCCL_DEBUG=INFO). */
+/* Prints a line if NCCL_DEBUG=INFO. */
 void collnet_inform(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What NCCL is told of a negative errno. */
+/* Returns the NCCL result for a negative errno. */
 int collnet_result(int rc);
 
-/* ---- collnet_nic.c: the network card by which this host reaches the first card that adds ---- */
+/* ---- collnet_nic.c: the network interface through which this host reaches the first card ---- */
 
-/* By the address that packets to ip:port leave from. Returns 0 or a negative errno with a line. */
+/* Finds the interface from which packets to ip:port leave. Returns 0, or a negative errno after
+ * printing an error. */
 int collnet_find_nic(uint32_t ip, uint16_t port);
 uint32_t collnet_ip(void);
 
-/* It, as each version of NCCL has it described. */
+/* Describe the interface as each version of NCCL wants it. */
 int collnet_nic_v6(int dev, struct nic_v6 *out);
 int collnet_nic_v7(int dev, struct nic_v7 *out);
 int collnet_nic_v8(int dev, struct nic_v8 *out);
@@ -53,31 +52,31 @@ int collnet_nic_v12(int dev, struct nic_v12 *out);
 
 /* ---- collnet_sum.c: sums of one codec ---- */
 
-/* How elements travel. */
+/* representation of elements on the network */
 enum collnet_kind { COLLNET_WORDS, COLLNET_E4M3FN, COLLNET_E5M2, COLLNET_KINDS };
 
-/* Elements of NCCL's type: their bytes; 0: they are not taken. *kind: how they travel. */
+/* Returns the bytes of an element of NCCL's type, 0 if it is refused. *kind: its representation. */
 size_t collnet_type(int type, enum collnet_kind *kind);
 
-/* Can a card add them? Returns 0, or a negative errno with a line. */
+/* Can a card add them? Returns 0, or a negative errno after printing an error. */
 int collnet_check(const struct collnet_words *w, enum collnet_kind kind);
 
 struct collnet_sum;
 
-/* All ranks; a line by one of them. needs_card: fails with -ENOTCONN if no card answers; else sums
- * are made by messages until one does. */
+/* Call on all ranks; one of them prints errors. needs_card: fail with -ENOTCONN if no card answers.
+ * Otherwise sums are made by messages until one does. */
 int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
                      bool needs_card, struct collnet_sum **out);
 void collnet_sum_close(struct collnet_sum *s);
 
-/* So far: all-reduces, and those among them of which every bit came from a card. */
+/* All-reduces so far, and those whose bits all came from a card. */
 struct collnet_count {
     uint64_t sums, by_card;
 };
 struct collnet_count collnet_sum_counted(const struct collnet_sum *s);
 
-/* recv [n] = the sum over ranks of send [n], of NCCL's type, whose kind is the sum's; they may be the same
- * memory. All ranks. Returns 0, or a negative errno after which the communicator has failed. */
+/* recv [n] = sum over ranks of send [n]. type: NCCL's, of the sum's kind. recv may be send. Call on
+ * all ranks. Returns 0, or a negative errno, after which the communicator has failed. */
 int collnet_sum_run(struct collnet_sum *s, int type, const void *send, void *recv, size_t n);
 
 /* ---- collnet_comm.c: a group of ranks ---- */
@@ -93,7 +92,7 @@ int collnet_test(void *request, int *done, int *bytes);
 int collnet_close(void *comm);
 int collnet_close_listen(void *listening);
 
-/* Both tables': a context is nothing; memory of the host needs no preparation. */
+/* For both tables: contexts are empty, and host memory needs no registration. */
 int collnet_finalize(void *context);
 int collnet_register(void *comm, void *data, size_t bytes, int kind, void **mr);
 int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd,

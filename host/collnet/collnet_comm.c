@@ -1,7 +1,7 @@
-/* collnet_comm.c : a group of ranks for NCCL: its requests are queued, and made one by one, in the order of the
- * calls, by a thread of its own; so allreduce and test do not wait.
+/* collnet_comm.c : Queues a group's requests and runs them one by one in a thread.
  *
- * NCCL makes the calls of a group in the same order on all ranks. */
+ * So allreduce and test never block. NCCL calls a group's requests in the same order on all
+ * ranks. */
 #include "base/buf.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
@@ -28,11 +28,11 @@ struct request {
 struct group {
     struct mesh mesh;
     struct comm *comm;
-    struct collnet_sum *sums[COLLNET_KINDS]; /* NULL: not asked for yet */
+    struct collnet_sum *sums[COLLNET_KINDS]; /* NULL until the first request */
     struct err_lines lines;
     struct request requests[REQUESTS];
     unsigned long begun, ended; /* requests so far */
-    int failed;                 /* a negative errno: all later requests end with it */
+    int failed;                 /* a negative errno: all later requests fail with it */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, left;
@@ -53,8 +53,6 @@ int collnet_takes(int type, int op, int *yes)
     return NCCL_SUCCESS;
 }
 
-/* ---- the thread ---- */
-
 static int open_kind(struct group *g, enum collnet_kind kind, bool needs_card)
 {
     return g->sums[kind]
@@ -71,7 +69,7 @@ static int run(struct group *g, const struct request *r)
     if (!g->failed)
         g->failed = collnet_sum_run(g->sums[kind], r->type, r->send, r->recv, r->n);
     if (g->failed)
-        (void)comm_give_in(g->comm, g->failed); /* the others hear of what only this rank knows */
+        (void)comm_give_in(g->comm, g->failed); /* tells the other ranks */
     return g->failed;
 }
 
@@ -90,7 +88,7 @@ static void leave(struct group *g)
     comm_leave(g->comm);
 }
 
-/* The next request; NULL: there will be none. */
+/* Waits for the next request. NULL: there will be none. */
 static struct request *next(struct group *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -106,7 +104,7 @@ static void *work(void *arg)
     struct group *g = arg;
     struct request *r;
     err_turn(&g->lines);
-    fesetenv(FE_DFL_ENV); /* a thread begins in the mode of the one that starts it */
+    fesetenv(FE_DFL_ENV); /* a thread inherits its parent's mode */
     while ((r = next(g))) {
         r->rc = run(g, r);
         pthread_mutex_lock(&g->lock);
@@ -122,7 +120,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Signals are the program's, and its threads'. */
+/* Blocks signals in the thread: they are the program's. */
 static int start(struct group *g)
 {
     sigset_t all, before;
@@ -132,8 +130,6 @@ static int start(struct group *g)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc < 0 ? ERR(rc, "cannot start a thread: %s", strerror(-rc)) : 0;
 }
-
-/* ---- beginning ---- */
 
 int collnet_listen(int dev, void *handle, void **listening)
 {
@@ -161,7 +157,7 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* All ranks. Without a card that answers now this fails, and sums are NCCL's own. */
+/* All ranks. Fails if no card answers now; NCCL then makes the sums itself. */
 static int find_card(struct group *g)
 {
     return open_kind(g, collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
@@ -177,17 +173,17 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
     TRY(find_card(g));
     const int rc = start(g);
     if (rc < 0)
-        (void)comm_give_in(g->comm, rc); /* the others have begun, and hear of it */
+        (void)comm_give_in(g->comm, rc); /* tells the other ranks, which have begun */
     return rc;
 }
 
-/* NCCL does not close what listens if this fails, and sums by other ways then. */
+/* If this fails, NCCL does not close the listening socket, and sums in another way. */
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
     struct group *g = collnet_words() && listening ? buf_alloc(sizeof *g) : NULL;
     int rc = g ? 0 : -EINVAL;
-    fenv_t fp; /* NCCL's: words are read, and tables made, in IEEE's default mode */
+    fenv_t fp; /* options and tables need IEEE's default mode */
     fp_env_enter(&fp);
     if (g) {
         g->lines = collnet_lines();
@@ -210,8 +206,6 @@ int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, voi
     return collnet_result(rc);
 }
 
-/* ---- requests ---- */
-
 int collnet_allreduce(void *comm, void *send, void *recv, size_t n, int type, int op,
                       void **request)
 {
@@ -230,7 +224,7 @@ int collnet_allreduce(void *comm, void *send, void *recv, size_t n, int type, in
         g->begun++;
         *request = r;
         pthread_cond_signal(&g->more);
-    } /* else: too many are under way, NCCL tries again */
+    } /* else all are in flight: NCCL tries again */
     pthread_mutex_unlock(&g->lock);
     return NCCL_SUCCESS;
 }
@@ -249,9 +243,7 @@ int collnet_test(void *request, int *done, int *bytes)
     return collnet_result(rc);
 }
 
-/* ---- the end ---- */
-
-/* Until the thread has left, so long at most. */
+/* Waits until the thread has left, at most CLOSE_S. */
 static void await_left(struct group *g)
 {
     struct timespec until;
@@ -268,12 +260,12 @@ int collnet_close(void *comm)
         return NCCL_SUCCESS;
     pthread_mutex_lock(&g->lock);
     g->quits = true;
-    if (g->begun != g->ended) /* nobody will ask for them; the thread has not left */
+    if (g->begun != g->ended) /* no more tests will come; the thread is alive */
         (void)comm_give_in(g->comm, -ECANCELED);
     pthread_cond_signal(&g->more);
     await_left(g);
     pthread_mutex_unlock(&g->lock);
-    atomic_store(&g->mesh.cut, true); /* others who do not leave are not waited for */
+    atomic_store(&g->mesh.cut, true); /* do not wait for ranks that stay */
     pthread_join(g->thread, NULL);
     mesh_close(&g->mesh);
     pthread_cond_destroy(&g->left);
@@ -289,14 +281,12 @@ int collnet_finalize(void *context)
     return NCCL_SUCCESS;
 }
 
-/* ---- memory ---- */
-
 int collnet_register(void *comm, void *data, size_t bytes, int kind, void **mr)
 {
     (void)comm, (void)bytes;
     if (kind != NCCL_HOST || !data)
         return NCCL_INVALID_ARGUMENT;
-    *mr = data; /* not read */
+    *mr = data; /* never read */
     return NCCL_SUCCESS;
 }
 
@@ -304,7 +294,7 @@ int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uin
                              void **mr)
 {
     (void)comm, (void)data, (void)bytes, (void)kind, (void)at, (void)fd, (void)mr;
-    return NCCL_INVALID_ARGUMENT; /* the properties offer none */
+    return NCCL_INVALID_ARGUMENT; /* not offered */
 }
 
 int collnet_deregister(void *comm, void *mr)

@@ -1,5 +1,6 @@
-/* collnet_nic.c : the network card by which this host reaches the first card that adds, and what NCCL wants to
- * know of it: one description for both tables, so that NCCL takes them for one device. */
+/* collnet_nic.c : Finds the network interface to the first card, and describes it to NCCL.
+ *
+ * Both tables give the same description, so that NCCL takes them for one device. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "offload/wire/wire_local.h"
@@ -38,7 +39,7 @@ static void find_name(void)
     freeifaddrs(all);
 }
 
-/* What the system knows of it: a speed, where it sits. */
+/* Reads the interface's speed and PCI path. */
 static void find_place(void)
 {
     char path[64];
@@ -73,7 +74,7 @@ uint32_t collnet_ip(void)
     return nic.ip;
 }
 
-/* ---- as each version has it ---- */
+/* ---- in each version's layout ---- */
 
 static int describe(int dev, struct nic_v12 *out)
 {
@@ -102,7 +103,7 @@ static int describe(int dev, struct nic_v12 *out)
 #define LIMITS                                                  \
     .made_of = {.n = all.made_of.n, .of = {all.made_of.of[0]}}, \
     .most_p2p_bytes = all.most_p2p_bytes, .most_coll_bytes = all.most_coll_bytes
-/* What is not named is 0: nothing is global, flushed by force, or offloaded to a device. */
+/* Fields without a name are 0: registrations are not global, no forced flush, no device offload. */
 #define DESCRIBE(v, ...)                                \
     int collnet_nic_v##v(int dev, struct nic_v##v *out) \
     {                                                   \

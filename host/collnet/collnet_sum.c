@@ -1,12 +1,11 @@
-/* collnet_sum.c : one all-reduce after another of one codec: by a card while there is one, else by messages,
- * with the same bits.
+/* collnet_sum.c : Makes the all-reduces of one codec, by a card or by messages, with the same bits.
  *
  *     fp32, fp16, bf16   absmax -> exponent --max over ranks--> shift; cast to codes --sum--> back
  *     fp8                are codes:                             --sum-->
  *
- * As reducer_way.c does it, for one bucket that is as long as NCCL says: what a rank misses of the card's
- * answers, the ranks' vote says, and all make it by messages. Where an element is inf or nan on some rank, the
- * sum is made in fp32. */
+ * Works like reducer_way.c, for one bucket of NCCL's length. The ranks vote whether any of them
+ * missed an answer of the card, and then all repeat it by messages. If an element is inf or nan on
+ * some rank, the sum is made in fp32. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "collnet/collnet.h"
@@ -16,20 +15,18 @@
 #include <string.h>
 
 struct collnet_sum {
-    struct job job; /* its codec, its algorithm for messages, its cards' names */
+    struct job job; /* codec, algorithm for messages, names of cards */
     struct codec fp32;
     struct offload *offload;
     enum collnet_kind kind;
     uint64_t step, n_by_card;
-    size_t room; /* elements that the buffers hold */
+    size_t room; /* elements in the buffers */
     uint8_t *codes, *result;
     void *scratch;
     float *floats;
 };
 
 enum { LOST_MAX = 1, LOST_SUM = 2 };
-
-/* ---- what is taken ---- */
 
 size_t collnet_type(int type, enum collnet_kind *kind)
 {
@@ -75,7 +72,7 @@ int collnet_check(const struct collnet_words *w, enum collnet_kind kind)
 
 /* ---- opening and closing ---- */
 
-/* What adds where there is inf or nan, as IEEE has it. */
+/* For sums with inf or nan, as IEEE defines them. */
 static int open_fp32(struct collnet_sum *s)
 {
     const struct codec_words words = {.format = "fp32", .sum = "fp32", .overflow = "inf"};
@@ -132,9 +129,7 @@ struct collnet_count collnet_sum_counted(const struct collnet_sum *s)
     return (struct collnet_count){s->step, s->n_by_card};
 }
 
-/* ---- buffers ---- */
-
-/* They grow to what the longest all-reduce takes, in either codec. */
+/* Grows the buffers to what n elements take, in either codec. */
 static int make_room(struct collnet_sum *s, size_t n)
 {
     const struct codec_call narrow = {.codec = &s->job.codec}, wide = {.codec = &s->fp32};
@@ -161,8 +156,6 @@ static int make_room(struct collnet_sum *s, size_t n)
     return 0;
 }
 
-/* ---- to fp32 and back ---- */
-
 static struct vec_cast cast_to(int type)
 {
     return (struct vec_cast){.fmt = type == NCCL_FP16 ? (struct mf_fmt){5, 10, 0}
@@ -188,14 +181,12 @@ static void decode(struct collnet_sum *s, const struct codec *codec, int type, i
         vec_best()->encode(&cast, s->floats, n, 0, 0, recv);
 }
 
-/* ---- sums ---- */
-
 static void nothing(void *arg, size_t at, size_t n)
 {
-    (void)arg, (void)at, (void)n; /* all codes stand, all results are read later */
+    (void)arg, (void)at, (void)n; /* no codes to wait for, results are read later */
 }
 
-/* What must be the same on all ranks before a card may add their packets. */
+/* Checksum of what all ranks must share before a card adds their packets. */
 static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 {
     const uint64_t words[] = {s->step, n, (uint8_t)exponent, s->job.tag};
@@ -205,7 +196,7 @@ static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
     return crc_of(bytes, sizeof bytes);
 }
 
-/* codes [n], and zeroes up to the next unit, to result, by messages. */
+/* codes [n], padded with zeros, to result. */
 static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, size_t n)
 {
     const struct codec_call of = {.codec = codec, .step = s->step};
@@ -220,7 +211,7 @@ static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, siz
     return s->job.algo->run(s->job.comm, &call);
 }
 
-/* Codes of x, or x itself where it is codes. */
+/* Codes of x, or x itself if it is codes. */
 static void encode(struct collnet_sum *s, const struct codec *codec, int shift, const void *x,
                    size_t n)
 {
@@ -235,16 +226,16 @@ static void encode(struct collnet_sum *s, const struct codec *codec, int shift, 
     memset(s->codes + bytes, 0, all - bytes);
 }
 
-/* One all-reduce. */
 struct summing {
     struct collnet_sum *s;
     const void *x; /* fp32, or codes */
     size_t n;
-    int8_t exponent; /* of this rank, then of all */
+    int8_t exponent; /* of this rank, later of all */
     bool finite;
 };
 
-/* By the card, as far as this rank gets. Returns what it has missed, or a negative errno. */
+/* Uses the card, as far as possible. Returns what this rank missed (LOST_*), or a negative
+ * errno. */
 static int go(struct summing *a)
 {
     struct collnet_sum *s = a->s;
@@ -271,7 +262,7 @@ static int go(struct summing *a)
     return rc ? LOST_SUM : 0;
 }
 
-/* What any rank has missed, by messages. */
+/* Makes what any rank missed, by messages. */
 static int make_up(struct summing *a, uint64_t lost)
 {
     struct collnet_sum *s = a->s;

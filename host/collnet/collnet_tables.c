@@ -1,5 +1,6 @@
-/* collnet_tables.c : the collective network as each version of NCCL has it. NULL: cannot; NCCL then makes
- * all-gathers and reduce-scatters by other ways. */
+/* collnet_tables.c : Fills NCCL's collective network tables, one for each version.
+ *
+ * NULL slots are unsupported: NCCL makes all-gathers and reduce-scatters in another way. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -42,7 +43,7 @@ static int allreduce_v6(void *comm, void *send, void *recv, int n, int type, int
                  : NCCL_INVALID_ARGUMENT;
 }
 
-/* The CPU wrote the sums itself. */
+/* The CPU wrote the sums. */
 static int flush(void *comm, void *data, int bytes, void *mr, void **request)
 {
     (void)comm, (void)data, (void)bytes, (void)mr;

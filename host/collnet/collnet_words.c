@@ -1,4 +1,4 @@
-/* collnet_words.c : what the environment asks for, and where lines go. */
+/* collnet_words.c : Reads the options in the environment, and prints to NCCL's log. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "base/text.h"
@@ -55,7 +55,7 @@ int collnet_result(int rc)
     }
 }
 
-/* A copy for the life of the process, which may change its environment. */
+/* A copy that outlives changes of the environment. */
 static const char *word(const char *name)
 {
     const char *text = getenv(name);
@@ -73,7 +73,7 @@ static int read_deadline(double *out)
     return 0;
 }
 
-/* The first card says by which of its addresses this host is reached. */
+/* By the route to the first card. */
 static int find_nic(const char *cards)
 {
     static const char heads[][7] = {"udp://", "eth://"};

@@ -1,9 +1,10 @@
-/* mesh.h : ranks that find each other by what NCCL hands around, and reach each other over TCP: a transport
- * (struct nc_transport) for all that does not go through a card.
+/* mesh.h : Connects ranks over TCP by handles that NCCL distributes, as a `struct nc_transport`.
  *
- *     mesh_listen      a socket, and a handle that says where it is and how to prove that one was told
+ * Used for everything that does not pass through a card.
+ *
+ *     mesh_listen      a socket, and a handle with its address and a secret
  *     NCCL hands every rank all handles
- *     mesh_meet        a connection to each: a rank calls those below it, is called by those above
+ *     mesh_meet        connects all ranks: a rank connects to those below it, accepts those above
  *     mesh_transport   messages, by one thread at a time
  *     mesh_close */
 #ifndef MESH_H
@@ -25,24 +26,24 @@ struct mesh_listen {
     struct mesh_handle handle;
 };
 
-/* ip: an address of this host. Returns 0 or a negative errno with a line. */
+/* ip: an address of this host. Returns 0, or a negative errno after printing an error. */
 int mesh_listen(uint32_t ip, struct mesh_listen *out);
 void mesh_unlisten(struct mesh_listen *l);
 
 struct mesh {
     int rank, n_ranks;
     struct stream *streams; /* [n_ranks]; its own has no socket */
-    atomic_bool cut;        /* any thread may set it: no message will move any more */
+    atomic_bool cut;        /* set by any thread: nothing moves any more */
 };
 
-/* handles [n_ranks]: of mesh_listen() of every rank; own: this one's. All ranks call it. Waits until all are
- * connected, deadline_s at most. m: all zero. Returns 0 or a negative errno with a line: -EINVAL (handles), -ETIMEDOUT,
- * -ENOMEM, that of a socket. */
+/* Connects all ranks; all call it. handles [n_ranks]: of every rank's mesh_listen(). own: this
+ * rank's. m: all zero. Blocks for at most deadline_s. Returns 0, or after printing an error -EINVAL
+ * (handles), -ETIMEDOUT, -ENOMEM or a socket's errno. */
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m);
 void mesh_close(struct mesh *m);
 
-/* m stays where it is until the last call. */
+/* m must stay in place until the last call. */
 struct nc_transport mesh_transport(struct mesh *m);
 
 #endif

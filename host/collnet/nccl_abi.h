@@ -1,12 +1,12 @@
-/* nccl_abi.h : what NCCL and a network plugin hand each other, versions 6 to 12 of its two tables: facts of
- * layout, in our words.
+/* nccl_abi.h : Declares the tables between NCCL and a network plugin, versions 6 to 12.
  *
  *     NCCL     2.18  2.19  2.20-2.23  2.24-2.25  2.26-2.27  2.28-2.29  2.30
- *     asks for v6    v7    v8         v9         v10        v11        v12      first, then for older ones
+ *     asks for v6    v7    v8         v9         v10        v11        v12    first, then older
  *
- * A version is two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN, each a table. NCCL takes no library
- * without the first. All slots return an enum nccl_result; NULL in a slot that says so: cannot.
- * Source: NCCL, src/include/nccl_net.h (2.18 to 2.23), src/include/plugin/net/net_v6.h to net_v12.h, nccl.h. */
+ * A version is two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN, each a table. NCCL loads no
+ * library without the first. All slots return an enum nccl_result. Some slots may be NULL:
+ * unsupported. The names are ours, the layout is NCCL's: src/include/nccl_net.h (2.18 to 2.23),
+ * src/include/plugin/net/net_v6.h to net_v12.h, nccl.h. */
 #ifndef NCCL_ABI_H
 #define NCCL_ABI_H
 #include <assert.h>
@@ -25,25 +25,25 @@ enum nccl_type {
     NCCL_FP16 = 6,
     NCCL_FP32 = 7,
     NCCL_BF16 = 9,
-    NCCL_E4M3FN = 10, /* these two: NCCL 2.24 and later */
+    NCCL_E4M3FN = 10, /* this and the next: from NCCL 2.24 */
     NCCL_E5M2 = 11,
     NCCL_TYPES
 };
 enum { NCCL_SUM = 0 };
 enum { NCCL_HOST = 1, NCCL_CUDA = 2 };                       /* kinds of memory */
-enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };               /* levels of lines */
+enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };               /* levels of log lines */
 enum { NCCL_ABOUT = 0x1 | 0x10 };                            /* subsystems: init, net */
 enum { NCCL_HANDLE_BYTES = 128, NCCL_DEVICES_OF_A_NIC = 8 }; /* of v12; 4 before */
 
 typedef void nccl_log(int level, unsigned long about, const char *file, int line,
                       const char *format, ...);
 
-/* ---- a network card, as each version describes it ---- */
+/* ---- a network interface, in each version's layout ---- */
 
 #define NIC_HEAD      \
     char *name, *pci; \
     uint64_t guid;    \
-    int pointers /* kinds of memory that it reads and writes */
+    int pointers /* kinds of memory that it can access */
 #define NIC_PORT     \
     int speed, port; \
     float latency;   \
@@ -99,7 +99,7 @@ static_assert(sizeof(struct nic_v6) == 48 && sizeof(struct nic_v8) == 64 &&
                   sizeof(struct nic_v9) == 104 && sizeof(struct nic_v12) == 128,
               "NCCL lays them out for 64 bits");
 
-/* ---- the collective network: what travels through a card that adds ---- */
+/* ---- the collective network: sums through a card ---- */
 
 typedef int coll_init(nccl_log *log);
 typedef int coll_init_v11(void **context, uint64_t comm, nccl_log *log);
@@ -133,7 +133,7 @@ typedef int coll_allreduce_v9(void *comm, void *send, void *recv, size_t n, int 
         int (*close_listen)(void *listening);                                                   \
         END                                                                                     \
     }
-/* Slots that are NULL here, whatever they take. */
+/* Slots that are always NULL here, whatever their arguments. */
 #define NO_GATHER  void (*allgather)(void), (*reduce_scatter)(void);
 #define NO_VIRTUAL void (*make_virtual)(void);
 #define FINALIZE   int (*finalize)(void *context);
@@ -157,7 +157,7 @@ SLOTS(collnet_v10, 18);
 SLOTS(collnet_v11, 19);
 SLOTS(collnet_v12, 19);
 
-/* ---- the network: messages from rank to rank ---- */
+/* ---- the network: messages between ranks ---- */
 
 typedef int net_init(nccl_log *log);
 typedef int net_init_v10(nccl_log *log, void *profiler);
@@ -187,7 +187,7 @@ typedef int net_recv_v10(void *comm, int n, void **data, size_t *bytes, int *tag
         int (*devices)(int *n);                                                                 \
         int (*properties)(int dev, struct nic_v##v *out);                                       \
         LISTEN *listen;                                                                         \
-        CONNECT *connect; /* these two do not wait: *comm stays NULL until there is one */      \
+        CONNECT *connect; /* these two never block: *comm is NULL until connected */            \
         ACCEPT *accept;                                                                         \
         REGISTER *reg;                                                                          \
         int (*reg_dma_buf)(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd, \

@@ -1,8 +1,8 @@
-/* net_socket.c : NCCL's messages from rank to rank, over a TCP connection each. NCCL takes no collective network
- * without a network beside it, in the same library; this is the least that is one.
+/* net_socket.c : Sends NCCL's messages between ranks, over one TCP connection each.
  *
- * Messages of a connection arrive in the order in which they were sent, so tags need not be looked at: NCCL
- * uses them where several receives are one, which the properties do not offer. */
+ * NCCL loads no collective network without a network in the same library; this is a minimal one.
+ * Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for grouped
+ * receives, which the properties do not offer. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUESTS = 64 }; /* NCCL has 32 under way at most */
+enum { REQUESTS = 64 }; /* NCCL has at most 32 in flight */
 
 struct line;
 struct request {
@@ -26,15 +26,15 @@ struct request {
     bool used;
 };
 
-/* A connection, one way. */
+/* A connection in one direction. */
 struct line {
     struct stream stream;
     bool connected;
-    uint64_t secret; /* of the handle: what is said first */
+    uint64_t secret; /* from the handle, sent first */
     struct request requests[REQUESTS];
 };
 
-/* NCCL keeps the bytes of a handle from call to call until there is a connection. */
+/* NCCL keeps a handle's bytes from call to call until connected. */
 struct handle {
     struct mesh_handle of;
     struct line *begun;
@@ -43,7 +43,7 @@ static_assert(sizeof(struct handle) <= NCCL_HANDLE_BYTES, "NCCL carries no more"
 
 struct listening {
     struct mesh_listen at;
-    struct callers callers; /* each says the handle's secret */
+    struct callers callers; /* peers send the handle's secret */
 };
 
 int net_listen(int dev, void *handle, void **listening)
@@ -77,7 +77,7 @@ int net_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* ---- beginning, by one side ---- */
+/* ---- connecting ---- */
 
 static struct line *make_line(int fd)
 {
@@ -102,13 +102,13 @@ static struct line *begin_call(const struct mesh_handle *h)
     return l;
 }
 
-/* Is it connected? A negative errno: it never will be. */
+/* Returns 1 if connected, 0 if not yet, or a negative errno if it failed. */
 static int is_connected(struct line *l)
 {
     const int rc = inet_called(l->stream.fd, 0);
     if (rc <= 0)
         return rc;
-    TRY(sock_send(l->stream.fd, &l->secret, sizeof l->secret)); /* a new socket has room for it */
+    TRY(sock_send(l->stream.fd, &l->secret, sizeof l->secret)); /* fits a new socket's buffer */
     return 1;
 }
 
@@ -130,7 +130,7 @@ int net_connect_to(void *handle, void **comm)
     return rc < 0 ? collnet_result(rc) : NCCL_SUCCESS;
 }
 
-/* ---- by the other ---- */
+/* ---- accepting ---- */
 
 int net_accept_from(void *listening, void **comm)
 {
@@ -144,7 +144,7 @@ int net_accept_from(void *listening, void **comm)
         if (said == l->at.handle.secret)
             return (*comm = make_line(fd)) ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
     }
-    return NCCL_SUCCESS; /* none of those was ours; NCCL asks again */
+    return NCCL_SUCCESS; /* none was ours; NCCL calls again */
 }
 
 /* ---- messages ---- */

@@ -1,4 +1,4 @@
-/* net_tables.c : the network as each version of NCCL has it. NULL: cannot, as in NCCL's own tables. */
+/* net_tables.c : Fills NCCL's network tables, one for each version. NULL slots are unsupported. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -28,7 +28,7 @@ static int listen_v11(void *context, int dev, void *handle, void **listening)
     return net_listen(dev, handle, listening);
 }
 
-/* ---- connections; device: of cards that work without the host ---- */
+/* ---- connections; device: for cards that work without the host ---- */
 
 static int connect_v6(int dev, void *handle, void **comm)
 {
@@ -59,8 +59,6 @@ static int accept_v7(void *listening, void **comm, void **device)
     (void)device;
     return net_accept_from(listening, comm);
 }
-
-/* ---- messages ---- */
 
 static int register_v6(void *comm, void *data, int bytes, int kind, void **mr)
 {

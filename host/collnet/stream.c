@@ -1,4 +1,4 @@
-/* stream.c : messages over one connected stream socket, none of whose calls waits. */
+/* stream.c : Sends messages over one connected stream socket, without blocking. */
 #include "collnet/stream.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- lists ---- */
-
 static void append(struct stream_list *l, struct stream_message *m)
 {
     m->next = NULL;
@@ -16,7 +14,7 @@ static void append(struct stream_list *l, struct stream_message *m)
     l->end = &m->next;
 }
 
-/* Out of the list: m, or with NULL the first of the tag. Returns it; NULL: it is not there. */
+/* Removes m, or with NULL the first with the tag. Returns it, NULL if absent. */
 static struct stream_message *take(struct stream_list *l, const struct stream_message *m,
                                    uint64_t tag)
 {
@@ -34,8 +32,6 @@ static void drop_early(struct stream_message *m)
     free(m->buf);
     free(m);
 }
-
-/* ---- opening and closing ---- */
 
 void stream_open(struct stream *s, int fd, bool keeps_early)
 {
@@ -58,7 +54,7 @@ void stream_close(struct stream *s)
     s->fd = -1;
 }
 
-/* ---- one way ---- */
+/* ---- sending ---- */
 
 static void push(struct stream *s)
 {
@@ -82,7 +78,7 @@ static void push(struct stream *s)
     }
 }
 
-/* ---- and the other ---- */
+/* ---- receiving ---- */
 
 static struct stream_message *make_early(const struct stream *s)
 {
@@ -98,7 +94,7 @@ static struct stream_message *make_early(const struct stream *s)
     return m;
 }
 
-/* The head of a message is here: where its bytes go. False: nowhere yet. */
+/* Finds where the bytes after a head go. Returns false if there is no place yet. */
 static bool begin_in(struct stream *s)
 {
     struct stream_message *m = take(&s->posted, NULL, s->head.tag);
@@ -125,7 +121,7 @@ static void end_in(struct stream *s)
     s->head_at = 0;
 }
 
-/* Takes what is there of the head, or of the bytes. False: nothing is. */
+/* Reads part of a head or of bytes. Returns false if there is nothing. */
 static bool pull_some(struct stream *s, char *to, size_t left, size_t *at)
 {
     const ssize_t n = recv(s->fd, to, left, 0);
@@ -165,8 +161,6 @@ void stream_turn(struct stream *s)
     pull(s);
 }
 
-/* ---- messages ---- */
-
 static void fill(struct stream_message *m, uint64_t tag, const void *buf, size_t bytes)
 {
     *m = (struct stream_message){.head = {tag, bytes}, .buf = (char *)(uintptr_t)buf};
@@ -195,7 +189,7 @@ void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void 
     m->at = early->at;
     m->done = early->done && early->head.bytes == bytes;
     if (s->in == early)
-        s->in = m; /* the rest comes to where it belongs */
+        s->in = m; /* the rest goes there directly */
     drop_early(early);
 }
 

@@ -1,10 +1,10 @@
-/* stream.h : messages over one connected stream socket, none of whose calls waits.
+/* stream.h : Sends messages over one connected stream socket. No call blocks.
  *
- *     sender    stream_send -> stream_turn ... until m.done      head {tag, bytes}, then the bytes, in order
- *     receiver  stream_recv -> stream_turn ... until m.done      the first receive posted with the message's tag
+ *     sender    stream_send -> stream_turn ... until m.done    head {tag, bytes}, bytes; in order
+ *     receiver  stream_recv -> stream_turn ... until m.done    first posted receive with that tag
  *
- * A message that comes before its receive waits in memory (keeps_early), or in the socket, and all behind it.
- * The caller's threads take turns. */
+ * A message that arrives before its receive waits in memory (keeps_early), or in the socket with
+ * all later ones. Threads must take turns. */
 #ifndef STREAM_H
 #define STREAM_H
 #include <stdbool.h>
@@ -15,12 +15,13 @@ struct stream_head {
     uint64_t tag, bytes;
 };
 
-/* One message. The caller's from stream_send() or stream_recv() until it is done or cancelled. */
+/* One message. It belongs to the stream from stream_send() or stream_recv() until
+ * done or cancelled. */
 struct stream_message {
     struct stream_message *next;
-    struct stream_head head; /* received: bytes becomes what has come */
+    struct stream_head head; /* received: bytes becomes the message's length */
     char *buf;
-    size_t at; /* of head and bytes, so many have travelled */
+    size_t at; /* bytes moved so far, head included */
     bool done, early;
 };
 
@@ -33,25 +34,25 @@ struct stream {
     int broken; /* a negative errno: nothing moves any more */
     bool keeps_early;
     struct stream_list out, posted, early;
-    struct stream_message *in; /* what is coming: a receive, or an early one */
-    struct stream_head head;   /* of what is coming */
+    struct stream_message *in; /* being received: a posted or an early message */
+    struct stream_head head;   /* of the message being received */
     size_t head_at;
 };
 
-/* Takes the connected socket, which stream_close() closes. keeps_early: a receive's length is the message's,
- * else it may be longer. */
+/* Takes over the connected socket; stream_close() closes it. keeps_early: a receive must have the
+ * message's length; otherwise it may be longer. */
 void stream_open(struct stream *s, int fd, bool keeps_early);
 void stream_close(struct stream *s);
 
-/* buf [bytes], 0 is legal. Of a broken stream they are never done. */
+/* buf: [bytes], bytes may be 0. On a broken stream they never finish. */
 void stream_send(struct stream *s, struct stream_message *m, uint64_t tag, const void *buf,
                  size_t bytes);
 void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void *buf, size_t bytes);
 
-/* Moves what can be moved. */
+/* Moves as many bytes as possible. */
 void stream_turn(struct stream *s);
 
-/* Of a message that is not done. One that was cut off in the middle breaks the stream. */
+/* Cancels a message that is not done. One that is partly moved breaks the stream. */
 void stream_cancel(struct stream *s, struct stream_message *m);
 
 #endif
