@@ -110,7 +110,7 @@ class _Channel:
 class _Group:
     """struct nc_transport over a gloo group."""
 
-    FLAGS = 1 << 15  # one is used again only when all others have been
+    FLAGS = 1 << 15  # a flag is reused only after all others
 
     def __init__(self, group):
         self.group = group
@@ -120,7 +120,7 @@ class _Group:
         self.base = ctypes.addressof(self.flags)
         self.under_way = [False] * self.FLAGS
         self.at = 0
-        self.lock = threading.Lock()  # of under_way: a message that is cancelled writes nothing any more
+        self.lock = threading.Lock()  # for under_way: a cancelled message writes nothing
         self.table = _Transport(size=sizeof(_Transport), rank=self.rank, n_ranks=self.n_ranks, isend=_Begin(self.isend),
                                 irecv=_Begin(self.irecv), cancel=_Cancel(self.cancel), threads=1)
 
@@ -153,7 +153,7 @@ class _Group:
         try:
             data = torch.frombuffer(bytearray(ctypes.string_at(buf, count)), dtype=torch.uint8)
             return self.begin(True, to, tag, data, lambda: None, request)
-        except Exception:  # must not leave a C function
+        except Exception:  # must not leave a C callback
             return -errno.EIO
 
     def irecv(self, _, source, tag, buf, count, request):
@@ -170,7 +170,7 @@ class _Group:
     def close(self):
         for channel in self.channels.values():
             channel.begun.put(None)
-        end = time.monotonic() + 1  # a message that failed may hold its thread for ever
+        end = time.monotonic() + 1  # a failed message may hold its thread for ever
         for channel in self.channels.values():
             channel.thread.join(max(0, end - time.monotonic()))
 
@@ -263,7 +263,7 @@ class State:
         self.index = {id(p): i for i, p in enumerate(self.params)}
         self.room = [torch.zeros(p.numel(), dtype=torch.float32) for p in self.params]
         self.grads = (c_void_p * len(self.room))(*[room.data_ptr() for room in self.room])
-        self.waiting = []  # (bucket, where its gradients are, future) of the step under way
+        self.waiting = []  # (bucket, places of its gradients, future) of the current step
         self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
         layers = (_Layer * len(named))()
         for layer, (name, p) in zip(layers, named):
@@ -368,7 +368,7 @@ class State:
         state cannot be loaded, and leaves this one as it was."""
         self._open()
         saved = state.get("narrowcast") if isinstance(state, dict) else None
-        # One byte is no state: where it stands in, the library tells the other ranks.
+        # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
         own, why = torch.zeros(1, dtype=torch.uint8), None
         if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8:
             why = "need what state_dict() returned, with a tensor of uint8"
