@@ -2,19 +2,20 @@
 
     import narrowcast_ddp
     ddp = torch.nn.parallel.DistributedDataParallel(model)
-    state = narrowcast_ddp.State(model, format="e4m3", scale="aps")       # words of `narrowcast train --help`
+    state = narrowcast_ddp.State(model, format="e4m3", scale="aps")       # see `narrowcast train --help`
     ddp.register_comm_hook(state, narrowcast_ddp.hook)
     ... train ...
     state.close()                                                          # on all ranks, before destroy_process_group()
 
-Gradients become their mean over ranks, as DDP's own: each is copied to a place of its own when its bucket is ready, and travels
-as codes from then on, while the backward pass goes on. Codes go through torch.distributed: a gloo group of all ranks, or
-process_group, which must be of gloo's kind and is then used by nobody else. Gradients on GPUs are copied to the CPU for that.
-A gradient that is inf or nan on some rank makes all of the step's gradients nan, on every rank: torch.cuda.amp.GradScaler and the
-like then skip the step, as they do without the hook.
+Gradients become their mean over ranks, as DDP's own do. Each is copied to a buffer of its own when its bucket is ready, and
+travels as codes while the backward pass continues. Codes go through torch.distributed: through a gloo group of all ranks, or
+through process_group, a gloo group that nothing else may use. Gradients on GPUs are copied to the CPU first. If a gradient is inf
+or nan on some rank, all of the step's gradients become nan on every rank. torch.cuda.amp.GradScaler and the like then skip the
+step, as they do without the hook.
 
-What fails is a RuntimeError on every rank, after which the state can only be closed; so is the backward pass behind one that ended in
-the middle. A state that is dropped without close(), or whose process exits, is given up, which the other ranks see at once.
+Failures are a RuntimeError on every rank, after which the state can only be closed. The same holds for a backward pass that
+follows an incomplete one. A state that is dropped without close(), or whose process exits, is abandoned, which the other ranks
+see at once.
 
 Needs libnarrowcast.so.0: $NARROWCAST_LIBRARY, beside this file's PREFIX (make install), or on the loader's path."""
 
@@ -87,8 +88,8 @@ def _load():
 
 
 class _Channel:
-    """Messages to or from a rank with one tag, which end in the order they were begun: a thread waits for each. (gloo tells
-    nobody who only asks that a message has ended.)"""
+    """Messages to or from a rank with one tag. They end in the order of their beginning, so one thread waits for each in turn.
+    gloo does not report the end of a message to a caller that polls."""
 
     FOREVER = datetime.timedelta(days=365)  # the library has the deadline; gloo's own would close all connections
 
@@ -176,7 +177,7 @@ class _Group:
 
 
 def _settings(lib, options):
-    """struct nc_options, filled."""
+    """Return a filled struct nc_options."""
     words = _Options()
     lib.nc_options_init(byref(words), sizeof(words))
     words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
@@ -191,7 +192,7 @@ def _settings(lib, options):
 
 
 def _gloo_group(model, group):
-    """A group of the ranks whose mean DDP takes, and whether it is ours."""
+    """Return a gloo group of DDP's ranks, and whether it was made here."""
     theirs = model.process_group if isinstance(model, torch.nn.parallel.DistributedDataParallel) else None
     n_ranks = dist.get_world_size(theirs)
     if group is None and n_ranks < dist.get_world_size():
@@ -202,7 +203,7 @@ def _gloo_group(model, group):
 
 
 def _columns(shape):
-    """Of codec onebit:column: the outputs of one input, or the kx of one (out, in, ky)."""
+    """Return column and stride for codec onebit:column: the outputs of one input, or the kx of one (out, in, ky)."""
     if len(shape) == 2:
         return shape[0], shape[1]
     return (shape[3], 1) if len(shape) == 4 else (0, 0)
@@ -212,7 +213,7 @@ _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
 def _cannot(tensor):
-    """Why gradients like this tensor cannot be averaged; None: they can."""
+    """Return why gradients like this tensor cannot be averaged, None if they can."""
     if tensor.layout != torch.strided:
         return f"they are of layout {tensor.layout}, need torch.strided"
     if tensor.dtype not in _TYPES:
@@ -223,7 +224,7 @@ def _cannot(tensor):
 
 
 def _averaged(module):
-    """The parameters whose gradients travel, with their names. One that cannot is refused."""
+    """Return (name, parameter) for all gradients to average. Raise ValueError for one that cannot be."""
     embeddings = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     sparse = {id(m.weight) for m in module.modules() if isinstance(m, embeddings) and m.sparse}
     named = []
@@ -242,7 +243,7 @@ def _averaged(module):
 
 
 class State:
-    """What the hook keeps from step to step: the communicator and its residuals. One a model, on every rank.
+    """The communicator and its residuals, kept from step to step. Make one per model, on every rank.
 
     model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
     process_group  of gloo's kind, and this state's alone, of DDP's ranks; None: one of all ranks is made (all of them call)
@@ -301,7 +302,7 @@ class State:
         self._must(self.lib.nc_iallreduce(self.nc, self.grads))
 
     def _check(self, buffer, params, grads):
-        """Raise unless every number of a bucket is of a gradient that travels."""
+        """Raise unless every number of a bucket belongs to a gradient of this state."""
         for p in params:
             if p.numel() > 0 and id(p) not in self.index:
                 name = self.names.get(id(p))
@@ -316,7 +317,7 @@ class State:
             raise RuntimeError(f"narrowcast: cannot average gradients of {names}: {why}")
 
     def _take(self, bucket):
-        """A bucket is ready: its gradients travel. The last one's call waits for all, which DDP would do next."""
+        """Send the gradients of a bucket that is ready. The last bucket's call waits for all, as DDP would next."""
         self._open()
         if self.waiting and bucket.index() <= self.waiting[-1][0].index():
             raise RuntimeError("narrowcast: the backward pass before this one ended in the middle: close() this state, on all ranks, and "
@@ -356,16 +357,16 @@ class State:
             future.set_result(bucket.buffer())
 
     def state_dict(self):
-        """This rank's: residuals and the number of steps. A job of as many ranks, of the same model and options, that loads it goes
-        on to the same bits."""
+        """Return this rank's residuals and number of steps. A job with the same number of ranks, model and options that loads them
+        continues with the same bits."""
         self._open()
         saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8)
         self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
         return {"narrowcast": saved}
 
     def load_state_dict(self, state):
-        """All ranks, between steps, each what it saved, on any device. Raises on all ranks if a rank's
-        state cannot be loaded, and leaves this one as it was."""
+        """Load what this rank saved, on any device. Call on all ranks, between steps. Raise on all ranks,
+        and leave this state unchanged, if a rank's state cannot be loaded."""
         self._open()
         saved = state.get("narrowcast") if isinstance(state, dict) else None
         # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
@@ -383,7 +384,7 @@ class State:
         self._must(code)
 
     def close(self):
-        """Leaves, with all ranks. Twice is legal."""
+        """Leave the communicator, with all ranks. A second call does nothing."""
         if not self.nc or os.getpid() != self.pid:  # a forked child's exit is not the training's
             return
         self.lib.nc_close(self.nc)
@@ -393,7 +394,7 @@ class State:
             dist.destroy_process_group(self.group.group)
 
     def _give_up(self):
-        """At exit, and when nobody has the state any more: the others do not wait for this rank."""
+        """Abandon the state, at exit or when it is dropped, so that the other ranks do not wait."""
         if self.nc and os.getpid() == self.pid:
             self.own_group = False
             self.lib.nc_abort(self.nc, -errno.ECANCELED)
@@ -405,5 +406,5 @@ class State:
 
 
 def hook(state, bucket):
-    """For DistributedDataParallel.register_comm_hook(state, hook)."""
+    """The hook of DistributedDataParallel.register_comm_hook(state, hook)."""
     return state._take(bucket)
