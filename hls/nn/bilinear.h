@@ -1,19 +1,20 @@
-/* bilinear.h : images scaled up: which two pixels of a line a new one lies between, and how much the
- * second counts. Corners are not aligned, as in PyTorch's interpolate: pixel i covers [i, i + 1).
+/* bilinear.h : scales images up bilinearly, with corners not aligned as in
+ * PyTorch: pixel i covers [i, i + 1).
  *
  *     from |   a   |   b   |      place = (to + 1/2) * n_from / n_to - 1/2, not below 0
  *     to   | . | . | . | . |      value = (1 - part) * a + part * b
- * Whole numbers decide the pixels, so nothing rounds but `part`, once, and the sums. */
+ * The source pixels follow from integers. Only `part` (once) and the sums round. */
 #ifndef BILINEAR_H
 #define BILINEAR_H
 #include "hls/arith/mf.h"
 
 struct bilinear {
-    int first, second; /* pixels; equal at the ends */
-    float part;        /* of the second: 0 <= part < 1 */
+    int first, second; /* source pixels; equal at the ends */
+    float part;        /* weight of the second: 0 <= part < 1 */
 };
 
-/* Pixel `to` of n_to, from a line of n_from, which are no more.   n_to <= 32767 */
+/* Return the sources of pixel `to` in a line scaled up from n_from to n_to
+ * >= n_from pixels. n_to <= 32767 */
 MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
 {
     const int scaled = (2 * to + 1) * n_from - n_to, place = scaled < 0 ? 0 : scaled;
@@ -24,14 +25,14 @@ MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
     return b;
 }
 
-/* How much pixel `from` counts in pixel `to`, one of those below: bilinear_mix() as a factor. */
+/* Return the weight in pixel `to` of `from`, one of its two sources. */
 MF_FN float bilinear_share(int to, int from, int n_from, int n_to)
 {
     const struct bilinear b = bilinear_at(to, n_from, n_to);
     return b.first == b.second ? 1.0f : b.first == from ? 1.0f - b.part : b.part;
 }
 
-/* Pixels [begin, end) of n_to are all that pixel `from` counts in. */
+/* Source pixel `from` contributes to pixels [begin, end) of n_to. */
 MF_FN int bilinear_begin(int from, int n_from, int n_to)
 {
     const int place = (2 * from - 1) * n_to - n_from; /* to >= place / (2 * n_from) */
@@ -45,7 +46,7 @@ MF_FN int bilinear_end(int from, int n_from, int n_to)
     return end < n_to ? end : n_to;
 }
 
-/* The value between a and b, every operation rounded. First along a line, then between lines. */
+/* Interpolate, rounding every operation: first along lines, then between them. */
 MF_FN float bilinear_mix(float a, float b, float part)
 {
 #ifdef __CUDA_ARCH__

@@ -1,12 +1,12 @@
-/* gelu.h : the GELU, exactly, by the error function. The one definition that CPU and CUDA share.
+/* gelu.h : computes the exact GELU with the same bits on CPU and GPU.
  *
  *     y = x Phi(x)      dy/dx = Phi(x) + x phi(x)
  *     Phi(x) = (1 + erf(x / sqrt 2)) / 2      phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
  *
- * Of a = |x|, Phi(-a) = exp(-a^2 / 2) t p(t - 21/32) with t = 4 / (4 + a). The polynomial p meets
- * erfcx(a / sqrt 2) / (2 t) at the 11 Chebyshev nodes of t for a from 0 to 9: its relative error is
- * 4e-10 at most. From a = GELU_END on, where Phi(-a) is below 2e-19, it counts as 0.
- * Source: Hendrycks, Gimpel 2016, "Gaussian Error Linear Units (GELUs)", 2. */
+ * For a = |x|, Phi(-a) = exp(-a^2 / 2) t p(t - 21/32) with t = 4 / (4 + a). The polynomial p
+ * interpolates erfcx(a / sqrt 2) / (2 t) at the 11 Chebyshev nodes of t for a from 0 to 9: relative
+ * error at most 4e-10. From GELU_END on Phi(-a) is below 2e-19 and taken as 0. Source: Hendrycks,
+ * Gimpel 2016, "Gaussian Error Linear Units (GELUs)", 2. */
 #ifndef GELU_H
 #define GELU_H
 #include "hls/nn/squash.h"

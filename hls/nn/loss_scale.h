@@ -1,68 +1,66 @@
-/* loss_scale.h : a scale of its own for the gradient of every layer, found while the backward pass
- * runs. The one definition that CPU and CUDA share. Source: Zhao et al., "Adaptive Loss Scaling for
- * Mixed Precision Training", by the rule of its authors' code.
+/* loss_scale.h : finds a loss scale for each layer during the backward pass, alike on CPU and GPU.
+ * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", by its authors' code.
  *
  *     gradient of a layer's output, in memory    g      carried = S times the loss's gradient
  *     its weights                                W
- *     what it multiplies by W instead of g       s * g  own = s
+ *     the factor of W in its products            s * g  own = s
  *     gradient of its input, in memory           dx     carries S * s
  *     gradient of its weights                    dW     of s * g, divided by S * s: carries nothing
  *
- * Products g * W are about normal, of deviation sigma, sigma^2 = (var g + mean^2 g)(var W + mean^2 W);
- * a share T of them is below sqrt(2) erfinv(T) sigma, which s lifts to the least number there is. All
- * scales are powers of two, rounded down, so they change no bit of what neither under- nor
- * overflows. Doubles are multiplied and compared, no libm decides: the same moments give the same
- * scales on every machine. */
+ * Products g * W are taken as normal, sigma^2 = (var g + mean^2 g)(var W + mean^2 W). A share T of
+ * them is below sqrt(2) erfinv(T) sigma, which s lifts to the format's least number. Scales are
+ * powers of two, rounded down, so they change only bits that under- or overflow. No libm is used:
+ * equal moments give equal scales on every machine. */
 #ifndef LOSS_SCALE_H
 #define LOSS_SCALE_H
 #include "hls/arith/mf.h"
 
-/* What the rule asks of a tensor. */
 struct scale_moments {
-    double square; /* mean of the squares: variance + mean^2; inf or nan: a value is */
-    float largest; /* magnitude; of those that are not nan */
+    double square; /* mean of the squares (variance + mean^2); inf or nan if a value is */
+    float largest; /* largest magnitude, ignoring nan */
 };
 
-/* The rule's numbers: all but tail are those of the narrow format, or the caller's. */
+/* The narrow format's numbers and the caller's limits. */
 struct scale_rule {
     double tail;    /* (sqrt(2) erfinv(T))^2: scale_tail() */
-    double least;   /* 2^-24: the smallest magnitude there is */
-    double largest; /* 65504: the largest */
-    double highest; /* A: S * s at most */
-    double most;    /* s at most */
+    double least;   /* 2^-24: smallest magnitude of the format */
+    double largest; /* 65504: largest magnitude of the format */
+    double highest; /* A: limit of S * s */
+    double most;    /* limit of s */
 };
 
-/* A node's, in the backend's memory. What a pass carries is worked out anew in every pass;
- * own alone stays until it is refreshed. */
+/* Scales of a node, in backend memory. Each pass recomputes all but
+ * `own`, which stays until refreshed. */
 struct node_scale {
     float carried; /* S */
-    float own;     /* s; 1 where a node hands its scale on */
-    float divisor; /* S * s: of gradients of weights, and what dx carries */
+    float own;     /* s; 1 if the node passes its scale on unchanged */
+    float divisor; /* S * s: carried by dx; divides weight gradients */
     float
-        other; /* what another reader has left in dx is multiplied by this before it is added to */
-    float planted;                  /* for tests: what dx shall carry; 0: the rule decides */
-    struct scale_moments dy, w, dx; /* dx: of what the other reader has left */
+        /* factor on the gradient that another reader left in dx, before this one is added */
+        other;
+    float planted;                  /* for tests: scale that dx must carry; 0: use the rule */
+    struct scale_moments dy, w, dx; /* dx: of the gradient that another reader left there */
 };
 
-/* How large the values of a tensor are, counted by the exponent field of fp32: bin e has those from
- * 2^(e - 127) on, bin 0 what is smaller but not 0, the last what is not finite. */
+/* Histogram of magnitudes by the exponent field of fp32. Bin e starts at 2^(e - 127); bin 0 has
+ * smaller values except 0, the last bin inf and nan. */
 enum { TALLY_BINS = 256, TALLY_BIAS = 127 };
 struct scale_tally {
     uint32_t zero, bins[TALLY_BINS];
 };
 
-enum { SCALE_STEPS = 64 }; /* of two, up or down, that s goes from 1 at most */
+enum { SCALE_STEPS = 64 }; /* most doublings or halvings of s from 1 */
 
-/* The place of an fp32 in a tally: its bin, or -1: it is 0. */
+/* Return the bin of an fp32; -1 if it is 0. */
 MF_FN int tally_bin(uint32_t bits)
 {
     const uint32_t size = bits & 0x7fffffffu;
     return size == 0u ? -1 : (int)(size >> 23);
 }
 
-/* (sqrt(2) erfinv(t))^2, t in (0, 1/2], by the series of erfinv: its coefficients c[k] / (2k + 1) of
- * (sqrt(pi) / 2 * t)^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). The terms shrink
- * by a quarter at t = 1/2, so what is left out there is below 1e-20. */
+/* Return (sqrt(2) erfinv(t))^2, t in (0, 1/2], by erfinv's series in z = sqrt(pi) / 2 * t: terms
+ * c[k] / (2k + 1) * z^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). Terms shrink
+ * to a quarter of the last at t = 1/2: the omitted ones sum to less than 1e-20. */
 MF_FN double scale_tail(double t)
 {
     enum { TERMS = 32 };
@@ -78,9 +76,8 @@ MF_FN double scale_tail(double t)
     return 2 * sum * sum;
 }
 
-/* The largest magnitude of s * g, and of any sum of `terms` products of it with W, by s. The first
- * is ours: where terms * max|W| is below 1, a product that fits could come of an s * g that does
- * not. */
+/* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products with
+ * W. s * g is our addition: where terms * max|W| < 1, sums can fit although s * g does not. */
 MF_FN double scale_bound(double terms, const struct node_scale *node)
 {
     const double grown = terms * (double)node->w.largest;
@@ -93,8 +90,8 @@ MF_FN int scale_fits(const struct scale_rule *r, const struct node_scale *node, 
     return s * bound <= r->largest && s * (double)node->carried <= r->highest && s <= r->most;
 }
 
-/* s for a layer: the largest power of two that is not above max(1, least / (tail^(1/2) sigma)) nor
- * any of the caps, which may take it below 1. 1 where g is zero, or not finite. */
+/* Return s: the largest power of two not above max(1, least / (tail^(1/2) sigma)) nor any limit;
+ * limits may take it below 1. Return 1 if g is zero or not finite. */
 MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node, double bound)
 {
     const double spread = r->tail * node->dy.square * node->w.square, limit = r->least * r->least;
@@ -110,8 +107,9 @@ MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node
     return s;
 }
 
-/* Where branches meet: the largest power of two, not above the larger of the scales they carry, at
- * which neither they nor their sum overflow. mine: what this one would carry; in: the other. */
+/* Return the scale where branches meet: the largest power of two, at most the
+ * larger of `mine` (this branch's) and in->carried (the other's), at which neither
+ * branch nor their sum overflows. */
 MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *node, double bound,
                         const struct node_scale *in, double mine)
 {
@@ -124,10 +122,10 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
     return to;
 }
 
-/* A convolution or linear layer, behind the moments: s, and what dx will carry. add: another reader
- * of its input has left a gradient in dx. refresh: else s stays what it was. terms 0: any other node
- * that adds to such a gradient (by no more than its own largest): it has no weights, and s is 1
- * unless the branches need another one to meet. */
+/* Choose s of a convolution or linear layer from the moments in `node`, and set the scale of dx.
+ * add: another reader of the input has left a gradient in dx. refresh: choose s anew. terms: of a
+ * sum of dx; 0: a node without weights that adds to such a gradient, at most its own largest: s is
+ * 1 unless branches need another one to meet. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
                        struct node_scale *node, struct node_scale *in)
 {
@@ -148,7 +146,7 @@ MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int re
     in->carried = node->divisor;
 }
 
-/* Any other layer hands on what it carries: to its input, and to what it adds. */
+/* Pass the scale of any other node on to its input and addend (NULL: none). */
 MF_FN void scale_hand_on(struct node_scale *node, struct node_scale *in, struct node_scale *addend)
 {
     node->own = node->other = 1;

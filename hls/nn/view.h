@@ -1,33 +1,32 @@
-/* view.h : how a training image is changed before it is used: what is asked for, what chance makes
- * of it for one image, and which pixel then stands where. Shared dialect, as draw.h.
+/* view.h : chooses how to augment a training image: random crop, flip and cutout. Written in
+ * the shared dialect, as draw.h is.
  *
- *     image in a border --window at a random place--> --left to right, in one case of two--> --a square becomes 0-->
- *           crop, reflect                                   flip                                  cutout
+ *   image in a border --window at a random place--> --flip, one in two--> --a square becomes 0-->
+ *         crop, reflect                                  flip                  cutout
  *
- * As DavidNet does it: https://github.com/davidcpage/cifar10-fast, core.py. */
+ * Source: DavidNet, https://github.com/davidcpage/cifar10-fast, core.py. */
 #ifndef VIEW_H
 #define VIEW_H
 #include "hls/arith/draw.h"
 
 struct augment {
-    int crop; /* pixels of border, 0 = none; usually 4 */
-    /* 0: the border is black, pixel 0 BEFORE normalisation; 1: it shows the image as in a mirror, so
-     * that the pixels at its edge are not repeated (`reflect` of numpy and PyTorch): crop is less
-     * than its sides then */
+    int crop; /* pixels of border; 0: none; usually 4 */
+    /* 0: the border is black (0 before normalisation). 1: it mirrors the image without its edge
+     * pixels (`reflect` of numpy and PyTorch); needs crop < the image's sides */
     int reflect;
     int flip;   /* 0 or 1 */
-    int cutout; /* side of a square, inside the image, that is 0 BEHIND normalisation; 0 = none */
+    int cutout; /* side of a square inside the image that is 0 after normalisation; 0: none */
 };
 
-/* Pixel (y, x) shows the image in its border at (y + dy, x + dx), read right to left if flipped;
- * but 0 in the square of `cut` pixels a side from (cut_y, cut_x) on. */
+/* Pixel (y, x) shows pixel (y + dy, x + dx) of the image in its border, mirrored left to right if
+ * `flip`, and 0 in the square of `cut` pixels a side from (cut_y, cut_x). */
 struct view {
     int dy, dx, reflect, flip;
     int cut, cut_y, cut_x;
 };
 
-/* Of an image of h x w pixels, no less than a.cutout each. Keyed by (seed, epoch, image), and what
- * is not asked for is drawn, too: one augmentation changes nothing of another. */
+/* Choose the view of an image of h x w pixels, each at least a.cutout, keyed by (seed, epoch,
+ * image). Disabled augmentations draw too, so they do not change the others. */
 PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoch, uint32_t image,
                                   int h, int w)
 {
@@ -44,7 +43,7 @@ PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoc
     return v;
 }
 
-/* Which of n lines (or columns) stands at `at`, which may lie in the border; -1: black. */
+/* Return which of n lines (or columns) `at` shows; -1: the black border. */
 PHILOX_FN int view_line(int reflect, int at, int n)
 {
     if (at >= 0 && at < n)
