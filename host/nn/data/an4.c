@@ -1,8 +1,8 @@
-/* an4.c : CMU's AN4: a list of utterances, their transcripts line by line, a sound file each.
+/* an4.c : reads CMU's AN4: a list of utterances, a transcript a line, and a sound file each.
  *
- *     etc/an4_{train,test}.fileids         an4_clstk/fash/an251-fash-b
- *     etc/an4_{train,test}.transcription   <s> YES </s> (an251-fash-b)        words, then the utterance
- *     wav/an4_clstk/fash/an251-fash-b.wav  16 kHz, 16 bits, one channel */
+ *   etc/an4_{train,test}.fileids         an4_clstk/fash/an251-fash-b
+ *   etc/an4_{train,test}.transcription   <s> YES </s> (an251-fash-b)     words, then the utterance
+ *   wav/an4_clstk/fash/an251-fash-b.wav  16 kHz, 16 bits, one channel */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,10 @@
 
 enum { TEXT_MAX = 64 << 20, ID_MAX = 200 };
 
-/* A text file that is read whole, a line after the other. */
 struct lines {
     struct datafile f;
     char *text;
-    size_t bytes, at, start; /* at: behind the line that was taken last */
+    size_t bytes, at, start; /* at: after the last line; start: of it */
 };
 
 static const char where[] =
@@ -50,7 +49,7 @@ static void lines_close(struct lines *l)
     datafile_close(&l->f);
 }
 
-/* The next line in [*n], without its end; NULL: no more. */
+/* Return the next line in [*n], without its end; NULL: no more. */
 static const char *lines_next(struct lines *l, size_t *n)
 {
     if (l->at == l->bytes)
@@ -64,7 +63,7 @@ static const char *lines_next(struct lines *l, size_t *n)
     return line;
 }
 
-/* id [ID_MAX]: letters, digits and _ - . / */
+/* Copy an utterance's path: letters, digits and _ - . / */
 static int take_id(struct lines *l, const char *line, size_t n, char *id)
 {
     size_t good = 0;
@@ -80,7 +79,7 @@ static int take_id(struct lines *l, const char *line, size_t n, char *id)
     return 0;
 }
 
-/* Words in line [n] before the utterance's own name, in brackets, to letters; <s> and </s> are no words. */
+/* Turn the words before "(name)" into letters, ignoring <s> and </s>. */
 static int take_words(const struct lines *l, const char *line, size_t n, const char *id,
                       uint8_t *letters, size_t *n_letters)
 {

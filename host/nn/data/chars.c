@@ -1,10 +1,9 @@
-/* chars.c : a text as windows of characters, each of which is to be told from those before it. A character is a
- * byte that the text has, in the order of the bytes; a network sees it as a one among zeros. The last tenth of
- * the windows is the test.
+/* chars.c : splits a text into windows of characters, each to be predicted from those before it.
+ * The classes are the bytes of the text, in order, one-hot encoded. The last tenth is the test set.
  *
- *     text    F i r s t _ C i t i z e n ...      windows of CHARS_WINDOW, one after the other
- *     seen    F i r s t _ C i ...                each begins with an empty memory
- *     wanted  i r s t _ C i t ... */
+ *   text    F i r s t _ C i t i z e n ...      consecutive windows of CHARS_WINDOW
+ *   input   F i r s t _ C i ...                each starts with an empty memory
+ *   labels  i r s t _ C i t ... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,8 @@
 enum { CHARS_WINDOW = 128, BYTES_MAX = 1 << 30, TENTH = 10 };
 
 struct chars {
-    uint8_t *class;  /* [n_windows * CHARS_WINDOW + 1] of each character */
-    size_t first[2]; /* window of the training and of the test set */
+    uint8_t *class;  /* [n_windows * CHARS_WINDOW + 1] */
+    size_t first[2]; /* first window of the training and test set */
 };
 
 static uint32_t chars_crc(const struct dataset *d, uint32_t crc)
@@ -34,7 +33,6 @@ static void chars_close(struct dataset *d)
     free(c);
 }
 
-/* The first `subset` windows. */
 static int chars_settle(struct dataset *d, size_t subset)
 {
     if (subset > d->n_train)
@@ -83,7 +81,7 @@ static const struct sample_ops sample_chars = {
     .close = chars_close,
 };
 
-/* Bytes become classes; returns how many there are. */
+/* Turn bytes into classes; return their number. */
 static int classify(uint8_t *text, size_t n)
 {
     uint8_t class[256] = {0};

@@ -1,6 +1,6 @@
-/* cifar10.c : CIFAR-10's binary files: records of a label and three planes of 32x32 pixels.
+/* cifar10.c : reads CIFAR-10's binary files: records of a label and three planes of 32x32 pixels.
  *
- *     | label 1 byte | red 1024 | green 1024 | blue 1024 |  x 10000 in the original; any number > 0 is read
+ *   | label 1 byte | red 1024 | green 1024 | blue 1024 |   x 10000 originally; read: any number > 0
  * Source: www.cs.toronto.edu/~kriz/cifar.html, "binary version". */
 #include "base/err.h"
 #include "nn/data/datafile.h"
@@ -17,7 +17,6 @@ enum {
     N_MAX = 1000000
 };
 
-/* Planes to pixels: [c, h, w] to [h, w, c]. */
 static void interleave(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; i++)
@@ -40,7 +39,7 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
     return 0;
 }
 
-/* Adds n records behind the *n_before images that x and y hold. */
+/* Append n records to *n_before images. */
 static int append(const uint8_t *records, size_t n, uint8_t **x, uint16_t **y, size_t *n_before)
 {
     size_t total = *n_before + n;

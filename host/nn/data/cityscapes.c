@@ -1,11 +1,12 @@
-/* cityscapes.c : Cityscapes' folders, as they are unpacked:
+/* cityscapes.c : reads the folders of Cityscapes as unpacked.
  *
- *     DIR/leftImg8bit/{train,val}/CITY/STEM_leftImg8bit.png          RGB (or .ppm)
- *     DIR/gtFine/{train,val}/CITY/STEM_gtFine_labelTrainIds.png      grey: class 0..18, 255 does not count (or .pgm)
+ *   DIR/leftImg8bit/{train,val}/CITY/STEM_leftImg8bit.png      RGB (or .ppm)
+ *   DIR/gtFine/{train,val}/CITY/STEM_gtFine_labelTrainIds.png  grey: class 0..18, 255 does not
+ *                                                              count (or .pgm)
  *
- * labelTrainIds are made from labelIds by cityscapesScripts' createTrainIdLabelImgs. Samples are
- * square crops. Of a training image some, at places that its number draws; the test (val) images are
- * cut into tiles, and where the last ones overlap those before, pixels count once. Source:
+ * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are
+ * square crops: several at random places of each training image, keyed by its number; tiles
+ * of the test (val) images, in which each pixel counts once. Source:
  * www.cityscapes-dataset.com, Cordts et al. 2016. */
 #include <dirent.h>
 #include <stdio.h>
@@ -21,13 +22,11 @@
 enum { CLASSES = 19, SIDE_DEFAULT = 256, CROPS_DEFAULT = 4, CROPS_MAX = 1000 };
 static const char image_end[] = "_leftImg8bit", label_end[] = "_gtFine_labelTrainIds";
 
-/* Crops of one set, as they are collected. */
 struct crops {
     size_t side, n, room;
     uint8_t *x, *maps; /* [room, side, side, 3], [room, side, side] */
 };
 
-/* A pair of pictures, and where it comes from. */
 struct scene {
     struct picture image, labels;
     char dir[2][PATH_MAX], name[2][NAME_MAX + 1]; /* image, labels */
@@ -53,7 +52,7 @@ static int make_room(struct crops *to)
     return 0;
 }
 
-/* The square at (y, x); its first `rows` rows and `cols` columns do not count. */
+/* Append the square at (y, x); its first `rows` rows and `cols` columns do not count. */
 static int add_crop(struct crops *to, const struct scene *s, size_t y, size_t x, size_t rows,
                     size_t cols)
 {
@@ -117,7 +116,7 @@ static void free_list(struct dirent **list, int n)
     free(list);
 }
 
-/* The names in a folder, sorted. Returns how many, or a negative errno with a line. */
+/* List a folder's names, sorted. Returns how many, or -errno (reported). */
 static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
@@ -137,7 +136,6 @@ static int read_pair(struct scene *s)
     return 0;
 }
 
-/* Are they a pair, and large enough? */
 static int check_pair(const struct scene *s, size_t side)
 {
     const struct picture *x = &s->image, *y = &s->labels;
@@ -158,7 +156,7 @@ static int check_pair(const struct scene *s, size_t side)
     return 0;
 }
 
-/* The names of the label file that goes with an image's. Returns false for other files. */
+/* Name an image's label file. Returns false for other files. */
 static bool name_labels(struct scene *s)
 {
     const char *name = s->name[0], *end = strstr(name, image_end);
@@ -171,7 +169,7 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* crops: of an image; 0: tiles. number: of the image, counted on. */
+/* crops: per image; 0: tiles. number: the image's; incremented. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))
@@ -196,7 +194,7 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
     if (!is_folder(s.dir[0]))
-        return 0; /* somebody's list or archive */
+        return 0; /* not a city, for example an archive */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {
@@ -225,7 +223,7 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
 
 /* ---- DIR[,SIDE[,CROPS]] ---- */
 
-/* Cuts a number off the end of a word, behind a comma. Returns it, or -1. */
+/* Cut ",number" off the end; return it or -1. */
 static long cut_number(char *word)
 {
     char *comma = strrchr(word, ',');

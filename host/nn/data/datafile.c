@@ -1,4 +1,4 @@
-/* datafile.c : a plain or gzipped file, read by zlib, which tells the two apart by itself. */
+/* datafile.c : reads plain or gzipped files by zlib, which tells the two apart. */
 #include "nn/data/datafile.h"
 #include "base/err.h"
 #include <fcntl.h>
@@ -21,15 +21,15 @@ int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     return ERR(-EINVAL, "'%s' offset %llu: %s", f->path, (unsigned long long)at, text);
 }
 
-/* Like open(), but for the first of names that is in dir, plain or .gz. Returns a descriptor or -errno,
- * and prints nothing. path = the last one tried. */
+/* Open the first of `names` in dir, plain or .gz. Returns a descriptor or -errno,
+ * unreported; path: last one tried. */
 static int open_any(const char *dir, const char *const *names, char path[PATH_MAX])
 {
     for (; *names; names++)
         for (int gz = 0; gz < 2; gz++) {
             if (snprintf(path, PATH_MAX, "%s/%s%s", dir, *names, gz ? ".gz" : "") >= PATH_MAX)
                 return -ENAMETOOLONG;
-            int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never waits for a pipe */
+            int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
             if (fd >= 0 || errno != ENOENT)
                 return fd >= 0 ? fd : -errno;
         }
@@ -74,8 +74,7 @@ uint64_t datafile_at(const struct datafile *f)
     return (uint64_t)gztell(f->gz);
 }
 
-/* 0, or what zlib or the system did not like, said. A stream that just ends early is
- * Z_BUF_ERROR. */
+/* Return 0 or report an error of zlib or the system; Z_BUF_ERROR: the stream just ends early. */
 static int stream_error(const struct datafile *f)
 {
     int code;
@@ -87,14 +86,12 @@ static int stream_error(const struct datafile *f)
         return ERR(rc, "'%s' offset %llu: %s", f->path, (unsigned long long)datafile_at(f),
                    strerror(-rc));
     }
-    const char *colon =
-        strstr(text, ": "); /* zlib's text begins with a name of its own for the file */
+    const char *colon = strstr(text, ": "); /* zlib's text begins with its own name for the file */
     return datafile_err(f, datafile_at(f), "the gzip stream is damaged here or later: %s",
                         colon ? colon + 2 : text);
 }
 
-/* Reads up to `bytes` (fewer only at the end of the file). Returns how many, or a negative
- * errno. */
+/* Read up to `bytes`, fewer only at the end of the file. Returns how many or -errno. */
 static int64_t read_some(struct datafile *f, uint8_t *buf, size_t bytes)
 {
     size_t got = 0;

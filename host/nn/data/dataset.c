@@ -1,5 +1,4 @@
-/* dataset.c : opens a data set by its spec: finds its source, and lets its kind of samples make
- * itself ready. */
+/* dataset.c : opens data sets by their specs, and shuffles samples. */
 #include "nn/data/dataset.h"
 #include "base/crc.h"
 #include "base/err.h"
@@ -36,8 +35,8 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* The source that is named like that, or the one of the data set of that name: mnist is one of idx's.
- * The name may be the last part of a path. */
+/* Suggest a source of similar name, or the source of the data set named (mnist:
+ * idx). A path's last part counts. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
@@ -181,10 +180,9 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
     d->samples->labels(d, test, index, n, augment, labels, lengths);
 }
 
-/* ---- the order in which an epoch sees the training images ---- */
+/* ---- order of an epoch ---- */
 
-/* Fisher and Yates' shuffle, inside out: no start from an earlier order, so an epoch depends on no
- * other one. */
+/* Fisher-Yates shuffle, inside out: no earlier order is needed, so epochs are independent. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

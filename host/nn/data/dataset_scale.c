@@ -1,5 +1,4 @@
-/* dataset_scale.c : the size of images as a network sees them: their own, or one that they are scaled
- * up to. */
+/* dataset_scale.c : sets the size that networks see images at. */
 #include "base/err.h"
 #include "nn/data/dataset.h"
 

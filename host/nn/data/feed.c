@@ -1,5 +1,4 @@
-/* feed.c : a queue of batches; each is sent to the backend, or made on the host, no later than when
- * its turn comes. */
+/* feed.c : queues batches, and uploads or makes each at the latest when its turn comes. */
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -23,7 +22,7 @@ struct feed {
     struct dataset_augment augment;
     int max_batch;
     bool by_host;
-    real *x; /* [max_batch, image] by host only */
+    real *x; /* [max_batch, image]; only by_host */
     struct batch slots[NN_SLOTS];
     int head, n_waiting;
 };
@@ -45,7 +44,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-/* Returns 0, -ENOSYS (it takes no bytes, or there are none), or the backend's failure. */
+/* Returns 0, -ENOSYS (the backend takes no bytes, or the samples have
+ * none), or the backend's failure. */
 static int open_backend(struct feed *f)
 {
     struct nn_feed setup = {
@@ -89,7 +89,7 @@ void feed_close(struct feed *f)
     free(f);
 }
 
-/* The slot behind those that wait. */
+/* Reserve the slot after those waiting. */
 static struct batch *append(struct feed *f, int n)
 {
     assert(f->n_waiting < NN_SLOTS && n > 0 && n <= f->max_batch);
@@ -143,7 +143,7 @@ static void send(struct feed *f, int slot)
     b->sent = true;
 }
 
-/* Runs while the backend computes. */
+/* Called while the backend computes. */
 static void send_waiting(void *ctx)
 {
     struct feed *f = ctx;
@@ -154,7 +154,6 @@ static void send_waiting(void *ctx)
     }
 }
 
-/* The batch whose turn it is leaves the queue. */
 static int pop(struct feed *f)
 {
     const int slot = f->head;
@@ -173,7 +172,7 @@ static void make(struct feed *f, struct batch *b)
                   b->lengths);
 }
 
-/* The batch whose turn it is, as a pass takes it; sent: what says where it waits. */
+/* Remove the oldest batch and describe it; sent: filled if the backend has it. */
 static struct nn_batch take(struct feed *f, struct nn_sent *sent)
 {
     const int slot = pop(f);
@@ -202,7 +201,7 @@ struct nn_result feed_eval(struct feed *f)
     return nn_model_eval(f->m, &batch);
 }
 
-/* ---- --augment's word ---- */
+/* ---- --augment's spec ---- */
 
 enum { BORDER = 4, CUTOUT = 8 }; /* pixels: He's recipe for CIFAR, DavidNet's cutout */
 
@@ -214,13 +213,12 @@ static int refuse(const char *words)
                words, DATASET_SIDE_MAX, CUTOUT);
 }
 
-/* The part [n] is this word. */
 static bool is(const char *part, size_t n, const char *word)
 {
     return strlen(word) == n && !memcmp(part, word, n);
 }
 
-/* cutout's N out of its part [n]; 0: there is none that is right. */
+/* Parse N of a part "cutout[:N]"; 0: malformed. */
 static int read_side(const char *part, size_t n)
 {
     static const char name[] = "cutout:";

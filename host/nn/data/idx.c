@@ -1,8 +1,8 @@
-/* idx.c : MNIST's files: a header of big-endian words, then bytes.
+/* idx.c : reads MNIST's files: a header of big-endian words, then bytes.
  *
  *     images  0x00000803  n  h  w  then n*h*w pixels        labels  0x00000801  n  then n labels
- * The magic's third byte is the type of the elements (8: unsigned bytes), its last the number of
- * dimensions. Source: yann.lecun.com/exdb/mnist, "the idx file format". */
+ * The magic ends in the element type (8: unsigned bytes) and the number of dimensions. Source:
+ * yann.lecun.com/exdb/mnist, "the idx file format". */
 #include <stdlib.h>
 #include "base/err.h"
 #include "nn/data/datafile.h"
@@ -15,7 +15,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Reads magic and n_dims sizes; sizes[0], a count, is checked as well. kind: "image" or "label". */
+/* Read magic and n_dims sizes; check the count sizes[0]. kind: "image" or "label". */
 static int read_header(struct datafile *f, const char *kind, unsigned n_dims, uint32_t *sizes)
 {
     uint8_t b[16];
@@ -48,8 +48,7 @@ static int check_side(const struct datafile *f, uint64_t at, uint32_t side, cons
     return 0;
 }
 
-/* Reads the n elements of `each` bytes that the header promised, and checks that nothing
- * follows. */
+/* Read the n elements of `each` bytes announced; check that nothing follows. */
 static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
 {
     uint64_t at = datafile_at(f);
@@ -61,7 +60,7 @@ static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
     return datafile_end(f);
 }
 
-/* y [n] = the file's labels, all of which are classes. */
+/* Read labels y [n]; check that all are classes. */
 static int read_labels(struct datafile *f, size_t n, uint16_t **y)
 {
     const uint64_t at = datafile_at(f);
@@ -78,7 +77,7 @@ static int read_labels(struct datafile *f, size_t n, uint16_t **y)
     return rc;
 }
 
-/* Reads one pair of opened files. d->h and d->w are 0 before the first pair. */
+/* Read a pair of files. d->h and d->w are 0 before the first. */
 static int read_pair(struct datafile *images, struct datafile *labels, struct dataset *d,
                      uint8_t **x, uint16_t **y, size_t *n)
 {
@@ -103,7 +102,7 @@ static const char where[] =
     "in this folder: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
     "t10k-labels-idx1-ubyte";
 
-/* The files' names as they are published, and as some programs unpack them. */
+/* File names as published, and as some programs unpack them. */
 static const char *const names[2][2][3] = {
     {{"train-images-idx3-ubyte", "train-images.idx3-ubyte", NULL},
      {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte", NULL}},

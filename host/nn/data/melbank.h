@@ -1,9 +1,10 @@
-/* melbank.h : sound to logarithms of energies in mel bands, and their neighbours in time.
+/* melbank.h : turns sound into log energies of mel bands.
  *
- *     16 kHz --25 ms every 10 ms, Hamming--> 400 samples, 112 zeros --FFT--> |X|^2 at 0 .. 256 * 31.25 Hz
- *         --33 triangles, equally wide in mel--> energies --log--> 33 numbers a frame
- * A band's triangle is 1 at its own mel and 0 at its neighbours'; they reach from MELBANK_LOW to 8000 Hz; mel
- * = 2595 log10(1 + Hz / 700). Samples are of -1 .. 1; energies below MELBANK_LEAST count as that. */
+ *   16 kHz --25 ms every 10 ms, Hamming--> 400 samples, 112 zeros
+ *       --FFT--> |X|^2 at 0 .. 256 * 31.25 Hz --33 triangles, equally wide in mel--> energies
+ *       --log--> 33 numbers a frame
+ * A band's triangle is 1 at its own mel and 0 at its neighbours', from MELBANK_LOW to 8000 Hz; mel
+ * = 2595 log10(1 + Hz / 700). Samples are -1 .. 1; energies are at least MELBANK_LEAST. */
 #ifndef MELBANK_H
 #define MELBANK_H
 #include <stddef.h>
@@ -19,15 +20,14 @@ enum {
 };
 #define MELBANK_LEAST 1e-10
 
-struct melbank; /* its tables */
+struct melbank;
 
-/* Returns 0, or -ENOMEM with a line. close takes NULL. */
 int melbank_open(struct melbank **out);
 void melbank_close(struct melbank *m);
 
-/* Frames of a sound of so many samples; 0: it is shorter than one. */
+/* Return a sound's frames; 0 if it is shorter than one. */
 size_t melbank_frames(size_t n_samples);
-/* energies [melbank_frames(n)][MELBANK_BANDS] of samples [n] */
+/* energies [melbank_frames(n)][MELBANK_BANDS] of samples [n]. */
 void melbank_energies(const struct melbank *m, const int16_t *samples, size_t n, float *energies);
 
 #endif

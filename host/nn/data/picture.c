@@ -1,6 +1,7 @@
-/* picture.c : a picture by its first bytes; and PNM, which is a header of words, then bytes:
+/* picture.c : tells picture formats apart by their first bytes, and decodes PNM.
  *
- *     P5 (grey) or P6 (RGB)  width  height  levels  one white space  pixels        # comment, to the end of its line */
+ *   P5 (grey) or P6 (RGB)  width  height  levels  one white space  pixels
+ *   # starts a comment in the header, up to the end of its line */
 #include "nn/data/picture.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@ static bool is_space(uint8_t byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* Behind white space and comments. */
 static size_t skip_space(const uint8_t *bytes, size_t n, size_t at)
 {
     bool comment = false;
@@ -22,7 +22,7 @@ static size_t skip_space(const uint8_t *bytes, size_t n, size_t at)
     return at;
 }
 
-/* The next number of the header; 0: there is none that makes sense. */
+/* Parse the next number of the header; 0: none, or too large. */
 static int next_number(const uint8_t *bytes, size_t n, size_t *at)
 {
     int v = 0;

@@ -1,7 +1,7 @@
-/* png.c : PNG files: chunks, zlib's stream of lines, and the filters that lines are written with.
+/* png.c : decodes PNG files: chunks, a zlib stream of lines, and the filters of lines.
  *
- *     signature  | length 4 | type 4 | data | crc 4 | ...     IHDR, [PLTE], IDAT..., IEND, and others that may be skipped
- *     line: filter 1 byte, then pixels, each less what the filter predicts from the one left, above, left above
+ *   signature | length 4 | type 4 | data | crc 4 | ...  IHDR, [PLTE], IDAT..., IEND, skippable ones
+ *   line: filter 1 byte, then pixels minus the filter's prediction from left, above, left above
  *
  * Source: PNG Specification (Third Edition), www.w3.org/TR/png. */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "nn/data/picture.h"
 
-enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* deflate's largest */
+enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest */
 enum { GREY = 0, RGB = 2, PALETTE = 3 };
 
 struct png {
@@ -17,7 +17,7 @@ struct png {
     const uint8_t *bytes;
     size_t n, at; /* of the next chunk */
     int h, w, colour;
-    size_t line;            /* bytes, filter included */
+    size_t line;            /* bytes, including the filter */
     const uint8_t *palette; /* [n_palette][3] */
     unsigned n_palette;
     z_stream z;
@@ -126,7 +126,6 @@ static int check_lines(const struct png *p)
                : datafile_err(p->f, p->at, "expected the end of the file, but it goes on");
 }
 
-/* All chunks: the header first, IEND last. */
 static int read_chunks(struct png *p)
 {
     struct chunk c = {.n = 0};
@@ -144,7 +143,7 @@ static int read_chunks(struct png *p)
                 return datafile_err(p->f, c.at, "a palette of %zu bytes, expected 3 a colour", c.n);
             p->palette = c.data;
             p->n_palette = (unsigned)c.n / 3;
-        } else if (!(c.type[0] & 0x20)) { /* it says that it must not be skipped */
+        } else if (!(c.type[0] & 0x20)) { /* a critical chunk */
             return datafile_err(p->f, c.at, "an unknown chunk that matters");
         }
     }
@@ -156,7 +155,7 @@ static uint8_t paeth(int left, int above, int corner)
     return (uint8_t)(a <= b && a <= c ? left : b <= c ? above : corner);
 }
 
-/* Bytes of one line in place; above NULL: it is the first. */
+/* Undo the filter of a line in place; above NULL: first line. */
 static void unfilter(int filter, size_t n, size_t c, const uint8_t *above, uint8_t *x)
 {
     for (size_t i = 0; i < n; i++) {

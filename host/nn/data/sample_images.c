@@ -1,6 +1,5 @@
-/* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
- * and bytes to normalised pixels, as they are seen (hls/nn/view.h) and scaled. All but the labels is
- * that of label maps, too. */
+/* sample_images.c : takes subsets of images with labels or label maps, and
+ * normalises, augments, scales them. */
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
 #include "nn/data/sample_images.h"
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the first n/n_classes training images of every class, in their order. */
+/* Keep the first n/n_classes training images of every class, in their order. */
 static int take_subset(struct dataset *d, size_t n)
 {
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
@@ -38,8 +37,7 @@ static int take_subset(struct dataset *d, size_t n)
     return 0;
 }
 
-/* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of
- * 1. */
+/* Integer sums: the same on every machine. A constant channel gets an inv_std of 1. */
 void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
@@ -63,7 +61,7 @@ static int images_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* What each byte becomes, by channel. */
+/* The normalised value of each byte, by channel. */
 struct pixels {
     real of[DATASET_CHANNELS_MAX][256];
 };
@@ -97,7 +95,6 @@ static void cut_square(const struct dataset *d, struct view v, real *x)
             x[row * d->w * d->c + i] = 0;
 }
 
-/* One line of `to` pixels from one of `from`. */
 static void scale_line(int c, int to, const struct bilinear *across, const real *x, real *y)
 {
     for (int col = 0; col < to; col++, y += c)
@@ -106,13 +103,13 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
                                       (float)x[across[col].second * c + i], across[col].part);
 }
 
-/* y [to] = x [from]. Lines of x are scaled as they are met, the last two are kept. */
+/* y [to] = x [from]; scales lines of x as needed, keeping two. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
     struct bilinear across[DATASET_SCALED_MAX];
     real lines[2][DATASET_SCALED_MAX * DATASET_CHANNELS_MAX];
     const int n = to.w * to.c, pitch = from.w * from.c;
-    int next = 0; /* of x */
+    int next = 0; /* line of x */
     for (int col = 0; col < to.w; col++)
         across[col] = bilinear_at(col, from.w, to.w);
     for (int row = 0; row < to.h; row++, y += n) {
@@ -138,7 +135,7 @@ void images_to_real(const struct dataset *d, bool test, const uint32_t *index, i
                  size_to = (size_t)to.h * (size_t)to.w * (size_t)to.c;
     const uint8_t *images = test ? d->test_x : d->train_x;
     struct pixels p;
-    real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before it is scaled */
+    real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before scaling */
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
         const struct view v = images_view(d, augment, index[i]);
@@ -155,7 +152,7 @@ static void images_labels(const struct dataset *d, bool test, const uint32_t *in
                           const struct dataset_augment *augment, int32_t *labels, int32_t *lengths)
 {
     const uint16_t *y = test ? d->test_y : d->train_y;
-    (void)augment; /* an image is what it is, seen from wherever */
+    (void)augment; /* views do not change an image's label */
     for (int i = 0; i < n; i++)
         labels[i] = y[index[i]];
     for (int i = 0; lengths && i < n; i++)
@@ -181,7 +178,7 @@ const struct sample_ops sample_images = {
     .bytes_for_gpu = images_for_gpu,
 };
 
-/* ---- images of bytes with a label for each pixel, which is where its pixel is seen ---- */
+/* ---- images with label maps: a label moves with its pixel ---- */
 
 static int maps_settle(struct dataset *d, size_t subset)
 {
@@ -193,7 +190,7 @@ static int maps_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* A pixel that lies outside the image has no label. */
+/* Pixels outside the image have no label. */
 static void fill_map(const struct dataset *d, const uint8_t *map, struct view v, int32_t *labels)
 {
     for (int row = 0; row < d->h; row++) {

@@ -1,5 +1,4 @@
-/* sample_speech.c : utterances with transcripts: a subset of them, mean and deviation of each band, and frames
- * to what a network sees. */
+/* sample_speech.c : makes batches of utterances: subset, normalised bands, neighbouring frames. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ int speech_init(struct dataset *d)
     return 0;
 }
 
-/* Of lengths and transcripts: energies are libm's to the last bit. */
+/* Covers lengths and transcripts only: the last bits of energies depend on the libm. */
 static uint32_t speech_crc(const struct dataset *d, uint32_t crc)
 {
     const struct speech *s = d->own;
@@ -41,7 +40,6 @@ static void speech_close(struct dataset *d)
     free(s);
 }
 
-/* Room for n more than there are, in steps that double. */
 static int grow(void *list, size_t has, size_t more, size_t item)
 {
     void **at = list;
@@ -78,7 +76,7 @@ int speech_append(struct speech_set *s, const struct melbank *m, const int16_t *
     return 0;
 }
 
-/* Of each band; one that never changes gets an inv_std of 1. */
+/* Each band's mean and deviation; a constant band gets an inv_std of 1. */
 static void find_moments(struct speech *s)
 {
     const size_t n = s->sets[0].frame[s->sets[0].n];
@@ -97,7 +95,7 @@ static void find_moments(struct speech *s)
     }
 }
 
-/* The first `subset` utterances; the longest decides about the shape. */
+/* Keep the first `subset` utterances. The longest one sets the shape. */
 static int speech_settle(struct dataset *d, size_t subset)
 {
     struct speech *s = d->own;
@@ -121,7 +119,7 @@ static int speech_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* x [frames][SPEECH_FEATURES]: the frame five before first. */
+/* Write x [frames][SPEECH_FEATURES], neighbours in order of time. */
 static void fill(const struct speech *s, const float *energies, int frames, real *x)
 {
     for (int t = 0; t < frames; t++)

@@ -1,11 +1,10 @@
-/* shapes.c : generated images with exact label maps: discs, rings, rectangles, crosses and triangles
- * of any colour, turned anyhow, one before the other, on a background with a texture.
+/* shapes.c : generates images of coloured, rotated, overlapping shapes with exact label maps.
  *
- *     background (smooth noise) -> 2 to 5 shapes, later ones hide earlier ones -> noise over all
+ *   background (smooth noise) -> 2 to 5 shapes, later ones hide earlier ones -> noise over all
  *
- * Colours tell nothing: a class is a shape. Where a pixel's right or lower neighbour is of another
- * class it is a border, and does not count. All is integers: the same n and seed give the same bytes
- * on every machine. */
+ * Colours are random: only the shape tells the class. Pixels whose right or lower neighbour
+ * has another class are borders and do not count. All arithmetic is integer: equal n and
+ * seed give equal bytes everywhere. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_words.h"
@@ -13,16 +12,12 @@
 #include <stdlib.h>
 
 enum { SIDE = 64, CHANNELS = 3, PIXELS = SIDE * SIDE, IMAGE = PIXELS * CHANNELS };
-enum {
-    CELL = 8,
-    GRID = SIDE / CELL + 1,
-    NOISE = 24
-}; /* of the texture; of a pixel, to either side */
+enum { CELL = 8, GRID = SIDE / CELL + 1, NOISE = 24 }; /* NOISE: amplitude */
 enum { SHAPES_MIN = 2, SHAPES_MAX = 5, RADIUS_MIN = 10, RADIUS_MAX = 24 };
 enum { N_DEFAULT = 4000, SEED_DEFAULT = 1 };
 enum shape_class { BACKGROUND, DISC, RING, RECTANGLE, CROSS, TRIANGLE, CLASSES };
 
-/* Turns whose cosine and sine are fractions: cos = c / h, sin = s / h. */
+/* Rotations with rational cosine and sine: c / h, s / h. */
 static const struct turn {
     int c, s, h;
 } turns[] = {{1, 0, 1},    {24, 7, 25}, {12, 5, 13}, {15, 8, 17}, {4, 3, 5},   {20, 21, 29},
@@ -30,9 +25,9 @@ static const struct turn {
 
 struct shape {
     enum shape_class class;
-    int y, x, radius, half; /* half: height of a rectangle */
+    int y, x, radius, half; /* half: of a rectangle's height */
     struct turn turn;
-    int colour[CHANNELS], down[CHANNELS], across[CHANNELS]; /* it changes by so much in 8 pixels */
+    int colour[CHANNELS], down[CHANNELS], across[CHANNELS]; /* gradients: change per 8 pixels */
 };
 
 static int between(struct draw *draw, int least, int most)
@@ -60,7 +55,7 @@ static bool is_inside(const struct shape *s, int dy, int dx)
 {
     const struct turn t = s->turn;
     const int r = s->radius, square = dx * dx + dy * dy;
-    /* turned, both h times as long as pixels */
+    /* rotated coordinates, times h */
     const int u = t.c * dx + t.s * dy, v = t.c * dy - t.s * dx, reach = r * t.h;
     switch (s->class) {
     case DISC:
@@ -76,7 +71,7 @@ static bool is_inside(const struct shape *s, int dy, int dx)
     }
 }
 
-/* A texture: random values on a grid, and what lies between them. */
+/* A texture interpolated between random values on a grid. */
 static void paint_background(struct draw *draw, int *image)
 {
     int grid[GRID][GRID];
@@ -105,7 +100,7 @@ static void paint_shape(const struct shape *s, int *image, uint8_t *map)
     }
 }
 
-/* Only what lies right of or below a pixel is looked at: that is not marked yet. */
+/* Looks only right and below, where nothing is marked yet. */
 static void mark_borders(uint8_t *map)
 {
     for (int i = 0; i < PIXELS; i++) {
@@ -142,7 +137,7 @@ static void make_image(struct draw *draw, uint8_t *x, uint8_t *map)
     add_noise(draw, image, x);
 }
 
-/* set: 0 for training, 1 for the test. */
+/* set: 0 training, 1 test. */
 static int make_set(uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t **maps)
 {
     *x = malloc(n * IMAGE);

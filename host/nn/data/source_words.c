@@ -1,9 +1,8 @@
-/* source_words.c : "n,seed" behind the name of a source that generates its samples. */
+/* source_words.c : parses "n,seed" in the spec of generated samples. */
 #include "nn/data/source_words.h"
 #include "base/err.h"
 #include <stdlib.h>
 
-/* Reads a decimal number of digits alone. Returns where it ended, NULL when there is none. */
 static const char *parse_u64(const char *s, uint64_t *out)
 {
     if (*s < '0' || *s > '9')

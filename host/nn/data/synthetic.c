@@ -1,12 +1,11 @@
-/* synthetic.c : generated images of ten classes that no linear model can tell apart.
+/* synthetic.c : generates images of ten classes that no linear model can tell apart. A
+ * class is a smooth random pattern on a torus. An image shows it shifted, possibly negated,
+ * with random contrast and noise:
  *
- * A class is a smooth random pattern on a torus. An image of it shows the pattern moved by a few
- * pixels, as it is or as its negative, stronger or weaker, under noise:
+ *   pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
  *
- *     pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
- *
- * An image and its negative are of one class and equally likely. So linear classifiers with weights
- * W and -W have the same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
+ * An image and its negative have one class and are equally likely, so linear classifiers W and -W
+ * have the same cross-entropy. It is convex, so its minimum is at W = 0: chance. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_words.h"
@@ -20,7 +19,7 @@ struct pattern {
     int32_t at[TORUS][TORUS]; /* -PEAK..PEAK */
 };
 
-/* Each value becomes the sum of the 5 x 5 values around it. */
+/* Replace each value by the sum of 5 x 5 values around it. */
 static void blur(struct pattern *p)
 {
     struct pattern from = *p;
@@ -33,8 +32,7 @@ static void blur(struct pattern *p)
         }
 }
 
-/* White noise, blurred three times (nearly a Gaussian), around zero, its largest magnitude brought
- * to PEAK. */
+/* White noise, blurred three times (nearly Gaussian), of mean zero and largest magnitude PEAK. */
 static void make_pattern(uint64_t seed, uint32_t class, struct pattern *p)
 {
     struct draw draw = draw_open(seed, DRAW_PATTERN, 0, class);
@@ -73,7 +71,7 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
     }
 }
 
-/* Makes n images, classes in turn. set: 0 for training, 1 for the test. */
+/* Make n images, classes in turn. set: 0 training, 1 test. */
 static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
                     uint8_t **x, uint16_t **y)
 {
@@ -89,8 +87,8 @@ static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set,
     return 0;
 }
 
-/* arg: "n,seed" (n training images, a multiple of 10 from 40 on; n/4 for the test) or NULL for the
- * default. The same n and seed give the same bytes on every machine: all is integers. */
+/* arg: "n,seed": n training images, a multiple of 10, at least 40, and n/4 test images; NULL:
+ * defaults. All arithmetic is integer: equal n and seed give equal bytes everywhere. */
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;

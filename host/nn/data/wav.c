@@ -1,7 +1,7 @@
-/* wav.c : RIFF: chunks of a name, a size and so many bytes, little-endian; one says what the samples are, a
- * later one has them.
+/* wav.c : parses RIFF files: little-endian chunks of a name, a size and data.
  *
- *     "RIFF" size "WAVE"   "fmt " 16.. [u16 1: PCM, u16 channels, u32 rate, u32, u16, u16 bits]   "data" size samples
+ *   "RIFF" size "WAVE"
+ *   "fmt " 16.. [u16 1: PCM, u16 channels, u32 rate, u32, u16, u16 bits]   "data" size samples
  * Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft, 1991. */
 #include "nn/data/wav.h"
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 
 enum { HEAD = 12, CHUNK = 8, FORMAT = 16, PCM = 1, BITS = 16 };
 
-/* A program that writes to a pipe does not know the size yet: ffmpeg leaves 0xffffffff there, sox
- * 0x7ffff000, others 0. No file that is read here is as long. */
+/* True for sizes unknown when written to a pipe: ffmpeg leaves 0xffffffff, sox 0x7ffff000, others
+ * 0. No file read here is as long. */
 static bool is_unknown(size_t size)
 {
     return size == 0 || size >= 0x7ffff000;
@@ -43,7 +43,6 @@ static int check_format(const struct datafile *f, size_t at, const uint8_t *p, s
     return 0;
 }
 
-/* Finds the samples in all [bytes] of a file. */
 static int find(const struct datafile *f, const uint8_t *all, size_t bytes, unsigned rate,
                 const uint8_t **samples, size_t *n)
 {
