@@ -1,14 +1,14 @@
-/* blas.h : which CBLAS this is, and that it uses the CPU it runs on. */
+/* blas.h : identifies the CBLAS, and makes OpenBLAS use the CPU it runs on. */
 #ifndef BLAS_H
 #define BLAS_H
 
-/* What OpenBLAS says of itself, the CPU that its kernels are for included; else that it is another. */
+/* Return OpenBLAS's configuration with its kernels' CPU, or that it is another CBLAS. */
 const char *blas_config(void);
 
-/* An OpenBLAS that is older than the CPU takes its oldest kernels, for SSE3: products are then 3 to 4 times
- * slower than they could be. It chooses before main(), so this starts the program anew, with the same
- * arguments and OPENBLAS_CORETYPE naming kernels that the CPU can run. Returns where there is nothing to mend:
- * another CBLAS, an OpenBLAS that knows the CPU, a user who has set OPENBLAS_CORETYPE. Call it first. */
+/* Restart the program if OpenBLAS is older than the CPU and chose its SSE3 kernels, 3 to 4 times
+ * slower. It chooses before main(), so the program is executed again with the same arguments and a
+ * fitting OPENBLAS_CORETYPE. Returns if there is nothing to do: another CBLAS, a known CPU,
+ * OPENBLAS_CORETYPE set. Call it first. */
 void blas_know_cpu(char **argv);
 
 #endif

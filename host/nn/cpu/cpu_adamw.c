@@ -1,10 +1,10 @@
-/* cpu_adamw.c : a step of AdamW, block by block, an operation at a time; in narrow numbers rounded behind
- * each, of which a running mean is one. */
+/* cpu_adamw.c : steps AdamW block by block, one operation at a time, each rounded in narrow
+ * numbers. A running mean is one operation. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* Means of gradients and roots of means of their squares. Numbers whose squares overflow fp32 are scaled
- * down by a power of two first. */
+/* Means of gradients, and roots of means of squares. Values whose squares
+ * overflow fp32 are scaled down first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {
     const real b1 = (real)o->beta1, c1 = (real)(1 - o->beta1);
@@ -18,7 +18,7 @@ CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g
     }
 }
 
-/* y = x / (y + k) with two roundings. */
+/* y = x / (y + k), rounded twice. */
 CPU_HOT static void divided(const struct round_rule *rule, size_t n, const real *x, real k, real *y)
 {
     for (size_t i = 0; i < n; i++)

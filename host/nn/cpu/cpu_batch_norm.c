@@ -1,11 +1,8 @@
-/* cpu_batch_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same
- * passes.
- *
- * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w
- * neighbouring, independent lanes: the compiler makes vectors of it, whatever c is. Per-channel
- * factors are spread to w lanes first. Sums run in real over one tile of a few lines, then in
- * double per channel. The variance of a tile is taken about the tile's own mean and tiles are
- * merged (Chan, Golub, LeVeque 1983): nothing cancels, and memory is read once. */
+/* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. Lines of w =
+ * c * m values, m pixels each, make all loops vectorise over w independent lanes for any c;
+ * per-channel factors are repeated over the lanes. Sums run in real over a tile of a few lines,
+ * then in double. A tile's variance is about its own mean, and tiles are merged (Chan, Golub,
+ * LeVeque 1983): nothing cancels, and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -17,7 +14,7 @@ static int lanes_of(int c)
     return c >= LANES_MIN ? c : (LANES_MIN + c - 1) / c * c;
 }
 
-/* Scratch, laid out: four arrays of double per channel, then per-lane arrays of real. */
+/* Scratch: four arrays of double per channel, then per-lane arrays of real. */
 enum { N_DOUBLES = 4, N_LANES = 7 };
 struct scratch_norm {
     double *d[N_DOUBLES];
@@ -45,13 +42,12 @@ int cpu_batch_norm_plan(void *ctx, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* A tile: up to TILE_LINES lines of w values, or one shorter line at the very end. */
+/* Up to TILE_LINES lines of w values, or one shorter line at the end. */
 struct tile {
     size_t at; /* first element */
     int lines, w;
 };
 
-/* The tile at element `at` of n; the walk ends when at == n. */
 static struct tile tile_at(size_t at, size_t n, int w)
 {
     size_t lines = (n - at) / (size_t)w;
@@ -72,7 +68,7 @@ static void spread(int c, int w, const double *value, real *lane)
             lane[j + i] = (real)value[i];
 }
 
-/* sum [c] += lanes folded to channels. */
+/* sum [c] += sums of the lanes of each channel. */
 static void fold(int c, int w, const real *lane, double *sum)
 {
     for (int j = 0; j < w; j += c)
@@ -80,7 +76,6 @@ static void fold(int c, int w, const real *lane, double *sum)
             sum[i] += (double)lane[j + i];
 }
 
-/* acc [w] = sum over a tile's lines. */
 CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restrict acc)
 {
     x += t.at;
@@ -147,7 +142,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* swapped: gamma, which is not in scale */
+    const real *restrict outer; /* swapped: gamma, which is then not in scale */
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
@@ -192,7 +187,7 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
         }
 }
 
-/* The factors of a norm, spread over the first three lane arrays, and swapped over the sixth. */
+/* Spread a norm's factors over lane arrays 0 to 2, gamma over 5. */
 static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
                                   const real *inv_std, struct scratch_norm *s)
 {
@@ -243,7 +238,7 @@ void cpu_batch_norm_eval(void *ctx, const struct nn_batch_norm *f, size_t n, con
     apply(f, n, f->run_mean, f->inv_std, x, addend, y, &s);
 }
 
-/* dy = 0 where y is. */
+/* dy = 0 where y is not positive. */
 CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restrict dy)
 {
     y += t.at, dy += t.at;
@@ -251,14 +246,13 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* What passed the ReLU: dy where (x - mean) * scale + shift, computed as tile_apply did, is above
- * zero. d = x - mean. */
+/* dy if the ReLU passed (tile_apply's (x - mean) * scale + shift > 0), else 0. d = x - mean. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
 }
 
-/* sum [w] = of dy (that passed the ReLU), dot [w] = of dy * (x - mean), over a tile's lines. */
+/* sum [w] = of dy where the ReLU passed, dot [w] = of dy * (x - mean), over a tile's lines. */
 CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
                               const real *restrict x, const real *restrict dy, real *restrict sum,
                               real *restrict dot)
@@ -281,8 +275,8 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
             }
 }
 
-/* dy = what passed the ReLU of g, times gamma: the addend's gradient. sum, dot [w] = of g and of g *
- * (x - mean); mix [w] = of g times what gamma multiplies. */
+/* g = dy where the ReLU passed. dy = gamma * g, the addend's gradient; sum, dot, mix [w] = of g, of
+ * g * (x - mean), of g times gamma's factor. */
 CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
                                       const real *restrict x, const real *restrict addend,
                                       real *restrict dy, real *restrict sum, real *restrict dot,
@@ -305,8 +299,8 @@ CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool
         }
 }
 
-/* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may
- * be equal make no vectors. */
+/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). In place: pointers that
+ * may be equal do not vectorise. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x,
                             real *restrict dx)
@@ -332,7 +326,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
     struct lanes lanes = lanes_of_norm(f, f->mean, f->inv_std, &s);
-    bool relu = f->relu && !f->addend; /* with an addend the sign is in y alone */
+    bool relu = f->relu && !f->addend; /* with an addend only y tells the sign */
     size_t end = n * (size_t)f->c;
     memset(sum, 0, (size_t)f->c * sizeof *sum);
     memset(dot, 0, (size_t)f->c * sizeof *dot);
@@ -352,7 +346,8 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     }
     for (int i = 0; i < f->c; i++) {
         double inv_std = (double)f->inv_std[i], k = (double)f->factor;
-        double outer = f->swapped ? (double)f->gamma[i] : 1; /* of what tile_dx finds in dx */
+        /* factor on the dx that tile_dx reads */
+        double outer = f->swapped ? (double)f->gamma[i] : 1;
         dbeta[i] = (real)(f->swapped ? sum[i] : sum[i] * k);
         dgamma[i] = (real)(f->swapped ? mix[i] : dot[i] * inv_std * k);
         sum[i] = sum[i] * outer / (double)n;

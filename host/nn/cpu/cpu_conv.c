@@ -1,24 +1,21 @@
-/* cpu_conv.c : conv2d as im2row and GEMM, in blocks of pixels whose rows stay in the nearest
- * caches; or, where the context says so and the window is one that it is for, by winograd.h.
+/* cpu_conv.c : convolves by im2row and GEMM in cache-sized blocks of pixels, or by winograd.h where
+ * it fits. A row has the k*k*c values under an output pixel's window: k copies of k*c neighbours.
  *
- * A row holds the k*k*c values under one output pixel's window. With channels last, k copies of k*c
- * neighbours make it.
+ *   forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
+ *   backward   dw = dy^T * rows(x)
+ *              drows = dy * w, added back to the pixels of dx they came from (row2im)
  *
- *     forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
- *     backward   dw = dy^T * rows(x),   drows = dy * w, added back to the pixels of dx they came from (row2im)
+ * For stride 1, dx is a convolution of dy with rotated weights, and the same rows of dy give the
+ * rotated dw: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row serves both
+ * GEMMs, and nothing is added back.
  *
- * Where the stride is 1, dx is itself a convolution, of dy with the weights turned by 180 degrees;
- * and the same rows of dy give dw, turned too: dx = rows(dy) * turned(w), turned(dw) = x^T *
- * rows(dy). One im2row then serves both GEMMs, and nothing has to be added back.
- *
- * OpenBLAS multiplies small blocks without packing them first; blocks this small keep it there
- * (bench_train). */
+ * Blocks are small enough for OpenBLAS to multiply without packing (bench_train). */
 #include <string.h>
 #include "hls/nn/conv_block.h"
 #include "nn/cpu/cpu_ops.h"
 #include "nn/cpu/winograd.h"
 
-/* NULL: by rows. */
+/* NULL: use rows. */
 static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
 {
     return winograd_fits(g) ? cpu->winograd : NULL;
@@ -34,7 +31,6 @@ static size_t n_pixels(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-/* The convolution that carries dy back to dx, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
     return (struct nn_window){.in = g->out,
@@ -77,7 +73,6 @@ size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g)
     return by_winograd(cpu, g) ? max_size(rows, winograd_scratch(g)) : rows;
 }
 
-/* Where a pixel lies: image, row, column of the output. */
 struct place {
     int image, y, x;
 };
@@ -88,7 +83,7 @@ static struct place place_of(const struct nn_window *g, size_t pixel)
     return (struct place){(int)(pixel / image), (int)(pixel % image / wide), (int)(pixel % wide)};
 }
 
-/* n pixels further on; n ends in this line or at its end. */
+/* Advance by n pixels, at most to the end of the line. */
 static inline void advance(const struct nn_window *g, struct place *p, int n)
 {
     p->x += n;
@@ -101,8 +96,7 @@ static inline void advance(const struct nn_window *g, struct place *p, int n)
     p->image++;
 }
 
-/* The window over one image: its first pixel, which may lie outside, and the part of it that lies
- * inside. */
+/* The window over an image: its first pixel, which may lie outside, and the part inside. */
 struct span {
     ptrdiff_t start; /* elements */
     int y0, y1, x0, x1;
@@ -120,8 +114,8 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* n runs of `size` values. Runs are short, so the loop over them is the inner one: no call, no odd
- * ends. */
+/* Copy n runs of `size` values. Runs are short, so the inner loop is over
+ * runs: no calls, no remainders. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -135,7 +129,7 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
             to[i * to_pitch + j] = from[i * from_pitch + j];
 }
 
-/* Rows of n pixels from p on, in one line, whose windows may reach over the sides. */
+/* Rows of n pixels from p in one line; their windows may reach over the sides. */
 static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
                              real *rows)
 {
@@ -148,7 +142,7 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
     }
 }
 
-/* Rows of n pixels from p on, in one line, whose windows do not. */
+/* The same for windows inside. */
 static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
                               real *rows)
 {
@@ -160,8 +154,7 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
-/* The first value of the pixel that a tap of the window over p falls on, from the first image on; -1:
- * outside. */
+/* Offset of the pixel under a tap of the window at p; -1: outside. */
 static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
 {
     const int y = p.y * g->stride - g->pad + ky * g->dilation,
@@ -171,7 +164,7 @@ static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky
     return (((ptrdiff_t)p.image * g->in.h + y) * g->in.w + x) * g->in.c;
 }
 
-/* im2row where taps lie apart: one after the other. */
+/* im2row for dilated windows, tap by tap. */
 static void dilated_rows(const struct nn_window *g, const real *x, size_t first, int n, real *rows)
 {
     const size_t bytes = (size_t)g->in.c * sizeof *rows;
@@ -186,7 +179,7 @@ static void dilated_rows(const struct nn_window *g, const real *x, size_t first,
         }
 }
 
-/* And back. */
+/* row2im_add for dilated windows. */
 CPU_HOT static void dilated_rows_add(const struct nn_window *g, const real *restrict rows,
                                      size_t first, int n, real *restrict dx)
 {
@@ -205,8 +198,7 @@ static inline int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero
- * outside the image. */
+/* rows [n][k*k*in.c] = values under the windows of n output pixels from `first`; zero outside. */
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
@@ -215,7 +207,7 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
         return;
     }
     int row = g->k * g->k * g->in.c;
-    /* Output columns [left, right) have whole windows. */
+    /* output columns [left, right) have whole windows */
     int left = (g->pad + g->stride - 1) / g->stride,
         right = (g->in.w + g->pad - g->k + g->stride) / g->stride;
     struct place p = place_of(g, first);
@@ -231,7 +223,7 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
     }
 }
 
-/* The way back: adds every value of rows to the pixel that im2row took it from. */
+/* Add rows back to the pixels that im2row read. */
 CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first,
                                int n, real *restrict dx)
 {
@@ -249,8 +241,7 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* to [columns][rows] = from [rows][columns] transposed. Writes in order: the few lines being read
- * stay in the cache. */
+/* to [columns][rows] = from transposed. Writes in order; the few lines read stay cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)
@@ -301,7 +292,7 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
     }
 }
 
-/* dx and dw for stride 1: both from the rows of dy. */
+/* dx and dw from the rows of dy, for stride 1. */
 static void backward_turned(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *dy, real *dx, bool add, real *dw,
                             struct scratch s)
@@ -323,7 +314,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     turn_back(g, s.dweights, dw);
 }
 
-/* dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
+/* dw from the rows of x, and dx (unless NULL) by adding rows back. */
 static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x,
                           const real *w, const real *dy, real *dx, bool add, real *dw,
                           struct scratch s)

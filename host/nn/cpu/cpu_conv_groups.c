@@ -1,13 +1,12 @@
-/* cpu_conv_groups.c : conv2d in groups on the CPU: each is a conv2d of its own, over channels that
- * are first copied next to one another.
+/* cpu_conv_groups.c : convolves in groups: copies each group's
+ * channels together and convolves them.
  *
- *     x [pixels][in.c] --part i--> [pixels][in.c / groups] --conv2d, filters of group i--> --> part i of y
+ *   x [pixels][in.c] --part i--> [pixels][in.c / groups] --conv2d, group i's filters--> part i of y
  *
- * A copy costs little beside the k*k times that im2row copies each value. */
+ * The copy is cheap: im2row copies each value k*k times. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* The window of one group. */
 static struct nn_window part_of(const struct nn_window *g)
 {
     struct nn_window part = *g;
@@ -22,7 +21,7 @@ static size_t pixels_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-/* to [pixels][n] = from [pixels][pitch], n values of each; and back. */
+/* Copy n values of each of `pixels` pixels out of a pitch, and back. */
 static void take_part(size_t pixels, int n, const real *from, int pitch, real *to)
 {
     for (size_t i = 0; i < pixels; i++, from += pitch, to += n)
@@ -35,7 +34,7 @@ static void put_part(size_t pixels, int n, const real *from, real *to, int pitch
         memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* Scratch: a group's x, dx and y (or dy), then what its convolution needs. */
+/* Scratch: a group's x, dx and y (or dy), then its convolution's scratch. */
 struct parts {
     real *x, *dx, *y;
     void *scratch;
@@ -43,7 +42,7 @@ struct parts {
 
 static size_t part_elements(struct nn_shape s, int batch)
 {
-    const size_t line = 64 / sizeof(real); /* parts begin on lines */
+    const size_t line = 64 / sizeof(real); /* parts are aligned to cache lines */
     return (pixels_of(s, batch) * (size_t)s.c + line - 1) / line * line;
 }
 

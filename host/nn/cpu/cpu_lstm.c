@@ -1,32 +1,32 @@
-/* cpu_lstm.c : the LSTM on the CPU. Sequences are packed, so that no product is made for a step behind
- * a sequence's end: samples stand by length, the longest first, and rows by time.
+/* cpu_lstm.c : runs the LSTM on packed sequences, without products for steps after their ends.
+ * Samples are sorted by length, the longest first, and rows by time:
  *
- *     lengths 2 4 1      packed rows: t 0: samples 1 0 2 | t 1: 1 0 | t 2: 1 | t 3: 1
- * At step t the first active[t] samples are under way, and each has the same place as at t - 1. So the
- * inputs of all steps are one product, the way back over weights another, and a step's recurrent
- * product is over neighbouring rows. */
+ *   lengths 2 4 1      packed rows: t 0: samples 1 0 2 | t 1: 1 0 | t 2: 1 | t 3: 1
+ * At step t the first active[t] samples remain, at their places. One product covers
+ * the inputs of all steps, another all weight gradients, and a step's recurrent
+ * product reads consecutive rows. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "hls/nn/squash.h"
 
-/* Scratch, in this order: rows are those of all steps. */
+/* Scratch in this order; "rows" are those of all steps. */
 struct packed {
     int rows;
     int *order;  /* [batch] sample of a place */
-    int *active; /* [steps + 1] samples at step t */
-    int *first;  /* [steps + 1] row of its first */
-    real *x;     /* [rows][in]; on the way back dx too */
-    real *r;     /* [rows][out]; on the way back r of the step before */
+    int *active; /* [steps + 1] active samples at step t */
+    int *first;  /* [steps + 1] first row of step t */
+    real *x;     /* [rows][in]; backward: dx too */
+    real *r;     /* [rows][out]; backward: r of the previous step */
     real *dr;    /* [rows][out] */
     real *m;     /* [rows][cells] o * tanh(c) */
     real *dm;    /* [batch][cells] */
-    real *dc;    /* [batch][cells] of the step behind */
+    real *dc;    /* [batch][cells] of the next step */
     real *zeros; /* [cells] */
 };
 
-/* What is kept, [rows] each. */
+/* Kept from forward to backward; [rows] each. */
 struct kept {
-    real *gates;      /* [4 cells] i f g o; on the way back their gradients before the squashing */
+    real *gates;      /* [4 cells] i f g o; backward: gradients of their sums */
     real *c, *tanh_c; /* [cells] */
 };
 
@@ -51,7 +51,6 @@ static struct kept kept_of(const struct nn_lstm *f, int batch, real *kept)
     return (struct kept){kept, kept + LSTM_GATES * all, kept + (LSTM_GATES + 1) * all};
 }
 
-/* Who stands where. */
 static void sort(struct packed *p, const struct nn_lstm *f, int batch, const int32_t *lengths)
 {
     memset(p->active, 0, ((size_t)f->steps + 1) * sizeof *p->active);
@@ -90,7 +89,7 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     return p;
 }
 
-/* rows [rows][n] = x [batch][steps][n], as they are packed. */
+/* rows [rows][n] = x [batch][steps][n], packed. */
 static void pack(const struct packed *p, int steps, size_t n, const real *x, real *rows)
 {
     for (int t = 0; t < steps; t++)
@@ -98,7 +97,7 @@ static void pack(const struct packed *p, int steps, size_t n, const real *x, rea
             memcpy(rows, x + ((size_t)p->order[i] * (size_t)steps + (size_t)t) * n, n * sizeof *x);
 }
 
-/* The way back, with zeros behind a sequence's end. */
+/* Undo pack; writes zeros after a sequence's end. */
 static void unpack(const struct packed *p, int steps, size_t n, int batch, const real *rows,
                    real *x)
 {
@@ -116,15 +115,15 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
 
 /* ---- one row ---- */
 
-/* Cells and gradients that nothing feeds any more halve from step to step. What is left of them counts as 0
- * before products of it are subnormal: a CPU takes a hundred times as long for these. */
+/* Flush values below 2^-100 to 0: unused cells and gradients halve at every step, and products of
+ * subnormals take a CPU a hundred times as long. */
 static inline real live(real x)
 {
     const real least = (real)0x1p-100;
     return x < least && x > -least ? 0 : x;
 }
 
-/* zi .. zo [c]: in sums, out gates; was [c]: cells of the step before. */
+/* zi .. zo [c]: in sums, out gates. was [c]: the previous step's cells. */
 CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
@@ -141,8 +140,8 @@ CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict 
     }
 }
 
-/* zi .. zo [c]: in gates, out gradients of their sums; dc [c]: in of now, out of before. m: for the
- * projection's gradient. */
+/* zi .. zo [c]: in gates, out gradients of their sums. dc [c]: in this step's, out the previous
+ * one's. m: recomputed for the projection's gradient. */
 CPU_HOT static void cell_back(int c, const real *restrict peep, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
                               real *restrict zi, real *restrict zf, real *restrict zg,
@@ -176,7 +175,7 @@ CPU_HOT static void add_to(int c, const real *restrict a, real *restrict sum)
 
 /* ---- passes ---- */
 
-/* Cells of the step before a row of step t; of the first: zeros. */
+/* The previous step's cells for a row of step t; zeros at first. */
 static const real *before_of(const struct packed *p, const struct kept *k, int c, int t, int i)
 {
     return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : p->zeros;
@@ -213,7 +212,7 @@ void cpu_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32
     unpack(&p, f->steps, (size_t)f->out, batch, p.r, y);
 }
 
-/* Through time: dr becomes what r costs in all, gates the gradients of their sums, m is made anew. */
+/* dr becomes the full gradient of r, gates the gradients of their sums; m is recomputed. */
 static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batch,
                               const struct packed *p, const struct kept *k)
 {
@@ -236,7 +235,6 @@ static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batc
     }
 }
 
-/* Of peepholes and biases. */
 static void sum_rows(const struct nn_lstm *f, const struct packed *p, const struct kept *k,
                      const struct nn_lstm_grads *dw)
 {
@@ -276,7 +274,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* every row but the first step's, and r of the row's sample before: packed, if not side by side */
+    /* all rows after the first step, and r of the sample's previous
+     * row: packed, but not contiguous */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

@@ -1,4 +1,4 @@
-/* cpu_ops.c : the CPU's table: memory is host memory, calls return when their work is done. */
+/* cpu_ops.c : fills the CPU's backend table; memory is host memory, and calls return when done. */
 #include "nn/cpu/cpu_ops.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Who convolves 3x3 windows; NULL: products. */
+/* Return the kernels for 3x3 windows, or NULL to use GEMM. */
 static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
 {
 #ifndef NN_REAL_DOUBLE
@@ -87,7 +87,7 @@ static double cpu_gemm_s(const void *ctx)
     return cpu->gemm_s;
 }
 
-/* Calls are done when they return: there is nothing to record. */
+/* Calls are done on return, so there is nothing to record. */
 static int cpu_record_begin(void *ctx)
 {
     (void)ctx;
@@ -146,7 +146,7 @@ static void cpu_input(void *ctx, size_t n, const real *x, real *y)
     memcpy(y, x, n * sizeof *y);
 }
 
-/* dataset_batch() on the host is all there is to it: nn/data/feed.c. */
+/* nn/data/feed.c uses dataset_batch() on the host instead. */
 static int cpu_feed_open(void *ctx, const struct nn_feed *f)
 {
     (void)ctx, (void)f;
@@ -163,7 +163,7 @@ static void cpu_feed_take(void *ctx, int slot, real *x)
     (void)ctx, (void)slot, (void)x;
 }
 
-/* Weak: another CBLAS than OpenBLAS does not have it. */
+/* Weak: missing in a CBLAS other than OpenBLAS. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 void nn_cpu_threads(int n)
@@ -212,7 +212,7 @@ const struct nn_ops nn_cpu = {
 
 /* ---- OpenBLAS on a CPU that it does not know ---- */
 
-/* Weak: another CBLAS than OpenBLAS does not have them. */
+/* Weak: missing in a CBLAS other than OpenBLAS. */
 extern char *openblas_get_config(void) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
@@ -221,7 +221,7 @@ const char *blas_config(void)
     return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
 }
 
-/* The newest of OpenBLAS' kernels that this CPU runs, by the name in OPENBLAS_CORETYPE; NULL: those for SSE3. */
+/* Return the OPENBLAS_CORETYPE name of the newest kernels this CPU runs; NULL: those for SSE3. */
 static const char *best_core(void)
 {
     if (vec_isa_here(VEC_AVX512))
@@ -237,14 +237,13 @@ void blas_know_cpu(char **argv)
     const char *core = best_core();
     if (!core || !openblas_get_corename || strcmp(openblas_get_corename(), "Prescott") != 0)
         return;
-    if (getenv("OPENBLAS_CORETYPE") ||
-        getauxval(AT_BASE) == 0) /* by a loader, which /proc/self/exe is */
+    if (getenv("OPENBLAS_CORETYPE") || getauxval(AT_BASE) == 0) /* /proc/self/exe is the loader */
         return;
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
         self[n] = 0;
         execv(self, argv);
-        execv("/proc/self/exe", argv); /* its file is gone */
+        execv("/proc/self/exe", argv); /* the program's file is gone */
         unsetenv("OPENBLAS_CORETYPE");
     }
     err_warn("OpenBLAS does not know this CPU and takes its slowest kernels: set "
@@ -252,7 +251,7 @@ void blas_know_cpu(char **argv)
              core);
 }
 
-/* ---- gradients of several passes added up, on the CPU ---- */
+/* ---- sums of gradients of several passes ---- */
 
 CPU_HOT static void divided_by(size_t n, const real *a, real divisor, real *y)
 {

@@ -1,4 +1,4 @@
-/* cpu_optim.c : steps of optimisers over a list of tensors. */
+/* cpu_optim.c : steps optimisers over a list of tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"

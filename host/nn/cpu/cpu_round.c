@@ -1,11 +1,11 @@
-/* cpu_round.c : floats rounded to a format on the CPU: cast and back, in blocks that stay in the
- * nearest cache; and the operations of optimisers that round. */
+/* cpu_round.c : rounds floats to a format on the CPU by casting and back, and
+ * rounds optimisers' operations. */
 #include "nn/cpu/cpu_ops.h"
 #include "vec/vec.h"
 
 enum { ROUND_BLOCK = 2048 };
 
-/* x [n] to y [n], which may be x. */
+/* y [n] = x [n] rounded, in cache-sized blocks; y may be x. */
 static inline void round_floats(size_t n, const struct round_rule *rule, const float *x, float *y)
 {
     const struct vec_ops *vec = vec_best();
@@ -18,7 +18,7 @@ static inline void round_floats(size_t n, const struct round_rule *rule, const f
     }
 }
 
-/* real may be the double of tests. */
+/* For tests in double. */
 static inline void round_doubles(size_t n, const struct round_rule *rule, const double *x,
                                  double *y)
 {

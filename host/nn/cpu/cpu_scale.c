@@ -1,4 +1,4 @@
-/* cpu_scale.c : scales of gradients on the CPU: moments of tensors, products with powers of two. */
+/* cpu_scale.c : scales gradients on the CPU: moments, powers of two, histograms. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 

@@ -1,5 +1,5 @@
-/* cpu_sgd.c : a step of SGD and of LARS, a single pass over each tensor; LARS first takes the norms. In
- * narrow numbers it is done block by block, an operation at a time, and rounded behind each. */
+/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor, after its norms for LARS. In narrow
+ * numbers it goes block by block, rounding each operation. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -16,8 +16,7 @@ static double norm2(size_t n, const real *x)
     return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
 }
 
-/* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is
- * zero. */
+/* LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6); 1 if a norm is zero. */
 static double local_rate(const struct cpu_part *p)
 {
     double w_norm = norm2(p->t->n, p->w), g_norm = norm2(p->t->n, p->g);
@@ -40,7 +39,7 @@ CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restri
     }
 }
 
-/* ---- the same, each result rounded ---- */
+/* ---- the same with each result rounded ---- */
 
 static void update_block(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
                          real *w, const real *g, real *v)

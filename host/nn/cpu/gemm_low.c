@@ -1,10 +1,8 @@
-/* gemm_low.c : matrix products with a narrow accumulator, on the CPU.
- *
- * All is computed in double. A product of two floats is exact in it; so is rounding it on its bits.
- * The sum of two values of a format may be rounded to 53 bits first, which does no harm: 53 >= 2 *
- * 24 + 2. Below the format's smallest normal, adding and taking off a large power of two rounds to
- * the unit there. Loops run along rows of b, so that compilers make vectors. Source: S. A.
- * Figueroa, When is double rounding innocuous?, 1995. */
+/* gemm_low.c : multiplies matrices with a narrow accumulator on the CPU. All arithmetic is in
+ * double. Products of floats are exact there, and are rounded on their bits. Rounding sums to 53
+ * bits first does no harm: 53 >= 2 * 24 + 2 (S. A. Figueroa, When is double rounding innocuous?,
+ * 1995). Below the smallest normal, adding and subtracting a large power of two rounds to the unit
+ * there. Loops run along rows of b to vectorise. */
 #include "nn/cpu/gemm_low.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -38,14 +36,14 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
 
 /* ---- r(x) ---- */
 
-/* Magnitudes are the bits of doubles without their sign. */
+/* Rounding constants. Magnitudes are the bits of doubles without sign. */
 struct rounding {
-    /* half a unit less one; bits that stay; 1 for m = 0: ties go to the larger magnitude */
+    /* half a unit less one; mask of the bits kept; 1 for m = 0: ties go to the larger magnitude */
     uint64_t half, keep, odd;
-    unsigned drop;       /* mantissa bits of a double less those of the format */
-    double magic;        /* 1.5 * 2^52 units of a subnormal */
-    int64_t small, max;  /* magnitudes: of the smallest normal, the largest finite; */
-    int64_t beyond, nan; /* of what is larger, of what is none */
+    unsigned drop;       /* mantissa bits dropped from a double */
+    double magic;        /* 1.5 * 2^52 subnormal units */
+    int64_t small, max;  /* magnitudes of the smallest normal and largest finite */
+    int64_t beyond, nan; /* magnitudes of results on overflow and for nan */
 };
 
 static double as_double(uint64_t bits)
@@ -86,7 +84,7 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
         .max = value_bits(f, mf_max(f)),
         .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f))
                                                 : (int64_t)(f.fn ? QUIET : INF),
-        /* m = 0 has no nan and takes inf, as in hls/arith/mf.h */
+        /* formats of m = 0 have no nan and use inf, as in hls/arith/mf.h */
         .nan = (int64_t)(f.m == 0 ? INF : QUIET),
     };
 }
@@ -102,9 +100,9 @@ static inline double round_to(const struct rounding *k, double x)
     return as_double((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
 }
 
-/* x + y of any two floats, "rounded to odd": its last bit is set where anything was lost, so that
- * rounding it to 24 bits or fewer gives what rounding the exact sum gives. Source: S. Boldo and G.
- * Melquiond, 2008; D. E. Knuth's error of a sum. */
+/* Return x + y "rounded to odd": the last bit is set if anything was lost, so that
+ * rounding to 24 bits or fewer rounds the exact sum. Source: S. Boldo and G. Melquiond,
+ * 2008; D. E. Knuth's error of a sum. */
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);
@@ -152,7 +150,7 @@ struct operands {
     const float *a, *b;
 };
 
-/* panel [deep][n] = rows p.. of op(b), columns j.. */
+/* panel [deep][n] = rows p.. and columns j.. of op(b). */
 static void take_panel(const struct operands *o, int p, int deep, int j, int n, float *panel)
 {
     for (int q = 0; q < deep; q++)

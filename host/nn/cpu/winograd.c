@@ -1,4 +1,4 @@
-/* winograd.c : the walk over blocks of tiles, whose points stay in the nearest caches. */
+/* winograd.c : walks over blocks of tiles whose points stay in the nearest caches. */
 #include "nn/cpu/winograd.h"
 #include <string.h>
 #include "nn/cpu/winograd_kernels.h"
@@ -40,8 +40,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Tiles of a block: few enough for its points to stay near, more where many channels make filters
- * and sums, which every block reads, large. */
+/* Tiles of a block: few, so that points stay cached; more for many channels, whose
+ * filters and sums every block reads. */
 static int block_of(const struct nn_window *g)
 {
     enum { MOST = 8, CHANNELS = 64 };
@@ -63,7 +63,7 @@ struct scratch {
     float *u;     /* filters [16][in * out] */
     float *sums;  /* [16][in][out]: backward */
     float *v, *m; /* [16][block][channels] */
-    float *own;   /* backward */
+    float *own;   /* [16][block][channels], backward only */
 };
 
 static struct scratch scratch_of(const struct nn_window *g, void *memory)
@@ -88,7 +88,7 @@ static size_t all_tiles(struct nn_shape image, int batch)
     return (size_t)batch * (((size_t)image.h + 1) / 2) * (((size_t)image.w + 1) / 2);
 }
 
-/* The same tiles of an image with c channels. */
+/* The same tiles in an image of c channels. */
 static struct winograd_tiles of_channels(struct winograd_tiles t, const struct nn_window *g, int c)
 {
     t.image.c = c;
@@ -101,8 +101,8 @@ static int whole_rows(int n)
     return (n + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS * WINOGRAD_ROWS;
 }
 
-/* y of a block of tiles from x: forward, and the way back from dy to dx. What lies behind the last
- * tile is multiplied as well. */
+/* y of a block of tiles from x, or dx from dy. Rows after the last
+ * tile are multiplied too, as zeros. */
 static void convolve(const struct winograd_kernels *by, const struct winograd_tiles *from,
                      const struct winograd_tiles *to, const float *x, const struct scratch *s,
                      const float *bias, bool add, float *y)

@@ -1,4 +1,4 @@
-/* winograd_avx2.c : winograd.h with AVX2 and FMA: 12 sums of 8 numbers, of 16 registers. */
+/* winograd_avx2.c : builds winograd.h for AVX2 and FMA: 12 sums of 8 floats in 16 registers. */
 #include "nn/cpu/winograd_kernels.h"
 #ifdef VEC_X86
 #include <immintrin.h>

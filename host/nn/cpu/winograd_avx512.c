@@ -1,4 +1,4 @@
-/* winograd_avx512.c : winograd.h with AVX-512: 24 sums of 16 numbers, of 32 registers. */
+/* winograd_avx512.c : builds winograd.h for AVX-512: 24 sums of 16 floats in 32 registers. */
 #include "nn/cpu/winograd_kernels.h"
 #ifdef VEC_X86
 #include <immintrin.h>

@@ -1,11 +1,11 @@
-/* winograd_body.h : winograd_kernels.h for an instruction set: the file that includes this says what
- * a vector is (LANES, vec, vec_load and so on), and how many numbers its products keep in
- * registers. Lanes are channels, so no sum is cut by them. */
+/* winograd_body.h : implements winograd_kernels.h for a vector type. The including file
+ * defines LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are
+ * channels, so vectors do not split sums. */
 #ifndef WINOGRAD_BODY_H
 #define WINOGRAD_BODY_H
 #include "nn/cpu/winograd_kernels.h"
 
-/* Loops over registers, which must not stay loops. */
+/* Loops over registers must be unrolled. */
 #ifdef __clang__
 #define UNROLLED _Pragma("unroll")
 #else
@@ -13,11 +13,11 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LINE = 64 / sizeof(float) }; /* numbers of a cache line */
+enum { LINE = 64 / sizeof(float) }; /* floats in a cache line */
 
 /* ---- tiles ---- */
 
-/* Where a tile is: its image, its first pixel. */
+/* The image and first pixel of a tile. */
 struct place {
     size_t image;
     int row, column;
@@ -41,14 +41,14 @@ INLINE void next_place(const struct winograd_tiles *t, struct place *p)
     p->image++;
 }
 
-/* Elements from the batch's first pixel to this one, which may lie outside its image. */
+/* Offset from the batch's first element to a pixel, which may lie outside its image. */
 INLINE ptrdiff_t offset_of(const struct winograd_tiles *t, const struct place *p, int row,
                            int column)
 {
     return (((ptrdiff_t)p->image * t->image.h + row) * t->image.w + column) * t->image.c;
 }
 
-/* Bit i: pixel i of n x n, in row order from (row, column) on, lies inside the image. */
+/* Bit i: pixel i of the n x n from (row, column), in row order, lies inside the image. */
 INLINE unsigned inside_of(const struct winograd_tiles *t, int row, int column, int n)
 {
     unsigned bits = 0;
@@ -75,7 +75,7 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: a constant where it is all of them, so that loads do not ask. */
+/* inside: a constant if all pixels lie inside, so that loads need no test. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;
@@ -99,8 +99,8 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* The pixels that the tile below this one adds to those of its own: two of each of two lines. They
- * are wanted a line of tiles later, and what the products touch until then fits beside them. */
+/* Prefetch the pixels that the tile below adds: two in each of two lines. They are needed one line
+ * of tiles later, and stay cached beside the products' data. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;
@@ -126,7 +126,7 @@ static void spread(const struct winograd_tiles *t, const float *x, float *v)
     }
 }
 
-/* to [4] = the filter's line of two, its middle points not halved */
+/* to [4] = a filter's row of two, middle points not halved */
 INLINE void own_line(vec a, vec b, vec *to)
 {
     to[0] = a;
@@ -166,7 +166,7 @@ INLINE void gather_line(const vec *from, vec *to)
     to[1] = vec_sub(vec_sub(from[1], from[2]), from[3]);
 }
 
-/* y [2][2] of one vector of channels */
+/* y [2][2] for one vector of channels */
 INLINE void gather_vec(const struct winograd_tiles *t, const float *m, vec y[4])
 {
     vec by_column[2][4], to[2];
@@ -219,7 +219,7 @@ INLINE void filter_line(const vec *from, vec *to)
     to[3] = from[2];
 }
 
-/* u of the 16 points, so far apart, of one vector of filters [3][3]. */
+/* Write the 16 points, `point` apart, of one vector of filters [3][3]. */
 INLINE void filter_vec(vec tap[9], size_t point, float *u)
 {
     vec by_column[4][3], to[4];
@@ -236,7 +236,7 @@ INLINE void filter_vec(vec tap[9], size_t point, float *u)
     }
 }
 
-/* Where column j of a row of u [k][n] is: in its panel. */
+/* Address of column j of a row of u [k][n] inside its panel. */
 static float *in_panel(int k, int n, float *u, int row, int j)
 {
     int first = 0, wide = PANEL(n);
@@ -247,7 +247,7 @@ static float *in_panel(int k, int n, float *u, int row, int j)
     return u + (ptrdiff_t)first * k + (ptrdiff_t)row * wide + (j - first);
 }
 
-/* Lanes are inputs, side by side in w. */
+/* Lanes are inputs, which are contiguous in w. */
 static void filters_turned(int in, int out, const float *w, float *u)
 {
     for (int j = 0; j < in; j += LANES)
@@ -259,7 +259,7 @@ static void filters_turned(int in, int out, const float *w, float *u)
         }
 }
 
-/* Lanes are filters: blocks of LANES x LANES are transposed first. */
+/* Lanes are filters: transpose blocks of LANES x LANES first. */
 static void filters_straight(int in, int out, const float *w, float *u)
 {
     float block[LANES][9][LANES]; /* input, tap, filter */
@@ -285,7 +285,7 @@ static void filters(int in, int out, const float *w, bool turned, float *u)
         filters_straight(in, out, w, u);
 }
 
-/* to [3] = from [4], as F(3, 2) sums up; what has a middle line was made without its factor 1/2. */
+/* to [3] = from [4] by F(3, 2), with the 1/2 that own_line leaves out. */
 INLINE void weight_line(const vec *from, vec *to)
 {
     const vec half = vec_set(0.5f), b = vec_mul(half, from[1]), c = vec_mul(half, from[2]),
@@ -328,8 +328,8 @@ static void weights(int in, int out, const float *sums, float *dw)
 
 /* ---- products ---- */
 
-/* name: o [rows][at pitch] = a [rows][k] * u [k][columns of vectors], with `rows` x `columns` sums
- * in registers. name_add: o [rows] += a' b, a [n][at a's pitch], b [n]. */
+/* name: o [rows][pitch] = a [rows][k] * u [k][columns vectors], with rows x columns sums in
+ * registers. PRODUCT_ADD: o [rows] += a' b, a [n][a_pitch], b [n][pitch]. */
 #define PRODUCT(name, rows, columns)                                                           \
     INLINE void name(int k, int pitch, const float *a, const float *u, float *o)               \
     {                                                                                          \
