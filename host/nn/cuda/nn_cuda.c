@@ -1,7 +1,5 @@
-/* nn_cuda.c : the GPU's table: one stream a context, all of whose passes the device library
- * enqueues there.
- *
- * A launch that fails has said why; the first such code is kept and handed out by wait. */
+/* nn_cuda.c : fills the GPU's backend table; the device library enqueues all passes on one stream a
+ * context. The code of the first failed launch, already reported, is kept for wait. */
 #include "nn/cuda/nn_cuda.h"
 #include <stdlib.h>
 #include "base/err.h"
@@ -91,7 +89,7 @@ static void cuda_copy_later(void *ctx, void *dst, const void *src, size_t bytes)
     cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
 }
 
-/* Both ways: whoever reads or writes the host's part next may do so at once. */
+/* Both ways the host's memory may be used on return. */
 static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
 {
     struct cuda *c = ctx;
@@ -127,7 +125,7 @@ static int cuda_record_begin(void *ctx)
     return c->run->graph_begin(c->stream);
 }
 
-/* What failed while it was only noted down has done no harm. */
+/* A failure while recording does not count, since nothing ran. */
 static int cuda_record_end(void *ctx, void **record)
 {
     struct cuda *c = ctx;
@@ -176,13 +174,13 @@ static void cuda_loss_scale(void *ctx, const float *scale)
     c->ops->loss_scale(c->nn, c->scaled ? scale : NULL);
 }
 
-/* What it makes has been rounded already, where activations are narrow: it is counted as it is. */
+/* Narrow activations are rounded as they are made, so tally counts rounded values. */
 static void cuda_watch(void *ctx, struct scale_tally *to)
 {
     (void)ctx, (void)to;
 }
 
-/* ---- layers: every pass is one of the device library's, in the same words ---- */
+/* ---- layers: every pass has the same signature in the device library ---- */
 
 #define PLAN(name, params, args)                       \
     static int cuda_##name(void *ctx, LIST params)     \

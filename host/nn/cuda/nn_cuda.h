@@ -1,11 +1,11 @@
-/* nn_cuda.h : what the files of the GPU backend share: the context, how failures are kept. */
+/* nn_cuda.h : shares the GPU backend's context and its error code among its files. */
 #ifndef NN_CUDA_H
 #define NN_CUDA_H
 #include "device/nn/dev_nn.h"
 #include "nn/nn_ops.h"
 
-/* Batches of bytes on their way: gathered in pinned memory, copied beside the work, turned into
- * activations. */
+/* A batch of bytes: gathered in pinned memory, copied during other
+ * work, turned into activations. */
 struct cuda_slot {
     /* keys [2] uint64_t, which [max_batch] uint32_t, images [max_batch, image]: nn_cuda_feed.c */
     uint8_t *host, *bytes; /* pinned; device */
@@ -20,11 +20,11 @@ struct cuda {
     struct dev_stream *stream;
     struct dev_nn *nn;
     enum nn_math math;
-    bool scaled;               /* gradients of activations carry a scale */
+    bool scaled;               /* activation gradients carry a scale */
     int failed;                /* the first failure since open */
-    int failed_before;         /* while recording: what `failed` was */
-    float *input;              /* device; NULL: activations are floats, or `halves` is there */
-    uint16_t *halves;          /* host; images in pure fp16; NULL: none */
+    int failed_before;         /* while recording: the previous `failed` */
+    float *input;              /* device; NULL: activations are floats, or `halves` is used */
+    uint16_t *halves;          /* host; images in pure fp16; NULL: not used */
     struct dev_stream *copies; /* NULL: no feed */
     struct nn_feed feed;
     struct cuda_slot slots[NN_SLOTS];
@@ -42,7 +42,7 @@ void cuda_input(void *ctx, size_t n, const real *x, real *y);
 int cuda_feed_open(void *ctx, const struct nn_feed *f);
 void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b);
 void cuda_feed_take(void *ctx, int slot, real *x);
-void cuda_feed_close(struct cuda *c); /* of what there is */
+void cuda_feed_close(struct cuda *c); /* also after a partial open */
 
 /* ---- nn_cuda_optim.c ---- */
 int cuda_optim_plan(void *ctx, const struct nn_optim *o, void **plan);

@@ -1,11 +1,11 @@
-/* nn_cuda_feed.c : how images get to the GPU: as floats, when they are used (in pure fp16 as halves,
- * which the host makes); or as bytes, ahead of that.
+/* nn_cuda_feed.c : brings images to the GPU: floats (halves in pure fp16)
+ * when used, or bytes ahead of time.
  *
- *     host images --gather--> pinned --copy stream--> bytes --feed kernel, on the context's stream--> activations
- *                   (waits until the copy before has left)
- *                   (waits until the copy has come; the next copy waits for it)
+ *   images --gather--> pinned --copy stream--> bytes --feed kernel, context's stream--> activations
+ *              (waits until the previous       (waits for the copy;
+ *               copy has left)                  the next copy waits for it)
  *
- * What the kernel must know of a batch travels in front of its images, in the same copy. */
+ * The kernel's parameters for a batch precede its images, in the same copy. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void cuda_input(void *ctx, size_t n, const real *x, real *y)
     } else {
         cuda_keep(c, c->run->copy(c->input ? c->input : y, x, n * sizeof *x, c->stream));
     }
-    cuda_keep(c, c->run->wait(c->stream)); /* x is the caller's again */
+    cuda_keep(c, c->run->wait(c->stream)); /* x may be reused */
     if (c->input)
         cuda_keep(c, c->ops->to_math(c->nn, n, c->input, y));
 }
@@ -47,7 +47,7 @@ static size_t image_bytes(const struct cuda *c)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* Where the parts of a slot begin. */
+/* Offsets of the parts of a slot. */
 enum { KEYS = 0, WHICH = 2 * sizeof(uint64_t), ALIGN = 256 };
 static size_t images_at(const struct cuda *c)
 {
@@ -101,7 +101,7 @@ int cuda_feed_open(void *ctx, const struct nn_feed *f)
     return rc;
 }
 
-/* Events that were never recorded are passed at once. */
+/* Waiting for an event that was never recorded returns at once. */
 void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b)
 {
     struct cuda *c = ctx;

@@ -1,5 +1,5 @@
-/* nn_cuda_optim.c : an optimiser's step on the GPU: one launch for all tensors, their list and the
- * step's numbers in device memory. Numbers other than those of the call before are copied there first. */
+/* nn_cuda_optim.c : steps an optimiser on the GPU by one launch for all tensors. The tensors and
+ * the step's parameters are in device memory; parameters are copied there when they change. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -12,8 +12,8 @@ struct plan {
     struct optim_tensor *list; /* [n_tensors] device */
     float *scratch;            /* device */
     struct optim_step *step;   /* [1] device */
-    struct optim_step *steps;  /* [STEPS] pinned, used in turn: one may not have been copied yet */
-    int last;                  /* of them, the one that was used last; -1: none */
+    struct optim_step *steps;  /* [STEPS] pinned, used in turn, as one may still be copied */
+    int last;                  /* index of the last one used; -1: none */
 };
 
 void cuda_optim_close(void *ctx, void *plan)
@@ -46,7 +46,7 @@ static int memory_of(struct cuda *c, struct plan *p, const struct nn_optim *o)
 int cuda_optim_plan(void *ctx, const struct nn_optim *o, void **out)
 {
     struct cuda *c = ctx;
-    if (o->round) /* in halves they are rounded without being told */
+    if (o->round) /* halves are always rounded */
         return ERR(-EINVAL, "cannot plan steps in rounded numbers on a GPU");
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
