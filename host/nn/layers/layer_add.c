@@ -1,5 +1,4 @@
-/* layer_add.c : the sum of two tensors. Its gradient stays where it is for the addend, and is copied
- * for the other. */
+/* layer_add.c : adds two tensors; the addend shares the sum's gradient, the other gets a copy. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -1,4 +1,4 @@
-/* layer_batch_norm.c : batch norm as a node; what the CPU does is in cpu_batch_norm.c. */
+/* layer_batch_norm.c : makes batch norm a node; the CPU passes are in cpu_batch_norm.c. */
 #include "nn/model_graph.h"
 
 int graph_batch_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
@@ -27,7 +27,7 @@ static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *s
     return m->ops->batch_norm_plan(m->ctx, node->window.in.c, scratch_bytes);
 }
 
-/* Gammas and running variances are 1; gammas of a branch that begins as nothing 0. */
+/* Gammas and running variances start at 1; gammas of zero-gamma norms at 0. */
 static void norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {

@@ -1,5 +1,5 @@
-/* layer_bilinear.c : images scaled up bilinearly (hls/nn/bilinear.h has the arithmetic); the way back is the
- * transpose: a pixel gathers from all that it counted in, in their order. */
+/* layer_bilinear.c : scales images up bilinearly (hls/nn/bilinear.h). Backward, a pixel gathers in
+ * order from all pixels it contributed to. */
 #include <assert.h>
 #include <string.h>
 #include "hls/nn/bilinear.h"
@@ -35,19 +35,18 @@ const struct layer_kind layer_bilinear = {
     .backward = bilinear_node_backward,
 };
 
-/* bilinear_mix(), for the doubles of tests too. */
+/* bilinear_mix() in real, for the tests in double. */
 static inline real mix(real a, real b, float part)
 {
     return (real)(1.0f - part) * a + (real)part * b;
 }
 
-/* The pixel whose first channel is here. */
+/* Index of the first channel of a pixel. */
 static inline size_t pixel_at(struct nn_shape s, int y, int x)
 {
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* One pixel of c channels between four. */
 CPU_HOT static void mix_pixel(size_t c, const real *restrict a, const real *restrict b,
                               const real *restrict below_a, const real *restrict below_b,
                               float right, float down, real *restrict y)

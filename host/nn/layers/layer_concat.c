@@ -1,4 +1,5 @@
-/* layer_concat.c : the channels of several tensors side by side, as an inception block ends. */
+/* layer_concat.c : concatenates the channels of several tensors, as at
+ * the end of an inception block. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -17,7 +18,6 @@ int graph_concat(struct nn_model *m, const int *parts, int n_parts)
     return graph_index(m, node);
 }
 
-/* The node's i-th part. */
 static const struct node *part_at(const struct nn_model *m, const struct node *node, int i)
 {
     return &m->nodes[i ? node->more[i - 1] : node->in];
@@ -52,7 +52,7 @@ const struct layer_kind layer_concat = {
     .backward = concat_node_backward,
 };
 
-/* to [n][c] = from [n][c], the pixels so many values apart in each. */
+/* Copy [n][c] values; pitch: values from one pixel to the next. */
 CPU_HOT static void copy_channels(size_t n, size_t c, const real *restrict from, size_t from_pitch,
                                   real *restrict to, size_t to_pitch)
 {

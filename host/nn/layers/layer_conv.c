@@ -1,9 +1,8 @@
-/* layer_conv.c : conv2d as a node; what the CPU does is in cpu_conv.c, in groups in
- * cpu_conv_groups.c. */
+/* layer_conv.c : makes conv2d a node; the CPU passes are in cpu_conv.c and cpu_conv_groups.c. */
 #include <assert.h>
 #include "nn/model_graph.h"
 
-/* g: k, stride, pad, groups, dilation */
+/* g: k, stride, pad, groups, dilation. */
 static int conv(struct nn_model *m, int in, const char *name, int out_c, struct nn_window g,
                 bool bias)
 {

@@ -1,4 +1,4 @@
-/* layer_gelu.c : the GELU (hls/nn/gelu.h has the formula). The way back reads its input. */
+/* layer_gelu.c : applies the GELU (hls/nn/gelu.h); backward reads the input. */
 #include "hls/nn/gelu.h"
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -1,12 +1,12 @@
-/* layer_layer_norm.c : layer norm: a pixel's or a time step's channels by their own mean and
- * variance (hls/nn/layer.h has the order of sums).
+/* layer_layer_norm.c : normalises the channels of each pixel or time step
+ * (order of sums: hls/nn/layer.h).
  *
  *     v = (x - mean) / sqrt(variance + eps)      y = gamma v + beta
  *     g = gamma dy      dx = (g - mean(g) - v mean(g v)) / sqrt(variance + eps)
  *     dgamma = sum of dy v over the rows      dbeta = sum of dy
  *
- * The way back computes v anew: that is cheaper than to read it.
- * Source: Ba, Kiros, Hinton 2016, "Layer Normalization"; eps as in PyTorch. */
+ * Backward recomputes v, which is cheaper than storing it. Source: Ba, Kiros, Hinton 2016, "Layer
+ * Normalization"; eps as in PyTorch. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -29,7 +29,6 @@ static int layer_norm_node_plan(struct nn_model *m, const struct node *node, siz
                                    node->window.in.c, scratch_bytes);
 }
 
-/* Gammas are 1. */
 static void layer_norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                                  real *weights, real *stats)
 {
@@ -91,7 +90,6 @@ struct row {
     real mean, inv_std;
 };
 
-/* square: room for [c]. */
 static inline struct row row_of(size_t c, real eps, const real *x, real *restrict square)
 {
     const real mean = row_mean(c, x);
@@ -116,10 +114,10 @@ void cpu_layer_norm_forward(void *ctx, size_t n, int c, double eps, const real *
         layer_norm_row((size_t)c, (real)eps, x, gamma, beta, y);
 }
 
-/* Scratch, laid out: [c] each. */
+/* Scratch: arrays of [c]. */
 struct layer_norm_sums {
-    double *dgamma, *dbeta;     /* of all runs */
-    real *run_gamma, *run_beta; /* of one */
+    double *dgamma, *dbeta;     /* over all runs */
+    real *run_gamma, *run_beta; /* over one run */
     real *v, *g, *product;      /* of a row */
 };
 
@@ -137,7 +135,6 @@ int cpu_layer_norm_plan(void *ctx, size_t max_n, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* dx NULL: not wanted. */
 CPU_HOT static void layer_norm_row_back(size_t c, real eps, const real *x, const real *gamma,
                                         const real *dy, real *dx, bool add,
                                         const struct layer_norm_sums *s)

@@ -1,4 +1,4 @@
-/* layer_linear.c : the fully connected layer; on the CPU a GEMM forward, two backward. */
+/* layer_linear.c : computes fully connected layers; on the CPU one GEMM forward, two backward. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

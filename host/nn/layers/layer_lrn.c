@@ -1,10 +1,10 @@
-/* layer_lrn.c : local response normalisation across channels. The power 3/4 is two square roots, so
- * that no libm decides about bits.
+/* layer_lrn.c : normalises each pixel across neighbouring channels (local response normalisation).
  *
  *     s_i = 1 + alpha/5 * (sum of x_j^2, |i - j| <= 2)      y_i = x_i / s_i^(3/4)
  *     dx_i = dy_i / s_i^(3/4) - x_i * alpha * 3/10 * (sum of dy_j * y_j / s_j, |i - j| <= 2)
  *
- * The way back computes s anew: that is cheaper than to read it. */
+ * The power 3/4 is two square roots, so that the bits do not depend on a libm. Backward recomputes
+ * s, which is cheaper than storing it. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -42,11 +42,10 @@ const struct layer_kind layer_lrn = {
 #define ROOT sqrtf
 #endif
 
-/* Channels at once, and those that count beside them: on the way back the neighbours' neighbours. */
+/* Channels per block, and those beside it: backward needs the neighbours' neighbours. */
 enum { LRN_LANES = 96, BESIDE = 2 * LRN_REACH };
 
-/* v [n + 2 * BESIDE] = x [first - BESIDE, first + n + BESIDE) of a pixel with c channels; zeros
- * outside. */
+/* v [n + 2 * BESIDE] = channels from first - BESIDE on; zeros outside the pixel's c. */
 static inline void read_beside(int c, int first, int n, const real *x, real *v)
 {
     for (int j = 0; j < n + 2 * BESIDE; j++) {
@@ -55,14 +54,14 @@ static inline void read_beside(int c, int first, int n, const real *x, real *v)
     }
 }
 
-/* sum [n] of v [n + 2 * LRN_REACH], LRN_CHANNELS each. */
+/* sum[j] = sum of LRN_CHANNELS elements of v from j on. */
 static inline void sum_beside(int n, const real *restrict v, real *restrict sum)
 {
     for (int j = 0; j < n; j++)
         sum[j] = ((v[j] + v[j + 1]) + (v[j + 3] + v[j + 4])) + v[j + 2];
 }
 
-/* s [n] of x [n + 2 * LRN_REACH] */
+/* s [n] of x [n + 2 * LRN_REACH]. */
 static inline void scales(int n, real share, const real *restrict x, real *restrict s)
 {
     real square[LRN_LANES + 2 * BESIDE];

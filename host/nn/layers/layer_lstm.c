@@ -1,5 +1,5 @@
-/* layer_lstm.c : an LSTM with peepholes and a projection as a node; what the CPU does is in
- * cpu_lstm.c. The sequence is an image of h = time, w = 1. */
+/* layer_lstm.c : makes an LSTM with peepholes and a projection a node;
+ * the CPU passes are in cpu_lstm.c. */
 #include <math.h>
 #include <stdio.h>
 #include "hls/arith/philox.h"
@@ -27,8 +27,8 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     return graph_index(m, node);
 }
 
-/* Glorot and Bengio 2010 for the matrices: variance 2 / (inputs + outputs of a neuron's layer), a gate
- * being one. Peepholes 0; biases 0, but the forget gates' 1: cells remember until they learn to
+/* Matrices after Glorot and Bengio 2010, variance 2 / (inputs + outputs) of one gate.
+ * Peepholes and biases 0, forget gates' biases 1: cells remember until they learn to
  * forget (Jozefowicz et al. 2015). */
 static void lstm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
@@ -98,7 +98,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* Of the gates' gradients; those of earlier steps among them have been through the node already. */
+/* Gradients of earlier steps among the gates' have been through the node already. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;

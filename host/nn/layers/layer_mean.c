@@ -1,4 +1,4 @@
-/* layer_mean.c : the mean of an image, by channel. */
+/* layer_mean.c : averages each channel over an image. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

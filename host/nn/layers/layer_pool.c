@@ -1,4 +1,4 @@
-/* layer_pool.c : max and average pooling. */
+/* layer_pool.c : pools by maximum and by average. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -63,9 +63,9 @@ const struct layer_kind layer_pool_avg = {
     .backward = avg_node_backward,
 };
 
-enum { POOL_LANES = 64 }; /* channels at once */
+enum { POOL_LANES = 64 }; /* channels per block */
 
-/* The part of a window that lies inside the image, for one output pixel. */
+/* The part of a window inside the image. */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -91,8 +91,7 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Walks over the output pixels of one image; body sees the patch p and o, the output pixel's first
- * element. */
+/* Run `body` for each output pixel of an image: patch p, first element o. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \
@@ -117,8 +116,8 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-/* The gradient of POOL_LANES channels at most, from c on, of one output pixel. left: of whom the largest
- * has not been met yet. */
+/* Pass back the gradient of up to POOL_LANES channels from c on of an output pixel. left: of
+ * channels whose maximum is still to be found. */
 CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
                              const real *y, const real *dy, real *dx)
 {

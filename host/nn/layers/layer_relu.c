@@ -1,4 +1,4 @@
-/* layer_relu.c : the ReLU. */
+/* layer_relu.c : applies the ReLU. */
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
 
@@ -33,7 +33,6 @@ CPU_HOT static void relu(size_t n, const real *x, real *y)
         y[i] = x[i] < 0 ? 0 : x[i];
 }
 
-/* Keeps dy where y > 0; dx may be dy. */
 CPU_HOT static void relu_mask(size_t n, const real *restrict y, const real *dy, real *dx)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* layer_scale.c : a factor on all values. */
+/* layer_scale.c : multiplies all values by a factor. */
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
 

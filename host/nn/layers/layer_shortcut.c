@@ -1,4 +1,5 @@
-/* layer_shortcut.c : a residual block's shortcut without parameters: every second pixel, channels of zeros. */
+/* layer_shortcut.c : makes a residual shortcut without parameters: every
+ * second pixel, new channels zero. */
 #include <assert.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"

@@ -1,4 +1,4 @@
-/* loss_class.c : softmax cross-entropy over classes. */
+/* loss_class.c : computes softmax cross-entropy over classes. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -17,8 +17,7 @@ static struct nn_target class_target(const struct node *node)
 
 const struct loss_kind loss_class = {.name = "class", .target = class_target, .pass = class_pass};
 
-/* How many stand before z[label] by size, the first of equals first; if any is nan, NN_TOP or
- * more. */
+/* How many logits rank before z[label], the first of equals first; NN_TOP or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;

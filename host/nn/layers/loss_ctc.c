@@ -1,11 +1,12 @@
-/* loss_ctc.c : connectionist temporal classification: forward and backward variables over the labels with
- * a blank around each, in logarithms (Graves, Fernandez, Gomez, Schmidhuber 2006).
+/* loss_ctc.c : computes the CTC loss by forward and backward variables in logarithms. The states
+ * are the labels with a blank around each (Graves, Fernandez, Gomez, Schmidhuber 2006).
  *
- *     labels a b b      states  - a - b - b -        from a state to itself, the next, or over a blank to
- *                               0 1 2 3 4 5 6        the one behind it, where that is another label
- *     a(t, s) = log p(t, s) + log sum of a(t - 1, s'), s' -> s       what leads here, this step included
- *     b(t, s) = log sum of b(t + 1, s') p(t + 1, s'), s -> s'        what may follow
- *     gradient at step t of class k: p(t, k) - sum over states of k of exp(a + b - log p(transcript)) */
+ *   labels a b b    states  - a - b - b -     transitions: to itself, to the next state, over
+ *                           0 1 2 3 4 5 6     a blank to the state after it if its label differs
+ *   a(t, s) = log p(t, s) + log sum of a(t - 1, s'), s' -> s       paths up to and including step t
+ *   b(t, s) = log sum of b(t + 1, s') p(t + 1, s'), s -> s'        paths after step t
+ *   gradient at step t of class k:
+ *       p(t, k) - sum over states of k of exp(a + b - log p(transcript)) */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -16,7 +17,7 @@ static struct nn_shape steps_of(const struct node *node)
     return (struct nn_shape){s.h * s.w, 1, s.c};
 }
 
-/* A transcript has no more labels than there are steps. */
+/* A transcript has at most as many labels as steps. */
 static struct nn_target ctc_target(const struct node *node)
 {
     const int steps = steps_of(node).h;
@@ -40,15 +41,15 @@ static void ctc_pass(struct nn_model *m, const struct node *node, int batch, rea
 const struct loss_kind loss_ctc = {
     .name = "ctc", .target = ctc_target, .plan = ctc_head_plan, .pass = ctc_pass};
 
-/* A sample's tables, in scratch. */
+/* Tables of a sample, in scratch. */
 struct ctc {
     int steps, classes, n_labels, n_states;
     const real *z;         /* [steps][classes] */
     const int32_t *labels; /* [n_labels] */
     double *a;             /* [steps][n_states] */
-    double *b, *b_behind;  /* [n_states] at a step and at the one behind it */
+    double *b, *b_behind;  /* [n_states] of a step and of the next one */
     double *log_sum;       /* [steps] of exp(z) */
-    double *share;         /* [classes] of the paths, at a step */
+    double *share;         /* [classes] share of the paths at a step */
 };
 
 int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
@@ -61,20 +62,20 @@ int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
     return 0;
 }
 
-/* Of the state's class at step t. */
+/* Log probability of the state's class at step t. */
 static double log_p(const struct ctc *c, int t, int state)
 {
     const int k = state & 1 ? c->labels[state / 2] : 0;
     return (double)c->z[(size_t)t * (size_t)c->classes + (size_t)k] - c->log_sum[t];
 }
 
-/* Can a path come from the state before the blank before this one? */
+/* True if a path can skip the blank before this state. */
 static bool leaps(const struct ctc *c, int state)
 {
     return state & 1 && state > 1 && c->labels[state / 2] != c->labels[state / 2 - 1];
 }
 
-/* log(e^x + e^y + e^z); nan stays */
+/* Return log(e^x + e^y + e^z); nan stays nan. */
 static double log_sum3(double x, double y, double z)
 {
     const double top = fmax(x, fmax(y, z));
@@ -96,7 +97,7 @@ static void sum_exps(struct ctc *c)
     }
 }
 
-/* Fills a; returns the logarithm of the transcript's probability. */
+/* Fill a; return the transcript's log probability. */
 static double paths_forward(struct ctc *c)
 {
     const double none = -(double)INFINITY;
@@ -114,7 +115,7 @@ static double paths_forward(struct ctc *c)
     return log_sum3(last[n - 1], n > 1 ? last[n - 2] : none, none);
 }
 
-/* b at step t, of that at t + 1. */
+/* Compute b at step t from b at t + 1. */
 static void step_back(struct ctc *c, int t)
 {
     const double none = -(double)INFINITY;
@@ -134,7 +135,7 @@ static void step_back(struct ctc *c, int t)
                         s + 2 < n && leaps(c, s + 2) ? c->b_behind[s + 2] : none);
 }
 
-/* dz [steps][classes], over `batch`, times the scale. */
+/* Write dz [steps][classes], divided by `batch`, times `scale`. */
 static void paths_backward(struct ctc *c, double log_all, int batch, double scale, real *dz)
 {
     for (int t = c->steps - 1; t >= 0; t--) {
@@ -159,7 +160,8 @@ static bool has_path(const struct ctc *c)
     return need <= c->steps;
 }
 
-/* The transcript of the likeliest path (the first of equal classes): found [steps]; how long. */
+/* Write the likeliest path's transcript (first of equal classes) to
+ * found [steps]; return its length. */
 static int decode(const struct ctc *c, int32_t *found)
 {
     int n = 0, before = 0;
@@ -175,7 +177,7 @@ static int decode(const struct ctc *c, int32_t *found)
     return n;
 }
 
-/* Levenshtein's distance; row [n_want + 1]. */
+/* Levenshtein distance; row: scratch [n_want + 1]. */
 static int edits(const int32_t *found, int n_found, const int32_t *want, int n_want, int32_t *row)
 {
     for (int j = 0; j <= n_want; j++)

@@ -1,5 +1,5 @@
-/* loss_dense.c : softmax cross-entropy of every pixel or time step that has a label that counts, and
- * what the classes were taken for. */
+/* loss_dense.c : computes softmax cross-entropy of every labelled
+ * pixel or time step, and confusions. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -15,7 +15,7 @@ static int dense_head_plan(struct nn_model *m, const struct node *node, size_t *
     return m->ops->dense_plan(m->ctx, m->max_batch * out.h * out.w, out.c, scratch_bytes);
 }
 
-/* The confusion of training batches is not asked for: weights move under it. */
+/* Training needs no confusion matrix: weights change under it. */
 static void dense_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
                        struct nn_result *result)
 {
@@ -43,11 +43,11 @@ static bool counts(int32_t label, int classes)
     return label >= 0 && label < classes;
 }
 
-/* What a row is taken for, whose label has `place` logits before it. */
+/* Return the class predicted for a row whose label ranks at `place`. */
 static int taken_for(int classes, const real *z, int label, int place)
 {
     int best = 0;
-    bool all = true; /* are numbers */
+    bool all = true; /* no logit is nan */
     for (int j = 0; j < classes; j++) {
         best = z[j] > z[best] ? j : best;
         all = all && z[j] == z[j];
