@@ -1,5 +1,4 @@
-/* optim.c : what the options mean for each tensor, planned once; a step is one call for all of
- * them. */
+/* optim.c : plans the options of each tensor once, then steps over all tensors in one call. */
 #include "nn/optim/optim.h"
 #include <assert.h>
 #include <math.h>
@@ -39,8 +38,8 @@ struct optim {
     struct optim_options o;
     int n_params;
     size_t n;
-    uint64_t n_stepped;        /* params, each counted in every step */
-    real *state[OPTIM_STATES]; /* [n] each; NULL: the optimiser has fewer */
+    uint64_t n_stepped;        /* params, each counted once a step */
+    real *state[OPTIM_STATES]; /* [n] each; NULL: not used by the optimiser */
 };
 
 static int plan_steps(struct optim *s, const struct optim_options *o, const struct nn_param *params)
@@ -90,7 +89,7 @@ void optim_close(struct optim *s)
     free(s);
 }
 
-/* x^n by multiplications alone: every machine has these bits. */
+/* Return x^n by multiplications only, for the same bits on every machine. */
 static double power(double x, uint64_t n)
 {
     double y = 1;

@@ -1,4 +1,4 @@
-/* schedule.c : the learning rate of a step: warm-up, then one of a table of ways. */
+/* schedule.c : computes the learning rate of a step: warm-up, then a schedule from a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
 
-/* "0.5,0.75" -> at, ascending, each in (0, 1). Returns how many or -EINVAL. */
+/* Parse "0.5,0.75" into at: ascending, in (0, 1). Returns their number or -EINVAL. */
 static int parse_fractions(const char *word, const char *list, double *at)
 {
     int n = 0;
@@ -32,8 +32,7 @@ static int parse_fractions(const char *word, const char *list, double *at)
     }
 }
 
-/* ---- what follows the word's colon: each returns 0 or -EINVAL with a line, and writes nothing but
- * what is right ---- */
+/* ---- readers of a spec after its colon: 0, or -EINVAL (reported) with *out unchanged ---- */
 
 static int read_step(const char *word, const char *rest, struct schedule *out)
 {
@@ -72,8 +71,7 @@ static int read_exp(const char *word, const char *rest, struct schedule *out)
     return 0;
 }
 
-/* ---- one function a schedule: the rate at a step, of which `done` (0..1) of the way behind the
- * warm-up is done ---- */
+/* ---- rates at a step; done: fraction 0..1 of the run after warm-up ---- */
 
 static double rate_const(const struct schedule *s, double step, double done)
 {
@@ -115,8 +113,8 @@ static double rate_exp(const struct schedule *s, double step, double done)
     return s->lr * pow(s->gamma, floor(step / s->every));
 }
 
-/* The only list of them. SCHEDULE(name, what may follow it in the word, who reads that (NULL:
- * nothing may), does the rate depend on how long the run is, what it means) */
+/* The only list. SCHEDULE(name, syntax after the name, its reader (NULL: none),
+ * depends on the run's length, help) */
 #define SCHEDULES                                                             \
     SCHEDULE(const, "", NULL, false, "")                                      \
     SCHEDULE(step, "[:A,B...]", read_step, true,                              \
