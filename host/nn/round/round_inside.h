@@ -1,23 +1,22 @@
-/* round_inside.h : what the files of the rounding table share: its context, and a function for each
- * pass. */
+/* round_inside.h : declares the rounding table's context and passes for its files. */
 #ifndef ROUND_INSIDE_H
 #define ROUND_INSIDE_H
 #include "nn/round/round_ops.h"
 
 struct rounder {
     const struct nn_ops *below;
-    void *ctx; /* its */
+    void *ctx; /* below's */
     struct round_setup setup;
-    const real *weights; /* the optimiser's; [n_weights] */
-    real *narrow;        /* [n_weights] what layers read; NULL: the optimiser's */
+    const real *weights; /* [n_weights] the optimiser's */
+    real *narrow;        /* [n_weights] copy that layers read; NULL: they read the optimiser's */
     size_t n_weights;
-    /* The loss has been asked for a gradient: what follows, up to the next weights(), is the way
-     * back. For passes that are their own backward pass. */
+    /* From the loss's gradient to the next weights(): tells passes that
+     * are their own backward pass. */
     bool back;
-    struct scale_tally *watched; /* of what the next layer with weights hands back */
+    struct scale_tally *watched; /* for the gradient that the next layer with weights passes back */
 };
 
-/* x [n] in place, if such are rounded; NULL: nobody wants it. */
+/* Round x [n] in place if such are rounded; x NULL: not wanted. */
 static inline void round_values(const struct rounder *r, enum round_what what, size_t n, real *x)
 {
     if (x && r->setup.of[what].on)

@@ -1,5 +1,5 @@
-/* round_ops.c : the rounding table: all that is no pass goes to the backend as it is, but for the
- * weights, of which layers are given a copy. */
+/* round_ops.c : the rounding table except its passes: forwards to
+ * the backend, and copies weights. */
 #include "nn/round/round_inside.h"
 #include "base/err.h"
 #include <assert.h>
@@ -55,7 +55,7 @@ static void round_weights(void *ctx)
     r->below->weights(r->ctx);
 }
 
-/* ---- all else ---- */
+/* ---- everything else ---- */
 
 static size_t round_act_bytes(const void *ctx)
 {
@@ -105,7 +105,7 @@ static void round_ask(void *ctx, void *dst, const void *src, size_t bytes)
     r->below->ask(r->ctx, dst, src, bytes);
 }
 
-/* Weights, velocities, statistics: start values, means over ranks, what a checkpoint has. */
+/* Uploads weights, velocities or statistics: initial values, means over ranks, checkpoints. */
 static void round_put(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
@@ -186,7 +186,7 @@ static void round_input(void *ctx, size_t n, const real *x, real *y)
     round_values(r, ROUND_INPUT, n, y);
 }
 
-/* Images that are rounded come by input. */
+/* Rounded images come by input(). */
 static int round_feed_open(void *ctx, const struct nn_feed *f)
 {
     const struct rounder *r = ctx;
@@ -205,7 +205,7 @@ static void round_feed_take(void *ctx, int slot, real *x)
     r->below->feed_take(r->ctx, slot, x);
 }
 
-/* gradients of weights */
+/* For weight gradients. */
 static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {

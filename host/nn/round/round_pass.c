@@ -1,16 +1,16 @@
-/* round_pass.c : the passes of the rounding table: calls the backend's, then rounds the tensors that
- * layers.def says the pass makes. */
+/* round_pass.c : wraps the backend's passes and rounds the tensors
+ * that layers.def lists for each. */
 #include "nn/round/round_inside.h"
 
-/* Gradients of activations, which may be watched. */
+/* Round an activation gradient, counting it first if it is watched. */
 static void round_gradient(const struct rounder *r, size_t n, real *dx)
 {
     if (r->watched && dx && r->setup.of[ROUND_ERROR].on)
-        r->below->tally(r->ctx, n, dx, r->watched); /* before it is rounded */
+        r->below->tally(r->ctx, n, dx, r->watched);
     round_values(r, ROUND_ERROR, n, dx);
 }
 
-/* Where layers read weights that the model names by the optimiser's; NULL stays. */
+/* Map the optimiser's weights to the rounded copy; NULL stays NULL. */
 static const real *round_weight(const struct rounder *r, const real *w)
 {
     return w && r->narrow ? r->narrow + (w - r->weights) : w;
@@ -43,9 +43,10 @@ static const real *round_weight(const struct rounder *r, const real *w)
 #define WEIGHT(w) round_weight(r, w)
 #include "hls/nn/layers.def"
 
-/* ---- by hand: batch norm's way back. A backend may work out anew what passed the ReLU, before
- * rounding: what was rounded to zero is taken out first ---- */
+/* ---- by hand ---- */
 
+/* Backends may recompute the ReLU's mask from unrounded values: clear gradients of
+ * outputs rounded to zero first. */
 void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
                                const real *addend, const real *y, real *dy, real *dx, real *dgamma,
                                real *dbeta, void *scratch)
@@ -56,14 +57,13 @@ void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t 
         r->below->relu_backward(r->ctx, all, y, dy, dy);
     r->below->batch_norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     GRAD_OUT(dx, n, f->c)
-    if (f->swapped) /* gamma has multiplied it */
+    if (f->swapped) /* the gradient was multiplied by gamma */
         GRAD_OUT(dy, n, f->c)
     PAR_GRAD_OUT(dgamma, f->c, 1)
     PAR_GRAD_OUT(dbeta, f->c, 1)
 }
 
-/* ---- by hand: an LSTM's weights and their gradients come in structs. Sums, cells and the way
- * through time stay as the backend has them: what leaves the layer is rounded ---- */
+/* An LSTM's weights and gradients come in structs. Only what leaves the layer is rounded. */
 
 static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
 {
@@ -98,12 +98,12 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     PAR_GRAD_OUT(dw->wp, f->out, f->cells)
     PAR_GRAD_OUT(dw->peep, LSTM_PEEPS, f->cells)
     PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
-    if (r->setup.of[ROUND_STATE].on) /* it has been used up, but no tensor is wider */
+    if (r->setup.of[ROUND_STATE].on) /* used up, but pure fp16 keeps no wider tensor */
         round_values(r, ROUND_ERROR, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* ---- by hand: scales of layers. Gradients that were multiplied are rounded again, inside the
- * product: they may have left the format at either end. What was watched has been counted ---- */
+/* Scaled gradients may have left the format at either end: the product rounds them again.
+ * Watched ones were counted before. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {

@@ -1,4 +1,4 @@
-/* round_words.c : what is rounded to what: --quant's word, and pure fp16. */
+/* round_words.c : parses the specs of --quant and --loss-scale, and sets up pure fp16. */
 #include "base/err.h"
 #include "codec/codec.h"
 #include "nn/round/round_ops.h"
@@ -17,7 +17,7 @@ static int refuse(const char *word)
         word);
 }
 
-/* The part [n] of the word. Returns 0 or -EINVAL, with a line where that is about a format. */
+/* Parse part [n] of the spec. Returns 0 or -EINVAL (reported). */
 static int read_part(const char *word, const char *part, size_t n, struct round_setup *s,
                      int *overflow)
 {
@@ -84,7 +84,7 @@ void round_pure(struct round_setup *out)
     }
 }
 
-/* ---- --loss-scale's word ---- */
+/* ---- --loss-scale's spec ---- */
 
 #define FIXED_MOST 0x1p24
 
@@ -97,7 +97,7 @@ static int scale_words_refuse(const char *word)
                word);
 }
 
-/* The numbers behind the colon, in the order of the word; those that are left out stay. */
+/* Parse the numbers after the colon in order; omitted ones keep their defaults. */
 static int read_adaptive(const char *word, const char *rest, struct scale_choice *c)
 {
     struct {
