@@ -1,5 +1,5 @@
-/* model_block.c : the forms of a residual block: where its last gamma and beta stand, what gammas
- * begin at, and a factor on its norms. Source: pure fp16 paper, 4. */
+/* model_block.c : chooses the form of residual blocks: place of the last gamma and beta, first
+ * gammas, factor. Source: pure fp16 paper, 4. */
 #include "base/err.h"
 #include "base/text.h"
 #include "nn/model_graph.h"
@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    struct nn_block block; /* with the factor of a word without one */
+    struct nn_block block; /* with the factor of a spec without one */
 } forms[] = {
     {"plain", {false, false, 1}}, {"zero-gamma", {false, true, 1}}, {"swap", {true, false, 0.25}}};
 

@@ -1,4 +1,4 @@
-/* model_zoo.c : the networks that have a name; the small ones. */
+/* model_zoo.c : builds networks by name; defines the small ones. */
 #include <stdio.h>
 #include <string.h>
 #include "base/err.h"
@@ -7,7 +7,7 @@
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"
 
-/* Two hidden layers of 128. */
+/* Two hidden layers of 128 units. */
 static void build_mlp(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -33,7 +33,7 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x or, where the image halves, its shortcut. */
+/* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x, or its shortcut where the image halves. */
 static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
 {
     char conv1[40], norm1[40], conv2[40], norm2[40];
@@ -49,8 +49,8 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
     return graph_ends_block(m, graph_batch_norm(m, y, norm2, x, true));
 }
 
-/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64
- * channels. */
+/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n
+ * blocks with 16, 32 and 64 channels. */
 static void build_resnet(struct nn_model *m, int depth, int n_classes)
 {
     int x = graph_conv(m, 0, "stem.conv", graph_width(m, 16), 3, 1, 1, false);
@@ -89,7 +89,7 @@ const char nn_width_help[] = "Channels and hidden units of every layer of the mo
                              "times X: the nearest whole "
                              "number, 1 at least (caffenet and alexnet: an even one). 0.01 to 4.";
 
-/* The last node before each head that has params is its classifier. */
+/* Mark the params of each head's last node that has any: its classifier. */
 static void mark_last(struct nn_model *m)
 {
     for (int h = 0; h < m->n_heads; h++) {
@@ -101,7 +101,8 @@ static void mark_last(struct nn_model *m)
     }
 }
 
-/* The smallest square image that the i-th network fits; 0: none, or no memory to tell. */
+/* Return the side of the smallest square image that fits the i-th
+ * network; 0: none, or no memory. */
 static int smallest_side(const struct nn_model *m, size_t i)
 {
     const int c = m->nodes[0].window.out.c;
@@ -119,7 +120,8 @@ static int smallest_side(const struct nn_model *m, size_t i)
     return 0;
 }
 
-/* What would suit it is known here: its heads. */
+/* Report samples of the wrong form. The heads are known here, so
+ * data sets that fit can be named. */
 static int reads_other(const struct nn_model *m, const char *name)
 {
     const enum nn_form form = m->nodes[0].window.out.w == 1 ? NN_IMAGES : NN_SEQUENCES;
@@ -152,7 +154,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
                    name, in.h, in.w, side);
-    if (m->too_small) /* no memory to tell which */
+    if (m->too_small) /* no memory to find the size */
         return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);
     mark_last(m);
     return 0;

@@ -1,8 +1,7 @@
-/* model_zoo_inception.c : networks whose layers stand side by side: GoogLeNet, Inception with batch norm.
- *
- * A tensor is read by every branch of a block. Its pooling is built last: on the way back it comes first,
- * and what comes behind adds. Below STEM_SIDE pixels a side nothing is halved before the second layer, as
- * in the ResNets. */
+/* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet, and Inception with batch
+ * norm. All branches of a block read one tensor. The pooling is built last, so it comes first in
+ * the backward pass, and the convolutions add to its gradient. Images below STEM_SIDE are not
+ * halved before the second layer. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
@@ -14,8 +13,8 @@ static bool is_small(const struct nn_model *m)
     return in.h < STEM_SIDE || in.w < STEM_SIDE;
 }
 
-/* conv with biases, norm where there is one, relu; pad keeps the size. block: of whose name the layer's
- * begins. */
+/* Convolution with biases and padding that keeps the size, optional norm,
+ * ReLU. block: prefix of the name. */
 static int conv_layer(struct nn_model *m, int x, const char *block, const char *name, int channels,
                       int k, int stride, bool norm)
 {
@@ -28,8 +27,7 @@ static int conv_layer(struct nn_model *m, int x, const char *block, const char *
     return graph_batch_norm(m, x, text, NO_ADDEND, true);
 }
 
-/* Two layers and the poolings around them: to 192 channels at an eighth of the size, at half of a small
- * one's. */
+/* Two layers and their poolings: 192 channels at an eighth of the size; half for small images. */
 static int two_layers(struct nn_model *m, bool norm)
 {
     int x = 0;
@@ -46,7 +44,7 @@ static int two_layers(struct nn_model *m, bool norm)
 
 /* ---- GoogLeNet ---- */
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 behind the pooling. */
+/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 after the pooling. */
 struct plain_block {
     const char *name;
     int c1, reduce3, c3, reduce5, c5, pool;
@@ -65,7 +63,7 @@ static int inception_block(struct nn_model *m, int x, const struct plain_block *
     return graph_concat(m, branches, BRANCHES);
 }
 
-/* A head in the middle. Its average is over 5x5 pixels, or all where there are fewer. */
+/* An auxiliary head. It averages 5x5 pixels, or all if there are fewer. */
 static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
 {
     char text[32];
@@ -79,7 +77,7 @@ static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
     return graph_linear(m, graph_dropout(m, x, 0.7), text, n_classes, true);
 }
 
-/* Szegedy et al. 2015, Table 1, with both auxiliary heads, as Caffe's bvlc_googlenet has it. */
+/* Szegedy et al. 2015, Table 1, with both auxiliary heads, as in Caffe's bvlc_googlenet. */
 void graph_googlenet(struct nn_model *m, int depth, int n_classes)
 {
     static const struct plain_block blocks[9] = {
@@ -106,18 +104,18 @@ void graph_googlenet(struct nn_model *m, int depth, int n_classes)
         graph_head(m, sides[i], &loss_class, 0.3);
 }
 
-/* ---- with batch norm ---- */
+/* ---- Inception with batch norm ---- */
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before two 3x3, each of them; 1x1 behind the pooling. A block
- * that halves its image has no 1x1 and nothing behind its pooling: 0. */
+/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before two 3x3, each; 1x1 after the pooling. Blocks that
+ * halve the image have 0 for the first and last. */
 struct norm_block {
     const char *name;
     int c1, reduce3, c3, reduce33, c33, pool;
     bool is_max;
 };
 
-/* The largest of 3x3 pixels, at as many places as a 3x3 convolution of stride 2 has. Even sides are
- * walked over as Caffe does: from the first pixel to behind the last. */
+/* 3x3 max pooling to the size of a 3x3 convolution of stride 2. On even sides windows go from the
+ * first pixel to beyond the last, as in Caffe. */
 static int halving_pool(struct nn_model *m, int x)
 {
     const struct nn_shape s = m->nodes[x].window.out;
@@ -145,8 +143,8 @@ static int inception_norm_block(struct nn_model *m, int x, const struct norm_blo
     return graph_concat(m, branches, n);
 }
 
-/* Ioffe and Szegedy 2015, Fig. 5; the filters of the network that was published for Caffe and MXNet, whose
- * convolutions have biases before their norms too. */
+/* Ioffe and Szegedy 2015, Fig. 5, with the filters of the network published for Caffe and MXNet,
+ * whose convolutions also have biases before their norms. */
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes)
 {
     static const struct norm_block blocks[10] = {

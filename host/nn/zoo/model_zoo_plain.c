@@ -1,11 +1,11 @@
-/* model_zoo_plain.c : the large networks without shortcuts: CaffeNet, AlexNet, VGG-19. Dropout of
- * one half stands behind their two hidden layers. */
+/* model_zoo_plain.c : builds the larger networks: CaffeNet, AlexNet,
+ * VGG-19, LSTMs, wide ResNets, FCN. */
 #include "nn/model_graph.h"
 #include <stdio.h>
 
-/* Pixels a product of theirs takes at least: filters are wide, and so a CPU is 1.5 times as fast. */
+/* Least pixels per product: with these wide filters a CPU is 1.5 times as fast. */
 enum { BLOCK = 64 };
-enum { GROUPS_MOST = 2 }; /* of one that reads or makes channels: they are a multiple of it */
+enum { GROUPS_MOST = 2 }; /* channels between grouped layers are a multiple of it */
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)
@@ -16,7 +16,7 @@ static int conv_relu(struct nn_model *m, int x, const char *name, int channels, 
     return graph_relu(m, x);
 }
 
-/* Two hidden layers and the classifier. */
+/* Two hidden layers, each with dropout 0.5, and the classifier. */
 static void classify(struct nn_model *m, int x, int n_classes)
 {
     for (int i = 0; i < 2; i++) {
@@ -26,9 +26,9 @@ static void classify(struct nn_model *m, int x, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Krizhevsky, Sutskever, Hinton 2012 in one column. groups: of conv2, 4 and 5; 2 as in the paper, whose
- * network fell into halves.
- * pool_first: pooling stands before the normalisation, as in Caffe's reference network. */
+/* Krizhevsky, Sutskever, Hinton 2012, in one column. groups: of conv2, 4 and 5; 2 as in
+ * the paper, whose network has two halves. pool_first: pool before normalising, as
+ * Caffe's reference network does. */
 static void eight_layers(struct nn_model *m, int groups, bool pool_first, int n_classes)
 {
     static const struct {
@@ -81,8 +81,7 @@ void graph_vgg19(struct nn_model *m, int depth, int n_classes)
     classify(m, x, n_classes);
 }
 
-/* ---- networks of sequences: LSTMs, and behind them a 1x1 convolution, which is a linear
- * layer at each step ---- */
+/* ---- networks of sequences: LSTMs, then a 1x1 convolution: a linear layer at each step ---- */
 
 static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
                    const struct loss_kind *loss)
@@ -96,25 +95,23 @@ static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
     graph_head(m, graph_conv(m, x, "classifier", n_classes, 1, 1, 0, true), loss, 1);
 }
 
-/* The QSGD paper's network for AN4: transcripts. */
+/* The QSGD paper's network for AN4, which outputs transcripts. */
 void graph_speech_lstm(struct nn_model *m, int depth, int n_classes)
 {
     layers(m, depth, 1024, n_classes, &loss_ctc);
 }
 
-/* A label for each step, as the next character. */
+/* One label for each step, such as the next character. */
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes)
 {
     layers(m, depth, 512, n_classes, &loss_dense);
 }
 
-/* ---- the networks with 64 channels and more: ResNet-18, -50 and -152, DAWNBench's
- * ResNet-9, and FCN on ResNet-50 ---- */
+/* ---- networks from 64 channels on: ResNet-18, -50, -152, DAWNBench's ResNet-9, FCN ---- */
 
 enum { FIRST = 64 }; /* channels of the first layer */
 
-/* conv, norm and perhaps relu; name: what both are called, "conv" or "norm" and `number` behind
- * it. */
+/* conv and norm with an optional ReLU, named "name.conv" and "name.norm" with `number` appended. */
 static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k,
                      int stride, int addend, bool relu)
 {
@@ -125,7 +122,7 @@ static int conv_norm(struct nn_model *m, int x, const char *name, int number, in
     return graph_batch_norm(m, x, norm, addend, relu);
 }
 
-/* The same of 3x3, with taps that lie apart where the stride is 1. */
+/* The same for 3x3, dilated if the stride is 1. */
 static int dilated_norm(struct nn_model *m, int x, const char *name, int number, int channels,
                         int stride, int dilation)
 {
@@ -138,9 +135,9 @@ static int dilated_norm(struct nn_model *m, int x, const char *name, int number,
     return graph_batch_norm(m, x, norm, NO_ADDEND, true);
 }
 
-/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and
- * 1x1 to four times the channels. x' = x, or its projection by conv 1x1 and norm where the shape
- * changes. Source: He, Zhang, Ren, Sun 2016, Fig. 5; the stride's place: torchvision. */
+/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 with the stride ("v1.5", torchvision)
+ * and 1x1 to four times the channels. x' = x, or projected by 1x1 conv and norm where the shape
+ * changes. He, Zhang, Ren, Sun 2016, Fig. 5. */
 static int block(struct nn_model *m, int x, const char *name, int channels, int stride,
                  int dilation, bool bottleneck)
 {
@@ -156,8 +153,7 @@ static int block(struct nn_model *m, int x, const char *name, int channels, int 
     return graph_ends_block(m, y);
 }
 
-/* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR)
- * are not. */
+/* Halves images from 64 pixels a side on twice before the first block, smaller ones (CIFAR) not. */
 static int stem(struct nn_model *m)
 {
     const int width = graph_width(m, FIRST);
@@ -168,7 +164,7 @@ static int stem(struct nn_model *m)
     return graph_pool_max(m, x, 3, 2, 1);
 }
 
-/* n blocks. Taps lie apart where a stride was left out before: those of the first block half as far. */
+/* n blocks. Dilation replaces an omitted stride; the first block uses half of it. */
 static int stage(struct nn_model *m, int x, int number, int n, int stride, int dilation,
                  bool bottleneck)
 {
@@ -199,7 +195,7 @@ void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
     wide_resnet(m, blocks, depth != 18, n_classes);
 }
 
-/* Three 3x3 convolutions in the place of the one 7x7. */
+/* Three 3x3 convolutions instead of one 7x7. */
 static int deep_stem(struct nn_model *m)
 {
     int x = conv_norm(m, 0, "stem", 1, graph_width(m, FIRST / 2), 3, 2, NO_ADDEND, true);
@@ -208,7 +204,7 @@ static int deep_stem(struct nn_model *m)
     return graph_pool_max(m, x, 3, 2, 1);
 }
 
-/* Scores of each class for each pixel, at the image's size. */
+/* Scores of each class for each pixel, scaled up to the image's size. */
 static int pixel_scores(struct nn_model *m, int x, const char *name, int n_classes)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -216,9 +212,10 @@ static int pixel_scores(struct nn_model *m, int x, const char *name, int n_class
     return graph_bilinear(m, x, in.h, in.w);
 }
 
-/* Long, Shelhamer, Darrell 2015 as MMSegmentation has it (fcn_r50-d8): ResNet-50 with a deep stem, whose
- * last two stages keep an eighth of the image's size; a head that joins what it made with what it was
- * given, and one at the third stage. Dropout takes single values, theirs whole channels. */
+/* Long, Shelhamer, Darrell 2015, as MMSegmentation's fcn_r50-d8: ResNet-50 with a deep
+ * stem, whose last two stages keep an eighth of the size. The head joins its convolutions'
+ * output with its input; an auxiliary head reads the third stage. Dropout zeroes single
+ * values, theirs whole channels. */
 void graph_fcn(struct nn_model *m, int depth, int n_classes)
 {
     static const int strides[4] = {1, 2, 1, 1}, dilations[4] = {1, 1, 2, 4};
@@ -239,7 +236,7 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes)
     graph_head(m, pixel_scores(m, side, "side.classifier", n_classes), &loss_dense, 0.4);
 }
 
-/* x + residual(x), added behind the ReLU. */
+/* x + residual(x), added after the ReLU. */
 static int residual(struct nn_model *m, int x, const char *name, int channels)
 {
     int y = conv_norm(m, x, name, 1, channels, 3, 1, NO_ADDEND, true);
@@ -247,8 +244,8 @@ static int residual(struct nn_model *m, int x, const char *name, int channels)
     return graph_add(m, x, y);
 }
 
-/* David Page's ResNet-9 (DAWNBench 2018): the last pooling takes all pixels that a square window
- * can (4x4 of a 32x32 image); no bias in the classifier, and its outputs times 1/8. */
+/* David Page's ResNet-9 (DAWNBench 2018). The last pooling covers the largest square window (4x4
+ * for a 32x32 image). The classifier has no bias, and its outputs are multiplied by 1/8. */
 void graph_davidnet(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
