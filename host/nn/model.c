@@ -1,4 +1,4 @@
-/* model.c : opens and closes a model; where its arrays are. */
+/* model.c : opens and closes models, and walks their nodes forward and backward. */
 #include "nn/model.h"
 #include "base/err.h"
 #include "nn/model_graph.h"
@@ -204,7 +204,7 @@ int nn_model_failed(const struct nn_model *m)
     return m->failed;
 }
 
-/* ---- what nodes have made, for statistics ---- */
+/* ---- outputs of nodes, for statistics ---- */
 
 int nn_model_n_outputs(const struct nn_model *m)
 {
@@ -229,14 +229,14 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
     return out;
 }
 
-/* The format of activations that have 16 bits. */
+/* Format of 16-bit activations. */
 static struct mf_fmt narrow_of(const struct nn_model *m)
 {
     const struct mf_fmt bf16 = {8, 7, 0};
     return m->math == NN_BF16 ? bf16 : mf_half();
 }
 
-/* n values from element `at` of an activation on, as floats. */
+/* Download n values from element `at` of an activation, as floats. */
 static void fetch(struct nn_model *m, const real *y, size_t at, float *to, size_t n)
 {
     uint16_t codes[256];
@@ -268,7 +268,7 @@ int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_
     return m->ops->wait(m->ctx);
 }
 
-/* ---- walks the nodes of a model, forward and backward ---- */
+/* ---- passes over the nodes ---- */
 
 static void head_pass(struct nn_model *m, int h, int batch, bool train)
 {
@@ -292,7 +292,7 @@ void graph_forward(struct nn_model *m, int batch, bool train)
         head_pass(m, h, batch, train);
 }
 
-/* Written by the backend, perhaps by another processor. */
+/* Marks are written by the backend, perhaps from another processor. */
 static bool is_marked(const uint32_t *mark)
 {
     return __atomic_load_n(mark, __ATOMIC_ACQUIRE) != 0;

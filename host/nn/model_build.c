@@ -1,5 +1,5 @@
-/* model_build.c : appends nodes to a model, with their shapes; parameters are numbered in forward
- * order. */
+/* model_build.c : appends nodes with their shapes to a model; params
+ * are numbered in forward order. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 
-/* A list of n items with room for one more: of 1, 2, 4, 8 ... items. NULL: no memory. */
+/* Make room for one more item in a list of n, whose capacity is a power of two. NULL: no memory. */
 static void *grown(void *list, int n, size_t item_bytes)
 {
     const size_t room = n ? 2 * (size_t)n : 1;
@@ -102,7 +102,7 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
     }
     const struct nn_target target = loss->target(&m->nodes[node]);
     assert(m->n_heads == 0 || m->failed || m->too_small ||
-           m->other_form || /* else: they want other labels */
+           m->other_form || /* heads need the same labels */
            (target.kind == m->target.kind && target.n == m->target.n));
     m->target = target;
     m->heads = list;
@@ -126,7 +126,7 @@ int graph_width(const struct nn_model *m, int channels)
     return graph_width_of(m, channels, 1);
 }
 
-/* Windows along a side; 0: it is too small. */
+/* Number of window positions along a side; 0: too small. */
 static int walked(int size, struct nn_window g, enum graph_rest rest)
 {
     const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;
@@ -142,7 +142,7 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
     g->k = k, g->stride = stride, g->pad = pad;
     assert(pad <= window_reach(*g) && (rest == REST_OUT || (pad == 0 && stride <= k)));
     g->out = (struct nn_shape){walked(g->in.h, *g, rest), walked(g->in.w, *g, rest), out_c};
-    if (g->out.h < 1 || g->out.w < 1) { /* the rest is built all the same */
+    if (g->out.h < 1 || g->out.w < 1) { /* build the rest anyway */
         g->out.h = g->out.w = 1;
         m->too_small = true;
     }

@@ -1,82 +1,77 @@
-/* model_graph.h : inside a model: its nodes, and the few functions that build, plan and run a list
- * of them.
- *
- * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, a head says
- * which output costs what. Life: graph_init, one graph_* call for each node, graph_plan (memory, weights),
- * then passes. Private to nn/model*.c and its tests. */
+/* model_graph.h : declares the nodes of a model, and the functions that build, plan and run
+ * them. Nodes read earlier nodes; node 0 is the input, and heads name the outputs with a
+ * loss. Life: graph_init, one graph_* call per node, graph_plan (memory, weights), passes.
+ * Private to nn/model*.c and its tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
 #include "nn/model.h"
 
 struct node;
 
-/* What there is to know of one kind of node: a row for each LAYER of hls/nn/layers.def, in a file of
- * its own, layer_*.c, with what the CPU does for it. */
+/* A kind of node: a row for each LAYER of hls/nn/layers.def, in layer_*.c. */
 struct layer_kind {
     const char *name;
-    /* Without an addend, the backward pass may write dx over dy. */
+    /* Without an addend, backward may write dx over dy. */
     bool in_place;
-    /* The backward pass can add to the dx that another reader of `in` has left. */
+    /* Backward can add to a dx that another reader of `in` left. */
     bool adds_dx;
-    /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
+    /* Bytes kept for backward besides y. NULL: none. */
     size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
-    /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
-     * Returns 0 or -errno. NULL: nothing to plan. */
+    /* Plans the backend's work before the first pass, and its scratch.
+     * Returns 0 or -errno. NULL: nothing. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
-    /* The values that the node's weights and statistics begin with, in host memory, both flat
-     * arrays all zeros before. NULL: zeros. */
+    /* Writes initial weights and statistics into host arrays of zeros. NULL: zeros. */
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
-    /* Terms of a sum of dx, of a kind that multiplies dy by weights: it has a scale of its own,
-     * where the model has such; and of one that adds to dx. NULL: it hands its scale on. */
+    /* Terms of a sum of dx, for kinds that multiply dy by weights. If adaptive, these have their
+     * own scales, as have nodes that add to dx. NULL: passes its scale on. */
     double (*dx_terms)(const struct node *node);
-    /* dx of `in` and of the addend, gradients of its parameters. */
+    /* Writes dx of `in` and the addend, and weight gradients. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
 
-/* Tensors that are joined at most. */
 enum { GRAPH_PARTS = 4 };
 
 struct node {
     const struct layer_kind *kind; /* NULL: the input */
-    int in;                        /* node that is read; -1: none (the input) */
-    /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
+    int in;                        /* node it reads; -1: none (the input) */
+    /* norm: node added before the ReLU; add: the second summand; -1: none */
     int addend;
     /* concat: nodes whose channels follow those of `in` */
     int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     int cells;               /* lstm */
-    bool swapped;            /* norm: gamma and beta stand behind the addition */
-    bool zero_gamma;         /* norm: gammas begin at 0 */
+    bool swapped;            /* norm: gamma and beta apply after the addition */
+    bool zero_gamma;         /* norm: gammas start at 0 */
     double p;                /* dropout: probability; scale and norm: the factor; lrn: alpha */
     int first_param, n_params;
-    size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
-    bool add_dx; /* another reader of `in` has left its gradient already: add */
+    size_t stat; /* norm: offset of its running mean [c] and variance [c] in stats */
+    bool add_dx; /* add to dx: another reader of `in` has left its gradient */
     void *kept;  /* [kept_bytes] */
     real *y;     /* [max_batch, window.out] */
     int buffer;  /* of dy; -1: none yet */
-    real *dy;    /* gradient of y, in a buffer that nodes share in turn */
-    /* the first head needs it: a pass of evaluation leaves the others out */
+    real *dy;    /* gradient of y, in a buffer shared with other nodes */
+    /* the first head needs it; else evaluation skips it */
     bool in_eval;
 };
 
-/* What is done with a node's output: a row for each LOSS of hls/nn/layers.def, in loss_*.c. */
+/* A kind of loss: a row for each LOSS of hls/nn/layers.def, in loss_*.c. */
 struct loss_kind {
     const char *name;
-    /* The labels of a sample that it wants for this output. */
+    /* Returns the labels it needs for a sample. */
     struct nn_target (*target)(const struct node *node);
-    /* As a layer_kind's. */
+    /* As layer_kind's. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
-    bool confuses; /* it fills m->words.confusion, where there is one: that of the first head */
-    /* result = what the samples of the batch cost, of the labels in m->words; dy = the gradient
-     * of their mean, NULL: not wanted. */
+    bool confuses; /* fills m->words.confusion if it exists; only the first head's */
+    /* *result = losses of the batch with the labels in m->words; dy =
+     * gradient of their mean, unless NULL. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
                  struct nn_result *result);
 };
 
-/* Where the backward pass begins: the loss of a node's output, that counts so much. */
+/* A loss on a node's output, and its weight in the sum. */
 struct graph_head {
     int node;
     const struct loss_kind *loss;
@@ -85,36 +80,36 @@ struct graph_head {
 
 enum { GRAPH_RECORDS = 4 };
 
-/* Memory that gradients of several nodes lie in, one after the other. */
+/* Memory of several nodes' gradients in turn. */
 struct graph_buffer {
     real *p;
     size_t n;   /* elements */
-    bool taken; /* while they are shared out */
+    bool taken; /* while planning */
 };
 
-/* A training pass of one batch size, recorded. seen: it has been done once by its own calls, so
- * that everything that is made at first use is there. */
+/* The record of a training pass of one batch size. seen: the pass ran once unrecorded, so
+ * everything created at first use exists. */
 struct graph_record {
     int batch;
     bool marks, seen;
     void *record; /* NULL: none yet */
 };
 
-/* Params [first, first + n) that become final together: those of one node, or of a norm and the
- * convolution before it. */
+/* Params [first, first + n) that become final together: a node's, or
+ * a norm's and its convolution's. */
 struct graph_group {
     int first, n;
-    int node; /* whose backward pass ends them */
+    int node; /* its backward pass completes them */
 };
 
-/* What changes from pass to pass, and what comes out: model_words.c. */
+/* Inputs and outputs of a pass besides tensors (model_words.c). */
 struct graph_words {
     uint64_t *key; /* of dropout */
     float *scale_now;
-    uint32_t *refresh; /* adaptive; not 0: the rule is asked in this pass */
+    uint32_t *refresh; /* adaptive; nonzero: apply the rule in this pass */
     int32_t *labels;   /* [max_batch, target.n] */
-    int32_t *lengths;  /* [max_batch] time steps of a sample; all its lines where it has no such */
-    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
+    int32_t *lengths;  /* [max_batch] time steps of a sample; the input's h if none are given */
+    struct node_scale *scales;   /* [n_nodes] if adaptive, else NULL */
     struct nn_result *results;   /* [n_heads] */
     struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
     uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
@@ -124,83 +119,81 @@ struct nn_model {
     const struct nn_ops *ops;
     void *ctx;
     int max_batch;
-    const char *fewer; /* as nn_setup's */
-    enum nn_math math; /* likewise */
-    double width;      /* factor on the channels and hidden units of a network by name */
-    /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
+    const char *fewer; /* of nn_setup */
+    enum nn_math math;
+    double width; /* on channels and hidden units */
+    /* these lists grow while building and do not move after graph_plan */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
     struct nn_param *params;
     struct graph_head *heads;
-    struct nn_block block; /* the form of residual blocks, of which there are so many */
+    struct nn_block block; /* form of the n_blocks residual blocks */
     int n_blocks;
-    struct node spare; /* is built on where there was no memory for another node: `failed` */
+    struct node spare; /* receives nodes that found no memory; `failed` is set */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
-    real *own_grads, *own_stats;  /* the model's, which may be in use or not */
-    struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
+    real *own_grads, *own_stats;  /* the model's own, whether in use or not */
+    struct graph_buffer *buffers; /* [n_buffers] of activation gradients */
     int n_buffers;
     void *scratch;
     struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
-    bool watched, watch;        /* gradients may be counted; in the passes to come they are */
-    bool adaptive;              /* layers have scales of their own, by this */
+    bool watched, watch;        /* counting gradients: possible; on for the next passes */
+    bool adaptive;              /* layers have their own scales, by `scaling` */
     struct scale_setup scaling;
-    struct nn_target target; /* the labels of a sample, of all heads */
+    struct nn_target target; /* of all heads */
 
-    struct graph_words words, host; /* for passes; the host's copy */
-    void *words_block, *host_block; /* that they lie in */
-    /* bytes: what is asked for begins; what is told, results, and all end */
+    struct graph_words words, host; /* backend's; host's copy */
+    void *words_block, *host_block; /* their memory */
+    /* byte offsets: begin of the download; ends of upload, results, block */
     size_t words_ask, words_told, words_results, words_all;
-    uint32_t *marks; /* [n_groups] shared; not 0: the group's gradients of this pass are final */
+    uint32_t *marks; /* [n_groups] shared; nonzero: the group's gradients of this pass are final */
 
     struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;
     struct graph_record records[GRAPH_RECORDS];
     int n_records;
-    bool no_records; /* the backend has none */
-    int failed;      /* the first failure of the backend, or of memory while it was built */
-    bool too_small;  /* while it is built: the image, for a window */
-    bool other_form; /* likewise: it reads images and was given sequences, or so */
+    bool no_records; /* recording is off: unsupported, failed, or arrays were replaced */
+    int failed;      /* first failure of the backend, or -ENOMEM while building */
+    bool too_small;  /* while building: the image is smaller than a window */
+    bool other_form; /* while building: given sequences instead of images, or vice versa */
 };
 
-/* Returns 0 or -ENOMEM with a line. */
+/* Returns 0 or -ENOMEM (reported). */
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
-/* Frees the lists. */
 void graph_fini(struct nn_model *m);
 
-/* It reads such samples alone; others are noted: m->other_form. */
+/* Accept only this form of samples; others set m->other_form. */
 void graph_reads(struct nn_model *m, enum nn_form form);
 
-/* Appends a node of a kind whose output has the shape of its input, until the caller says
- * otherwise; for the functions below. */
+/* Append a node whose output has its input's shape until changed. */
 struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int in);
-/* Its index. */
 int graph_index(const struct nn_model *m, const struct node *node);
-/* One more parameter of it: "name.part", n weights. */
+/* Append a param "name.part" of n weights to the node. */
 enum graph_role { GRAPH_WEIGHT, GRAPH_BIAS, GRAPH_NORM };
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
                  size_t n, enum graph_role role);
-/* The columns of the last parameter, unless it is one. */
+/* Set the columns of the last param, unless it is one column. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* A window that walks over its input, of the dilation that it has already; what remains at the end is left out, or, rounded up, gets a
- * window that reaches over it. An image that is smaller than one window is noted: m->too_small. */
+/* Slide a window, with the dilation already set, over the node's input. Pixels left over at
+ * the end are dropped (REST_OUT) or covered by a window reaching over it (REST_IN). Images
+ * below one window set m->too_small. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
-/* Channels or hidden units of a network's layer, of which the network was published with so many: times
- * m->width, the nearest whole number (halves up), 1 at least, then up to a multiple. */
+/* Scale a published number of channels or hidden units by m->width: the nearest integer (halves
+ * up), at least 1, then up to a multiple. */
 int graph_width(const struct nn_model *m, int channels);
 int graph_width_of(const struct nn_model *m, int channels, int multiple);
-/* Variants of nodes of the table: conv2d in groups, with taps so far apart and stride 1, pooling that
- * rounds up. */
+/* Variants of nodes of the table: conv2d in groups, dilated conv2d of
+ * stride 1, pooling that rounds up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
                       int pad, int groups, bool bias);
 int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
                        int dilation, bool bias);
 int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
-/* For each kind its row, and a function that appends one node that reads node `in` and returns its
- * index. name: of its parameters; ".weight" etc. is appended. */
+/* Each kind's row, and a function that appends a node reading node `in` and returns its index.
+ * name: of its params, before ".weight" etc. */
 enum { NO_ADDEND = -1 };
 #define LAYER(kind, make, passes)                \
     extern const struct layer_kind layer_##kind; \
@@ -208,32 +201,31 @@ enum { NO_ADDEND = -1 };
 #define LOSS(kind, passes) extern const struct loss_kind loss_##kind;
 #include "hls/nn/layers.def"
 
-/* One more head, which wants the labels that all others want. The network's result is the first
- * one's; in training but for the loss: the weighted sum of all. */
+/* Add a head; all heads must need the same labels. The network's result is the first head's, but
+ * its training loss is the weighted sum of all. */
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
-/* The node's i-th parameter inside `array` (weights or gradients, the backend's); NULL if it has no
- * such one. */
+/* Return the node's i-th param inside `array` (weights or gradients), or NULL if it has fewer. */
 real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array);
-/* A draw of layer_kind: He et al. 2015 for the node's first parameter: variance 2 / inputs of a neuron. Uniform, so that
- * no libm decides about bits. */
+/* A draw function for the first param: He et al. 2015, variance 2 / inputs.
+ * Uniform, so no libm decides bits. */
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
 
-/* From so many pixels a side on the large networks halve an image before their first block. */
+/* From this many pixels a side on, large networks halve images before their first block. */
 enum { STEM_SIDE = 64 };
 
-/* The norm of a branch of a residual block; the one that ends it, which has an addend: in the form
- * of m->block. Return its index. */
+/* Apply m->block to a norm inside a residual block, or to the last, which
+ * has an addend. Return its index. */
 int graph_inside_block(struct nn_model *m, int norm);
 int graph_ends_block(struct nn_model *m, int norm);
-/* Has it blocks, if their form is not the plain one? Returns 0 or -EINVAL with a line. */
+/* Check that a block form other than plain has blocks. Returns 0 or -EINVAL (reported). */
 int graph_block_fits(const struct nn_model *m, const char *name);
 
-/* Builds the network of that name. Returns 0 or -EINVAL with a line. */
+/* Build the network `name`. Returns 0 or -EINVAL (reported). */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_plain.c: depth 18, 50 or 152; the others have one alone. */
+/* Builders of models.def. depth: 18, 50 or 152 for graph_wide_resnet; else fixed. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
@@ -242,43 +234,42 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes);
 void graph_googlenet(struct nn_model *m, int depth, int n_classes);
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
-/* model_zoo_plain.c: so many LSTMs. */
+/* depth: number of LSTMs. */
 void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
 
-/* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
- * what there is. */
+/* Allocate all and draw the weights. Returns 0 or the backend's
+ * error; close frees what was made. */
 int graph_plan(struct nn_model *m, uint64_t seed);
 
-/* Who hears of gradients that are final. */
+/* The receiver of final gradients. */
 struct graph_ready {
     nn_grad_ready *call;
     void *ctx;
-    int next; /* group */
+    int next; /* group to report next */
 };
 
-/* Every node in turn, over what is in node 0's y, the labels and the key. marks: each group's is
- * set as its gradients become final, and `ready` (NULL: nobody) is told of those that are set by
- * then. */
+/* Run all nodes over node 0's y, the labels and the key. marks: set each group's mark when its
+ * gradients are final. ready: report groups marked so far (NULL: none). */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
-/* What goes with a pass and comes back (model_words.c). open: before any pass, 0 or -ENOMEM; tell: what
- * passes then read; ask: what they wrote is in m->host after the next wait. */
+/* Words of a pass. open: before any pass; 0 or -ENOMEM. tell: upload. ask:
+ * download to m->host by the next wait. */
 int graph_words_open(struct nn_model *m);
 void graph_words_close(struct nn_model *m);
 void graph_words_tell(struct nn_model *m, const struct nn_batch *b, uint64_t key);
 void graph_words_ask(struct nn_model *m, bool eval);
 
-/* What the setup says of scales, before graph_plan. */
+/* Take the scales from the setup, before graph_plan. */
 void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
-/* Adaptive: what the host says before a pass; the loss's scale, before what a head's gradient is; what
- * node i's gradient carries, before its backward pass. */
+/* Adaptive scales. begin: set a pass's inputs. head: before a head's loss. node: scale node i's
+ * gradient before its backward pass. */
 void graph_scale_begin(struct nn_model *m);
 void graph_scale_head(struct nn_model *m, const struct graph_head *head);
 void graph_scale_node(struct nn_model *m, int i, int batch);
-/* Counts what node i hands back; first: before its backward pass. */
+/* Count the gradient that node i passes back; call before (first) and after its backward pass. */
 void graph_watch_node(struct nn_model *m, int i, int batch, bool first);
-/* Tells of all groups that are marked and have not been told of. */
+/* Report all groups that are marked and not reported yet. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);
 size_t graph_pixels(struct nn_shape s, int batch);

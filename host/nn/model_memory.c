@@ -1,9 +1,9 @@
-/* model_memory.c : a model's flat arrays, of reals or of halves, to host memory and back. */
+/* model_memory.c : copies a model's flat arrays, of reals or halves, to and from host memory. */
 #include <assert.h>
 #include "nn/model_graph.h"
 #include "vec/vec.h"
 
-enum { PIECE = 8192 }; /* halves that are made at once */
+enum { PIECE = 8192 }; /* halves converted at once */
 
 static bool is_half(const struct nn_model *m)
 {
@@ -20,7 +20,7 @@ real *nn_model_at(const struct nn_model *m, const real *array, size_t i)
 int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n)
 {
     uint16_t halves[PIECE];
-    float *to = host; /* reals are floats where a backend has halves */
+    float *to = host; /* backends with halves have float reals */
     if (!is_half(m)) {
         m->ops->get(m->ctx, host, from, n * sizeof *from);
         return m->ops->wait(m->ctx);

@@ -1,7 +1,6 @@
-/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in
- * turn: a buffer is taken when the last reader of a tensor passes its gradient back, and free again
- * when the tensor's own node has used it. Everything comes from the backend, is zeroed, and stays
- * until close: no pass allocates. */
+/* model_plan.c : gives every node its memory, once: no pass allocates. Activation gradients share
+ * buffers. A buffer is taken when the last reader of a tensor passes its gradient back, and freed
+ * when the tensor's own node has used it. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"
@@ -19,7 +18,7 @@ static int get_memory(struct nn_model *m, size_t bytes, void **out)
     return *out ? 0 : -ENOMEM;
 }
 
-/* Of weights, their gradients or statistics. */
+/* For weights, their gradients or statistics. */
 static int get_weights(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -28,7 +27,7 @@ static int get_weights(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* Of activations or their gradients. */
+/* For activations or their gradients. */
 static int get_acts(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -37,7 +36,7 @@ static int get_acts(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* A buffer of n elements at least that nobody has; there is room for one a node. */
+/* Take a free buffer and grow it to at least n elements; there is room for one a node. */
 static int take(struct nn_model *m, size_t n)
 {
     int b = 0;
@@ -50,20 +49,20 @@ static int take(struct nn_model *m, size_t n)
     return b;
 }
 
-/* Walks backward once, from the heads on, and notes who overwrites, who adds, and in which buffer.
- * An addend's gradient stays in the buffer of the sum's; what else the sum read gets one of its own
- * (an addition copies it), as the addend's node will write over its. */
+/* Walk backward from the heads and decide who overwrites, who adds, and in which buffer. An
+ * addend's gradient stays in the sum's buffer, which the addend's node will overwrite; the other
+ * summand therefore gets a copy. */
 static void share_buffers(struct nn_model *m)
 {
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
         struct node *node = &m->nodes[head->node];
-        assert(node->buffer < 0); /* else: two heads of one node */
+        assert(node->buffer < 0); /* else two heads share a node */
         node->buffer = take(m, out_elements(m, node));
     }
     for (int i = m->n_nodes - 1; i > 0; i--) {
         struct node *node = &m->nodes[i], *in = &m->nodes[node->in];
         const int mine = node->buffer;
-        assert(mine >= 0); /* else: nobody reads this node */
+        assert(mine >= 0); /* else no node reads it */
         bool passed_on = false;
         node->add_dx = in->buffer >= 0;
         assert(!node->add_dx || node->kind->adds_dx);
@@ -72,8 +71,7 @@ static void share_buffers(struct nn_model *m)
             in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
         for (const int *part = node->more; part < node->more + node->n_more; part++) {
-            assert(*part > 0 &&
-                   m->nodes[*part].buffer < 0); /* else: an earlier reader stands behind */
+            assert(*part > 0 && m->nodes[*part].buffer < 0); /* else another reader came first */
             m->nodes[*part].buffer = take(m, out_elements(m, &m->nodes[*part]));
         }
         if (node->addend >= 0) {
@@ -134,7 +132,7 @@ static int plan_nodes(struct nn_model *m)
     return get_memory(m, most, &m->scratch);
 }
 
-/* Weights and statistics are made on the host, so that every backend starts from the same bits. */
+/* Draw on the host, so that every backend starts from the same bits. */
 static int put_start_values(struct nn_model *m, uint64_t seed)
 {
     real *host = calloc(m->n_weights + m->n_stats, sizeof *host);
@@ -150,8 +148,7 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* A norm's few params wait for those of the convolution that it follows: one call less for every
- * other node. */
+/* Group a norm's few params with its convolution's, to save a call per norm. */
 static int group_params(struct nn_model *m)
 {
     m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);
@@ -181,7 +178,7 @@ static int plan_weights(struct nn_model *m)
     return 0;
 }
 
-/* What grows with the number of images. */
+/* Allocate what grows with the batch size. */
 static int plan_passes(struct nn_model *m)
 {
     TRY(graph_words_open(m));

@@ -1,9 +1,8 @@
-/* model_scale.c : what the gradients of a model's activations are multiplied by: the loss's one factor,
- * or a scale of its own for each layer, worked out by the backend while the backward pass runs
- * (hls/nn/loss_scale.h). The host reads none of them, so that a recorded pass can be played.
+/* model_scale.c : scales activation gradients by one loss scale, or by an adaptive one per layer.
+ * The backend finds adaptive scales itself (hls/nn/loss_scale.h), so recorded passes need no host.
  *
- *     loss: 1 -> ... -> [moments of dy, of W, of what lies in dx] -> s -> dy *= s -> backward of the node -> ...
- *                                                               \-> divisor of its gradients of weights */
+ *   loss: 1 -> ... -> [moments of dy, W, the other dx] -> s -> dy *= s -> node's backward -> ...
+ *                                                          \-> divisor of its weight gradients */
 #include <assert.h>
 #include <errno.h>
 #include "nn/model_graph.h"
@@ -35,7 +34,7 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
-/* s, and what is multiplied by it: dy, and where another reader was first, what it left. */
+/* Choose s and multiply dy by it, and an earlier reader's dx by its factor. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {
@@ -60,7 +59,7 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
     struct node_scale *own = &m->words.scales[i], *in = &m->words.scales[node->in];
-    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* it has one dx */
+    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* one dx only */
     if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
     else
@@ -71,7 +70,7 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
     m->ops->loss_scale(m->ctx, &own->divisor);
 }
 
-/* ---- what is looked at ---- */
+/* ---- watched gradients ---- */
 
 static bool hands_back(const struct node *node)
 {
@@ -111,7 +110,7 @@ bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out)
     return false;
 }
 
-/* ---- for who trains ---- */
+/* ---- for the trainer ---- */
 
 struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
 {
@@ -121,7 +120,7 @@ struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
 void nn_model_loss_scale_update(struct nn_model *m, bool finite)
 {
     struct nn_loss_scale *s = &m->scale;
-    if (m->adaptive) /* what overflowed is refreshed at once */
+    if (m->adaptive) /* an overflow refreshes at once */
         s->n_good = finite ? (s->n_good + 1) % m->scaling.every : 0;
     if (!s->moving)
         return;

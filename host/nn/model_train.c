@@ -1,11 +1,10 @@
-/* model_train.c : passes over a model: its input, the walk over its nodes or the record of one, the
- * gradients handed out as they become final, the result.
+/* model_train.c : runs training and evaluation passes and reports gradients as they become final.
  *
  *     labels, key, scale -> input -> forward, loss, backward -> ready(group) ... -> wait -> result
  *                                    \-- recorded, once a batch size has been seen: one launch --/
  *
- * What changes from pass to pass lies where it lay (model_words.c), so that a record can be played
- * again. */
+ * Inputs that change from pass to pass stay at fixed addresses (model_words.c),
+ * so a record can be played again. */
 #include <math.h>
 #include <sched.h>
 #include "base/clock.h"
@@ -20,7 +19,7 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
         m->ops->feed_take(m->ctx, b->sent->slot, m->nodes[0].y);
 }
 
-/* A backend that failed on the way shows as a loss that is not a number. */
+/* Wait and return the result; a backend failure gives a loss of nan. */
 static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
 {
     graph_words_ask(m, eval);
@@ -38,7 +37,7 @@ static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
 
 /* ---- records ---- */
 
-/* The place for a record of this kind of pass; NULL: no more. */
+/* Find or reserve the record of this kind of pass; NULL: no room. */
 static struct graph_record *record_of(struct nn_model *m, int batch, bool marks)
 {
     for (int i = 0; i < m->n_records; i++)
@@ -60,7 +59,8 @@ static int make_record(struct nn_model *m, struct graph_record *r)
     return m->ops->record_end(m->ctx, &r->record);
 }
 
-/* True if a record of the pass is now being played. */
+/* Play the record of the pass, making it in the second pass. Returns
+ * false if there is none to play. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
     struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
@@ -80,8 +80,8 @@ static bool play(struct nn_model *m, int batch, bool marks)
 
 /* ---- passes ---- */
 
-/* Tells of groups as they are marked. Marks that do not come are waited for with all else: after
- * that they are there, or the backend has failed. */
+/* Report groups as they are marked. After a second without a mark, wait for all work: then all
+ * marks are set, or the backend has failed. */
 static void await(struct nn_model *m, struct graph_ready *r)
 {
     const double patience_s = 1;

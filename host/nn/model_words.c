@@ -1,17 +1,17 @@
-/* model_words.c : what goes to the backend with a pass, and what comes back: a block that passes read and
- * write, and the host's copy, of one layout. The block is copied once before a pass and once behind
- * it, so that no kernel reads or writes the host's memory.
+/* model_words.c : exchanges a pass's words with the backend: labels, keys and scales in, results
+ * out. A block in backend memory has a host copy of the same layout, copied once before and once
+ * after a pass: no kernel accesses host memory.
  *
- *     key | scale_now | refresh | labels | lengths | scales | results | tallies | confusion
- *     |---------------- told before a pass ----------------|
- *                                          |------- asked for behind it, as far as wanted ---| */
+ *   key | scale_now | refresh | labels | lengths | scales | results | tallies | confusion
+ *   |--------------- uploaded before a pass -------------|
+ *                                          |---- downloaded after it, as far as wanted ----| */
 #include <errno.h>
 #include <string.h>
 #include "nn/model_graph.h"
 
 enum { ALIGN = 64 };
 
-/* The next so many bytes of a block; NULL: none, or the block is only measured. */
+/* Reserve the next bytes of a block. Returns NULL for none, or while the block is only measured. */
 static void *place(uint8_t *base, size_t *at, size_t bytes)
 {
     uint8_t *p = base && bytes ? base + *at : NULL;
@@ -19,7 +19,7 @@ static void *place(uint8_t *base, size_t *at, size_t bytes)
     return p;
 }
 
-/* Confusions: of what the first head tells apart, where there are not too many for a table. */
+/* Size of the first head's confusion matrix; 0 if it makes none or has too many classes. */
 static size_t confusion_bytes(const struct nn_model *m)
 {
     const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;
