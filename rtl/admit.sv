@@ -1,6 +1,8 @@
-// admit: decides about one frame after the other: job, key, rank, source, slot, description, then the slot's rule; streams
-// its payload into the tile, or away. Nothing is written before all checks have passed, and the job is looked at once more
-// in the clock that decides. LOOK reads job, address and slot; CHECK compares; DECIDE acts while an earlier payload streams.
+// admit: decides about one frame at a time and streams its payload into the tile, or discards it.
+// The checks are job, key, rank, source, slot and description, then the slot's rule.
+// Nothing is written before all checks have passed, and the job is checked once more in the
+// clock of the decision. LOOK reads job, address and slot; CHECK compares; DECIDE acts,
+// while an earlier payload still streams.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
   parameter int Rows     = nc_pkg::CARD_BEATS,  // most beats of a frame's payload
@@ -15,7 +17,7 @@ module admit #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // whole, undamaged frames: {source ip, port, header}, and the beats of their payloads
+  // complete, undamaged frames: {source ip, port, header}, and their payload beats
   input  logic [559:0]     desc_data_i,
   input  logic             desc_valid_i,
   output logic             desc_ready_o,
@@ -32,7 +34,7 @@ module admit #(
   input  logic [SlotW:0]   job_slots_i,
   input  logic [15:0]      job_formats_i,
   input  logic [47:0]      address_i,        // of (job_o, rank_o), one clock later
-  input  logic             clear_i,          // clear these slots, held until done
+  input  logic             clear_i,          // clear these slots; held until clear_done_o
   input  logic [SlotW-1:0] clear_base_i,
   input  logic [SlotW:0]   clear_slots_i,
   output logic             clear_done_o,
@@ -51,25 +53,27 @@ module admit #(
   output logic [2:0]       tile_shift_o,
   output logic             tile_saturate_o,
   output logic [511:0]     tile_data_o,
-  // a last contribution is on its way into the tile since a clock ago: what its result will be
+  // since one clock ago, the last contribution is entering the tile: this will be its result
   output logic             fin_valid_o,
-  input  logic             fin_ready_i,      // looked at a clock before, and nobody else puts
+  // Sampled a clock before fin_valid_o. That is safe: only this module fills the FIFO.
+  input  logic             fin_ready_i,
   output logic [JobW-1:0]  fin_job_o,
   output logic [SlotW-1:0] fin_slot_o,
   output logic [31:0]      fin_chunk_o,
   output logic [127:0]     fin_desc_o,
   output logic [7:0]       fin_beats_o,
   output logic [Ranks-1:0] fin_mask_o,
-  input  logic             done_valid_i,     // that result is whole
+  input  logic             done_valid_i,     // that result is complete
   input  logic [SlotW-1:0] done_slot_i,
-  // who is to be sent a kept result; of a last contribution: nobody any more. Before the frame's other consequences
+  // Request to send: a kept result to these ranks, or (ask_none_o) to none any more, before a last
+  // contribution overwrites it. Issued before the frame's other effects.
   output logic             ask_valid_o,
   input  logic             ask_ready_i,
   output logic             ask_none_o,
   output logic [SlotW-1:0] ask_slot_o,
   output logic [Ranks-1:0] ask_mask_o,
-  input  logic [1:0]       reading_i,        // results that are being sent, or are about to be,
-  input  logic [SlotW-1:0] reading_a_i,      // and their slots
+  input  logic [1:0]       reading_i,        // results being sent, or next to be sent
+  input  logic [SlotW-1:0] reading_a_i,      // their slots
   input  logic [SlotW-1:0] reading_b_i,
   // NAK and PONG
   output logic             ans_valid_o,
@@ -78,10 +82,10 @@ module admit #(
   output logic [7:0]       ans_status_o,
   output logic [RankW-1:0] ans_rank_o,
   output logic [JobW-1:0]  ans_job_o,
-  output logic [511:0]     ans_header_o,     // the header that is answered
-  output logic [31:0]      ans_chunk_o,      // PONG: the slot's
+  output logic [511:0]     ans_header_o,     // header of the frame being answered
+  output logic [31:0]      ans_chunk_o,      // for a PONG: the slot's chunk
   output logic [Ranks-1:0] ans_bitmap_o,
-  // counters, and the last frame from a wrong source: {1, job, rank}, ip, port
+  // counters, and the last frame from a wrong source: {1, job, rank}, {ip, port}
   output logic [N-1:0]     count_o,
   output logic [31:0]      seen_rank_o,
   output logic [47:0]      seen_address_o
@@ -106,7 +110,8 @@ module admit #(
   // --- the slots: {filling, kept, chunk, bitmap, description} ---
   localparam int StoreW = 1 + 1 + 32 + Ranks + 128;
   (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
-  logic              write, add_q;           // add_q: an addition was decided a clock ago, its slot is written now
+  // add_q: an addition was decided a clock ago: write its slot now
+  logic              write, add_q;
   logic [SlotW-1:0]  at, write_at;
   logic [StoreW-1:0] write_data, read_q;
   logic              filling, kept;
@@ -119,14 +124,14 @@ module admit #(
   assign head_chunk = head[nc_pkg::PKT_CHUNK +: 32];
   assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: 96]};
 
-  // --- LOOK -> CHECK: copies of what the job table says, so that the compares start from registers ---
+  // --- LOOK -> CHECK: registered copies of the job table's values, for the comparisons ---
   logic [63:0]    key_q;
   logic [Ranks-1:0] all_q, rank_bit_q, bit_q, all_next;
   logic [RankW:0] ranks_q;
   logic [SlotW:0] base_q, slots_q;
   logic [15:0]    formats_q;
   logic           enabled_q;
-  logic [31:0]    before_q, behind_q;        // the chunks before and behind the frame's
+  logic [31:0]    before_q, behind_q;        // the frame's chunk - 1 and + 1
 
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
@@ -137,7 +142,7 @@ module admit #(
   assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
               && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
               && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
-  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (  // begins in LOOK
+  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (  // its first clock is LOOK
     .clk_i, .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
     .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
     .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
@@ -171,7 +176,7 @@ module admit #(
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;
-    {filling_q, kept_q} <= {filling, kept};  // for the rule alone: what it starts from has few loads
+    {filling_q, kept_q} <= {filling, kept};  // copies for slot_rule only, to keep their load small
     bit_q       <= rank_bit_q;
     result_beats_q <= result_beats;
   end
@@ -184,7 +189,7 @@ module admit #(
     .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last));
 
   logic [N-1:0] fate;
-  logic [7:0]   nak;                         // reason, 0: none
+  logic [7:0]   nak;                         // NAK reason; 0: none
   logic         do_add, do_resend, do_pong;
   fate u_fate (
     .job_ok_i(job_ok_q && job_enabled_i), .key_ok_i(key_ok_q), .rank_ok_i(rank_ok_q), .source_ok_i(source_ok_q),
@@ -192,7 +197,7 @@ module admit #(
     .bad_desc_i(bad_desc), .duplicate_i(duplicate), .stale_i(stale),
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
-  // --- streaming a payload: into the tile, or away ---
+  // --- payload: into the tile, or discarded ---
   logic       stream_free;
   logic [9:0] left;                          // beats still to come
   payload #(.Rows(Rows)) u_payload (
@@ -201,14 +206,16 @@ module admit #(
     .left_o(left));
   assign tile_data_o = pay_data_i;
 
-  // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
+  // A slot whose result is still in the tile waits. A result being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: two clocks late; only an earlier frame's go sets it
+  // finishing_at_q is two clocks late. That is safe: only an earlier frame's go sets it.
+  logic             finishing_at_q, wait_slot, go, asks, asked_q;
   logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  // Whoever is to be asked for is asked for first. Behind that nothing of the slot begins to be sent: what is being sent may be known a clock late.
+  // Issue the send request before adding. No new send of this slot can start after it, so a reading
+  // flag that is one clock late is safe.
   assign wait_slot  = finishing_at_q || ask_valid_o || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
   assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || asked_q);
@@ -249,13 +256,14 @@ module admit #(
 
   assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
-  // An addition is written in the clock behind go, a LOOK, while its values still stand. A description counts in FILLING alone.
+  // An addition is written in the clock after go, a LOOK, while its values are still valid. The
+  // description matters only in FILLING.
   assign write      = add_q || state_q == Clear || state_q == Reset;
   assign write_at   = add_q ? fin_slot_o : clear_q;
   assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new} : {2'b00, 32'hffff_ffff, Ranks'(0)}, fin_desc_o};
 
-  // Settle: the cleared slots are in nobody's hands any more when, a clock after the last request for them was withdrawn or later,
-  // no result of theirs is being read.
+  // Settle: the cleared slots are free once no result of theirs is being read, at least one clock
+  // after the last request for them was withdrawn.
   function automatic logic in_clear(input logic [SlotW-1:0] s);
     in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
   endfunction
@@ -316,19 +324,21 @@ module admit #(
   end
 
 `ifdef FORMAL
-  // One slot, any, is followed beside the memory: who is in, of which chunk, under which description. An addition is of a rank
-  // that is not in, and of a running job's key, ranks, slots and source as of the clock that decides; a result is complete and
-  // its place in nobody's hands. Assumed: a frame at the head stays; what the job table promises (see its proof).
+  // Follow one arbitrary slot beside the memory: which ranks are in, of which chunk, under which
+  // description. Added ranks are not yet in, and have the key, rank, slot and source of a running
+  // job as of the deciding clock. A result is complete, and its place is not in use. Assumed: the
+  // frame at the head is stable; the promises of job_table (see its proof).
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
-  logic         told_q, told_none_q;         // this frame's request, taken
-  logic [SlotW+Ranks-1:0] told_of_q;         // its slot and mask
+  logic         told_q, told_none_q;         // this frame's request was taken
+  logic [SlotW+Ranks-1:0] told_of_q;         // that request's slot and mask
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
   logic [127:0] desc_seen_q;
-  logic [9:0]   taken_q, total_q;            // beats of the frame that is streamed
+  logic [9:0]   taken_q, total_q;            // beats of the payload being streamed
   logic [N-1:0] fates;
-  wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];  // what the slot holds, or takes now
+  // current contents of the slot, including a write in this clock
+  wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];
   assign here     = go && at == one;
   assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;
   assign everyone = {Ranks{1'b1}} >> RankW'((RankW + 1)'(Ranks) - job_ranks_i);
@@ -356,13 +366,14 @@ module admit #(
     if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready_o)) assume (desc_valid_i && $stable(desc_data_i));
     if (past_q && $past(job_enabled_i) && job_enabled_i && $past(job_o) == job_o)
       assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
-    if (hold && was_off_q) assume (!job_enabled_i);           // stopped: stays so until its slots are clear
+    // a stopped job stays stopped until its slots are clear
+    if (hold && was_off_q) assume (!job_enabled_i);
     if (job_enabled_i) assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
     assume (clear_slots_i != '0 && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
     if (past_q && $past(clear_i && !clear_done_o)) assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
     if (done_valid_i && done_slot_i == one) assume (over_q);
     if (past_q && !rst_i) begin
-      // the promises
+      // promises
       if (here && do_add) begin
         assert (head_chunk == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
         assert (!filling_seen_q || (!in_q[rank_o] && head_desc == desc_seen_q));
@@ -379,7 +390,7 @@ module admit #(
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
       if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
-      // why they hold
+      // invariants needed for the induction
       assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look) && (!fin_valid_o || add_q));
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
       if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q} && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));

@@ -1,9 +1,10 @@
-// axi_bursts: cuts a range of beats (64 bytes) into AXI4 bursts of at most 64 beats, none of which crosses 4 KiB.
+// axi_bursts: cuts a range of 64-byte beats into AXI4 bursts of at most 64
+// beats, none of which crosses 4 KiB.
 module axi_bursts (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic [57:0] in_beat_i,             // address / 64
-  input  logic [31:0] in_beats_i,            // 0: nothing
+  input  logic [31:0] in_beats_i,            // 0: no burst
   input  logic        in_valid_i,
   output logic        in_ready_o,
   output logic [57:0] out_beat_o,

@@ -1,5 +1,6 @@
-// axil: an AXI-Lite slave's handshakes, registers left to its user. One write and one read at a time, whatever order address and
-// data of a write come in. A write or read is one clock in which write_o or read_o is 1; err_i makes its response SLVERR.
+// axil: handles the handshakes of an AXI-Lite slave for a module that has the registers.
+// It serves one write and one read at a time. A write's address and data may come in any order. An
+// access is one clock with write_o or read_o set; werr_i or rerr_i turns its response into SLVERR.
 module axil (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -24,13 +25,13 @@ module axil (
   output logic        write_o,
   output logic [11:0] waddr_o,
   output logic [31:0] wdata_o,
-  output logic [31:0] wmask_o,               // bits that the strobes let through
-  input  logic        werr_i,                // says waddr_o
+  output logic [31:0] wmask_o,               // bits enabled by the strobes
+  input  logic        werr_i,                // depends on waddr_o
   input  logic        wlater_i,              // with write_o: no response before wdone_i
-  input  logic        wdone_i,               // looked at from the next clock on
+  input  logic        wdone_i,               // sampled from the next clock on
   output logic        read_o,
   output logic [11:0] raddr_o,
-  input  logic        rerr_i,                // say raddr_o
+  input  logic        rerr_i,                // these depend on raddr_o
   input  logic [31:0] rdata_i
 );
   logic       aw_full_q, w_full_q, wait_q, ar_full_q;
@@ -88,9 +89,10 @@ module axil (
   end
 
 `ifdef FORMAL
-  // A response waits for its ready, unchanged. Requests taken = responses given + what is inside, at most one of each.
+  // A response waits for its ready, unchanged. Requests taken = responses given +
+  // requests inside, at most one of each.
   logic       past_q = 1'b0;
-  logic [1:0] aw_n_q, w_n_q, ar_n_q;         // taken and not answered
+  logic [1:0] aw_n_q, w_n_q, ar_n_q;         // taken, not yet answered
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
     aw_n_q <= aw_n_q + 2'(s_awvalid_i && s_awready_o) - 2'(s_bvalid_o && s_bready_i);

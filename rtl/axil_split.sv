@@ -1,12 +1,15 @@
-// axil_split: one AXI-Lite window of 64 KiB for two slaves: addresses below 0x1000 are a's, all others b's, who is told the page.
-// One write and one read at a time, each with its slave until it is answered.
+// axil_split: splits a 64 KiB AXI-Lite window between slave a (addresses below
+// 0x1000) and slave b (all others).
+// Slave b also gets the page number. One write and one read at a time, each
+// assigned to its slave until answered.
 module axil_split (
   input  logic        clk_i,
   input  logic        rst_i,
-  input  logic [3:0]  s_awpage_i,            // bits 15..12 of the address
+  input  logic [3:0]  s_awpage_i,            // address bits 15..12
   input  logic        s_awvalid_i,
   output logic        s_awready_o,
-  input  logic        s_wvalid_i,            // the rest of addresses, data and strobes go to both as they are
+  // The other address bits, data and strobes are wired to both slaves.
+  input  logic        s_wvalid_i,
   output logic        s_wready_o,
   output logic [1:0]  s_bresp_o,
   output logic        s_bvalid_o,
@@ -32,11 +35,11 @@ module axil_split (
   input  logic [3:0]  rresp_i,
   input  logic [1:0]  rvalid_i,
   output logic [1:0]  rready_o,
-  output logic [3:0]  wpage_o,               // of what is written, from its acceptance to its answer
+  output logic [3:0]  wpage_o,  // page of the write in progress, from acceptance to answer
   output logic [3:0]  rpage_o
 );
-  logic w_busy_q, w_done_q, r_busy_q;        // an address is taken and not answered; its data is taken
-  logic to_b_w, to_b_r, w_b, r_b;            // asks for b; is b's
+  logic w_busy_q, w_done_q, r_busy_q;  // an address is taken, not yet answered; its data is taken
+  logic to_b_w, to_b_r, w_b, r_b;            // the request is for b; the accepted access is b's
 
   assign to_b_w = s_awpage_i != '0;
   assign to_b_r = s_arpage_i != '0;
@@ -75,9 +78,10 @@ module axil_split (
   end
 
 `ifdef FORMAL
-  // Two slaves that answer what they took and nothing else: each request has one answer, of the slave it went to.
+  // Assumed: both slaves answer each accepted access and nothing else. Each request then has
+  // one answer, from its own slave.
   logic       past_q = 1'b0;
-  logic [1:0] aw_q, w_q, ar_q;               // taken by a slave and not answered
+  logic [1:0] aw_q, w_q, ar_q;               // taken by a slave, not yet answered
   logic [1:0] n_aw, n_ar;
   assign n_aw = 2'(aw_q[0]) + 2'(aw_q[1]);
   assign n_ar = 2'(ar_q[0]) + 2'(ar_q[1]);

@@ -1,28 +1,32 @@
-// counters: N counters of 64 bits, each of which may count in every clock, and a copy of all of them as of one clock.
-// A counter's last pulses are in a small register (fresh); one counter a clock, in turn, has them added to its 64 bits in a memory.
-//
-//   snapshot_i   moves all fresh pulses, those of this clock included, aside (held) and fresh starts at 0. In the round that follows
-//                a turn adds what is held, not what is fresh, and its sum is also the copy. So the copy is exact for the clock of
-//                snapshot_i, and busy_o is 1 until all of it is made. A snapshot during another one starts the round again.
+// counters: counts N kinds of pulses in 64 bits each, any number of them in every clock, and
+// copies all counts as of one clock.
+// A counter collects its pulses in a small register (fresh). In turn, one counter a clock adds its
+// small register to its 64 bits in a memory.
+// snapshot_i moves all fresh pulses, including those of its own clock, aside (held), and fresh
+// restarts at 0. In the following round, a turn adds held instead of fresh, and its sum is also the
+// copy. The copy is thus exact for the clock of snapshot_i. busy_o is 1 until the copy is complete.
+// A snapshot during another one restarts the round.
 module counters #(
   parameter int N = 25,                      // 2 or more
   localparam int IndexW = $clog2(N)
 ) (
   input  logic              clk_i,
-  input  logic              rst_i,           // all 0, copies too, a round later
+  input  logic              rst_i,           // counts and copies are 0 a round later
   input  logic [N-1:0]      count_i,
   input  logic              snapshot_i,
-  output logic              busy_o,          // from the clock behind snapshot_i on
+  output logic              busy_o,          // from the clock after snapshot_i
   input  logic [IndexW-1:0] index_i,         // below N
   output logic [63:0]       value_o          // the copy of counter index_i, one clock later
 );
-  // Pulses wait for 2 rounds as fresh (all of a snapshot's, then their turn) and, once held, for 1, while a second snapshot adds more.
+  // Pulses are fresh for 2 rounds (a snapshot's round, then the wait for their turn) and held for
+  // 1, while a second snapshot adds more.
   localparam int SmallW = $clog2(3 * N + 2);
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
   logic [IndexW-1:0]   turn_q, add_at_q;
-  logic [N-1:0]        mine_q;               // turn_q, a bit a counter
-  logic [IndexW:0]     clear_q, copy_q;      // turns left: of the first round, which clears; of a snapshot's round
+  logic [N-1:0]        mine_q;               // turn_q, one-hot
+  // turns left: in the first round, which clears; in a snapshot's round
+  logic [IndexW:0]     clear_q, copy_q;
   logic                copying, add_valid_q, add_clear_q, add_copy_q;
   logic [SmallW-1:0]   add_q;
   logic [SmallW*N-1:0] fresh, held;          // of counter 0, 1, ...
@@ -76,13 +80,14 @@ module counters #(
   end
 
 `ifdef FORMAL
-  // One counter, any: its pulses are in the memory, on their way there, fresh or held, none lost, none twice. When busy_o is 0
-  // the copy is what there was in the clock of the last snapshot.
+  // For one arbitrary counter: each pulse is counted exactly once, in the memory, on the way there,
+  // fresh or held. While busy_o is 0, the copy is the count as of the last snapshot.
   (* anyconst *) logic [IndexW-1:0] one;
   logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
   logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;
   logic [SmallW-1:0] my_fresh, my_held;
-  logic [IndexW:0]   since, until_turn;      // clocks since this counter's last turn, less 1; to its next one
+  // clocks since this counter's last turn, minus 1; clocks to its next one
+  logic [IndexW:0]   since, until_turn;
   assign my_fresh   = fresh[SmallW*one +: SmallW];
   assign my_held    = held[SmallW*one +: SmallW];
   assign mine       = turn_q == one;
@@ -95,17 +100,17 @@ module counters #(
     past_q <= 1'b1;
     all_q  <= all_q + 64'(count_i[one]);
     if (on_way && add_clear_q) cleared_q <= 1'b1;
-    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is still ahead
+    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is still to come
     if (snapshot_i) {ahead_q, copied_q, at_snapshot_q} <= {1'b1, 1'b1, all_q + 64'(count_i[one])};
     if (rst_i) {cleared_q, ahead_q, copied_q, all_q} <= '0;
     if (!past_q) assume (rst_i);
     assume (one < IndexW'(N));
     if (past_q) begin
-      // the promises
+      // promises
       assert (all_q == in_memory + 64'(my_fresh) + 64'(my_held));
       if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
-      // why they hold
+      // invariants needed for the induction
       assert (mine_q == N'(1) << turn_q);
       assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N) && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
       assert (!add_valid_q || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1) && clear_q != (IndexW+1)'(N)));

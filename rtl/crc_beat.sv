@@ -1,14 +1,18 @@
-// crc_beat: CRC32C of a message, a beat of 64 bytes a clock. Of the beat at data_i in one clock, crc_o two clocks later is the CRC
-// of the message up to and including it, out of registers. Two stages: data to 32 bits, then one step of the state, neither over 4 LUTs.
+// crc_beat: computes the CRC32C of a message, one beat of 64 bytes a clock.
+// Two clocks after a beat at data_i, crc_o is the CRC of the message up to and
+// including that beat, from registers. Two stages: data to 32 bits, then one step of
+// the state. Neither is deeper than 4 LUTs.
 module crc_beat (
   input  logic         clk_i,
   input  logic         rst_i,
   input  logic [511:0] data_i,
   input  logic         valid_i,
-  input  logic         first_i,              // with valid: a message starts
-  input  logic         part_i,               // with valid: more of the same 64 bytes, which were 0 in the beat before
+  input  logic         first_i,              // with valid_i: a message begins
+  // with valid_i: more of the previous beat's 64 bytes, which were 0 there
+  input  logic         part_i,
   output logic [31:0]  crc_o,
-  output logic         valid_o               // there was a beat two clocks before: crc_o includes it, and no later one
+  // a beat came two clocks ago; crc_o includes it and no later one
+  output logic         valid_o
 );
   logic [31:0] data_crc, data_crc_q, stepped, state_q, state_d;
   logic        valid_q, first_q, part_q, known_q;
@@ -30,8 +34,9 @@ module crc_beat (
   end
 
 `ifdef FORMAL
-  // The CRC bit by bit, with at most one bit of data or of the state set: 512, 32 or none. The circuit is XORs, so these are all
-  // beats. More of the same beat: what the first piece's message is without it, and the CRC of the piece from state 0.
+  // Check the CRC bit by bit, with at most one bit set of 512 data bits and 32 state bits. The
+  // circuit is XORs, so this covers all beats. A further piece of the same beat: the CRC of the
+  // message without the piece, XOR the piece's CRC from state 0.
   (* anyseq *) logic [9:0] at;
   logic [9:0]  at_q;
   logic [31:0] want;

@@ -1,7 +1,8 @@
-// fate: what becomes of a frame, from what each check said of it. Combinational. The first check that fails is its fate, which is
-// one bit of the counters; a registered rank whose contribution is refused for its contents is told why.
+// fate: decides the outcome of a frame from the results of its checks. Combinational.
+// The first failing check is the outcome, one bit of the counters. A registered rank whose
+// contribution is refused for its contents gets a NAK with the reason.
 module fate (
-  input  logic       job_ok_i,               // checks, in their order
+  input  logic       job_ok_i,               // the checks, in this order
   input  logic       key_ok_i,
   input  logic       rank_ok_i,
   input  logic       source_ok_i,
@@ -15,7 +16,7 @@ module fate (
   input  logic       duplicate_i,
   input  logic       stale_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] fate_o,  // one-hot
-  output logic [7:0] nak_o,                  // reason, 0: none
+  output logic [7:0] nak_o,                  // NAK reason; 0: none
   output logic       add_o,
   output logic       resend_o,
   output logic       pong_o

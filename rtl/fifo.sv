@@ -1,8 +1,9 @@
-// fifo: keeps up to Depth beats of one ready/valid stream. The oldest is in a register at the output, the others in a small
-// memory (LUT RAM) behind it; a beat that enters an empty fifo is at the output one clock later.
+// fifo: buffers up to Depth beats of a ready/valid stream.
+// The oldest beat is in an output register, the others in a small LUT RAM. A beat that enters an
+// empty fifo is at the output one clock later.
 module fifo #(
   parameter int W     = 8,                   // payload bits
-  parameter int Depth = 2,                   // beats, 2 or more, any number
+  parameter int Depth = 2,                   // beats, at least 2
   localparam int PtrW = Depth > 2 ? $clog2(Depth - 1) : 1
 ) (
   input  logic         clk_i,
@@ -20,7 +21,7 @@ module fifo #(
   logic [W-1:0]      mem_q [Depth-1];
   logic [W-1:0]      out_q;
   logic [PtrW-1:0]   wr_q, rd_q;
-  logic [CountW-1:0] count_q, count_d;       // beats inside, the one at the output included
+  logic [CountW-1:0] count_q, count_d;       // beats inside, including the output's
   logic              ready_q, ready_d;
   logic              out_full_q, behind_q, behind_d;  // behind_q: the memory holds beats
   logic              put, get, load, mem_put, mem_get;
@@ -32,13 +33,13 @@ module fifo #(
   always_comb begin
     put     = in_valid_i && ready_q;
     get     = out_full_q && out_ready_i;
-    load    = !out_full_q || out_ready_i;    // the output register takes the next beat, if there is one
+    load    = !out_full_q || out_ready_i;    // the output register can take a beat
     mem_get = load && behind_q;
     mem_put = put && (!load || behind_q);
     count_d = count_q;
     if (put && !get) count_d = count_q + 1'b1;
     if (get && !put) count_d = count_q - 1'b1;
-    // Both as of count_d, but a late in_valid_i meets one LUT, not an adder.
+    // Equal to functions of count_d, but a late in_valid_i passes one LUT instead of an adder.
     ready_d  = count_q == CountW'(Depth) ? get : !(count_q == CountW'(Depth - 1) && put && !get);
     behind_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get)) || (count_q == CountW'(1) && put && !get);
   end
@@ -66,14 +67,15 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // One beat of the stream, any, is marked when it enters. `ahead_q` beats leave before it; then it must be at the output,
-  // unchanged. Where it is meanwhile: at the output when none is ahead, else at rd + ahead - 1 in the memory.
+  // One arbitrary beat is marked as it enters. After `ahead_q` other beats have left,
+  // it is at the output, unchanged. Meanwhile it is at the output if none is ahead,
+  // else at rd + ahead - 1 in the memory.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;
   logic [W-1:0]      mark_data_q;
   localparam bit [CountW:0] Rows = (CountW+1)'(Depth - 1);
-  logic [CountW:0]   at, tail;               // places of the marked beat and of the next write, not yet wrapped
+  logic [CountW:0]   at, tail;               // marked beat and next write, before wrapping
   assign at   = (CountW+1)'(rd_q) + (CountW+1)'(ahead_q) - 1'b1;
   assign tail = (CountW+1)'(rd_q) + (CountW+1)'(count_q) - 1'b1;
   always_ff @(posedge clk_i) begin

@@ -1,5 +1,7 @@
-// finish: follows a result out of the tile: CRC and status of its beats, and, when the last is in the kept-result memory,
-// what its header will say. Results leave the tile in the order in which admit announced them (fin_*).
+// finish: collects CRC and status of each result that leaves the tile, and reports it once
+// it is in the kept-result memory.
+// The report has all that the result's header needs. Results leave the tile in the order in
+// which admit announced them (fin_*).
 module finish #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -10,30 +12,30 @@ module finish #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // announced by admit
+  // announcement by admit
   input  logic             fin_valid_i,
   output logic             fin_ready_o,
   input  logic [JobW-1:0]  fin_job_i,
   input  logic [SlotW-1:0] fin_slot_i,
   input  logic [31:0]      fin_chunk_i,
   input  logic [127:0]     fin_desc_i,
-  input  logic [7:0]       fin_beats_i,      // of the result's payload
-  input  logic [Ranks-1:0] fin_mask_i,       // who is to get it
-  // what the tile writes into the kept-result memory: quarters of beats, in order
+  input  logic [7:0]       fin_beats_i,      // payload beats of the result
+  input  logic [Ranks-1:0] fin_mask_i,       // ranks that get it
+  // the tile's writes into the kept-result memory: quarters of beats, in order
   input  logic             kept_valid_i,
   input  logic [3:0]       kept_en_i,
   input  logic [511:0]     kept_data_i,
   input  logic             kept_last_i,
   input  logic [2:0]       kept_status_i,
-  // the result is whole
+  // the result is complete
   output logic             done_valid_o,
   output logic [SlotW-1:0] done_slot_o,
   output logic [Ranks-1:0] done_mask_o,
   output logic [InfoW-1:0] done_info_o       // {job, chunk, desc, status, crc, beats}
 );
-  // --- CRC: a beat that comes in several pieces is one beat, its other quarters 0 until they come ---
+  // --- CRC: a beat may come in several pieces; quarters not yet written count as 0 ---
   logic [511:0] pieces;
-  logic         first_q;                     // the next piece begins a result,
+  logic         first_q;                     // the next piece begins a result
   logic [31:0]  crc;
   always_comb begin
     for (int q = 0; q < 4; q++) pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
@@ -42,7 +44,7 @@ module finish #(
     .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q), .part_i(!kept_en_i[0]), .crc_o(crc),
     .valid_o(crc_valid));
 
-  // --- status, and when the CRC has seen the last beat: two clocks later ---
+  // --- status; the CRC includes the last beat two clocks later ---
   logic [2:0] status_q, all_status_q, done_status_q;
   logic       last_q, done_q;
   always_ff @(posedge clk_i) begin
@@ -62,14 +64,14 @@ module finish #(
     end
   end
 
-  // --- what was announced ---
+  // --- announcements ---
   localparam int FinW = JobW + SlotW + 32 + 128 + 8 + Ranks;
   logic [JobW-1:0]  job;
   logic [31:0]      chunk;
   logic [127:0]     desc;
   logic [7:0]       beats;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic             announced, crc_valid;    // always, with done_q
+  logic             announced, crc_valid;    // announced: always 1 with done_q
   /* verilator lint_on UNUSEDSIGNAL */
   fifo #(.W(FinW), .Depth(16)) u_fin (
     .clk_i, .rst_i, .in_data_i({fin_job_i, fin_slot_i, fin_chunk_i, fin_desc_i, fin_beats_i, fin_mask_i}),
@@ -80,12 +82,13 @@ module finish #(
   assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
 
 `ifdef FORMAL
-  // The fifo and the CRC, cut away, do what they promise; a result comes after its announcement. Then each result, and nothing
-  // else, is reported once, two clocks after its last piece, with the oldest announcement, which is used up by that; its status
-  // is all its pieces' together, and a CRC begins with its first piece.
+  // With fifo and crc_beat replaced by their promises, and announcements ahead of results: each
+  // result is reported exactly once, two clocks after its last piece, with the oldest announcement,
+  // which it uses up. Its status combines all its pieces, and its CRC begins with its first piece.
   logic       past_q = 1'b0, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q;
-  logic [4:0] waiting_q;                     // announced, not reported
-  logic [2:0] seen_q, due_q, due2_q;         // status of the pieces so far; of the result that is to be reported, in two clocks or next
+  logic [4:0] waiting_q;                     // announced, not yet reported
+  // status: of the pieces so far; of the result due in two clocks; of the one due next
+  logic [2:0] seen_q, due_q, due2_q;
   always_ff @(posedge clk_i) begin
     past_q    <= 1'b1;
     waiting_q <= waiting_q + 5'(fin_valid_i && fin_ready_o) - 5'(done_valid_o);

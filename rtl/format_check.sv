@@ -1,26 +1,29 @@
-// format_check: may this card and job do what a contribution's header asks for? The answer is there one clock after the header's
-// fields, which stay; what is asked of the job is looked at in that second clock alone.
-// Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10, whose codes have 41 bits, has room for fewer ranks.
-// `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
+// format_check: checks whether this card and this job allow the operation a header describes.
+// The answer comes one clock after the header's fields, which must stay. The job's values
+// are used only in that second clock.
+// Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A sum of
+// e5m10, whose codes have 41 bits, has room for fewer ranks.
+// `beats` counts the wider side. The narrower side has a half or a quarter of that, which
+// must be a whole number of beats.
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
   parameter int Wide     = 1,                // 0: 8-bit formats only
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic        clk_i,
-  input  logic        max_i,                 // op MAX, else SUM
+  input  logic        max_i,                 // 1: MAX, 0: SUM
   input  logic [7:0]  in_fmt_i,
   input  logic [7:0]  out_fmt_i,
   input  logic [7:0]  out_shift_i,
   input  logic [7:0]  beats_i,
-  input  logic [15:0] len_i,                 // bytes of the frame, a multiple of 64
-  input  logic        zeros_i,               // all fields that must be 0 are
-  input  logic [RankW:0] ranks_i,            // of the job
-  input  logic [15:0] allowed_i,             // of the job: in_fmt, out_fmt << 8; 0: any
+  input  logic [15:0] len_i,                 // bytes of the frame
+  input  logic        zeros_i,               // all must-be-zero fields are 0
+  input  logic [RankW:0] ranks_i,            // ranks of the job
+  input  logic [15:0] allowed_i,             // formats of the job: in_fmt | out_fmt << 8; 0: any
   output logic        ok_o,
   output logic [7:0]  result_beats_o         // payload beats of the result
 );
-  // Width of a format as a power of two: 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card.
+  // Code width: 4 bits 1, 8 bits 2, 16 bits 3; 0: not a format of this card.
   function automatic logic [1:0] width(input logic [7:0] fmt);
     width = 2'd0;
     if (fmt[6:4] >= 3'd1 && fmt[6:4] <= 3'd5 && fmt[3:0] <= 4'd10) begin
@@ -35,7 +38,7 @@ module format_check #(
     if (Wide == 0 && width != 2'd2) width = 2'd0;
   endfunction
 
-  // First clock: widths, and all that needs only itself.
+  // First clock: widths, and checks that need no other field.
   logic [1:0] in_w_q, out_w_q;
   logic       max_q, alone_ok_q;
   always_ff @(posedge clk_i) begin
@@ -46,8 +49,8 @@ module format_check #(
                   && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0 : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
   end
 
-  // Second clock: how the two sides fit, and what the job allows.
-  logic [1:0] up, down;                      // log2 of how much wider the result, the contribution is
+  // Second clock: do the two sides match, and does the job allow them?
+  logic [1:0] up, down;  // log2 of how much wider the result is; the contribution
   logic [7:0] payload;
   logic       whole, formats, fits;
   always_comb begin
@@ -65,11 +68,12 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // The same from the words of hls/card/packet.def and hls/core/beat.h: bits of a code, elements of the frame, bytes of both sides.
-  function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
+  // The same, from the text of hls/card/packet.def and hls/core/beat.h: bits of a code, elements of
+  // the frame, bytes of both sides.
+  function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: not a format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;
-    if (fmt[7] && fmt != 8'hc3) bits = 16'd0;                   // fn: e4m3 alone
+    if (fmt[7] && fmt != 8'hc3) bits = 16'd0;                   // fn: only e4m3
     if (bits != 16'd8 && (Wide == 0 || (bits != 16'd4 && bits != 16'd16))) bits = 16'd0;
   endfunction
   logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, sum_bits;
@@ -84,7 +88,8 @@ module format_check #(
   end
   always_comb begin
     assume (ranks_i != '0);
-    sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);  // mf_acc_bits()
+    // mf_acc_bits()
+    sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);
     for (int i = 0; i <= RankW; i++) if ((ranks_i - 1'b1) >> i != '0) sum_bits = sum_bits + 16'd1;
     in_bits   = max_i ? 16'd8 : bits(in_fmt_i);
     out_bits  = max_i ? 16'd8 : bits(out_fmt_i);

@@ -1,24 +1,30 @@
-// fp_encode: the sums of the tile's lanes to codes, rounded to nearest even; four registers deep. It never negates a sum:
+// fp_encode: rounds the sums of the tile's lanes to codes, to nearest even, in four
+// registered steps. A sum is never negated:
 //
-//     y = sum < 0 ? ~sum : sum    |sum| = y, or y + 1 in the last place: that is, y with ones for ever below the point
-//     up = sum < 0 ? guard | (last & rest is 0) : guard & (last | rest is not 0)        rest of the sum, not of y
+//    y = sum < 0 ? ~sum : sum    |sum| = y, or y + 1 in the last place: y with ones forever below
+//    up = sum < 0 ? guard | (last & rest == 0) : guard & (last | rest != 0)   rest: of sum, not y
 //
-// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places; before each the bits that cannot reach the result any
-// more go into `rest`. A bit of each step is one LUT6. out's subnormals: `stop` is the place of the smallest normal's
-// leading bit; the shift ends there, as if a one were. `at_stop`: so far nothing was found above it.
-// Then {place, fraction} + {plus or below, 0} + up is the code: a carry out of the fraction is the next field.
-// MAX: an int8 is y's 7 bits with the stop on bit 6, not rounded, inverted back.
+// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places. Before each step, bits that can no
+// longer reach the result go into `rest`. A bit of each step is one LUT6. For subnormal results,
+// `stop` is the place of the smallest normal's leading bit: the shift ends there, as if a one were
+// there. `at_stop`: no 1 bit has been found above it so far.
+// Then {place, fraction} + {plus or below, 0} + up is the code: a carry out of the
+// fraction moves to the next field.
+// MAX: an int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
 module fp_encode #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
-  localparam int Bits = Wide != 0 ? 16 : 8,  // of a code; the others: see acc_lane
+  // bits of a code; for the other constants see acc_lane
+  localparam int Bits = Wide != 0 ? 16 : 8,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
 ) (
   input  logic                  clk_i,
-  input  logic [Word*Lanes-1:0] sum_i,       // as acc_lane's, held in the clock of en1_i
+  // acc_lane's words, held in the clock of en1_i
+  input  logic [Word*Lanes-1:0] sum_i,
   input  logic                  en1_i,       // clock 1
-  input  logic                  low_i,       // sum of the low 4-bit code, of the high one; neither: the whole word
+  // low 4-bit code's sum, high one's; neither: the whole word
+  input  logic                  low_i,
   input  logic                  high_i,
   input  logic [5:4]            stop1_i,
   input  logic                  en2_i,       // clock 2
@@ -42,7 +48,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // What a lane hands on: {significand, bits of its place, at_stop (the second time: with each bit of the last step's stop), rest, sign, flags}
+  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. The second step
+  // replaces at_stop by one flag per bit of the last step's stop.
   localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6, S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
   logic [S2-1:0] two_q [Lanes];
@@ -53,7 +60,7 @@ module fp_encode #(
     logic [1:0]    flags;
     logic [Sum-1:0] y;
     logic [63:32-W1] place;
-    logic [W1-1:0] unseen, x1;               // unseen: below the high code's sum
+    logic [W1-1:0] unseen, x1;               // unseen: bits below the high code's sum
     halved = Wide != 0 && low_i;
     neg    = halved ? sum[Low-1] : sum[Sum-1];
     flags  = halved ? sum[Low+:2] : sum[Sum+:2];
@@ -86,7 +93,7 @@ module fp_encode #(
     fours = {x2, b5, b4, b3, b2, {2{at2}} & stop2_i[1:0], rest2, neg, flags};
   endfunction
 
-  function automatic logic [S3-1:0] ones(input logic [S2-1:0] two);  // and rounds
+  function automatic logic [S3-1:0] ones(input logic [S2-1:0] two);  // also rounds
     logic           b5, b4, b3, b2, b1, b0, stop1, stop0, rest2, rest3, neg, guard, last, up, back, lead;
     logic [1:0]     flags;
     logic [W2-1:0]  x2;
@@ -108,7 +115,8 @@ module fp_encode #(
     ones  = {value, neg, flags};
   endfunction
 
-  function automatic logic [Bits+2:0] code(input logic [S3-1:0] three);  // width, overflow, inf, nan, sign
+  // handles width, overflow, inf, nan and sign
+  function automatic logic [Bits+2:0] code(input logic [S3-1:0] three);
     logic           over, special, nan, neg, sign;
     logic [1:0]     flags;
     logic [5:0]     field;
@@ -128,7 +136,7 @@ module fp_encode #(
                Bits'({sign, mag[14:8], eight_i ? sign : mag[7], mag[6:4], four_i ? sign : mag[3], mag[2:0]})};
   endfunction
 
-  // Arrays, and their order: see acc_lane.
+  // Arrays and the order of the statements: see acc_lane.
   // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (en4_i)

@@ -1,8 +1,10 @@
-// frame_fifo: keeps the beats of frames whose worth is known only at their end. Beats come in without a handshake; a good
-// end lets all beats since the last end out, in order; a bad end, or a beat that found no room, makes them as if never written.
-//   in_end_i comes with the last beat of a frame, or later, but before the next frame's first beat. In that clock full_o says
-//   that the frame had no room and is dropped, whatever in_good_i says. A beat is at the output two clocks after the end that
-//   released it, when those before it have left. The output, valid too, is registers; it does not tell frames apart.
+// frame_fifo: buffers the beats of a frame until its end tells whether the frame is good.
+// Beats arrive without a handshake. A good end releases all beats since the previous end, in order.
+// A bad end, or a beat that found no room, discards them.
+// in_end_i comes with the frame's last beat or later, but before the next frame's first beat. In
+// that clock, full_o says that the frame had no room and is dropped, whatever in_good_i is.
+// A beat is at the output two clocks after the end that released it, once earlier beats have left.
+// Output data and valid come from registers. Frames are not delimited at the output.
 module frame_fifo #(
   parameter int W     = 8,                   // payload bits
   parameter int Depth = 256,                 // beats, a power of two
@@ -22,14 +24,16 @@ module frame_fifo #(
   power_of_two #(.N(Depth)) u_depth ();
   (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
   logic [W-1:0]  out_q;
-  logic [PtrW:0] wr_q, wr_d, end_q, end_d;   // next write; first beat that is not released. The top bit tells full from empty.
+  // next write; first unreleased beat. The top bit distinguishes full from empty.
+  logic [PtrW:0] wr_q, wr_d, end_q, end_d;
   logic [PtrW:0] rd_q, rd_d;
   logic          over_q;                     // a beat of this frame found no room
-  logic          valid_q;                    // a beat that was free a clock ago is at the output
+  logic          valid_q;                    // a beat released a clock ago is at the output
   logic          room, put;
 
   assign room        = wr_q != {~rd_q[PtrW], rd_q[PtrW-1:0]};
-  assign put         = in_valid_i && room; // behind a beat without room: in vain, the frame's end takes all back
+  // after a beat without room: useless but harmless, since the frame's end takes all back
+  assign put         = in_valid_i && room;
   assign full_o      = over_q || (in_valid_i && !room);
   assign out_valid_o = valid_q;
   assign out_data_o  = out_q;
@@ -54,7 +58,8 @@ module frame_fifo #(
     end_q  <= end_d;
     rd_q   <= rd_d;
     over_q <= full_o && !in_end_i;
-    valid_q <= rd_d != end_q;                // what is freed now may be written now, and could not be read yet
+    // beats released now may be written in this very clock, too late to be read
+    valid_q <= rd_d != end_q;
     if (rst_i) begin
       wr_q   <= '0;
       end_q  <= '0;
@@ -65,11 +70,13 @@ module frame_fifo #(
   end
 
 `ifdef FORMAL
-  // What it promises, counted without its pointers: free beats, beats of the open frame, whether one found no room.
-  // Any beat of the stream may be marked when it enters: it comes out, unchanged, after those before it, or its frame was bad.
+  // Promises, counted without the pointers: released beats, beats of the open frame, and whether
+  // one found no room. An arbitrary beat is marked as it enters. It comes out, unchanged, after the
+  // earlier ones, unless its frame was bad.
   (* anyseq *) logic mark;
   logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
-  logic [PtrW:0] n_free_q, n_new_q, n_open_q, ahead_q, place;  // n_new_q: became free in the last clock
+  // n_new_q: released in the last clock
+  logic [PtrW:0] n_free_q, n_new_q, n_open_q, ahead_q, place;
   logic [W-1:0]  mark_data_q;
   assign lost  = lost_q || (in_valid_i && n_free_q + n_open_q == (PtrW+1)'(Depth));
   assign take  = in_valid_i && !lost;
@@ -101,13 +108,13 @@ module frame_fifo #(
     end
     if (!past_q) assume (rst_i);
     if (past_q) begin
-      // the promises
+      // promises
       assert (full_o == lost);
       assert (out_valid_o == (n_free_q != n_new_q) && n_free_q >= n_new_q);
       if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
       if (got) assert (!marked_q || ahead_q != '0 || free_q);
       if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
-      // why they hold
+      // invariants needed for the induction
       assert (over_q == lost_q);
       assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q) && n_open_q <= wr_q - end_q);
       assert ({1'b0, n_free_q} + {1'b0, wr_q - end_q} <= (PtrW+2)'(Depth));

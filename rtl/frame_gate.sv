@@ -1,5 +1,7 @@
-// frame_gate: lets whole frames of a stream through or drops them, as is said beside the first beat of each; what stands beside
-// the first beat then stands beside them all. No clock of its own: a beat passes in the one in which it comes.
+// frame_gate: passes or drops whole frames of a stream, as in_pass_i
+// says for each frame's first beat.
+// The tag given with the first beat accompanies all beats of the frame. Combinational: a beat
+// passes in the clock in which it comes.
 module frame_gate #(
   parameter int W    = 8,                    // payload bits
   parameter int TagW = 1
@@ -8,8 +10,9 @@ module frame_gate #(
   input  logic            rst_i,
   input  logic [W-1:0]    in_data_i,
   input  logic            in_last_i,
-  input  logic [TagW-1:0] in_tag_i,          // with the first beat,
-  input  logic            in_pass_i,         // this too: until that beat is taken both may change their mind
+  input  logic [TagW-1:0] in_tag_i,          // with the first beat
+  // With the first beat. Until that beat is taken, in_tag_i and in_pass_i may still change.
+  input  logic            in_pass_i,
   input  logic            in_valid_i,
   output logic            in_ready_o,
   output logic [W-1:0]    out_data_o,
@@ -17,9 +20,9 @@ module frame_gate #(
   output logic [TagW-1:0] out_tag_o,
   output logic            out_valid_o,
   input  logic            out_ready_i,
-  output logic            dropped_o          // pulse: a frame
+  output logic            dropped_o          // a pulse for each dropped frame
 );
-  logic            inside_q, pass_q, pass;   // inside: behind the first beat of a frame
+  logic            inside_q, pass_q, pass;   // inside_q: after a frame's first beat
   logic [TagW-1:0] tag_q;
 
   assign pass        = inside_q ? pass_q : in_pass_i;
@@ -42,7 +45,8 @@ module frame_gate #(
   end
 
 `ifdef FORMAL
-  // A beat goes on exactly if its frame's first did, beside that one's tag; a dropped one waits for nobody.
+  // A beat passes exactly if its frame's first beat did, with that beat's
+  // tag. A dropped beat never waits.
   logic            past_q = 1'b0, first_pass_q, open_q;
   logic [TagW-1:0] first_tag_q;
   always_ff @(posedge clk_i) begin

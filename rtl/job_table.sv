@@ -1,10 +1,13 @@
-// job_table: what cannot change while a job runs: ranks, key, slots, formats, its group, and each rank's address.
-// A commit starts a job with all staged values at once, or stops it; stopping waits until the slots are cleared (busy_o).
-// A start is refused (refused_o) when the job runs already, a stop is going on, or ranks or slots are out of range or another job's.
-// What is staged is compared in three clocks before it is committed: sums and ranges, against the slots of each job, all of them.
+// job_table: holds what is fixed while a job runs: ranks, key, slots, formats,
+// multicast group and each rank's address.
+// A commit starts a job with all staged values at once, or stops it. A stop lasts until the job's
+// slots are cleared (busy_o). A start is refused (refused_o) if the job already runs, a stop is in
+// progress, or ranks or slots are out of range or overlap another job's.
+// The staged values are compared over the three clocks before the commit: sums and ranges, then
+// all jobs' slots, then the verdict.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
-  parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof makes do with fewer addresses
+  parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof uses fewer
   parameter int Slots = nc_pkg::CARD_SLOTS,
   localparam int JobW  = $clog2(Jobs),
   localparam int RankW = $clog2(Ranks),
@@ -12,7 +15,8 @@ module job_table #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // staged by registers: with a commit, index, ranks, base, slots and rank have stood for three clocks, in which there was none
+  // Staged values from regs: index, ranks, base, slots and rank are stable
+  // for three clocks before a commit.
   input  logic             commit_i,         // start (start_i) or stop job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
@@ -21,20 +25,20 @@ module job_table #(
   input  logic [15:0]      base_i,
   input  logic [15:0]      slots_i,
   input  logic [15:0]      formats_i,
-  input  logic [31:0]      group_ip_i,       // no address of a group (224.0.0.0/4): none
+  input  logic [31:0]      group_ip_i,       // outside 224.0.0.0/4: no multicast group
   input  logic [15:0]      group_port_i,
-  output logic             busy_o,           // a stop is going on
+  output logic             busy_o,           // a stop is in progress
   output logic             refused_o,        // the last start was refused
-  input  logic             rank_commit_i,    // rank rank_i of job index_i has this address
+  input  logic             rank_commit_i,    // set the address of rank rank_i of job index_i
   input  logic [15:0]      rank_i,
   input  logic [31:0]      ip_i,
   input  logic [15:0]      port_i,
-  // slots to be cleared, held until done
+  // slots to clear; held until clear_done_i
   output logic             clear_o,
   output logic [SlotW-1:0] clear_base_o,
   output logic [SlotW:0]   clear_slots_o,
   input  logic             clear_done_i,
-  // who asks about a job: combinational
+  // job lookups, combinational
   input  logic [JobW-1:0]  job_i,
   output logic             job_enabled_o,
   output logic [63:0]      job_key_o,
@@ -44,8 +48,9 @@ module job_table #(
   output logic [15:0]      job_formats_o,
   input  logic [JobW-1:0]  send_job_i,
   output logic [63:0]      send_key_o,
-  output logic             send_group_o,     // the job has one
-  // who asks for an address: one clock later; port a checks sources, port b sends: to a rank or to the job's group
+  output logic             send_group_o,     // the job has a multicast group
+  // Address lookups, one clock later. Port a checks sources; port b addresses results, to a rank
+  // or to the job's multicast group.
   input  logic [JobW-1:0]  a_job_i,
   input  logic [RankW-1:0] a_rank_i,
   output logic [47:0]      a_address_o,      // {ip, port}
@@ -60,8 +65,8 @@ module job_table #(
   logic [SlotW:0]  base_q    [Jobs];
   logic [SlotW:0]  slots_q   [Jobs];
   logic [15:0]     formats_q [Jobs];
-  logic [Jobs-1:0] group_q;                  // jobs that have one
-  logic [47:0]     b_rank_q, b_group_q;      // the addresses that port b may have asked for
+  logic [Jobs-1:0] group_q;                  // jobs with a multicast group
+  logic [47:0]     b_rank_q, b_group_q;      // both candidates for port b's answer
   logic            b_grouped_q;
   power_of_two #(.N(Ranks)) u_ranks ();
   (* ram_style = "distributed" *) logic [47:0] a_ram [Jobs * Ranks];
@@ -69,13 +74,14 @@ module job_table #(
   (* ram_style = "distributed" *) logic [47:0] group_ram [Jobs];
 
   logic            start_ok, stop_ok, sets_group;
-  logic [JobW-1:0] index, clear_job_q;       // the job that stops
-  logic [16:0]     end_q;                    // clock 1: of the staged slots
+  logic [JobW-1:0] index, clear_job_q;       // clear_job_q: the job being stopped
+  logic [16:0]     end_q;                    // clock 1: end of the staged slots
   logic            ranks_ok_q, index_ok_q, rank_ok_q;
   logic [Jobs-1:0] index_is_q;               // one-hot
-  logic [Jobs-1:0] hit_q;                    // 2: jobs whose slots they touch, running or not
+  logic [Jobs-1:0] hit_q;                    // clock 2: jobs whose slots overlap, running or not
   logic            in_range_q, runs_q;
-  logic            fits_q, starts_q, stops_q;  // 3: the slots may be the job's; it may start; it may stop
+  // clock 3: the slots are free; the job may start; may stop
+  logic            fits_q, starts_q, stops_q;
 
   always_ff @(posedge clk_i) begin
     end_q      <= {1'b0, base_i} + {1'b0, slots_i};
@@ -93,7 +99,7 @@ module job_table #(
 
   always_comb begin
     index = index_i[JobW-1:0];
-    // A job that does not run and is not stopping may have any group: of a start that is refused, too.
+    // Setting the group even for a refused start is harmless: that job neither runs nor stops.
     sets_group = commit_i && start_i && !busy_o && starts_q;
     start_ok   = sets_group && fits_q;
     stop_ok    = commit_i && !start_i && !busy_o && stops_q;
@@ -151,8 +157,9 @@ module job_table #(
   assign send_group_o  = group_q[send_job_i];
 
 `ifdef FORMAL
-  // Jobs that run, and the one that stops, own ranges that do not overlap. What a job had when it started it has until it
-  // stops. A start takes all staged values in one clock, or none; what it may take is worked out once more, in that clock.
+  // Running jobs and the stopping one own disjoint slot ranges. A job's values are constant from
+  // start to stop. A start takes all staged values in one clock, or none. The verdict equals a
+  // comparison done in the clock of the commit.
   (* anyconst *) logic [JobW-1:0] one, other;
   (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;
@@ -161,11 +168,12 @@ module job_table #(
   endfunction
   localparam int StagedW = 16 + RankW + 1 + 16 + 16 + 16;
   logic               one_stops, overlap, may;
-  logic [1:0]         stood_q;               // clocks in which what is staged was the same and nothing was committed, stops at 3
+  // clocks in which the staged values were constant and no commit came; stops at 3
+  logic [1:0]         stood_q;
   logic [StagedW-1:0] staged, staged_q;
   logic [15:0]        was_index, was_base, was_slots, was_rank;  // a clock ago
   logic [RankW:0]     was_ranks;
-  logic [Jobs-1:0]    hits;                  // as of hit_q
+  logic [Jobs-1:0]    hits;                  // the expected hit_q
   logic               in_range, was_known, runs;
   assign one_stops = busy_o && clear_job_q == one;
   assign staged    = {index_i, ranks_i, base_i, slots_i, rank_i};

@@ -1,8 +1,9 @@
-// kept_mem: the encoded results of all slots; written by 128-bit quarters of a row, read two clocks after the request.
+// kept_mem: stores the encoded results of all slots. Writes are by 128-bit quarters
+// of a row; reads take two clocks.
 module kept_mem #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int Rows = nc_pkg::CARD_BEATS,   // beats a slot, a power of two
-  parameter int Ultra = 1,                   // of slot_mem
+  parameter int Rows = nc_pkg::CARD_BEATS,   // beats of a slot, a power of two
+  parameter int Ultra = 1,                   // see slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1
 ) (

@@ -1,4 +1,5 @@
-// lowest_bit: the place of the lowest 1 of up to 64 bits; 0 when there is none. Two levels of eight, so that it is fast.
+// lowest_bit: finds the lowest 1 of up to 64 bits; gives 0 if there is
+// none. Two levels of eight, for speed.
 module lowest_bit #(
   parameter int W = 64,
   localparam int AtW = $clog2(W)
@@ -6,14 +7,14 @@ module lowest_bit #(
   input  logic [W-1:0]   bits_i,
   output logic [AtW-1:0] at_o
 );
-  function automatic logic [2:0] low8(input logic [7:0] b);  // 7 when there is none
+  function automatic logic [2:0] low8(input logic [7:0] b);  // 7 if there is none
     low8 = {b[3:0] == '0, b[3:0] == '0 ? b[5:4] == '0 : b[1:0] == '0, 1'b0};
     low8[0] = !b[{low8[2:1], 1'b0}];
   endfunction
 
   logic [63:0] bits;
-  logic [7:0]  any;                          // which groups of eight hold a 1
-  logic [23:0] lows;                         // the lowest in each group
+  logic [7:0]  any;                          // groups of eight that hold a 1
+  logic [23:0] lows;                         // lowest 1 in each group
   logic [2:0]  group;
   assign bits = 64'(bits_i);
   for (genvar g = 0; g < 8; g++) begin : g_group

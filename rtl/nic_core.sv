@@ -1,4 +1,5 @@
-// nic_core: the whole card behind a UDP shell: frames in, sums of narrow floats, results out, registers beside.
+// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the
+// whole card, except for the UDP shell.
 //
 //                      +--------- job_table <---- regs <==> AXI-Lite
 //                      v              |
@@ -9,19 +10,21 @@
 //                      |  +-- ask_* ----------------------+                  |
 //                      +----- ans_* -----> fifo -----------------------------+   NAK, PONG
 //
-// The boundary is a UDP payload: 512-bit beats with the source's (tx: the destination's) address and port beside them, valid
-// with the first beat. tx frames are whole beats, all 64 bytes count. Ethernet, IP and ARP belong to the shell.
-// rx takes a beat every clock; a frame that finds no room is dropped and counted. One clock domain, rst_i synchronous.
+// The ports carry UDP payloads in beats of 512 bits. The peer's address and port (rx: source, tx:
+// destination) accompany each frame, valid with its first beat. Every beat of a tx frame has all 64
+// bytes. The shell handles Ethernet, IP and ARP.
+// rx takes a beat every clock. A frame that finds no room is dropped and counted. One
+// clock domain; rst_i is synchronous.
 module nic_core #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame, a power of two
   parameter int Jobs      = nc_pkg::CARD_JOBS,
-  parameter int FifoBeats = 256,             // payload beats that wait to be added, a power of two
-  parameter int Descs     = 32,              // frames that wait to be added
-  parameter int Answers   = 16,              // NAKs and PONGs that wait to be sent
+  parameter int FifoBeats = 256,             // buffer for payload beats, a power of two
+  parameter int Descs     = 32,              // buffer for frame headers
+  parameter int Answers   = 16,              // buffer for NAKs and PONGs
   parameter int Wide      = 1,               // 0: 8-bit formats only
-  parameter int Group     = 1,               // results may go to a group; 0: a shell that has no such addresses
-  parameter int Ultra     = 1                // slot memory in UltraRAM; 0: on parts without
+  parameter int Group     = 1,               // 1: results may go to a multicast group
+  parameter int Ultra     = 1                // 1: slot memory in UltraRAM
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -126,7 +129,7 @@ module nic_core #(
     .drop_in_i(drop_in), .random_i(random_in), .desc_data_o(desc_data), .desc_valid_o(desc_valid),
     .desc_ready_i(desc_ready), .pay_data_o(pay_data), .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .drop_o(count_rx));
 
-  // --- decided about, one after the other ---
+  // --- frames decided one at a time ---
   logic             t_valid, t_ready, t_start, t_last, t_first, t_emit, t_max, t_saturate;
   logic [SlotW-1:0] t_slot, fin_slot, done_slot, ask_slot, send_slot, reading_slot;
   logic [RowW-1:0]  t_beat;
@@ -144,7 +147,7 @@ module nic_core #(
   logic [RankW-1:0] ans_rank;
   logic [JobW-1:0]  ans_job;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic [511:0]     ans_header;              // an answer repeats some of its fields
+  logic [511:0]     ans_header;              // answers repeat some of its fields
   /* verilator lint_on UNUSEDSIGNAL */
   logic [31:0]      ans_chunk;
   logic [Ranks-1:0] ans_bitmap;
@@ -166,7 +169,7 @@ module nic_core #(
     .ans_job_o(ans_job), .ans_header_o(ans_header), .ans_chunk_o(ans_chunk), .ans_bitmap_o(ans_bitmap),
     .count_o(count_admit), .seen_rank_o(seen_rank), .seen_address_o(seen_address));
 
-  // --- added, rounded, kept ---
+  // --- sums added, rounded, kept ---
   logic             kw_valid, kw_last, kr_valid;
   logic [SlotW-1:0] kw_slot, kr_slot;
   logic [RowW-1:0]  kw_beat, kr_beat;
@@ -190,7 +193,7 @@ module nic_core #(
     .kept_valid_i(kw_valid), .kept_en_i(kw_en), .kept_data_i(kw_data), .kept_last_i(kw_last), .kept_status_i(kw_status),
     .done_valid_o(done_valid), .done_slot_o(done_slot), .done_mask_o(done_mask), .done_info_o(done_info));
 
-  // --- sent ---
+  // --- results sent ---
   logic send_ready, send_all, to_group;
   sends #(.Slots(Slots), .Jobs(Jobs)) u_sends (
     .clk_i, .rst_i, .done_valid_i(done_valid), .done_slot_i(done_slot), .done_mask_i(done_mask), .done_info_i(done_info),
@@ -206,11 +209,11 @@ module nic_core #(
   /* verilator lint_on UNUSEDSIGNAL */
   assign {send_job, send_chunk, send_desc, send_status, send_crc, send_beats} = send_info;
 
-  // Sums alone go to a group, and when they are due to all: exponents decide how a step goes on, so each rank gets them from the
-  // card under its own key.
+  // Only sums go to a multicast group, and only when first sent to all ranks. Exponents (MAX)
+  // decide how a step continues, so each rank gets them separately, under its own key.
   assign to_group = send_all && job_has_group && send_desc[7:0] == nc_pkg::OP_SUM;
 
-  // An answer: NAK repeats chunk and tag of the frame that was refused, PONG says how far the slot is.
+  // NAK repeats chunk and tag of the refused frame; PONG reports the slot's progress.
   localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
   logic             a_valid, a_ready, a_pong;
   logic [7:0]       a_status;

@@ -1,14 +1,15 @@
-// nic_kernel: nic_core as a Vitis kernel between the host's register bus and a UDP shell that knows peers by the number of a
-// socket (TDEST), as Xilinx' 100G "VNx" network layer does.
+// nic_kernel: wraps nic_core as a Vitis kernel between the host's register bus and a UDP shell that
+// names peers by socket number (TDEST), like Xilinx' 100G "VNx" network layer.
 //
-//   S_AXIS ==> skid ==> gate: TDEST to address ==> nic_core ==> skid ==> gate: address to TDEST ==> skid ==> M_AXIS
-//                                                     ^                         sockets
-//   s_axi_control ==> axil_split == below 0x1000 =====+== else ==> shell_regs =====^
+//   S_AXIS => skid => gate: TDEST to address => nic_core => skid => gate: address to TDEST => skid
+//                                                  ^                     sockets          => M_AXIS
+//   s_axi_control => axil_split = below 0x1000 =====+= else => shell_regs =====^
 //
-// A frame of a socket without a peer, or to an address that no socket has, is dropped and counted. Ports have Vitis' names: this
-// is the one module that knows ap_clk and ap_rst_n. hls/card/shell.def lists the registers from 0x1000 on, hls/card/regs.def those below.
+// A frame from a socket without a peer, or to an address without a socket, is dropped and counted.
+// Registers below 0x1000: hls/card/regs.def, from 0x1000 on: hls/card/shell.def. Ports have the
+// names Vitis requires; only the Vitis wrappers use ap_clk and ap_rst_n.
 module nic_kernel #(
-  parameter int Sockets = 16,                // of the shell, a power of two
+  parameter int Sockets = 16,                // sockets of the shell, a power of two
   parameter int Wide    = 1                  // 0: 8-bit formats only
 ) (
   input  logic         ap_clk,
@@ -75,7 +76,7 @@ module nic_kernel #(
     .s_rvalid_o(rvalid[1]), .s_rready_i(rready[1]), .wpage_i(wpage), .rpage_i(rpage), .set_o(set), .set_index_o(socket),
     .set_address_o(set_address), .address_i(socket_address), .drop_in_i(drop_in), .drop_out_i(drop_out));
 
-  // --- frames in: who they are from ---
+  // --- frames in: socket number to source address ---
   logic [591:0] in_beat;                     // {dest, keep, data}
   logic [575:0] rx_beat;
   logic [15:0]  in_dest;
@@ -98,7 +99,7 @@ module nic_kernel #(
     .out_data_o(rx_beat), .out_last_o(rx_last), .out_tag_o(rx_address), .out_valid_o(rx_valid), .out_ready_i(rx_ready),
     .dropped_o(drop_in));
 
-  // --- the card ---
+  // --- the core ---
   logic [511:0] tx_data, out_data, gate_data;
   logic         tx_last, tx_valid, tx_ready, out_last, out_valid, out_ready, gate_last, gate_valid, gate_ready;
   logic [31:0]  tx_ip;
@@ -114,7 +115,7 @@ module nic_kernel #(
     .s_arvalid_i(arvalid[0]), .s_arready_o(arready[0]), .s_rdata_o(rdata[31:0]), .s_rresp_o(rresp[1:0]),
     .s_rvalid_o(rvalid[0]), .s_rready_i(rready[0]));
 
-  // --- frames out: which socket they go to ---
+  // --- frames out: destination address to socket number ---
   skid #(.W(561)) u_tx (
     .clk_i(ap_clk), .rst_i(rst_q), .in_data_i({tx_ip, tx_port, tx_last, tx_data}), .in_valid_i(tx_valid),
     .in_ready_o(tx_ready), .out_data_o({to, out_last, out_data}), .out_valid_o(out_valid), .out_ready_i(out_ready));

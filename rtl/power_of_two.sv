@@ -1,4 +1,5 @@
-// power_of_two: no hardware, a check: unless N is a power of two the design is not elaborated, and the tool names a module that there is not.
+// power_of_two: stops elaboration unless N is a power of two: the tool then names a module
+// that does not exist. No hardware.
 module power_of_two #(
   parameter int N = 1
 );

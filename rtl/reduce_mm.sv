@@ -1,9 +1,11 @@
-// reduce_mm: adds k parts of card memory in the tile and writes the rounded sums back; the twin of hls/core/reduce.c.
+// reduce_mm: adds k arrays in card memory in the tile and writes the rounded sums
+// back; the twin of hls/core/reduce.c.
 //
-//     for each block of Rows beats:   part 0 | part 1 | ... | part k-1  -> slot memory -> rounded while part k-1 is added -> out
+//  per block of Rows beats: part 0 | .. | part k-1 -> slot memory -> rounded during part k-1 -> out
 //
-// Addresses are asked for ahead of the data, reads and writes apart: a beat a clock when the memory gives one. A sum is only made
-// when there is room for it. AXI4: 64-byte beats, INCR, one id; no burst crosses 4 KiB.
+// Addresses are issued ahead of the data, reads and writes independently: a beat a clock if the
+// memory keeps up. A sum is computed only when the output has room for it. AXI4: 64-byte beats,
+// INCR, one id; no burst crosses 4 KiB.
 module reduce_mm #(
   parameter int Rows = 32,                   // beats of a block, a power of two
   parameter int Wide = 1                     // 0: 8-bit formats only
@@ -40,7 +42,7 @@ module reduce_mm #(
   output logic [7:0]   m_awlen_o,
   output logic         m_awvalid_o,
   input  logic         m_awready_i,
-  output logic [511:0] m_wdata_o,            // all 64 bytes count
+  output logic [511:0] m_wdata_o,            // every beat has all 64 bytes
   output logic         m_wlast_o,
   output logic         m_wvalid_o,
   input  logic         m_wready_i,
@@ -58,8 +60,9 @@ module reduce_mm #(
     .interrupt_o, .start_o(start), .done_i(done_q), .status_i(status_q), .in_o(in), .out_o(out), .parts_o(parts),
     .stride_o(stride), .beats_o(beats), .fmt_o(fmt), .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
 
-  // --- what is asked for: can it be done, and how long is the result ---
-  function automatic logic [1:0] width(input logic [31:0] f);  // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card
+  // --- the request: is it legal, and how long is the result? ---
+  // 4 bits 1, 8 bits 2, 16 bits 3; 0: not a format of this card
+  function automatic logic [1:0] width(input logic [31:0] f);
     width = 2'd0;
     if (f[31:8] == '0 && f[6:4] >= 3'd1 && f[6:4] <= 3'd5 && f[3:0] <= 4'd10 && (!f[7] || f[6:0] == 7'h43)) begin
       case (4'(f[6:4]) + f[3:0])
@@ -71,9 +74,9 @@ module reduce_mm #(
     end
   endfunction
   logic [1:0]  in_w, out_w;
-  logic [33:0] out_beats;                    // of all sums
+  logic [33:0] out_beats;                    // beats of all sums
   logic        good;
-  logic [4:0]  cost;                         // quarters of a beat of sums that a beat of codes makes
+  logic [4:0]  cost;  // quarters of a beat of sums that one beat of codes makes
   assign in_w  = width(fmt);
   assign out_w = width(out_fmt);
   assign good  = in_w != '0 && out_w != '0 && parts != '0 && parts <= (in_w == 2'd3 ? 32'd32 : 32'd64)
@@ -89,10 +92,10 @@ module reduce_mm #(
     end
   end
 
-  // --- addresses to read: block by block, part by part ---
+  // --- read addresses: block by block, part by part ---
   logic        run_q, begins, ask, ask_ready, ask_last_part;
-  logic [57:0] block_q, part_q;              // address / 64 of part 0 in this block; of the part
-  logic [31:0] ask_left_q, ask_part_q, ask_rows;  // beats from this block on
+  logic [57:0] block_q, part_q;              // address / 64: of part 0 in this block; of this part
+  logic [31:0] ask_left_q, ask_part_q, ask_rows;  // beats left, including this block
   assign begins        = start && !run_q && !done_q;
   assign ask           = run_q && ask_left_q != '0;
   assign ask_rows      = ask_left_q < 32'(Rows) ? ask_left_q : 32'(Rows);
@@ -108,9 +111,10 @@ module reduce_mm #(
   // --- data read: into the tile, in the same order ---
   logic [511:0] code;
   logic         code_error, code_valid, code_take, tile_ready, room, emit, block_end;
-  logic [31:0]  left_q, add_q;               // beats from this block on; the part
+  logic [31:0]  left_q, add_q;               // beats left, including this block; part index
   logic [RowW-1:0] row_q;
-  logic [9:0]   free_q;                      // quarters of beats that the output FIFO has room for, what is under way taken off
+  // quarters of beats free in the output FIFO, minus those in flight
+  logic [9:0]   free_q;
   skid #(.W(513)) u_r (
     .clk_i, .rst_i, .in_data_i({m_rresp_i != '0, m_rdata_i}), .in_valid_i(m_rvalid_i), .in_ready_o(m_rready_o),
     .out_data_o({code_error, code}), .out_valid_o(code_valid), .out_ready_i(code_take));
@@ -148,7 +152,7 @@ module reduce_mm #(
     .out_ready_i(fifo_take));
   /* verilator lint_on PINCONNECTEMPTY */
 
-  // --- bursts to write, and their beats ---
+  // --- write bursts and their beats ---
   logic        aw_valid, aw_take, len_ready, len_valid, w_take;
   logic [6:0]  len, sent_q;
   logic [31:0] write_left_q, unanswered_q;

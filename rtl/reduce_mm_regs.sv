@@ -1,4 +1,5 @@
-// reduce_mm_regs: the registers of hls/card/mm_regs.def: ap_ctrl_hs start, done and interrupt, and the arguments of a run.
+// reduce_mm_regs: holds the registers of hls/card/mm_regs.def: ap_ctrl_hs start, done and
+// interrupt, and a run's arguments.
 module reduce_mm_regs (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -42,7 +43,7 @@ module reduce_mm_regs (
     .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0), .wdone_i(1'b0),
     .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
 
-  // Every address is answered, as by the kernels that Vitis makes.
+  // Every address gets an answer, as in kernels that Vitis generates.
   assign interrupt_o = gie_q && isr_q;
 
   function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] new_bits, input logic [31:0] bits);

@@ -1,12 +1,13 @@
-// regs: the registers of hls/card/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
-// snapshot is answered when the snapshot is made; one that commits, when the commit has been taken: its pulse comes three clocks
-// after the write, so that what was staged has stood still for as long.
+// regs: holds the registers of hls/card/regs.def and serves them over AXI-Lite.
+// An unknown address gets SLVERR. A write that requests a snapshot is answered when the snapshot
+// exists. A write that commits is answered when the commit has been taken: its pulse comes three
+// clocks after the write, so the staged values have been stable for three clocks.
 module regs #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
-  parameter int Widths    = 7,               // of formats: bit 0: 4 bits, bit 1: 8, bit 2: 16
-  parameter int Group     = 1,               // results may go to a group
+  parameter int Widths    = 7,  // supported code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
+  parameter int Group     = 1,               // 1: results may go to a multicast group
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
@@ -29,9 +30,10 @@ module regs #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // what was written; a number too large for its port is all ones there, which nothing takes
+  // Written values. A number too wide for its port reads all ones
+  // there, a value that no user accepts.
   output logic        enable_o,
-  output logic        snapshot_o,            // pulse; busy from the next clock on
+  output logic        snapshot_o,            // pulse; the copy is busy from the next clock on
   input  logic        snapshot_busy_i,
   output logic [15:0] job_index_o,
   output logic [RankW:0] job_ranks_o,
@@ -41,17 +43,19 @@ module regs #(
   output logic [15:0] job_formats_o,
   output logic [31:0] job_group_ip_o,
   output logic [15:0] job_group_port_o,
-  output logic        job_commit_o,          // pulse; what goes with it has stood for three clocks, in which there was none
-  output logic        job_start_o,           // with it: start, else stop
+  // Pulse. Values committed have been stable for three clocks without a commit.
+  output logic        job_commit_o,
+  output logic        job_start_o,           // with job_commit_o: 1 start, 0 stop
   output logic [15:0] rank_index_o,
   output logic [31:0] rank_ip_o,
   output logic [15:0] rank_port_o,
-  output logic        rank_commit_o,         // pulse, likewise
+  // Pulse, with the same promise as job_commit_o.
+  output logic        rank_commit_o,
   output logic [31:0] drop_in_o,
   output logic [31:0] drop_out_o,
   output logic [31:0] drop_seed_o,
   output logic        drop_seed_write_o,     // pulse
-  // what can be read
+  // readable values
   output logic [IndexW-1:0] counter_index_o,
   input  logic [63:0] counter_i,             // one clock later
   input  logic        busy_i,
@@ -61,11 +65,11 @@ module regs #(
   input  logic [15:0] seen_port_i
 );
   logic        write, asks_snapshot, commits_job, commits_rank, settled;
-  logic [1:0]  job_soon_q, rank_soon_q;      // commits on their way, [1] is the older
+  logic [1:0]  job_soon_q, rank_soon_q;      // pending commits; [1] is the older
   logic [11:0] w_at, r_at;
   logic [31:0] w_data, mask, read_data;
   /* verilator lint_off PINCONNECTEMPTY */
-  axil u_axil (                              // counter_i has followed its index before a read can come behind the write's answer
+  axil u_axil (  // counter_i follows its index before a read can come after the write's answer
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
     .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
     .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)),
@@ -90,7 +94,7 @@ module regs #(
     endcase
   endfunction
 
-  // --- registers that hold what was written ---
+  // --- registers that hold the last value written ---
   logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, rank_index_q, port_q, counter_index_q;
   logic [31:0] group_port_q;
 
@@ -113,7 +117,8 @@ module regs #(
     snapshot_o        <= write && asks_snapshot;
     {job_commit_o, job_soon_q}   <= {job_soon_q, write && commits_job};
     {rank_commit_o, rank_soon_q} <= {rank_soon_q, write && commits_rank};
-    if (write) job_start_o <= w_data[nc_pkg::REG_JOB_COMMIT_START];  // the next write's data may come before the pulse
+    // Latched: the next write's data may arrive before the pulse.
+    if (write) job_start_o <= w_data[nc_pkg::REG_JOB_COMMIT_START];
     drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
     if (write) begin
       unique case (w_at)
@@ -141,7 +146,8 @@ module regs #(
       {snapshot_o, job_soon_q, job_commit_o, rank_soon_q, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
-    // Forgotten once they are taken; no write can come in that clock, as the one before it is answered behind it.
+    // Clear staged values once they are taken. No write can arrive in that clock: the previous
+    // write is answered only after it.
     if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, job_group_ip_o, group_port_q} <= '0;
     if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
@@ -179,11 +185,12 @@ module regs #(
   end
 
 `ifdef FORMAL
-  // What is only written reads 0, and is forgotten in the clock in which its commit is taken, with which no write collides. What a
-  // commit takes has stood for three clocks without one; no write is answered between a commit's write and its pulse.
+  // A write-only register reads 0 and is cleared in the clock in which its commit is taken; no
+  // write coincides with that. Committed values have been stable for three clocks without a commit.
+  // No write is answered between a commit's write and its pulse.
   localparam int StagedW = 16 + RankW + 1 + 64 + 16 + 16 + 16 + 32 + 16 + 16 + 32 + 16;
   logic               past_q = 1'b0, start_q;
-  logic [1:0]         stood_q;               // clocks, stops at 3
+  logic [1:0]         stood_q;               // clocks of stability, stops at 3
   logic [StagedW-1:0] staged, staged_q;
   logic               pulse, soon;
   assign staged = {job_index_o, job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o,

@@ -1,8 +1,9 @@
-// round_plan: what fp_encode has to know of a packet, worked out once for all lanes. Two registers deep in all:
-// k_o belongs to the clock of the inputs, the rest to k_i one clock later (and fmt inputs held).
-//
-// k is the bit of the sum where out's smallest normal has its leading one; below it is subnormal. In the encoder's
-// count a bit's place is its number + First, for the high 4-bit code its number + High: its unit is another bit of the word.
+// round_plan: computes fp_encode's rounding parameters of a packet, once for all lanes.
+// Two clocks: k_o belongs to the clock of the inputs. All other outputs belong to k_i, one clock
+// later, with the fmt inputs held.
+// k is the bit of the sum that is the leading one of out's smallest normal number; below it lie
+// subnormals. The encoder's place of a bit is its number + First. For the high 4-bit code it is the
+// number + High, because that code's unit is another bit of the word.
 module round_plan #(
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS, High = 64 - nc_pkg::CARD_SUM4_BITS
@@ -13,21 +14,21 @@ module round_plan #(
   input  logic           max_i,
   output logic [6:0]     k_o,                // signed, -13..31
   input  logic [6:0]     k_i,
-  input  logic [7:0]     late_fmt_i,         // out_fmt_i and the others of the clock of k_i
+  input  logic [7:0]     late_fmt_i,         // these two: out_fmt_i and max_i in the clock of k_i
   input  logic           late_max_i,
   input  logic           four_i,             // width of out: 4, 8, else 16
   input  logic           eight_i,
   input  logic           saturate_i,
   input  logic           high_i,             // the high code of a byte
   output logic [5:0]     stop_o,             // place of the sentinel
-  output logic [5:0]     plus_o,             // field = place + plus, if the leading bit is there
-  output logic [5:0]     below_o,            // field = place + below, if it is not
-  output logic [Man:0]   guard_o,            // one-hot: the first bit that is rounded away; none for MAX
-  output logic [Man-1:0] lost_o,             // bits of the fraction that out has not
+  output logic [5:0]     plus_o,             // field = place + plus, if the leading bit was found
+  output logic [5:0]     below_o,            // field = place + below, if not
+  output logic [Man:0]   guard_o,            // one-hot: first bit to be rounded away; 0 for MAX
+  output logic [Man-1:0] lost_o,             // fraction bits that out does not have
   output logic [3:0]     drop_o,             // their number
-  output logic [5:1]     over_o,             // bits of the field that out has not
+  output logic [5:1]     over_o,             // field bits that out does not have
   output logic           fn_o,
-  output logic [14:0]    beyond_o            // magnitude of what is too large
+  output logic [14:0]    beyond_o            // magnitude of an overflow
 );
   logic [3:0]  in_bias, out_bias, in_m, out_m, late_m, drop;
   logic [2:0]  late_e;
@@ -50,7 +51,8 @@ module round_plan #(
     for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;
     drop_o = drop;
     fn_o   = late_fmt_i[7] && !late_max_i;
-    // inf: the field's ones; the largest: without the field's last, and the fraction's. fn: nan, all ones; without the last.
+    // Overflow to inf: the field's ones. Saturated, the largest number: all ones but the field's
+    // last bit. For fn, inf becomes nan, all ones; saturated, all ones but the last bit.
     for (int i = 0; i < 15; i++)
       beyond_o[i] = (i < 3 || (i < 7 && !four_i) || !(four_i || eight_i))
                   && (fn_o ? i != 0 || !saturate_i : saturate_i ? late_m != 4'(i) : late_m <= 4'(i));

@@ -1,23 +1,27 @@
-// rx: takes frames from the network, keeps those that are whole and good, and hands each out as a descriptor (source and
-// header) and, in the same order, its payload beats: len / 64 - 1 of them. It takes a beat every clock, whatever happens.
-//   c0 the beat is at the input   c1 in registers, CRC of the beat   c2 payload into the frame FIFO, CRC of the message
-//   c3 verdict   c4 desc_valid_o; drop_o   c5 pay_valid_o
+// rx: receives frames, keeps those that are complete and undamaged, and hands on
+// each one's descriptor and payload.
+// The descriptor is {source ip, port, header}; the payload is len / 64 - 1 beats, in the same
+// order. rx takes a beat in every clock, without exception.
+//  c0 beat at the input   c1 in registers, beat's CRC   c2 payload into the FIFO, message's CRC
+//  c3 verdict   c4 desc_valid_o, drop_o   c5 pay_valid_o
 module rx #(
   parameter int MaxBeats  = nc_pkg::CARD_BEATS,  // most payload beats of a frame
-  parameter int FifoBeats = 256,             // payload beats kept, a power of two
-  parameter int Descs     = 32               // headers kept
+  parameter int FifoBeats = 256,             // buffer for payload beats, a power of two
+  parameter int Descs     = 32               // buffer for headers
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
   input  logic [511:0] rx_data_i,
   input  logic [63:0]  rx_keep_i,
   input  logic         rx_last_i,
-  input  logic [31:0]  rx_ip_i,              // source, with the first beat
+  input  logic [31:0]  rx_ip_i,              // source; valid with the first beat
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  input  logic         enable_i,             // with the first beat of a frame: take it
-  input  logic [31:0]  drop_in_i,            // a frame is lost if random_i, in the clock after its last beat, is below
+  input  logic         enable_i,  // looked at with a frame's first beat: 0 drops the frame
+  // Fault injection: drop the frame if random_i, in the clock after its
+  // last beat, is below drop_in_i.
+  input  logic [31:0]  drop_in_i,
   input  logic [31:0]  random_i,
   output logic [559:0] desc_data_o,          // ip, port, header
   output logic         desc_valid_o,
@@ -25,9 +29,9 @@ module rx #(
   output logic [511:0] pay_data_o,
   output logic         pay_valid_o,
   input  logic         pay_ready_i,
-  output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse for each frame that is not handed out, on its reason
+  output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse per dropped frame, on its reason's bit
 );
-  // c1: the beat as it came; c2: once more; c3: the header of the frame, until the next one's
+  // c1: the beat; c2: the same beat; c3: the header, held until the next frame's header
   logic [511:0] beat1_q, beat2_q;
   logic [559:0] desc_q;
   logic [47:0]  from1_q, from2_q;
@@ -62,14 +66,15 @@ module rx #(
     end
   end
 
-  // The payload is a message of its own: it begins behind the header.
+  // The payload has a CRC of its own, which begins after the header.
   logic        behind_header_q;
   logic [31:0] crc;
   always_ff @(posedge clk_i) if (valid1_q) behind_header_q <= first1_q;
   crc_beat u_crc (
     .clk_i(clk_i), .rst_i(rst_i), .data_i(beat1_q), .valid_i(valid1_q), .first_i(first1_q || behind_header_q),
     .part_i(1'b0), .crc_o(crc),
-    /* verilator lint_off PINCONNECTEMPTY */ .valid_o() /* verilator lint_on PINCONNECTEMPTY */  // rx_check knows the clock
+    // unconnected: rx_check tracks the clock itself
+    /* verilator lint_off PINCONNECTEMPTY */ .valid_o() /* verilator lint_on PINCONNECTEMPTY */
   );
 
   logic put, ends, good, commit, full, desc_room;

@@ -1,23 +1,27 @@
-// sends: which results are to be sent to whom: one mask of ranks a slot, so that requests for the same result merge.
-// A slot whose mask is not empty is pending; pending slots are offered to tx in turn, all ranks of the mask at once. A result
-// that is finished while nothing waits for tx goes straight on. A result that is due because it was finished is due to all, as one:
-// send_all_o, even if some have asked for it since; one that was sent and is asked for again is not.
+// sends: schedules results for tx, with one mask of ranks per slot, so that
+// requests for the same result merge.
+// A slot with a non-empty mask is pending. Pending slots are offered to tx in turn, with all ranks
+// of the mask at once. A finished result goes straight to tx if nothing else is waiting there.
+// The first transmission of a result goes to all ranks as one (send_all_o), even if some have
+// requested it meanwhile. A retransmit on request does not set send_all_o.
 module sends #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
-  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8   // {job, chunk, desc, status, crc, beats} of a kept result
+  // of a kept result: {job, chunk, desc, status, crc, beats}
+  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // a result is finished: it is to go to the whole mask; always taken
+  // a finished result, for all ranks of the mask; always taken
   input  logic             done_valid_i,
   input  logic [SlotW-1:0] done_slot_i,
   input  logic [Ranks-1:0] done_mask_i,
   input  logic [InfoW-1:0] done_info_i,
-  // one more rank asks (ask_mask_i one-hot), or nobody is to get it any more (ask_none_i); waits for done_*
+  // a rank requests the result (ask_mask_i one-hot), or it goes to no rank any more
+  // (ask_none_i); waits for done_*
   input  logic             ask_valid_i,
   output logic             ask_ready_o,
   input  logic             ask_none_i,
@@ -28,17 +32,19 @@ module sends #(
   input  logic             send_ready_i,
   output logic [SlotW-1:0] send_slot_o,
   output logic [Ranks-1:0] send_mask_o,
-  output logic             send_all_o,       // it goes out for the first time
+  output logic             send_all_o,       // first transmission
   output logic [InfoW-1:0] send_info_o
 );
-  (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];  // above the ranks: all of them
+  // The top bit, above the ranks, is send_all.
+  (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
-  logic [Slots-1:0] turn_q;                  // slots that come before the others: those behind the last one that was sent
+  logic [Slots-1:0] turn_q;                  // slots after the last one sent: these come first
   logic [SlotW-1:0] pick_q;
   logic             found_q, pick_valid_q;
 
-  // The first pending slot whose turn it is, else the first of all. One clock: which; another: the lowest of them.
+  // Pick the first pending slot whose turn it is, else the first of all. Clock 1 selects the set,
+  // clock 2 finds its lowest slot.
   localparam int Groups = (Slots + 63) / 64;
   logic [Slots-1:0]     ahead;
   logic [64*Groups-1:0] found_set_q;
@@ -54,7 +60,7 @@ module sends #(
       if (found_set_q[64*g +: 64] != '0) lowest = SlotW'(64 * g) | SlotW'(lows[6*g +: 6]);
   end
 
-  logic             direct, offer, take, write;  // offer: it is pick_q's turn; take: and it is still pending
+  logic             direct, offer, take, write;  // offer: pick_q's turn; take: it is still pending
   logic [SlotW-1:0] at;
   logic [Ranks:0]   old, new_mask;
 
@@ -105,13 +111,14 @@ module sends #(
   end
 
 `ifdef FORMAL
-  // What is due for one slot, any: nothing of it is lost, all of it goes out in one request with the latest result's header,
-  // or is withdrawn. Each request of another slot brings this slot's turn nearer, and in quiet clocks requests are made.
+  // For one arbitrary slot: no due send is lost; all of it leaves in one request with the latest
+  // result's header, or is withdrawn. Each request for another slot brings this slot's turn nearer,
+  // and requests are made in idle clocks.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
   logic [Ranks-1:0] due_mask_q;
   logic [InfoW-1:0] info_q;
-  logic [SlotW-1:0] from_q, far;             // slots before this one's turn
+  logic [SlotW-1:0] from_q, far;             // far: slots before this one's turn
   logic [2:0]       quiet_q, due_for_q;      // clocks; due_for_q stops at 3
   assign sent   = send_valid_o && fresh_q && send_slot_o == one;
   assign others = send_valid_o && fresh_q && !straight_q && send_slot_o != one;

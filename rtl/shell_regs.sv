@@ -1,4 +1,5 @@
-// shell_regs: the registers of hls/card/shell.def, page 1 of the window, behind AXI-Lite. An unknown address is answered by SLVERR.
+// shell_regs: holds the registers of hls/card/shell.def, page 1 of the window, behind
+// AXI-Lite. An unknown address gets SLVERR.
 module shell_regs #(
   parameter int N = 16,                      // sockets
   localparam int IndexW = $clog2(N)
@@ -22,12 +23,12 @@ module shell_regs #(
   output logic [1:0]        s_rresp_o,
   output logic              s_rvalid_o,
   input  logic              s_rready_i,
-  input  logic [3:0]        wpage_i,         // of what is written, of what is read
+  input  logic [3:0]        wpage_i,         // page of the write; page of the read
   input  logic [3:0]        rpage_i,
   output logic              set_o,           // pulse
-  output logic [IndexW-1:0] set_index_o,     // SOCKET
+  output logic [IndexW-1:0] set_index_o,     // register SOCKET
   output logic [47:0]       set_address_o,
-  input  logic [47:0]       address_i,       // of SOCKET
+  input  logic [47:0]       address_i,       // address of socket SOCKET
   input  logic              drop_in_i,       // pulses
   input  logic              drop_out_i
 );

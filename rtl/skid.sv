@@ -1,6 +1,7 @@
-// skid: cuts the ready path of one ready/valid stream. A beat every clock, one clock late, one spare beat inside.
+// skid: registers the ready path of a ready/valid stream. One beat every clock, delayed by a
+// clock, with room for one spare beat.
 module skid #(
-  parameter int W = 8                        // payload bits: data, keep, last... packed by the caller
+  parameter int W = 8  // payload bits: data, keep, last..., packed by the caller
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -34,7 +35,8 @@ module skid #(
   end
 
 `ifdef FORMAL
-  // Beats inside = beats taken - beats given; the newest beat inside is the last one taken, the other one the one before.
+  // Beats inside = beats taken - beats given. The newest beat inside is the last one
+  // taken, the other the one before.
   logic         past_q = 1'b0;
   logic [1:0]   held_q;
   logic [W-1:0] last_q, before_q;

@@ -1,8 +1,9 @@
-// slot_mem: a memory of one write and one read port, read after one clock; a row read while it is written is unknown.
+// slot_mem: memory with one write and one read port and a read latency of one clock. Reading a row
+// while it is written gives an undefined value.
 module slot_mem #(
   parameter int Width = 64 * (nc_pkg::CARD_SUM_BITS + 2),
   parameter int Depth = 4096,
-  parameter int Ultra = 1,                   // UltraRAM; 0: whatever memory the tool finds, on parts that have none
+  parameter int Ultra = 1,                   // 1: UltraRAM; 0: the tool's choice
   localparam int A = $clog2(Depth)
 ) (
   input  logic             clk_i,
@@ -23,13 +24,14 @@ module slot_mem #(
   logic [Width-1:0] read_q;
   always_ff @(posedge clk_i) begin
     if (w_en_i) g.rows_q[w_row_i] <= w_data_i;
-    // unknown, said so: a tool that has to give the old row builds it of flip-flops around the memory
+    // x on purpose: a tool that must return the old row adds flip-flops around the memory
     if (r_en_i) read_q <= w_en_i && w_row_i == r_row_i ? 'x : g.rows_q[r_row_i];
   end
   assign r_data_o = read_q;
 
 `ifdef FORMAL
-  // One row, any: a read gives what was written last, one clock later, and holds it until the next read.
+  // For one arbitrary row: a read returns the last written value one clock later
+  // and holds it until the next read.
   (* anyconst *) logic [A-1:0] row;
   logic             some_q, asked_q;
   logic [Width-1:0] word_q, due_q;

@@ -1,25 +1,26 @@
-// slot_rule: what becomes of a contribution that passed every other check, and of its slot. Combinational; hls/card/slot.h in gates.
+// slot_rule: decides what a contribution that passed all other checks does to its slot.
+// Combinational; hls/card/slot.h in gates.
 //
-//   DONE(c)     c+1: claims the slot (FILLING(c+1), first)   c: the kept result again, if there is one
-//   FILLING(c)  c, new rank: added, DONE(c) when it was the last   c, known rank: duplicate
-//               c-1, rank not yet in: the kept result again
-//   everything else is stale; chunks are compared mod 2^32.
+//  DONE(c)     c+1: claims the slot (FILLING(c+1), first)   c: the kept result again, if any
+//  FILLING(c)  c, new rank: added, DONE(c) after the last   c, known rank: duplicate
+//              c-1, rank not yet in: the kept result again
+// Everything else is stale. Chunks are compared modulo 2^32.
 module slot_rule (
-  input  logic        filling_i,             // FILLING, else DONE
-  input  logic        kept_i,                // a result is kept
-  input  logic        known_i,               // the contribution's rank is in, FILLING
-  input  logic        full_i,                // with it all ranks of the job are in
-  input  logic        is_same_i,             // the contribution's chunk is the slot's c,
-  input  logic        is_next_i,             // c + 1,
+  input  logic        filling_i,             // 1: FILLING, 0: DONE
+  input  logic        kept_i,                // the slot keeps a result
+  input  logic        known_i,               // FILLING: this rank is already in
+  input  logic        full_i,                // with this rank, all ranks of the job are in
+  input  logic        is_same_i,             // the contribution's chunk is the slot's c
+  input  logic        is_next_i,             // c + 1
   input  logic        is_prev_i,             // c - 1
-  input  logic        same_desc_i,           // its description is the latched one
+  input  logic        same_desc_i,           // the description equals the slot's
   output logic        add_o,                 // exactly one of these five is set
   output logic        resend_o,
   output logic        bad_desc_o,
   output logic        duplicate_o,
   output logic        stale_o,
-  output logic        first_o,               // with add: it is the first of its chunk,
-  output logic        last_o                 // the last
+  output logic        first_o,               // with add_o: first contribution of its chunk
+  output logic        last_o                 // with add_o: last contribution of its chunk
 );
   always_comb begin
     {add_o, resend_o, bad_desc_o, duplicate_o, stale_o} = '0;
@@ -35,7 +36,8 @@ module slot_rule (
   end
 
 `ifdef FORMAL
-  // The verdict of slot_take() of hls/card/slot.h, in its own order and words, for any two chunks.
+  // The verdict of slot_take() in hls/card/slot.h, written in that
+  // function's order, for any two chunks.
   (* anyseq *) logic [31:0] chunk, slot_chunk;
   logic        first, waits, kept_chunk_asked;
   logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}

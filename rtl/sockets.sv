@@ -1,11 +1,12 @@
-// sockets: the peers of a UDP shell, which knows them by number: number to address, and address to number. A port of 0: no peer.
+// sockets: translates between a UDP shell's socket numbers and peer
+// addresses. Port 0: the socket has no peer.
 module sockets #(
   parameter int N = 16,                      // a power of two
   localparam int IndexW = $clog2(N)
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic              set_i,           // socket set_index_i has this peer from the next clock on
+  input  logic              set_i,           // socket set_index_i has this peer from the next clock
   input  logic [IndexW-1:0] set_index_i,
   input  logic [47:0]       set_address_i,   // {IPv4, port}
   input  logic [IndexW-1:0] a_index_i,
@@ -14,13 +15,14 @@ module sockets #(
   output logic [47:0]       b_address_o,
   input  logic [47:0]       find_i,
   output logic              found_o,
-  output logic [IndexW-1:0] found_index_o    // the lowest that has it
+  output logic [IndexW-1:0] found_index_o    // the lowest socket with that address
 );
   power_of_two #(.N(N)) u_n ();
   logic [48*N-1:0] table_q;
   logic [N-1:0]    is_it;
 
-  always_comb begin                          // a mux each; an index times 48 would be a shifter
+  // a mux each: indexing by 48 * i would make a shifter
+  always_comb begin
     a_address_o = '0;
     b_address_o = '0;
     for (int i = 0; i < N; i++) begin
@@ -40,7 +42,8 @@ module sockets #(
   lowest_bit #(.W(N)) u_lowest (.bits_i(is_it), .at_o(found_index_o));
 
 `ifdef FORMAL
-  // What is found is there, and nowhere below; what is there is found; what was set is read, nothing else changes.
+  // A socket that is found has the address, and no lower one has it. Every address in the table is
+  // found. A set address is read back; nothing else changes.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

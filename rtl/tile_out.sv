@@ -1,5 +1,6 @@
-// tile_out: from the encoders' turns to writes of the kept-result memory: waits for the second turn of 4-bit codes,
-// spends one clock on each row, and counts the quarters of the packet's result.
+// tile_out: turns the encoders' results into writes of the kept-result memory.
+// It waits for the second turn of 4-bit codes, spends one clock on each row, and counts the
+// quarters of the packet's result.
 module tile_out #(
   parameter int RW = 12,                     // bits of {slot, beat}
   parameter int BW = 5                       // bits of beat
@@ -12,7 +13,7 @@ module tile_out #(
   input  logic [RW-1:0] row_i,
   input  logic          start_i,             // first beat of a packet
   input  logic          last_i,              // last beat of a packet
-  input  logic          more_i,              // 4 bits: the low codes, the high ones follow in the next clock
+  input  logic          more_i,  // these are the low 4-bit codes; the high ones follow next clock
   input  logic          in_four_i,
   input  logic          in_half_i,
   input  logic          out_four_i,
@@ -27,9 +28,9 @@ module tile_out #(
   logic [1023:0] before_q;
   logic [2:0]    before_status_q;
   logic [511:0]  packed_row;
-  logic [1:0]    step_q, steps;              // row of this beat; the last one's number
+  logic [1:0]    step_q, steps;              // row of this beat; number of the last one
   logic          busy_q, write, final_step;
-  logic [BW+1:0] at_q, at;                   // quarters written so far
+  logic [BW+1:0] at_q, at;                   // quarters written
   logic [3:0]    en;
   logic [2:0]    quarters;
 

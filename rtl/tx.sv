@@ -1,13 +1,15 @@
-// tx: frames out of the card: a kept result to every rank of a mask, lowest first, or once to the job's group, and answers (NAK,
-// PONG) between them in turn.
-// One beat a clock, headers included, as long as somebody asks; the first beat is at the output 3 clocks after its request is taken.
+// tx: sends frames: a kept result to each rank of a mask, lowest first, or once to the job's
+// multicast group; and NAKs and PONGs, which take turns with results.
+// One beat a clock, headers included, while requests wait. A frame's first beat is at the output 3
+// clocks after its request is taken.
 //
-//   clock   START: header and row 0 are asked for | ROWS: row 1.. | GAP: no read; the next clock is START again
-//   header  START -> fields and CRC in registers, address -> output FIFO          payload  read -> +2 kr_data_i -> output FIFO
-//   So a header enters the output FIFO one clock before its row 0, and the FIFO's input is never asked twice in a clock.
+//  clock   START: ask for header and row 0 | ROWS: row 1.. | GAP: no read; then START
+//  header  START -> fields and CRC in registers, address -> output FIFO
+//  payload read -> +2 kr_data_i -> output FIFO
 //
-// Nothing is asked for that the FIFO has no room for. busy_slot_o is read by nobody here any more when busy_o falls: the last
-// address was given at least one clock before.
+// A header thus enters the output FIFO one clock before its row 0, and at most one beat enters in a
+// clock. Nothing is read without room in the FIFO. When busy_o falls, no row of busy_slot_o is read
+// any more: the last address was given at least one clock before.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows  = nc_pkg::CARD_BEATS,  // most beats of a payload
@@ -21,12 +23,13 @@ module tx #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // a kept result is to go to a mask of ranks; none is allowed and sends nothing
+  // send a kept result to a mask of ranks; an empty mask is allowed and sends nothing
   input  logic             send_valid_i,
   output logic             send_ready_o,
   input  logic [SlotW-1:0] send_slot_i,
   input  logic [Ranks-1:0] send_mask_i,
-  input  logic             send_group_i,     // to all of them at once: one frame, without the key
+  // to all of them at once: one multicast frame, without the key
+  input  logic             send_group_i,
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
   input  logic [31:0]      send_chunk_i,
@@ -36,7 +39,7 @@ module tx #(
   input  logic [BeatW-1:0] send_beats_i,     // of the payload, 1 or more
   output logic             busy_o,           // rows of this slot may still be read
   output logic [SlotW-1:0] busy_slot_o,
-  // the kept-result memory: data two clocks later
+  // the kept-result memory; data two clocks later
   output logic             kr_valid_o,
   output logic [SlotW-1:0] kr_slot_o,
   output logic [RowW-1:0]  kr_beat_o,
@@ -45,47 +48,48 @@ module tx #(
   input  logic             ans_valid_i,
   output logic             ans_ready_o,
   input  logic             ans_pong_i,       // PONG, else NAK
-  input  logic [7:0]       ans_status_i,     // reason or slot state
+  input  logic [7:0]       ans_status_i,     // reason of a NAK, slot state of a PONG
   input  logic [JobW-1:0]  ans_job_i,
   input  logic [RankW-1:0] ans_rank_i,
   input  logic [15:0]      ans_slot_i,
   input  logic [31:0]      ans_chunk_i,
   input  logic [63:0]      ans_key_i,
-  input  logic [31:0]      ans_tag_i,        // NAK only
-  input  logic [63:0]      ans_echo_i,       // PONG only, like the next two
+  input  logic [31:0]      ans_tag_i,        // for a NAK
+  input  logic [63:0]      ans_echo_i,       // for a PONG, like the next two
   input  logic [Ranks-1:0] ans_bitmap_i,
   input  logic [BeatW-1:0] ans_beats_i,
-  // the job table: the address of a rank or of the group, one clock later
+  // the job table: address of a rank or of the multicast group, one clock later
   output logic [JobW-1:0]  addr_job_o,
   output logic [RankW-1:0] addr_rank_o,
   output logic             addr_group_o,
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
-  // frames; all 64 bytes of every beat count
+  // frames; every beat has all 64 bytes
   output logic [511:0]     tx_data_o,
   output logic             tx_last_o,
   output logic [31:0]      tx_ip_o,
   output logic [15:0]      tx_port_o,
   output logic             tx_valid_o,
   input  logic             tx_ready_i,
-  // frames lost on purpose, and what happened
+  // fault injection, and the counters
   input  logic [31:0]      drop_out_i,       // probability * 2^32
   input  logic [31:0]      random_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] count_o
 );
-  // --- the requests that wait: one of results, in parts; up to two of answers ---
+  // --- waiting requests: one of results, in parts; up to two of answers ---
   logic [SlotW-1:0] s_slot_q;
-  logic [Ranks-1:0] s_mask_q;                // ranks to come, the one that is sent now excluded
+  logic [Ranks-1:0] s_mask_q;                // ranks still to come, without the current one
   logic [JobW-1:0]  s_job_q;
   logic [63:0]      s_key_q;
   logic [31:0]      s_chunk_q, s_crc_q;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic [127:0]     s_desc_q;                // its op and its zeros are not sent
+  logic [127:0]     s_desc_q;                // op and zeros are not sent
   /* verilator lint_on UNUSEDSIGNAL */
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
   logic             s_full_q, s_none_q, s_group_q, s_load, s_done;
-  logic [RankW-1:0] s_rank_q, lowest, send_lowest;  // lowest of s_mask_q, one clock late, at once when it is new
+  // lowest: of s_mask_q, one clock late. send_lowest: of send_mask_i, at once.
+  logic [RankW-1:0] s_rank_q, lowest, send_lowest;
 
   logic             a_valid, a_take, a_pong;
   logic [7:0]       a_status;
@@ -106,16 +110,17 @@ module tx #(
     .out_valid_o(a_valid), .out_ready_i(a_take));
   zero_crc #(.Beats(Rows)) u_zero_crc (.beats_i(a_beats), .crc_o(a_crc));
 
-  // --- which beat is asked for in this clock ---
+  // --- which beat to ask for in this clock ---
   typedef enum logic [1:0] {Start, Payload, Gap} state_t;
   state_t           state_q, state_d;
-  logic             room_q;                  // the output FIFO can take two more beats
-  logic             pick_a, is_a_q, turn_a_q;  // an answer is picked; the frame in hand is one; the next should be one
+  logic             room_q;                  // the output FIFO has room for two more beats
+  // an answer is picked; the current frame is an answer; the next should be one
+  logic             pick_a, is_a_q, turn_a_q;
   logic             begins, drop_q;
   logic             ask_header, ask_row;
-  logic [BeatW-1:0] beats;                   // of the frame that begins
-  logic [RowW-1:0]  at_q;                    // next row,
-  logic [BeatW-1:0] left_q;                  // rows to come behind it
+  logic [BeatW-1:0] beats;                   // payload beats of the frame that begins
+  logic [RowW-1:0]  at_q;                    // next row to read
+  logic [BeatW-1:0] left_q;                  // rows left after that one
 
   assign pick_a       = a_valid && (turn_a_q || !s_full_q);
   assign begins       = state_q == Start && room_q && (a_valid || s_full_q);
@@ -138,7 +143,7 @@ module tx #(
     endcase
   end
 
-  // Of both masks: which one counts is known late.
+  // Computed for both masks, because the choice between them comes late.
   lowest_bit #(.W(Ranks)) u_lowest (.bits_i(s_mask_q), .at_o(lowest));
   lowest_bit #(.W(Ranks)) u_send_lowest (.bits_i(send_mask_i), .at_o(send_lowest));
 
@@ -188,7 +193,7 @@ module tx #(
   assign addr_rank_o = pick_a ? a_rank : s_rank_q;
   assign addr_group_o = !pick_a && s_group_q;
 
-  // --- the header; a bitmap's lower bits are in its TAG, the others in COUNT ---
+  // --- the header; a PONG's bitmap: low bits in TAG, the others in COUNT ---
   localparam int TagW = nc_pkg::PKT_TAG_BITS, CountW = nc_pkg::PKT_COUNT_BITS;
   logic [511:0]         header;
   logic [CountW-1:0]    bitmap_high;
@@ -210,15 +215,15 @@ module tx #(
     .count_i(!pick_a ? s_desc_q[96 +: 32] : a_pong ? bitmap_high : '0),
     .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
 
-  // --- beats on their way into the output FIFO, and how many it and the way hold ---
+  // --- beats on their way into the output FIFO; beats in the FIFO and on that way ---
   localparam int Depth = 8;
   logic        h_q, h_last_q, h_a_q, h_pong_q, lost_q;
-  logic [1:0]  row_q, row_last_q, row_zero_q;      // of two clocks: [1] is the older
+  logic [1:0]  row_q, row_last_q, row_zero_q;      // two clocks; [1] is the older
   logic [47:0] addr_q;
   logic [3:0]  used_q, used_d, held;
   logic        put, gone;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic        fifo_ready;                   // always: nothing is asked for without room
+  logic        fifo_ready;                   // always 1: nothing is read without room
   /* verilator lint_on UNUSEDSIGNAL */
 
   assign put    = h_q || row_q[1];
@@ -264,8 +269,9 @@ module tx #(
   end
 
 `ifdef FORMAL
-  // The output FIFO, cut away in the proof, holds inside_q beats: it never overflows and is given one beat a clock. What is
-  // read belongs to the slot that busy_slot_o names. A result has rows.
+  // The output FIFO, replaced by its promise, holds inside_q beats. It never overflows
+  // and gets at most one beat a clock. Rows are read only from the slot in busy_slot_o.
+  // A result has at least one row.
   logic       past_q = 1'b0;
   logic [3:0] inside_q;
   always_ff @(posedge clk_i) begin

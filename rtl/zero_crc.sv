@@ -1,6 +1,7 @@
-// zero_crc: CRC32C of so many beats (64 bytes) of zeros, a table made when the design is built; 0 of none.
+// zero_crc: gives the CRC32C of a number of beats (64 bytes each) of zeros, from a table
+// computed at elaboration; 0 for none.
 module zero_crc #(
-  parameter int Beats = 32,                  // the most
+  parameter int Beats = 32,                  // most beats
   localparam int W    = $clog2(Beats + 1)
 ) (
   input  logic [W-1:0] beats_i,
