@@ -1,6 +1,8 @@
-// prove_encode: whatever a lane of the tile holds when the last contribution has been added (a sum and two flags, all free), its code four clocks later is that sum / 2^shift rounded once, as hls/arith/mf.h has it. For yosys alone.
-// The lanes are cut away, so a sum is anything; one encoder is looked at, with all that tile and round_plan make for it. Beats
-// of any formats, shifts and ops follow each other at any distance. A half word holds what the codes of all ranks can add up to.
+// prove_encode: proves that a lane's code is sum / 2^shift rounded once, as hls/arith/mf.h defines,
+// four clocks after the lane's sum with the last contribution. For Yosys.
+// Sum and flags are free: the lanes are cut away. One encoder is checked, with everything that tile
+// and round_plan compute for it. Beats of any formats, shifts and ops follow each other at any
+// distance. A half word holds at most what the codes of all ranks can add up to.
 module prove_encode #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
@@ -23,13 +25,14 @@ module prove_encode #(
     .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i, .in_max_i,
     .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
-  // Signals inside the tile, by name.
+  // signals inside the tile
   (* hierconn *) wire [64*Word-1:0]    \u_tile.new_row ;
   (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
 
-  function automatic logic [4:0] bits(input logic [7:0] fmt);  // of a format of this card; 0: it is none
+  // bits of a format; 0: not a format of this card
+  function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
     if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
@@ -38,8 +41,9 @@ module prove_encode #(
   always_comb
     if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
 
-  // ---- When: a beat taken in clock 0 has its sum in clock 3 (MAX: 4), the high half of 4-bit sums one clock later; its code
-  // is due 4 clocks after its sum.
+  // ---- When
+  // A beat taken in clock 0 has its sum in clock 3 (MAX: 4), and the high half of 4-bit sums one
+  // clock later. Its code is due 4 clocks after its sum.
   localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
   logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q;
   logic [W-1:0]   about1_q, about2_q, about3_q;  // {in_fmt, out_fmt, shift, saturate, max}
@@ -60,7 +64,7 @@ module prove_encode #(
     if (rst_i) {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
   end
 
-  // ---- What: value = sig * 2^(1 - bias - m - shift) in the input's terms, rounded as mf_pack does.
+  // ---- What: value = sig * 2^(1 - bias - m - shift) in the input's format, rounded as by mf_pack
   localparam logic [Sum:0] One = 1;
   logic [7:0]  in_fmt, out_fmt;
   logic [2:0]  shift;
@@ -70,7 +74,7 @@ module prove_encode #(
   logic [Sum-1:0] sig;
   logic [4:0]  in_e, in_m, out_e, out_m;
   logic signed [6:0] in_bias, out_bias, top, lowest, from, drop;
-  logic [Sum:0] kept, rest;                  // rest: 2^(Sum + 1) is one unit
+  logic [Sum:0] kept, rest;                  // rest: one unit is 2^(Sum + 1)
   logic [Sum:0] mag, inf, beyond;
   logic [15:0] want;
   logic        over;
@@ -87,7 +91,8 @@ module prove_encode #(
     neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
-    // Places in sig: of its leading one; of that of out's smallest normal number; the higher of the two; of out's last bit.
+    // Places in sig: its leading one; the leading one of out's smallest normal number; the
+    // higher of the two; out's last bit.
     top = 7'sd0;
     for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;
@@ -109,13 +114,14 @@ module prove_encode #(
     want = 16'(mag) | 16'(sign) << (out_e + out_m);
   end
 
-  // MAX: the word is an int8, its low byte the result.
+  // MAX: the word is an int8, and its low byte is the result.
   logic [15:0] got, mask;
   assign got  = 16'(\u_tile.codes [Codes-1:0]);
   assign mask = 16'((17'd1 << bits(out_fmt)) - 17'd1);
   always_comb begin
     assert (!valid7_q || \u_tile.code_valid_q );
-    if (valid7_q && !max && (!half || sig <= Sum'(nc_pkg::PKT_MAX_RANKS) << 6)) begin  // a code of 4 bits is 2^6 units at most
+    // a 4-bit code is at most 2^6 units
+    if (valid7_q && !max && (!half || sig <= Sum'(nc_pkg::PKT_MAX_RANKS) << 6)) begin
       assert ((got & mask) == want);
       assert ({\u_tile.over_any [0], \u_tile.ninf_any [0], \u_tile.pinf_any [0]} == {over, flags});
     end

@@ -1,7 +1,8 @@
-// prove_kept: admit and sends together never let a kept result be overwritten while it is sent, or sent while it is
-// overwritten: from the clock in which the last contribution goes into the tile until the result is reported, tx has no
-// business with the slot and no request for it waits. tx takes a request whenever it likes and reads as long as it likes,
-// the tile takes its time, frames and jobs are anything. For yosys alone.
+// prove_kept: proves that admit and sends together never let a kept result be overwritten while it
+// is sent, or sent while it is overwritten. For Yosys.
+// From the clock in which the last contribution enters the tile until the result is reported, tx
+// does not read the slot and no request for it waits. tx takes requests and reads at any speed, the
+// tile takes any time, and frames and jobs are arbitrary.
 module prove_kept #(
   parameter int Slots = 2,
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
@@ -27,7 +28,7 @@ module prove_kept #(
   input logic [SlotW-1:0] done_slot_i,
   input logic [Ranks-1:0] done_mask_i,
   input logic             send_ready_i,
-  input logic             read_end_i         // tx: the request in hand is served
+  input logic             read_end_i         // tx has served the current request
 );
   logic             desc_ready, ask_valid, ask_ready, ask_none, send_valid, send_ready, reading_q;
   logic [SlotW-1:0] ask_slot, send_slot, reading_slot_q;
@@ -55,7 +56,7 @@ module prove_kept #(
   assign send_ready = send_ready_i && (!reading_q || read_end_i);
 
   (* anyconst *) logic [SlotW-1:0] one;
-  logic past_q = 1'b0, over_q;               // the slot's result is in the tile
+  logic past_q = 1'b0, over_q;               // over_q: the slot's result is in the tile
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
     if (read_end_i) reading_q <= 1'b0;
@@ -65,21 +66,24 @@ module prove_kept #(
     if (rst_i) {reading_q, over_q} <= '0;
     if (!past_q) assume (rst_i);
     if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready)) assume (desc_valid_i && $stable(desc_data_i));
-    if (done_valid_i && done_slot_i == one) assume (over_q);  // reported once, behind its announcement
+    // reported once, after its announcement
+    if (done_valid_i && done_slot_i == one) assume (over_q);
     if (past_q) begin
       assert (!over_q || (!(send_valid && send_slot == one) && !(reading_q && reading_slot_q == one)));
       assert (!over_q || !\u_sends.pending_q [one]);
       assert (over_q == (\u_admit.finishing_q [one] || (\u_admit.fin_valid_o  && \u_admit.fin_slot_o  == one)));
       if (\u_admit.fin_valid_o ) assert (\u_admit.state_q == 3'd1);  // Look
-      if (ask_valid) assert (\u_admit.state_q == 3'd3 || (\u_admit.state_q >= 3'd4 && ask_none));  // Decide; Clear, Settle
+      // Decide; Clear, Settle
+      if (ask_valid) assert (\u_admit.state_q == 3'd3 || (\u_admit.state_q >= 3'd4 && ask_none));
       if (\u_admit.asked_q ) assert (\u_admit.state_q == 3'd3 && !ask_valid);
       if (ask_valid && \u_admit.state_q == 3'd3) assert (ask_slot == \u_admit.at && ask_none == !\u_admit.resend );
       if (\u_admit.state_q == 3'd3 && \u_admit.at == one) begin
         if (ask_valid || \u_admit.asked_q || !\u_admit.finishing_at_q ) assert (!over_q);
-        // nobody is to be asked for any more: what is being sent becomes less
+        // request withdrawn: no new send can start
         if (\u_admit.asked_q && !\u_admit.resend ) assert (!\u_sends.pending_q [one] && (!\u_admit.in_reading || \u_admit.in_reading_q ));
       end
-      assert (desc_valid_i || (\u_admit.state_q != 3'd2 && \u_admit.state_q != 3'd3));  // Check, Decide: of a frame that stays
+      // in Check and Decide the frame is stable
+      assert (desc_valid_i || (\u_admit.state_q != 3'd2 && \u_admit.state_q != 3'd3));
     end
   end
 endmodule

@@ -1,8 +1,10 @@
-// prove_sum: a lane's word of a row is the exact sum (MAX: the maximum) of the codes that have come for the row since the first
-// contribution, with the flags of what was not finite, however close beats follow each other and whatever rows they are of.
-// For yosys alone. One row, any, is followed, in lane 0; what tile and acc_lane do for it is all there, the memory is cut away:
-// it gives what was written, or anything where a row is read in the clock in which it is written.
-// Assumed of admit: contributions to a row have one format and op. A word is not looked at once it has a flag.
+// prove_sum: proves that a lane's word of a row is the exact sum (MAX: the maximum) of all codes
+// since the row's first contribution, with the flags of non-finite codes. For Yosys.
+// Beats may follow each other at any distance, for any rows. One arbitrary row is followed in lane
+// 0, with all that tile and acc_lane do for it. The memory is cut away: it returns the written
+// value, or anything if a row is read while it is written.
+// Assumed of admit: contributions to a row have one format and op. A word
+// with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
@@ -24,19 +26,21 @@ module prove_sum #(
     .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i('0),
     .saturate_i('0), .in_data_i({496'd0, in_data_i}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
-  // Signals inside the tile, by name: the memory's ports.
+  // the memory's ports inside the tile
   (* hierconn *) wire [64*Word-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 
-  // ---- The value of a code in units of its format's smallest subnormal, as mf_unpack() has it.
-  function automatic logic [4:0] bits(input logic [7:0] fmt);  // of a format of this card; 0: it is none
+  // ---- The value of a code in units of its format's smallest subnormal, as by mf_unpack().
+  // bits of a format; 0: not a format of this card
+  function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
     if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
     if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
   endfunction
-  function automatic logic [Word-1:0] value(input logic [7:0] fmt, input logic [15:0] code);  // {-inf, +inf, units}
+  // {-inf, +inf, units}
+  function automatic logic [Word-1:0] value(input logic [7:0] fmt, input logic [15:0] code);
     logic [4:0]  field, ones;
     logic [9:0]  frac, all_frac;
     logic        sign;
@@ -54,8 +58,9 @@ module prove_sum #(
   endfunction
   always_comb if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
-  // ---- What the row is to hold: {in_fmt, max, high half, word}; of 4-bit codes both halves in words of their own.
-  localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: the bit that says so
+  // ---- What the row must hold: {in_fmt, max, high word, low word}
+  // 4-bit codes have one word per half.
+  localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: index of the max bit
   (* anyconst *) logic [2:0] row;
   logic [W-1:0] now_q, now_d, due1_q, due2_q, due3_q, kept_q;
   logic [Word-1:0] low, high, old_low, old_high;
@@ -87,7 +92,7 @@ module prove_sum #(
           && word[Sum+:2] == high_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
   endfunction
 
-  // ---- The memory, of that row; and when a beat's sum is there: in clock 3, MAX in clock 4.
+  // ---- That row of the memory. A beat's sum is there in clock 3, MAX in clock 4.
   logic [Word-1:0] mem_q, read_q;
   logic        written, read_known_q;
   assign written = \u_tile.s_write_q && \u_tile.s_row_q == row;

@@ -14,17 +14,19 @@ ULTRASCALE = SimpleNamespace(
     clk_q=0.08,             # a register's output after its clock
     setup=0.04,             # a register's input before its clock
     lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
-    net=0.25,               # a net of up to net_loads inputs,
-    net_packed=0.25,        # from a LUT or a chain to a register that nothing else hangs beside: on ECP5 in the same slice
+    net=0.25,               # a net of up to net_loads inputs
+    # from a LUT or chain to its only load, a register: on ECP5 in the same slice
+    net_packed=0.25,
     net_loads=16,
-    net_double=0.05,        # and this much more each time its loads double
+    net_double=0.05,        # more, each time the loads double
     carry_in=0.05,          # S, DI or CYINIT into a carry chain; on ECP5 a LUT's inputs
     carry_bit=0.015,        # one bit along it
     carry_out=0.06,         # a sum bit out of it
     muxf=0.06,
-    ram_clk_q={'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60},  # stored data after the clock, no output register
+    # clock to stored data, no output register
+    ram_clk_q={'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60},
     ram_setup=0.35)         # address, data and enables of a BRAM or URAM
-# What nextpnr says of grade 8; nets: the mean of routed pieces (rtl/ecp5/README.md).
+# nextpnr's values for grade 8; nets: the mean over routed pieces (rtl/ecp5/README.md).
 ECP5 = SimpleNamespace(
     clk_q=0.31, setup=0.0, lut=0.14, net=0.50, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
     ram_clk_q={'BRAM': 3.3, 'LUTRAM': 0.31}, ram_setup=0.0)
@@ -32,7 +34,7 @@ ECP5 = SimpleNamespace(
 KINDS = (('LUT', ('LUT',)), ('FF', ('FD', 'TRELLIS_FF')), ('CARRY', ('CARRY4', 'CARRY8', 'CCU2C')), ('URAM', ('URAM288',)),
          ('BRAM', ('RAMB', 'DP16KD')), ('LUTRAM', ('RAM32', 'RAM64', 'RAM128', 'RAM256', 'RAM512', 'SRL', 'TRELLIS_DPR16X4')),
          ('MUXF', ('MUXF', 'PFUMX', 'L6MUX21')), ('WIRE', ('INV', 'BUFG')))
-# LUTs that a LUT RAM occupies, blocks of 18 Kb in a block RAM, where it is not one
+# LUTs per LUT RAM, 18 Kb blocks per block RAM, where not 1.
 SIZE = {'RAMB36E2': 2, 'RAMB36E1': 2, 'RAM32M16': 8, 'RAM64M8': 8, 'RAM32M': 4, 'RAM64M': 4, 'RAM32X1D': 2, 'RAM64X1D': 2,
         'RAM128X1D': 4, 'RAM128X1S': 2, 'RAM256X1S': 4, 'RAM256X1D': 8, 'RAM512X1S': 8, 'TRELLIS_DPR16X4': 4}
 SELECTS = ('S', 'C0', 'SD')  # of a MUXF
@@ -75,16 +77,18 @@ class Netlist:
     def arcs(self, net):
         """(input net, ns from it to `net`) of the cell that drives `net`; input None: from the clock or a port."""
         if net not in self.driver:
-            return [(None, self.part.clk_q)]          # a port of the module: as if from a register outside
+            return [(None, self.part.clk_q)]  # a port of the module: as if from an outside register
         cell, pin, i = self.driver[net]
         kind, cell_type, pins, way = self.cells[cell]
         if kind == 'FF':
             return [(None, self.part.clk_q)]
         if kind in ('BRAM', 'URAM'):
             return [(None, self.part.ram_clk_q[kind])]
-        if kind == 'WIRE':                   # an inverter is absorbed by what it drives
+        if kind == 'WIRE':                   # an inverter is absorbed by its load
             return [(x, 0.0) for x in pins['I']]
-        if kind == 'LUTRAM':                 # RAM64M8 and the like: DOx reads ADDRx; TRELLIS_DPR16X4: RAD; others: DPO DPRAn, SPO, O and Q An
+        # RAM64M8 and similar: DOx reads ADDRx. TRELLIS_DPR16X4: RAD. Others:
+        # DPO DPRAn, SPO, O and Q An.
+        if kind == 'LUTRAM':
             address = 'RAD' if 'RAD' in pins else 'ADDR' + pin[2:] if pin.startswith('DO') else 'DPRA' if pin == 'DPO' else 'A'
             reads = [p for p in pins if p == address or (p.startswith(address) and p[len(address):].isdigit())]
             return [(None, self.part.ram_clk_q[kind])] + [(x, self.net_ns(x) + self.part.lut) for p in reads for x in pins[p]]

@@ -1,4 +1,5 @@
-// lane: one lane of a tile for 8-bit formats, acc_lane and fp_encode one behind the other: small enough to be routed in seconds.
+// lane: connects acc_lane and fp_encode into one lane of a tile for 8-bit
+// formats, which can be routed in seconds.
 module lane (
   input  logic        clk_i,
   input  logic        term_en_i,

@@ -1,4 +1,5 @@
-// no_core: in place of nic_core, so that a card's shell can be routed alone: each frame goes back to where it came from.
+// no_core: replaces nic_core so that a card's shell can be routed by itself:
+// returns each frame to its sender.
 module nic_core #(
   parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0, Ultra = 0
 ) (
@@ -44,7 +45,7 @@ module nic_core #(
   logic        write;
   logic [11:0] waddr, raddr;
   logic [31:0] wdata, wmask, value_q;
-  // a register that reads what was written
+  // one register, which reads its last written value
   axil u_axil (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o,
     .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,

@@ -14,7 +14,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-running = None              # the process that Ctrl-C must end
+running = None  # process that Ctrl-C must end
 
 
 def stop(why, code=1):
@@ -30,7 +30,7 @@ def say(what):
 def end_child(*_):
     """Ctrl-C, or kill: what runs is ended, what it wrote stays under names that nobody looks for."""
     if running and running.poll() is None:
-        os.killpg(running.pid, signal.SIGKILL)  # and what it started
+        os.killpg(running.pid, signal.SIGKILL)  # and its children
         running.wait()
     stop('interrupted; what was finished stays', 130)
 

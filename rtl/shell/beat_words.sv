@@ -1,7 +1,8 @@
-// beat_words: between the words of a UDP port of LiteEth and the beats of nic_core, both ways.
-//   in: sixteen words are a beat. A frame that ends inside a beat, inside a word, or with an error, has a last beat of which
-//       nothing is there (keep = 0): rx drops it and counts it.
-//   out: a beat is sixteen words; how long the datagram is stands in the header, whose beat is the first of a frame.
+// beat_words: converts between the 32-bit words of a LiteEth UDP port and the
+// 512-bit beats of nic_core, both ways.
+//  in:  16 words make a beat. A frame that ends inside a beat or a word, or with an error, gets a
+//       last beat with keep = 0, which rx drops and counts.
+//  out: a beat makes 16 words. The datagram's length comes from the header, a frame's first beat.
 module beat_words (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -9,10 +10,10 @@ module beat_words (
   input  logic [31:0]  in_data_i,
   input  logic         in_last_i,
   /* verilator lint_off UNUSEDSIGNAL */
-  input  logic [3:0]   in_last_be_i,         // with the last word: which byte is the last, one bit of the four
+  input  logic [3:0]   in_last_be_i,         // with the last word: one-hot, its last byte
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic         in_error_i,
-  input  logic [31:0]  in_ip_i,              // who sends, the whole frame long
+  input  logic [31:0]  in_ip_i,              // source, for the whole frame
   input  logic [15:0]  in_port_i,
   input  logic         in_valid_i,
   output logic         in_ready_o,
@@ -34,7 +35,7 @@ module beat_words (
   // words out
   output logic [31:0]  out_data_o,
   output logic         out_last_o,
-  output logic [31:0]  out_ip_o,             // to whom, the whole frame long
+  output logic [31:0]  out_ip_o,             // destination, for the whole frame
   output logic [15:0]  out_port_o,
   output logic [15:0]  out_length_o,         // bytes
   output logic         out_valid_o,
@@ -42,7 +43,7 @@ module beat_words (
 );
   // --- in ---
   logic [511:0] in_q;
-  logic [3:0]   at_q;                        // words of the beat that are in
+  logic [3:0]   at_q;                        // words of the beat received
   logic         full_q, last_q, whole_q, bad_q;
   logic [47:0]  from_q;
   assign in_ready_o           = !full_q || rx_ready_i;
@@ -67,7 +68,7 @@ module beat_words (
 
   // --- out ---
   logic [511:0] out_q;
-  logic [4:0]   left_q;                      // words of the beat that are still to be sent
+  logic [4:0]   left_q;                      // words of the beat still to send
   logic         out_last_q, first_q;         // first_q: the next beat is a frame's first
   logic [63:0]  to_q;
   assign tx_ready_o  = left_q == '0 || (left_q == 5'd1 && out_ready_i);
@@ -91,8 +92,8 @@ module beat_words (
   end
 
 `ifdef FORMAL
-  // Any word of a beat, either way: it stands where it belongs. A frame is whole exactly if all its words and bytes are there, and
-  // none came with an error. What waits does not change.
+  // Any word of a beat, in either direction, has its right place. A frame is whole exactly if all
+  // its words and bytes arrived without an error. Waiting data is stable.
   (* anyconst *) logic [3:0] mark;
   logic         past_q = 1'b0, good_q, fine_q, marked_last_q, open_q;
   logic [31:0]  word_q;
@@ -114,14 +115,14 @@ module beat_words (
     if (rst_i) open_q <= 1'b0;
     assume (rst_i == !past_q);
     if (past_q) begin
-      // why the promises hold
+      // invariants needed for the induction
       assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q) && bad_q == (open_q && !good_q));
       if (full_q) assert (whole_q == fine_q && last_q == !open_q);
       if (at_q > mark) assert (in_q[32 * (5'd16 - 5'(at_q) + 5'(mark)) +: 32] == word_q);
       if (left_q != '0) assert (out_last_q == marked_last_q);
       assert ((left_q == '0 && first_q) || to_q == addressed_q);
       if (left_q != '0 && 5'(mark) + left_q >= 5'd16) assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
-      // the promises
+      // promises
       if (rx_valid_o) assert (rx_keep_o == {64{fine_q}});
       if (rx_valid_o && fine_q) assert (rx_data_o[32 * mark +: 32] == word_q);
       if (rx_valid_o) assert (rx_last_o == !open_q);

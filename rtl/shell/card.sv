@@ -1,9 +1,10 @@
-// card: nic_core between two UDP ports of words: frames, and control of its registers by leases.
+// card: connects nic_core to two UDP ports of 32-bit words: one for frames, one for
+// control of its registers by leases.
 //
-//   LiteEth ==words==> beat_words ==beats==> nic_core ==beats==> beat_words ==words==> LiteEth
-//           ==words=======================> control <== answers: words =============>
+//  LiteEth ==words==> beat_words ==beats==> nic_core ==beats==> beat_words ==words==> LiteEth
+//          ==words=======================> control <== answers: words =============>
 //
-// The smaller core that an ECP5-85F holds: 8-bit formats, 16 slots, 2 jobs.
+// The defaults are the smaller core that fits an ECP5-85F: 8-bit formats, 16 slots, 2 jobs.
 module card #(
   parameter int Slots = 16,
   parameter int Rows  = 32,
@@ -12,9 +13,9 @@ module card #(
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  input  logic [15:0] port_i,                // the card's own, for frames
+  input  logic [15:0] port_i,                // the card's UDP port for frames
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        beside_i,              // constant. 1: the registers belong to s_*, control is off
+  input  logic        beside_i,  // constant; 1: registers are driven by s_*, control is off
   // frames in
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
@@ -52,7 +53,7 @@ module card #(
   output logic [15:0] answer_length_o,
   output logic        answer_valid_o,
   input  logic        answer_ready_i,
-  // registers (AXI-Lite) beside it: hls/card/regs.def
+  // registers (AXI-Lite) for beside_i: hls/card/regs.def
   input  logic [11:0] s_awaddr_i,
   input  logic        s_awvalid_i,
   output logic        s_awready_o,
@@ -70,10 +71,10 @@ module card #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // in this clock a beat that came waits for the core; one of the core's waits for the shell
+  // in this clock, a received beat waits for the core; a beat of the core waits for the shell
   output logic        rx_waits_o,
   output logic        tx_waits_o,
-  output logic        busy_o                 // control works on something
+  output logic        busy_o                 // control is working
 );
   logic [511:0] rx_data, tx_data;
   logic [63:0]  rx_keep;

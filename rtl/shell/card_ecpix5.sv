@@ -1,9 +1,10 @@
-// card_ecpix5: the card on an ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz inside, Gigabit Ethernet by RGMII.
+// card_ecpix5: is the top of the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz
+// inside, Gigabit Ethernet by RGMII.
 module card_ecpix5 #(
   parameter logic [47:0] Mac     = 48'h026e_6300_0032,
   parameter logic [31:0] Ip      = 32'h0a00_0032,    // 10.0.0.50
-  parameter logic [15:0] Port    = 16'd20035,     // for frames
-  parameter logic [15:0] Control = 16'd20036      // of its registers
+  parameter logic [15:0] Port    = 16'd20035,     // UDP port for frames
+  parameter logic [15:0] Control = 16'd20036      // UDP port for control
 ) (
   input  logic       clk100_i,
   input  logic       rst_n_i,
@@ -16,7 +17,7 @@ module card_ecpix5 #(
   output logic       rgmii_mdc_o,
   output logic       rgmii_rst_n_o,
   inout  wire        rgmii_mdio_io,
-  output logic       led_o                   // 0, and the LED shines: the clock is there
+  output logic       led_o                   // active low: lit when the clock is locked
 );
   logic       clk, locked, rst;
   logic [3:0] reset_q = 4'hf;
@@ -25,7 +26,7 @@ module card_ecpix5 #(
   assign rst   = reset_q[3];
   assign led_o = !locked;
 
-  // --- time ---
+  // --- lease ticks ---
   localparam int Tick = 50_000 * nc_pkg::LEASE_TICK_MS;  // clocks
   localparam int TickW = $clog2(Tick);
   logic [TickW-1:0] count_q;

@@ -1,4 +1,5 @@
-// card_sim: a card with its shell for Verilator: words of Ethernet frames with preamble and CRC, registers beside them.
+// card_sim: is the top of the card with its shell for Verilator: words of Ethernet frames with
+// preamble and CRC, and AXI-Lite registers.
 module card_sim (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -7,8 +8,8 @@ module card_sim (
   input  logic [15:0] port_i,
   input  logic [15:0] control_port_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        beside_i,              // 1: the registers belong to s_*, control is off
-  // the wire, four bytes a clock, the first in bits 7..0
+  input  logic        beside_i,              // 1: registers are driven by s_*, control is off
+  // the wire: four bytes a clock, the first in bits 7..0
   input  logic [31:0] rx_data_i,
   input  logic        rx_last_i,
   input  logic [3:0]  rx_last_be_i,
@@ -37,7 +38,7 @@ module card_sim (
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // what is counted outside: frames by eth_guard, clocks by card
+  // counted outside: frames by eth_guard, clocks by card
   output logic [4:0]  count_o,
   output logic        rx_waits_o,
   output logic        tx_waits_o,

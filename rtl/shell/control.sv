@@ -1,26 +1,28 @@
-// control: a card's registers over its own network port, for those who have a lease: requests of hls/card/lease.def in, answers out,
-// an AXI-Lite master into nic_core.
+// control: serves the card's registers over its own network port to hosts that hold a lease,
+// as an AXI-Lite master of nic_core.
+// Requests and answers: hls/card/lease.def.
 //
-//   words => control_rx => buffer (8 x 64 words) => control_tx => words        control_leases: who may ask
-//                |           |  ^                                              control_jobs: what they may do
-//                '-- crc32c  v  |
-//              one operation after the other => control_bus => AXI-Lite
+// words => control_rx => buffer (8 x 64 words) => control_tx => words   control_leases: who may ask
+//              |           |  ^                                         control_jobs: the rules
+//              '-- crc32c  v  |
+//            one operation after the other => control_bus => AXI-Lite
 //
-// One request at a time: what comes meanwhile is lost and counted, and the host asks again. The answer to a lease's last sequenced
-// request stays in that lease's buffer: a repetition, of as many operations, is answered from there. A lease that is over is ended
-// before anything else.
+// It handles one request at a time. Requests that arrive meanwhile are lost and counted,
+// and the host repeats them. A lease's buffer keeps the answer to its last sequenced
+// request. A repetition with the same number of operations is answered from there. An
+// expired lease is ended before any other work.
 module control #(
   parameter int Leases = nc_pkg::LEASE_MOST,
-  parameter int Ticks  = nc_pkg::LEASE_TICKS,  // of silence end a lease
+  parameter int Ticks  = nc_pkg::LEASE_TICKS,  // ticks of silence that end a lease
   parameter int Jobs   = nc_pkg::CARD_JOBS,
   parameter int Slots  = nc_pkg::CARD_SLOTS
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic [15:0] frame_port_i,          // where frames go to: what SHELL_PORT reads
-  output logic        busy_o,                // something is being worked on
-  // datagrams in and out: UDP payloads, byte 0 in bits 7..0; address, port and length beside every word
+  input  logic [15:0] frame_port_i,          // the card's port for frames, read as SHELL_PORT
+  output logic        busy_o,                // a request is in progress
+  // datagrams: UDP payloads, byte 0 in bits 7..0; address, port and length accompany every word
   input  logic        in_valid_i,
   output logic        in_ready_o,
   input  logic        in_last_i,
@@ -95,7 +97,7 @@ module control #(
     .spare_o(spare), .swap_i(swap), .over_o(over), .over_at_o(over_at), .live_n_o(live_n));
 
   // --- an operation ---
-  logic [CountW-1:0] index_q, done_q;        // operations behind us, and how many of them were not refused
+  logic [CountW-1:0] index_q, done_q;        // operations processed; those of them not refused
   logic [31:0]       at_q, value_q, result_q, bus_data, job_value, op_data, bus_value;
   logic [11:0]       bus_at;
   logic              refused_q, fresh_q, bus_start, bus_write, bus_done, bus_bad, refused, asks_seen, seen_ok, commit, any;
@@ -127,7 +129,8 @@ module control #(
     bus_value = '1;
     unique case (state_q)
       Enable:     {bus_at, bus_value} = {nc_pkg::REG_CTRL, 32'd1 << nc_pkg::REG_CTRL_ENABLE};
-      CleanIndex: ;                          // no job: the two behind it are refused, and all that is staged is forgotten
+      // no such job: the next two commits are refused, which clears all staged values
+      CleanIndex: ;
       CleanJob:   {bus_at, bus_value} = {nc_pkg::REG_JOB_COMMIT, 32'd0};
       CleanRank:  bus_at = nc_pkg::REG_RANK_COMMIT;
       Seen:       {bus_write, bus_at} = {1'b0, nc_pkg::REG_SEEN_RANK};
@@ -139,7 +142,7 @@ module control #(
     endcase
   end
 
-  // --- registers of our own ---
+  // --- the responder's own registers ---
   logic [31:0] malformed_q, busy_q, expired_q, local_value;
   always_comb begin
     is_local    = 1'b1;
@@ -189,8 +192,9 @@ module control #(
   end
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)), .crc_o(crc));
 
-  // --- what is to be done about a request ---
-  assign repeated = hit_q && own_sequence == sequence_in && as_long_q;  // else the answer might be longer
+  // --- the decision about a request ---
+  // Equal length required: otherwise the answer could be longer than the request.
+  assign repeated = hit_q && own_sequence == sequence_in && as_long_q;
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;
     if (other) status = nc_pkg::LEASE_STATUS_VERSION;
@@ -303,11 +307,12 @@ module control #(
   end
 
 `ifdef FORMAL
-  // With what control_jobs and control_leases promise: an operation is done for the lease whose secret the request has, and is
-  // one that control_jobs lets that lease do; what commits goes to the job that was named last, within the same request; a
-  // repetition does nothing; each request has one answer, out of its own lease's words; a lease that is over is ended next.
+  // Given the promises of control_jobs and control_leases: an operation is done for the lease whose
+  // secret the request has, and control_jobs allows it to that lease. A commit goes to the job
+  // named last in the same request. A repetition does nothing. Each request has one answer, from
+  // its own lease's words. An expired lease is ended next.
   logic        past_q = 1'b0, checked_q, waits_q, brief_q, works, ends;
-  logic [31:0] named_q;                      // JOB_INDEX as the bus has it
+  logic [31:0] named_q;                      // JOB_INDEX as last written by the bus
   assign works = state_q >= CleanIndex && state_q <= Put;
   assign ends  = state_q >= EndNext && state_q <= EndStatus;
   always_ff @(posedge clk_i) begin
@@ -319,12 +324,14 @@ module control #(
     if (state_q == Rule) checked_q <= 1'b0;
     if (state_q == Seen && bus_done) checked_q <= seen_ok;
     if (!past_q) assume (rst_i);
-    if (bus_done) assume (bus_start && (!bus_bad || state_q == Act));  // as control_bus promises, of registers that there are
-    if (past_q && $past(request && !done && !rst_i))               // as control_rx does
+    // promised by control_bus, for registers that exist
+    if (bus_done) assume (bus_start && (!bus_bad || state_q == Act));
+    if (past_q && $past(request && !done && !rst_i))               // promised by control_rx
       assume (request && $stable({other, kind, n, sequence_in, secret}));
     if (past_q && $past(rst_i || done)) assume (!request);
     if (request) assume (!rx_put && n <= CountW'(nc_pkg::LEASE_OPERATIONS) && (other || (kind >= nc_pkg::LEASE_OPEN && kind <= nc_pkg::LEASE_CLOSE)));
-    if (live) assume (own_n <= CountW'(nc_pkg::LEASE_OPERATIONS)); // as control_leases promises, of what it is given:
+    // promised by control_leases, given:
+    if (live) assume (own_n <= CountW'(nc_pkg::LEASE_OPERATIONS));
     if (past_q) begin
       if (next) assert (n <= CountW'(nc_pkg::LEASE_OPERATIONS));
       if (open) assert (next && touch && !live && !finish);
@@ -336,15 +343,16 @@ module control #(
       if (works) assert (index_q < n || (state_q < ReadAt && index_q == '0));
       if (state_q > Idle) assert (ending_q ? ends : request);
       if (!works && !ends && state_q != Enable) assert (!bus_start);
-      // whose
+      // whose request it is
       if (state_q == Decide && hit_q) assert (live && same && as_long_q == (own_n == n));
       if (works) assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
       if (ends && !ending_q) assert (live && same && kind == nc_pkg::LEASE_CLOSE && answer_n_q == '0 && fresh_q);
       if (state_q == Send && !fresh_q) assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
       if ((state_q == Head || state_q == Send) && fresh_q) assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
       if (state_q == Head) assert (fresh_q);
-      if (state_q == Head || state_q == Send) assert (answer_n_q <= n); // nobody is sent more than was asked with
-      // what
+      // no answer is longer than its request
+      if (state_q == Head || state_q == Send) assert (answer_n_q <= n);
+      // what may be done
       if (bus_start && bus_write && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT)) assert (!refused);
       if (state_q == CleanJob || state_q == CleanRank) assert (named_q == '1);
       if (ends && state_q != EndNext) assert (any && (state_q == EndIndex || named_q == 32'(any_at)));

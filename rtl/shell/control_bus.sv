@@ -1,14 +1,14 @@
-// control_bus: an AXI-Lite master that does one write or read at a time: start_i with it, held until done_o.
+// control_bus: performs one AXI-Lite write or read at a time, from start_i to done_o.
 module control_bus (
   input  logic        clk_i,
   input  logic        rst_i,
-  input  logic        start_i,               // held, like the three below, until done_o
+  input  logic        start_i,               // held until done_o, like the next three
   input  logic        write_i,
   input  logic [11:0] at_i,
   input  logic [31:0] data_i,
-  output logic        done_o,                // in this clock:
-  output logic        bad_o,                 // the slave answers with an error,
-  output logic [31:0] data_o,                // or this is what was read
+  output logic        done_o,                // in this clock,
+  output logic        bad_o,                 // the slave answers with an error
+  output logic [31:0] data_o,                // or this is the value read
   output logic [11:0] m_awaddr_o,
   output logic        m_awvalid_o,
   input  logic        m_awready_i,
@@ -50,8 +50,8 @@ module control_bus (
   end
 
 `ifdef FORMAL
-  // Of a user that holds what it started and a slave that answers what it took: each start is one write or read, which stands
-  // until it is taken, and ends with its own answer.
+  // Assumed: a user that holds what it started, and a slave that answers what it took. Then each
+  // start is one write or read, stable until taken, and ends with its own answer.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

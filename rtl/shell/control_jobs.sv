@@ -1,5 +1,6 @@
-// control_jobs: whose job is which, and what a register may be to whom: the rules of hls/card/sharing.def, as host/control has them.
-// It says what becomes of an operation, and is told what has been done.
+// control_jobs: tracks which lease owns which job, and applies the rules of
+// hls/card/sharing.def, as host/control does.
+// It judges each operation before it is done, and is told afterwards what was done.
 module control_jobs #(
   parameter int Leases = nc_pkg::LEASE_MOST,
   parameter int Jobs   = nc_pkg::CARD_JOBS,
@@ -10,30 +11,30 @@ module control_jobs #(
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic [IndexW-1:0] lease_i,         // who asks
+  input  logic [IndexW-1:0] lease_i,         // the lease that asks
   input  logic              write_i,
   input  logic [11:0]       at_i,
   input  logic [31:0]       value_i,
-  output logic              refused_o,       // not this lease's to do
-  output logic [31:0]       value_o,         // what is written
-  output logic              seen_o,          // to be read only if
-  output logic              seen_ok_o,       // what SEEN_RANK reads is the lease's
-  input  logic [15:0]       seen_i,          // its upper half
-  output logic              commit_o,        // a job's start or stop
+  output logic              refused_o,       // this lease may not do it
+  output logic [31:0]       value_o,         // value to write
+  output logic              seen_o,          // readable only if seen_ok_o
+  output logic              seen_ok_o,       // SEEN_RANK reads a job of this lease
+  input  logic [15:0]       seen_i,          // upper half of SEEN_RANK
+  output logic              commit_o,        // the start or stop of a job
   input  logic              wrote_i,         // at_i has been written
-  input  logic              started_i,       // the job has: it is the lease's
+  input  logic              started_i,       // that job has started: this lease owns it
   input  logic              stopped_i,
-  output logic              any_o,           // the lease has jobs:
-  output logic [JobW-1:0]   any_at_o         // this is one
+  output logic              any_o,           // the lease owns jobs
+  output logic [JobW-1:0]   any_at_o         // one of them
 );
   localparam bit [IndexW-1:0] Nobody = '1;   // more than any lease
 
   logic [IndexW-1:0] owner_q [Jobs];
-  logic [SlotW:0]    slots_q [Jobs];         // of a job that has an owner
-  logic [JobW-1:0]   index_q;                // as it was written last,
-  logic              known_q;                // when there is such a job
-  logic [SlotW:0]    asked_q, free_q;        // slots: as they were written last; of no job
-  logic [JobW:0]     jobs_q;                 // that have an owner
+  logic [SlotW:0]    slots_q [Jobs];         // slots of each owned job
+  logic [JobW-1:0]   index_q;                // job index last written
+  logic              known_q;                // that job exists
+  logic [SlotW:0]    asked_q, free_q;        // slots: last written; free
+  logic [JobW:0]     jobs_q;                 // jobs with an owner
   logic [2:0]        rule;
   logic [IndexW-1:0] owner;
   logic              foreign, enough, start;
@@ -103,7 +104,8 @@ module control_jobs #(
   end
 
 `ifdef FORMAL
-  // A job, any: it is its owner's until it is stopped, and its ranks and its stop are nobody else's to write.
+  // For one arbitrary job: its owner keeps it until it is stopped, and only the
+  // owner writes its ranks or stops it.
   (* anyconst *) logic [JobW-1:0] one;
   logic past_q = 1'b0;
   logic meant;

@@ -1,9 +1,9 @@
-// control_leases: who has a lease: its secret, its last request, the buffer that keeps the answer to that, and how long it may
-// still be silent. One lease at a time is looked at; what is written is written to that one.
+// control_leases: stores each lease's secret, last request, answer buffer and remaining time.
+// It looks at one lease at a time and writes only that one.
 module control_leases #(
   parameter int Leases = nc_pkg::LEASE_MOST,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,
-  localparam int IndexW = $clog2(Leases + 1),   // buffers: one more than leases
+  localparam int IndexW = $clog2(Leases + 1),   // one more buffer than leases
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1),
   localparam int LeftW  = $clog2(Ticks + 1)
 ) (
@@ -14,19 +14,19 @@ module control_leases #(
   input  logic [63:0]       secret_i,
   input  logic [31:0]       sequence_i,
   input  logic [CountW-1:0] n_i,
-  output logic              live_o,          // of the lease at_i
+  output logic              live_o,          // lease at_i exists
   output logic              same_o,          // its secret is secret_i
   output logic [31:0]       sequence_o,
   output logic [CountW-1:0] n_o,             // operations of its last request
-  output logic [IndexW-1:0] buffer_o,        // where the answer to it is
-  input  logic              open_i,          // it is secret_i's
-  input  logic              next_i,          // its last request is sequence_i, of n_i operations
-  input  logic              touch_i,         // it has been heard of
+  output logic [IndexW-1:0] buffer_o,        // buffer with the answer to that
+  input  logic              open_i,          // create it with secret_i
+  input  logic              next_i,          // record request sequence_i of n_i operations
+  input  logic              touch_i,         // restart its time
   input  logic              end_i,
   output logic [IndexW-1:0] spare_o,         // the buffer that no lease has
-  input  logic              swap_i,          // it becomes the lease's, whose buffer is spare now
-  output logic              over_o,          // a lease has been silent for too long:
-  output logic [IndexW-1:0] over_at_o,       // this one
+  input  logic              swap_i,          // exchange the lease's buffer and the spare one
+  output logic              over_o,          // a lease was silent for too long
+  output logic [IndexW-1:0] over_at_o,       // that lease
   output logic [IndexW-1:0] live_n_o
 );
   logic [63:0]       secret_q   [Leases];
@@ -79,7 +79,8 @@ module control_leases #(
   end
 
 `ifdef FORMAL
-  // No two have one buffer. A lease that is not heard of is over after Ticks ticks and not before. What is not written to stays.
+  // No two leases have one buffer. A silent lease is over after Ticks ticks and not before.
+  // Leases not written to do not change.
   (* anyconst *) logic [IndexW-1:0] one;
   logic             past_q = 1'b0;
   logic [LeftW-1:0] silent_q;

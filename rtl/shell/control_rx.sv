@@ -1,12 +1,14 @@
-// control_rx: takes a datagram word by word into a buffer, and says whether it is a request of hls/card/lease.def. The request is held
-// until take_i; what comes meanwhile is lost, and counted: the network behind never waits.
+// control_rx: receives a datagram into a buffer, word by word, and checks whether it is
+// a request of hls/card/lease.def.
+// A request is held until take_i. Datagrams that arrive meanwhile are lost and
+// counted, so the network never waits.
 module control_rx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // a UDP payload; address, port and length are there with every word
+  // a UDP payload; address, port and length accompany every word
   input  logic        in_valid_i,
   output logic        in_ready_o,
   input  logic        in_last_i,
@@ -19,30 +21,31 @@ module control_rx #(
   // into the buffer
   output logic        put_o,
   output logic [WordW-1:0] put_at_o,
-  output logic        crc_first_o,           // with put_o: the CRC begins with this word,
-  input  logic [31:0] crc_i,                 // and is this state one clock after the last one
+  output logic        crc_first_o,           // with put_o: the CRC begins with this word
+  input  logic [31:0] crc_i,                 // the CRC's state, one clock after the last word
   // a request, held
   output logic        request_o,
   input  logic        take_i,
-  output logic        other_o,               // of another version: nothing but the header counts
+  output logic        other_o,               // of another version: only the header counts
   output logic [7:0]  kind_o,
   output logic [CountW-1:0] n_o,             // operations
   output logic [31:0] sequence_o,
   output logic [63:0] secret_o,
   output logic [31:0] ip_o,
   output logic [15:0] port_o,
-  output logic        malformed_o,           // pulses, a datagram each
+  output logic        malformed_o,           // pulse per datagram
   output logic        busy_o,
-  output logic        inside_o               // a datagram is not decided about yet, or held
+  output logic        inside_o               // a datagram is being received, judged or held
 );
   localparam int Header = 5;                 // words before the operations
-  localparam bit [31:0] Residue = ~32'h48674bc7;  // the CRC's state behind anything with its CRC behind it
+  // CRC state after any data followed by its own CRC
+  localparam bit [31:0] Residue = ~32'h48674bc7;
 
   typedef enum logic [1:0] {Receive, Judge, Hold} state_t;
   state_t            state_q;
-  logic              inside_q, skip_q;       // behind a datagram's first word; this one is lost
-  logic [WordW:0]    words_q;                // so far; stops at one more than there may be
-  logic              ours_q, whole_q;        // word 0 is ours; the last word is all there
+  logic              inside_q, skip_q;       // after a datagram's first word; this datagram is lost
+  logic [WordW:0]    words_q;                // so far; stops one above the maximum
+  logic              ours_q, whole_q;        // word 0 is right; the last word is complete
   logic [15:0]       bytes_q, n_q;
   logic              take, kind_ok, length_ok;
 
@@ -113,8 +116,9 @@ module control_rx #(
   assign n_o = other_o ? '0 : n_q[CountW-1:0];
 
 `ifdef FORMAL
-  // A datagram has one fate: it is a request, malformed, or lost because another is worked on. What is held does not change. A
-  // request has as many words as it says, and never more than there is room for.
+  // A datagram has one outcome: it is a request, malformed, or lost because another is
+  // in progress. A held request does not change. A request has as many words as it says,
+  // and no more than fit the buffer.
   logic       past_q = 1'b0;
   logic [1:0] ends_q, fates_q;
   always_ff @(posedge clk_i) begin

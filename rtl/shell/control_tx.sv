@@ -1,20 +1,21 @@
-// control_tx: sends an answer out of a buffer: words 0 to 4 + 2 * n_i, the first of which is ours, and their CRC.
+// control_tx: sends an answer from a buffer: words 0 to 4 + 2 * n_i, then their CRC.
+// Word 0 is its own, not the buffer's.
 module control_tx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  input  logic        go_i,                  // held, with the three below, until done_o
+  input  logic        go_i,                  // held until done_o, like the next three
   input  logic [CountW-1:0] n_i,             // operations
   input  logic [31:0] ip_i,
   input  logic [15:0] port_i,
   output logic        done_o,                // the last word is taken
-  // the buffer: a word one clock after it is asked for, until the next one is
+  // the buffer: a word arrives one clock after its request and stays until the next
   output logic        read_o,
   output logic [WordW-1:0] read_at_o,
   input  logic [31:0] read_data_i,
-  // the CRC: with step_o of out_data_o; its state one clock later
+  // the CRC: step_o adds out_data_o; its state follows one clock later
   output logic        step_o,
   output logic        crc_first_o,
   input  logic [31:0] crc_i,
@@ -25,12 +26,12 @@ module control_tx #(
   output logic [3:0]  out_last_be_o,
   output logic [31:0] out_ip_o,
   output logic [15:0] out_port_o,
-  output logic [15:0] out_length_o           // bytes, with every word
+  output logic [15:0] out_length_o           // bytes, valid with every word
 );
   localparam bit [31:0] Word0 = 32'(nc_pkg::LEASE_MAGIC) << 8 | 32'(nc_pkg::LEASE_VERSION);
 
   logic             ready_q;                 // the word is there
-  logic [WordW-1:0] word_q, end_at;          // where the CRC stands
+  logic [WordW-1:0] word_q, end_at;          // word_q: next word
 
   assign end_at        = WordW'(5) + WordW'({n_i, 1'b0});
   assign read_o        = go_i && !ready_q;
@@ -64,7 +65,7 @@ module control_tx #(
   end
 
 `ifdef FORMAL
-  // An answer is 6 + 2 * n_i words, the last of which is marked; a word that waits stays.
+  // An answer has 6 + 2 * n_i words, the last of them marked. A waiting word is stable.
   logic             past_q = 1'b0;
   logic [WordW:0]   sent_q;
   always_ff @(posedge clk_i) begin

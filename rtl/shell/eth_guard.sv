@@ -1,13 +1,16 @@
-// eth_guard: behind the MAC, before all else: keeps a frame until it is whole, and lets out only one that is the card's and right
-// in every respect. What comes behind (ARP, ICMP, IP and UDP of LiteEth) leans on it: it checks little of this itself.
-//   ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or to all; the first 60 bytes go on
-//   IPv4 to our MAC and IP: 20 bytes of header and their checksum, no fragment, as long as it says, from no multicast address:
-//     UDP: its length is IP's, one byte of payload at least, its checksum right or 0 (none)
-//     ICMP: an echo request, one byte of payload at least, 128 at most, its checksum right
-//   What stands behind the IP packet is cut off, down to 60 bytes.
-// Words of four bytes, the first in bits 7..0. in_error_i: with the last word, the MAC found the frame bad.
+// eth_guard: buffers each frame from the MAC until it is complete, and passes
+// only correct frames for this card.
+// The layers after it (LiteEth's ARP, ICMP, IP and UDP) rely on it: they check little themselves.
+//  ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or broadcast; 60 bytes pass
+//  IPv4 to our MAC and IP: 20-byte header with a correct checksum, no fragment, no multicast
+//  source, not shorter than the header says:
+//    UDP: its length agrees with IP's, at least one byte of payload, checksum correct or 0 (none)
+//    ICMP: an echo request with 1 to 128 bytes of payload and a correct checksum
+//  Bytes after the IP packet are cut off, down to 60 bytes.
+// Words of four bytes, the first in bits 7..0. in_error_i, with the last
+// word: the MAC found the frame bad.
 module eth_guard #(
-  parameter int Words = 1024                 // that are kept, a power of two: 512 are a frame of 2048 bytes
+  parameter int Words = 1024  // buffer, a power of two; 512 words are a frame of 2048 bytes
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -16,7 +19,7 @@ module eth_guard #(
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
   /* verilator lint_off UNUSEDSIGNAL */
-  input  logic [3:0]  in_last_be_i,          // with the last word: which byte is the last, one bit of the four
+  input  logic [3:0]  in_last_be_i,          // with the last word: one-hot, its last byte
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic        in_error_i,
   input  logic        in_valid_i,
@@ -26,26 +29,27 @@ module eth_guard #(
   output logic [3:0]  out_last_be_o,
   output logic        out_valid_o,
   input  logic        out_ready_i,
-  output logic [4:0]  count_o                // a pulse a frame: taken; the MAC's error; another's; malformed; no room
+  // A pulse per frame. Bit 0: passed, 1: MAC error, 2: not for this card, 3: malformed, 4: no room.
+  output logic [4:0]  count_o
 );
   localparam int AtW = 15;
-  localparam bit [15:0] Least = 16'd60;      // bytes of a frame that goes on
+  localparam bit [15:0] Least = 16'd60;      // minimum bytes of a passed frame
   localparam bit [15:0] MostEcho = 16'd156;  // bytes of an IP packet with 128 bytes of echo
 
-  // --- the word: two numbers, most significant byte first ---
+  // --- the word as two numbers, most significant byte first ---
   logic [15:0] a, b, sum_a, sum_b;
   logic        take;
   assign a    = {in_data_i[7:0], in_data_i[15:8]};
   assign b    = {in_data_i[23:16], in_data_i[31:24]};
   assign take = in_valid_i && in_ready_o;
 
-  // --- where we are, and where the packet ends ---
-  logic [AtW-1:0] at_q;                      // this word of the frame; stops at all ones
+  // --- position in the frame, and the packet's end ---
+  logic [AtW-1:0] at_q;                      // index of this word; stops at all ones
   logic [15:0]    total_q;                   // IP's length
-  logic [16:0]    end_at, have;              // bytes of the frame that count, that there are
-  logic [AtW-1:0] end_word;                  // the last of them is in this word,
-  logic [1:0]     end_byte, last_byte;       // this byte of it
-  logic           kept;                      // the word is not behind it
+  logic [16:0]    end_at, have;              // bytes of the frame that count; that exist
+  logic [AtW-1:0] end_word;                  // word of the last byte that counts
+  logic [1:0]     end_byte, last_byte;       // its byte in that word
+  logic           kept;                      // the word is not after it
   logic           arp_q, udp_q, icmp_q;
   assign end_at    = arp_q || total_q < Least - 16'd14 ? 17'(Least) : 17'(total_q) + 17'd14;
   assign end_word  = AtW'((end_at - 17'd1) >> 2);
@@ -54,9 +58,10 @@ module eth_guard #(
   assign have      = {at_q, last_byte} + 17'd1;
   assign kept      = at_q < AtW'(5) || at_q <= end_word;
 
-  // --- sums of 16-bit numbers whose carry comes in again: 0xffff is right ---
+  // --- ones' complement sums of 16-bit numbers: 0xffff is correct ---
   logic [17:0] ip_sum_q, l4_sum_q;
-  logic [16:0] ip_end, packet_end;           // the sums folded; where the packet ends, in bytes of the frame
+  // sum with its carries added; the packet's end, in bytes of the frame
+  logic [16:0] ip_end, packet_end;
   logic [15:0] l4_bytes;
   logic        ip_right, l4_right, no_sum_q;
   assign l4_bytes   = total_q - 16'd20;
@@ -65,7 +70,7 @@ module eth_guard #(
   assign ip_right   = ip_end == 17'h0ffff;
   assign l4_right   = 17'(l4_sum_q[15:0]) + 17'(l4_sum_q[17:16]) == 17'h0ffff;
 
-  // Bytes behind the packet do not count.
+  // Bytes after the packet do not count.
   logic [16:0] byte_at;
   assign byte_at = {at_q, 2'd0};
   always_comb begin
@@ -81,7 +86,7 @@ module eth_guard #(
     add = 18'(sum[15:0]) + 18'(sum[17:16]) + 18'(x) + 18'(y);
   endfunction
 
-  // --- what is found: the frame is another's, or it is ours and wrong ---
+  // --- verdicts: the frame is not for this card; it is, but malformed ---
   logic us_q, all_q, other_q, other_d, wrong_q, wrong_d, arp_d, udp_d, icmp_d;
   always_comb begin
     other_d = at_q != '0 && other_q;
@@ -147,7 +152,7 @@ module eth_guard #(
     end
   end
 
-  // --- kept until the end ---
+  // --- buffered until the end ---
   logic good;
   assign in_ready_o = !end_q;
   assign good = end_q && !error_q && !other_q && !wrong_q && (arp_q || l4_right || no_sum_q);
@@ -160,14 +165,15 @@ module eth_guard #(
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
 
 `ifdef FORMAL
-  // Of a frame that goes on, all that is said above holds, by its first eleven words, written down beside; so many words of it are
-  // put, and the last alone is marked. Sums are left to simulation.
+  // A passed frame meets all rules above, as checked on a copy of its first eleven words. The right
+  // number of words is put, and only the last is marked. Checksums are left to simulation.
   logic           past_q = 1'b0, ends_q;
   logic [351:0]   words_q;
-  logic [335:0]   h;                         // numbers of 16 bits: h[16 * k +: 16] is of bytes 2k and 2k + 1
+  // 16-bit numbers: h[16 * k +: 16] is bytes 2k and 2k + 1
+  logic [335:0]   h;
   logic [AtW-1:0] puts_q, last_at_q, so_far;
   logic [1:0]     last_byte_q;
-  logic [4:0]     seen;                      // words of the frame that are written down
+  logic [4:0]     seen;                      // words copied so far
   logic           mine, is_arp, fair;
   for (genvar k = 0; k < 21; k++) begin : gen_h
     assign h[16*k +: 16] = {words_q[16*k +: 8], words_q[16*k + 8 +: 8]};
@@ -189,7 +195,7 @@ module eth_guard #(
     if (past_q) assume ($stable({mac_i, ip_i}));
     if (in_valid_i && in_last_i) assume (in_last_be_i != '0 && (in_last_be_i & (in_last_be_i - 1'b1)) == '0);
     if (past_q) begin
-      // the promises
+      // promises
       if (good) begin
         assert (mine || (is_arp && {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1));
         if (is_arp) begin
@@ -205,7 +211,7 @@ module eth_guard #(
         assert (ends_q);
       end
       assert (!end_q || !take);
-      // why they hold
+      // invariants needed for the induction
       if (end_q) assert (at_q == '0);
       if (fair && seen >= 5'd1) assert (all_q == &words_q[31:0]);
       if (at_q == AtW'(1)) assert (us_q == (words_q[31:0] == {mac_i[23:16], mac_i[31:24], mac_i[39:32], mac_i[47:40]}));

@@ -1,6 +1,8 @@
 #!/bin/sh
-# venv.sh : LiteEth (requirements.txt) in a virtual environment, FOLDER/venv; FOLDER/venv/done says that all is there. When it cannot
-# be had, a line says why, and exit is 1. usage: venv.sh FOLDER
+# venv.sh : installs LiteEth (requirements.txt) in the virtual environment FOLDER/venv.
+# FOLDER/venv/done marks a complete installation. On failure, prints one line
+# with the reason and exits with 1.
+# usage: venv.sh FOLDER
 set -eu
 here=$(dirname "$0")
 if cmp -s "$here/requirements.txt" "$1/venv/done"; then
