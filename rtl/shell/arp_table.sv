@@ -1,4 +1,4 @@
-// arp_table: maps IP to MAC addresses, in place of LiteEth's table,
+// arp_table: maps IP to MAC addresses, instead of LiteEth's table,
 // and answers every lookup at once.
 // LiteEth's table blocks all frames while one address does not answer, and is cleared every second.
 // Here a lookup fails if the address is unknown: the frame is dropped, an ARP request is sent each
