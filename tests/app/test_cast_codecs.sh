@@ -99,15 +99,6 @@ near = lambda p, q: abs(p - q) <= 1e-6
 sys.exit(not all(near(one[i], x[i] - a[i]) and near(two[i], x[i] + one[i] - b[i]) for i in range(1001)) or any(one[1001:] + two[1001:]))
 END
 
-# refused LINE COMMAND...
-refused() {
-    line=$1
-    shift
-    "$@" >out 2>said && fail "$*: accepted"
-    [ "$(wc -l <said)" = 1 ] || fail "$*: said $(cat said)"
-    grep -qF -- "$line" said || fail "$*: said $(cat said)"
-    [ ! -e no ] || fail "$*: left a file"
-}
 head -c 10 x.f32 >cut.f32
 head -c 100 codes >short
 refused "cannot encode 'nan.f32': it holds inf or nan" "$n" cast --codec qsgd:4 nan.f32 no

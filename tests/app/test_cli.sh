@@ -11,21 +11,6 @@ same() { cmp -s "$2" "$3" || fail "$1: $2 and $3 differ"; }
 # hex FILE: its bytes, as "0102ff"
 hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 
-# refused WORDS-IN-THE-LINE COMMAND...: fails, says one line that holds the words, leaves no file named out*
-refused() {
-    words=$1
-    shift
-    rm -f out*
-    if "$@" >stdout 2>stderr; then
-        fail "was taken: $*"
-    fi
-    [ "$(wc -l <stderr)" -eq 1 ] || fail "did not say one line: $*: $(cat stderr)"
-    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
-    [ ! -s stdout ] || fail "wrote to stdout: $*"
-    for left in out*; do
-        [ ! -e "$left" ] || fail "left $left: $*"
-    done
-}
 
 # --- values of every kind, little endian ---
 # 1.0 -2.0 0.5 1000.0 inf nan -0.0 2^-9

@@ -125,25 +125,19 @@ virtual 4 --model mlp --schedule const --steps $((step + 2)) --resume ck >resume
 virtual 4 --model mlp --schedule const --steps $((step + 2)) >whole 2>said
 [ "$(tail -n 1 whole)" = "$(tail -n 1 resumed)" ] || fail "stopped after step $step: $(tail -n 1 resumed), not $(tail -n 1 whole)"
 
-# refused WORDS OPTIONS...: one line that holds the words
-refused() {
-    words=$1 && shift
-    timeout 60 "$n" emulate "$@" >out 2>said && fail "was taken: $*"
-    [ "$(grep -c '^narrowcast: ' said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
-    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
-}
-refused "its order of additions is MPI's own" --ranks 4 --algo native --format fp32
-refused "must be a multiple of 7" --ranks 7
-refused "--deadline means nothing to emulated ranks" --ranks 4 --deadline 5
-refused "--fabric means nothing to emulated ranks" --ranks 4 --fabric udp
-refused "a card cannot add by --sum kahan" --ranks 4 --offload sim --sum kahan
-refused "--ranks '0'" --ranks 0
-refused '"ring" adds in an order of its own' --ranks 4 --memory low --algo ring --sum nearest
-refused "exact sums of all layers" --ranks 4 --memory low --algo group-scatter:2 --fp32-last-layer
-refused "adds the first steps' fp32 in an order of its own" --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
-refused 'codec "qsgd" are added all at once' --ranks 4 --memory low --codec qsgd:4
-refused "ranks would fit, or --memory low" --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
-refused "diverged" --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none --model mlp --data synthetic:240,3 --batch 48
+refused "its order of additions is MPI's own" timeout 60 "$n" emulate --ranks 4 --algo native --format fp32
+refused "must be a multiple of 7" timeout 60 "$n" emulate --ranks 7
+refused "--deadline means nothing to emulated ranks" timeout 60 "$n" emulate --ranks 4 --deadline 5
+refused "--fabric means nothing to emulated ranks" timeout 60 "$n" emulate --ranks 4 --fabric udp
+refused "a card cannot add by --sum kahan" timeout 60 "$n" emulate --ranks 4 --offload sim --sum kahan
+refused "--ranks '0'" timeout 60 "$n" emulate --ranks 0
+refused '"ring" adds in an order of its own' timeout 60 "$n" emulate --ranks 4 --memory low --algo ring --sum nearest
+refused "exact sums of all layers" timeout 60 "$n" emulate --ranks 4 --memory low --algo group-scatter:2 --fp32-last-layer
+refused "adds the first steps' fp32 in an order of its own" timeout 60 "$n" emulate --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
+refused 'codec "qsgd" are added all at once' timeout 60 "$n" emulate --ranks 4 --memory low --codec qsgd:4
+refused "ranks would fit, or --memory low" timeout 60 "$n" emulate --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
+if timeout 60 "$n" emulate --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none --model mlp --data synthetic:240,3 --batch 48 >out 2>said; then fail 'a run that diverges ends well'; fi
+grep -q '^narrowcast: training has diverged' said || fail "diverged: $(cat said)"
 timeout 60 "$n" train --ranks 4 >out 2>said && fail "train took --ranks"
 grep -qF "unknown option '--ranks'" said || fail "train --ranks: $(cat said)"
 

@@ -22,13 +22,6 @@ field() {
 }
 # holds EXPRESSION: of awk
 holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
-refused() { # refused WORDS COMMAND...
-    local words=$1
-    shift
-    if "$@" >stdout 2>stderr; then fail "was taken: $*"; fi
-    [ "$(wc -l <stderr)" = 1 ] || fail "did not say one line: $*: $(cat stderr)"
-    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
-}
 
 # --- 90 and 510 steps; groups of 16 lose where bytes count and win where latency does ---
 model --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"

@@ -9,14 +9,6 @@ table() { # table WANT ARGUMENT...: with spaces squeezed
     plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"
     [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
 }
-refused() { # refused WORDS COMMAND...
-    local words=$1
-    shift
-    if "$@" >stdout 2>stderr; then fail "was taken: $*"; fi
-    [ "$(wc -l <stderr)" = 1 ] || fail "did not say one line: $*: $(cat stderr)"
-    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
-    [ ! -s stdout ] || fail "wrote a table: $*"
-}
 
 # --- curves: a line a log, named by what travelled; a torn last line, a loss that is not finite, steps beside epochs ---
 cat >aps.jsonl <<'EOF'
@@ -219,7 +211,7 @@ for chart in new.svg new.png; do
 done
 for chart in cut.svg cut.png; do
     echo old >$chart
-    PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot left off midway: is the disk full?" plot accuracy aps.jsonl --out $chart
+    busy=1 PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot left off midway: is the disk full?" plot accuracy aps.jsonl --out $chart
     [ "$(cat $chart)" = old ] || fail "a chart that was cut: $(cat $chart)"
 done
 mkdir empty

@@ -7,43 +7,34 @@ set -u
 
 on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const "$@"; }
 
-# refused WORDS OPTIONS...: one line, before the first step
-refused() {
-    words=$1
-    shift
-    on --steps 3 "$@" >stdout 2>said && fail "was taken: $*"
-    [ "$(wc -l <said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
-    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
-    [ ! -s stdout ] || fail "trained before it failed: $*"
-}
 long=$(printf '%0256d' 0)
 for o in save trace log; do
-    refused "--$o '': must be a name" --$o=
-    refused "'$long': File name too long" --$o "$long"
-    refused "'no/folder/x': No such file" --$o no/folder/x
-    refused "'.': Is a directory" --$o .
+    refused "--$o '': must be a name" on --steps 3 --$o=
+    refused "'$long': File name too long" on --steps 3 --$o "$long"
+    refused "'no/folder/x': No such file" on --steps 3 --$o no/folder/x
+    refused "'.': Is a directory" on --steps 3 --$o .
 done
-refused "--log and --save both name 'same': must be two files" --log same --save same
-refused "--trace and --resume both name 'same': must be two files" --trace same --resume same
+refused "--log and --save both name 'same': must be two files" on --steps 3 --log same --save same
+refused "--trace and --resume both name 'same': must be two files" on --steps 3 --trace same --resume same
 # however one spells it: there is a file, there is none yet, it is behind links
 touch there
 mkdir sub
 ln there hard
 ln -s there soft
 ln -s ../none sub/dangling
-refused "--log 'there' and --stats './there' are one file: must be two" --stats ./there --log there
-refused "--log 'none' and --save 'sub/../none' are one file: must be two" --log none --save sub/../none
-refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" --stats "$PWD/none" --trace sub/dangling
-refused "--log 'soft' and --stats 'hard' are one file: must be two" --log soft --stats hard
-refused "--stats 'hard' and --resume 'there' are one file: must be two" --stats hard --resume there
+refused "--log 'there' and --stats './there' are one file: must be two" on --steps 3 --stats ./there --log there
+refused "--log 'none' and --save 'sub/../none' are one file: must be two" on --steps 3 --log none --save sub/../none
+refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" on --steps 3 --stats "$PWD/none" --trace sub/dangling
+refused "--log 'soft' and --stats 'hard' are one file: must be two" on --steps 3 --log soft --stats hard
+refused "--stats 'hard' and --resume 'there' are one file: must be two" on --steps 3 --stats hard --resume there
 if [ -s there ] || [ -e none ]; then fail "a file was written before it was refused"; fi
 on --steps 1 --log /dev/stdout --stats /dev/stdout 2>said | cat >both || fail "two into one pipe: $(cat said)"
 for kind in step stats_network; do grep -q "\"kind\":\"$kind\"" both || fail "two into one pipe: $(cat both)"; done
 on --steps 1 --log /dev/null --trace /dev/null --stats /dev/null >/dev/null 2>said || fail "/dev/null: $(cat said)"
 on --steps 1 --log hard --stats sub/there --save sub/dangling >/dev/null 2>said || fail "files of like names: $(cat said)"
-refused "--resume '': must be a name" --resume=
-refused "--dump-gradients '': must be a name" --dump-gradients=
-refused "longer than 8192 bytes" --data "synthetic:$(printf '%09000d' 240),3"
+refused "--resume '': must be a name" on --steps 3 --resume=
+refused "--dump-gradients '': must be a name" on --steps 3 --dump-gradients=
+refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000d' 240),3"
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
@@ -51,8 +42,8 @@ if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes
 zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
-refused "it was made with data" --data "synthetic:${zeros}240,4" --resume long.ck
-refused "it was made with width '1', this run has '0.5'" --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
+refused "it was made with data" on --steps 3 --data "synthetic:${zeros}240,4" --resume long.ck
+refused "it was made with width '1', this run has '0.5'" on --steps 3 --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
 # --- the folder goes while the run trains: the log's reader holds it back until then (400 lines do not fit into a pipe) ---
 mkdir gone
@@ -92,14 +83,14 @@ done
 # --- a schedule that depends on the number of steps ---
 for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
-    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run begun with --schedule const can be made longer" \
+    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run begun with --schedule const can be made longer" on --steps 3 \
         --steps 9 --schedule $schedule --resume scheduled.ck
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done
 
 # --- a pipe that nobody reads is waited for, not for ever ---
 mkfifo none.pipe
-refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe
+refused "cannot open 'none.pipe': no process opened this pipe to read it" on --steps 3 --log none.pipe
 
 # --- a stderr that nobody reads: 1500 epoch lines are more than its pipe holds, and the training ends ---
 mkfifo unread.pipe
@@ -137,7 +128,7 @@ on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
 [ "$(grep -c '"kind":"end","step":12,' log) $(grep -c '"kind":"end"' log)" = "1 3" ] || fail "the ends after steps 7, 9 and 12: $(grep '"end"' log)"
 [ "$(grep -c '"kind":"epoch".*"step":12,' log)" -eq 1 ] || fail "the test behind step 12: $(grep epoch log)"
 printf 'a note of mine' >note
-refused "'note': it is no log" --resume seven.ck --log note --steps 12
+refused "'note': it is no log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
 # --- with --resume, only a file of the checkpoint's own run is cut: others stay as they are, to the last byte ---
@@ -147,7 +138,7 @@ kept() {
     shift 2
     cp "$file" before
     for o in log stats; do
-        refused "cannot append to '$file': $said_words" "--$o" "$file" --steps 12 "$@"
+        refused "cannot append to '$file': $said_words" on --steps 3 "--$o" "$file" --steps 12 "$@"
         cmp -s before "$file" || fail "--$o: '$file' has changed, though it was refused"
     done
 }
@@ -185,7 +176,7 @@ for o in log stats; do
     for file in "$o.new" "$o.first"; do
         [ -e "$file" ] || head -n 1 "$o.new" >"$file"
         cp "$file" before
-        refused "--$other '$file': it is the run's file of --$o; name another file" "--$other" "$file" --steps 12 --resume twelve.ck
+        refused "--$other '$file': it is the run's file of --$o; name another file" on --steps 3 "--$other" "$file" --steps 12 --resume twelve.ck
         cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
     done
 done
@@ -204,7 +195,7 @@ begin() {
 busy() {
     begin first.log "--$1" "$2"
     head -n 3 "$2" >begun 2>/dev/null
-    refused "'$2': another process is writing to it; give this run a name of its own" "--$1" "$2" --seed 5
+    busy=1 refused "'$2': another process is writing to it; give this run a name of its own" on --steps 3 "--$1" "$2" --seed 5
     kill -TERM $first
     wait $first
     head -n 3 "$2" 2>/dev/null | cmp -s begun - || fail "--$1: the second run changed what the first had written"

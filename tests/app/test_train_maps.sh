@@ -58,15 +58,8 @@ done
 "$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --resume ck --log again >/dev/null 2>again.err || fail "resumed: $(cat again.err)"
 [ "$(last real test_miou)" = "$(last again test_miou)" ] || fail "mIoU $(last real test_miou), tested again $(last again test_miou)"
 
-# refused PART OPTIONS...
-refused() {
-    local part=$1
-    shift
-    "$n" train --device cpu --batch 8 "$@" >out 2>err && fail "$*: was taken"
-    if [ "$(wc -l <err)" != 1 ] || ! grep -qF "$part" err; then fail "$*: says $(cat err), not '$part'"; fi
-}
-refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" --data shapes:40,1 --model resnet8
-refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" --data synthetic:40,1 --model fcn --image 64
-refused "they keep their size" --data shapes:40,1 --model fcn --image 100
-refused "cutout is not for images with label maps" --data shapes:40,1 --model fcn --augment cutout
+refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" "$n" train --device cpu --batch 8 --data shapes:40,1 --model resnet8
+refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" "$n" train --device cpu --batch 8 --data synthetic:40,1 --model fcn --image 64
+refused "they keep their size" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --image 100
+refused "cutout is not for images with label maps" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --augment cutout
 exit $bad

@@ -15,13 +15,6 @@ on() { # on RANKS OPTIONS...
 }
 sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
-refused() { # refused WORDS OPTIONS...
-    words=$1
-    shift
-    if on 1 "$@" >stdout 2>said; then fail "was taken: $*"; fi
-    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
-}
 
 # the same bits
 # (scales of layers are found anew in steps 0, 3 and 6: a run that ends behind step 5 has to hand them on, and when they were found)
@@ -97,7 +90,7 @@ awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; la
     fail "does not learn: $(tail -n 1 log)"
 "$n" info | grep -q '^wider in fp16-pure  *sums inside' || fail "info does not say what stays wider"
 
-refused 'it needs --device cpu' --device cuda --gemm e5m10
-refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' --quant act=e4m3
-refused '--reduce-in needs --precision fp16-pure' --precision fp32 --reduce-in fp16
+refused 'it needs --device cpu' on 1 --device cuda --gemm e5m10
+refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' on 1 --quant act=e4m3
+refused '--reduce-in needs --precision fp16-pure' on 1 --precision fp32 --reduce-in fp16
 exit $bad

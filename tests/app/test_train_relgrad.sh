@@ -30,9 +30,9 @@ on 4 --steps 3 --codec relgrad --sum exact >whole.txt || fail "exact"
 on 4 --steps 3 --codec relgrad --sum exact --algo group-scatter:2 >half.txt || fail "exact by group-scatter"
 [ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "exact sums by group-scatter have other bits than direct's"
 
-refused 2 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather gather-sum native' --codec relgrad --algo ring
-refused 2 'cannot add by --sum exact with algorithm "native": it adds by nearest, trunc' --codec relgrad --sum exact --algo native
-refused 2 'a card cannot add codes of this kind: it adds minifloats, with --scale none, const:K, aps or aps-tight' --codec relgrad --sum exact --offload sim:c
-refused 2 'a card cannot add codes of this kind' --scale quantile --offload sim:c
-refused 2 'a card cannot add codes of this kind' --codec relgrad --sum exact --algo group-scatter:2 --node-sum xrt
+refused 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather gather-sum native' trains 2 --codec relgrad --algo ring
+refused 'cannot add by --sum exact with algorithm "native": it adds by nearest, trunc' trains 2 --codec relgrad --sum exact --algo native
+refused 'a card cannot add codes of this kind: it adds minifloats, with --scale none, const:K, aps or aps-tight' trains 2 --codec relgrad --sum exact --offload sim:c
+refused 'a card cannot add codes of this kind' trains 2 --scale quantile --offload sim:c
+refused 'a card cannot add codes of this kind' trains 2 --codec relgrad --sum exact --algo group-scatter:2 --node-sum xrt
 exit $bad

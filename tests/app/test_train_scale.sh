@@ -15,13 +15,6 @@ on() { # on RANKS OPTIONS...
     $launch "$n" train --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 7 --model lenet5 --schedule const $half "$@"
 }
 checksum() { on "$@" 2>said | sed -n 's/^weights checksum //p'; }
-refused() { # refused WORDS OPTIONS...
-    words=$1
-    shift
-    if on 1 "$@" >stdout 2>said; then fail "was taken: $*"; fi
-    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
-}
 
 plain=$(checksum 1)
 [ -n "$plain" ] || fail "no checksum: $(cat said)"
@@ -51,13 +44,13 @@ done
 if on 2 --loss-scale adaptive --resume ckpt >out 2>said; then fail "another --loss-scale was resumed"; fi
 grep -q loss-scale said || fail "another --loss-scale: $(cat said)"
 
-refused 'want auto, none, a power of two from 1 to 16777216, dynamic, or adaptive' --loss-scale half
+refused 'want auto, none, a power of two from 1 to 16777216, dynamic, or adaptive' on 1 --loss-scale half
 for words in 3 0.5 33554432 adaptive: adaptive:x adaptive:0 adaptive:0.6 adaptive:1e-3,0 adaptive:1e-3,1.5 adaptive:1e-3,1,0.5 \
     adaptive:1e-3,1,2,2,2 adaptive,1 dynamic:2; do
-    refused "cannot take --loss-scale $words" --loss-scale $words
+    refused "cannot take --loss-scale $words" on 1 --loss-scale $words
 done
 half='--quant error=e5m10'
-refused '--loss-scale dynamic moves when errors overflow' --loss-scale dynamic
+refused '--loss-scale dynamic moves when errors overflow' on 1 --loss-scale dynamic
 half='--quant act=e5m10'
-refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' --loss-scale adaptive
+refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' on 1 --loss-scale adaptive
 exit $bad

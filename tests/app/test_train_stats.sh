@@ -18,13 +18,6 @@ line() { grep "^{\"kind\":\"stats\",\"step\":$2,\"index\":$3," "$1"; }
 near() { # near WHAT A B
     awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-6 * a) }' || fail "$1: $2 and $3"
 }
-refused() { # refused WORDS OPTIONS...
-    local words=$1
-    shift
-    on 1 "$@" >stdout 2>said && fail "was taken: $*"
-    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "did not say one line: $*: $(cat said)"
-}
 
 # --- errors as bench_error has them; bits as without ---
 slopes=''
@@ -130,8 +123,8 @@ steps=$(sed -n 's/^{"kind":"stats_network","step":\([0-9]*\),.*}$/\1/p' go | tr 
 grep -qv '^{.*}$' go && fail "a torn line"
 
 # --- what cannot be written, and what cannot be ---
-refused "cannot open 'no/s'" --steps 1 --stats no/s
-refused "cannot write '/dev/full': No space left on device" --steps 3 --stats /dev/full
-refused "--stats-every needs --stats FILE" --steps 1 --stats-every 2
-refused "--log and --stats both name 'x': must be two files" --steps 1 --log x --stats x
+refused "cannot open 'no/s'" on 1 --steps 1 --stats no/s
+refused "cannot write '/dev/full': No space left on device" on 1 --steps 3 --stats /dev/full
+refused "--stats-every needs --stats FILE" on 1 --steps 1 --stats-every 2
+refused "--log and --stats both name 'x': must be two files" on 1 --steps 1 --log x --stats x
 exit $bad

@@ -100,23 +100,22 @@ same "a device that is killed" out "$long"
 
 
 # --- refused ---
-refused() { # refused WORDS RANKS OPTIONS...
-    words=$1 ranks=$2
-    shift 2
-    if on "$ranks" --steps 4 --node-sum xrt "$@" >out 2>err; then fail "was taken: $*"; fi
-    [ "$(grep -c '^narrowcast: ' err)" = 1 ] || fail "did not say one line: $*: $(cat err)"
-    grep -qF -- "$words" err || fail "did not say '$words': $*: $(cat err)"
+# shellcheck disable=SC2317 # refused calls it
+by_card() { # by_card RANKS OPTIONS...
+    local ranks=$1
+    shift
+    on "$ranks" --steps 4 --node-sum xrt "$@"
 }
-refused 'cannot serve 2 nodes' 4 --algo group-scatter:2
-refused 'does not go with --algo direct: need group-scatter:2' 2
-refused 'does not go with --algo ring' 2 --algo ring --sum nearest --scale aps
-refused '--sum nearest' 2 --algo group-scatter:2 --sum nearest --scale aps
-refused 'cannot add e3m2' 2 --algo group-scatter:2 --format e3m2
-refused "unknown --node-sum 'card'" 2 --algo group-scatter:2 --node-sum card
-refused 'no container for a card' 2 --algo group-scatter:2 --xclbin "$n"
-refused 'nosuch.xclbin' 2 --algo group-scatter:2 --xclbin nosuch.xclbin
-XILINX_XRT='' refused 'XILINX_XRT' 2 --algo group-scatter:2
-NARROWCAST_XRT=/no/where.so refused '/no/where.so' 2 --algo group-scatter:2
-refused 'device 7' 2 --algo group-scatter:2 --node-sum xrt:7
-refused 'device 0000:65:00.1' 2 --algo group-scatter:2 --node-sum xrt:65:00.1
+refused 'cannot serve 2 nodes' by_card 4 --algo group-scatter:2
+refused 'does not go with --algo direct: need group-scatter:2' by_card 2
+refused 'does not go with --algo ring' by_card 2 --algo ring --sum nearest --scale aps
+refused '--sum nearest' by_card 2 --algo group-scatter:2 --sum nearest --scale aps
+refused 'cannot add e3m2' by_card 2 --algo group-scatter:2 --format e3m2
+refused "unknown --node-sum 'card'" by_card 2 --algo group-scatter:2 --node-sum card
+refused 'no container for a card' by_card 2 --algo group-scatter:2 --xclbin "$n"
+refused 'nosuch.xclbin' by_card 2 --algo group-scatter:2 --xclbin nosuch.xclbin
+XILINX_XRT='' refused 'XILINX_XRT' by_card 2 --algo group-scatter:2
+NARROWCAST_XRT=/no/where.so refused '/no/where.so' by_card 2 --algo group-scatter:2
+refused 'device 7' by_card 2 --algo group-scatter:2 --node-sum xrt:7
+refused 'device 0000:65:00.1' by_card 2 --algo group-scatter:2 --node-sum xrt:65:00.1
 exit $bad

@@ -1,27 +1,17 @@
-# card_net.sh : for scripts that train through simulated cards: where they run, cards started and ended, runs and their checksums.
-# Sourced first, under `set -eu`. Gives: n (the program), dir (a scratch folder, the current one), fail, rtl (empty in a
-# build without Verilator).
+# card_net.sh : for scripts that train through simulated cards: starts and ends cards, runs trainings and reads their checksums.
+# Sourced first, under `set -eu`. Gives what in_folder.sh gives, and rtl (empty in a build without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
-# shellcheck source=host/ranks.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../host/ranks.sh"
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
 # shellcheck source=tests/lib/ranks_in.sh
-. "$(dirname "${BASH_SOURCE[0]}")/ranks_in.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+. "$here/lib/ranks_in.sh"
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
-dir=$(mktemp -d)
-cd "$dir" || exit 1
 export CARD_NET_DIR="$dir" # what is started from here can be told by it
 : >stderr # of the runs: shown when something failed
-bad=0 code=0
-fail() {
-    echo "$(basename "$0"): $*" >&2
-    bad=1
-}
+code=0
 trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
 cards=  # process numbers, to be ended

@@ -17,3 +17,5 @@ fail() {
     echo "FAIL ${0##*/}: $*" >&2
     bad=1
 }
+# shellcheck source=tests/lib/refused.sh
+. "$here/lib/refused.sh"

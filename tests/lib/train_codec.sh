@@ -1,23 +1,7 @@
 # shellcheck shell=bash
-# train_codec.sh : short trainings by a codec on the CPU; test_train_codecs.sh and test_train_relgrad.sh source it. They run in a folder
-# of their own, which goes with them; `fail` sets bad=1.
-# shellcheck source=host/ranks.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../host/ranks.sh"
-# shellcheck source=tests/lib/same_state.sh
-. "$(dirname "${BASH_SOURCE[0]}")/same_state.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-test=$(basename "$0")
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "$test: $*" >&2
-    # shellcheck disable=SC2034  # the script that sources this ends with it
-    bad=1
-}
+# train_codec.sh : short trainings with a codec on the CPU, for test_train_codecs.sh, test_train_acc.sh and test_train_relgrad.sh.
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
 
 # on RANKS OPTIONS...: a short run of $model
 model=resnet8
@@ -42,11 +26,9 @@ same() {
     [ "$(grep checksum whole.txt)" = "$(grep checksum small.txt)" ] || fail "$*: other bits in small messages"
 }
 
-# refused RANKS LINE OPTIONS...
-refused() {
-    ranks=$1 line=$2
-    shift 2
-    timeout 60 mpirun -np "$ranks" "$n" train --device cpu "$@" >out 2>said && fail "$*: accepted"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "$*: said $(grep '^narrowcast' said)"
-    grep -qF -- "narrowcast: $line" said || fail "$*: said $(grep '^narrowcast' said)"
+# trains RANKS OPTIONS...
+trains() {
+    local ranks=$1
+    shift
+    timeout 60 mpirun -np "$ranks" "$n" train --device cpu "$@"
 }

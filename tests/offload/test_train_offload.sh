@@ -133,22 +133,14 @@ done
 until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
 
 # --- refusals: one line, at once ---
-refused() { # refused WORDS OPTIONS...
-    words=$1
-    shift
-    code=0
-    on 2 --steps 2 "$@" >out 2>err || code=$?
-    [ $code -ne 0 ] || fail "was taken: $*"
-    grep -qF -- "$words" err || fail "did not say '$words': $*: $(cat err)"
-}
-refused 'needs cards' --algo offload
-refused 'does not go through cards' --algo ring --sum nearest --scale aps --offload sim:c
-refused 'cannot' --format fp32 --scale none --offload sim:c
-refused 'needs the container' --offload xrt:0000:01:00.1
-refused 'is no card' --offload xrt:0000:01
-refused 'udp://' --offload udp://nowhere
-refused 'udp://' --offload smi
-refused 'carrier-pigeon' --offload sim:c --fabric carrier-pigeon
+refused 'needs cards' on 2 --steps 2 --algo offload
+refused 'does not go through cards' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
+refused 'cannot' on 2 --steps 2 --format fp32 --scale none --offload sim:c
+refused 'needs the container' on 2 --steps 2 --offload xrt:0000:01:00.1
+refused 'is no card' on 2 --steps 2 --offload xrt:0000:01
+refused 'udp://' on 2 --steps 2 --offload udp://nowhere
+refused 'udp://' on 2 --steps 2 --offload smi
+refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon
 # a card that does not answer: one line, and MPI does it
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"

@@ -4,49 +4,39 @@ set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
-refused() { # refused WORDS COMMAND...: fails, and says one line that holds the words
-    words=$1
-    shift
-    if timeout 20 "$@" >stdout 2>stderr; then
-        fail "was taken: $*"
-    fi
-    [ "$(wc -l <stderr)" -eq 1 ] || fail "did not say one line: $*: $(cat stderr)"
-    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
-    [ ! -s stdout ] || fail "wrote to stdout: $*"
-}
 
 # without a card
 "$n" sim --help >help
 for option in listen model drop dup reorder delay seed wave pcap tap ip counters json; do
     grep -q -- "--$option " help || fail "--help does not know --$option"
 done
-refused '--listen 127.0.0.1' "$n" sim
-refused '--counters' "$n" sim --json
-refused 'it takes no --listen' "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
-refused 'cannot reach a card at 127.0.0.1:1' "$n" sim --counters 127.0.0.1:1
-refused 'HOST:PORT' "$n" sim --counters here
-refused 'cannot reach card eth://127.0.0.1:1' "$n" sim --counters eth://127.0.0.1:1
-refused 'is no card' "$n" sim --counters eth://here
-refused "did you mean '--listen'" "$n" sim --lisen 127.0.0.1:0
-refused '--drop' "$n" sim --listen 127.0.0.1:0 --drop 1.5
+refused '--listen 127.0.0.1' timeout 20 "$n" sim
+refused '--counters' timeout 20 "$n" sim --json
+refused 'it takes no --listen' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
+refused 'cannot reach a card at 127.0.0.1:1' timeout 20 "$n" sim --counters 127.0.0.1:1
+refused 'HOST:PORT' timeout 20 "$n" sim --counters here
+refused 'cannot reach card eth://127.0.0.1:1' timeout 20 "$n" sim --counters eth://127.0.0.1:1
+refused 'is no card' timeout 20 "$n" sim --counters eth://here
+refused "did you mean '--listen'" timeout 20 "$n" sim --lisen 127.0.0.1:0
+refused '--drop' timeout 20 "$n" sim --listen 127.0.0.1:0 --drop 1.5
 cp "$n" alone
-refused 'make sim' env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
+refused 'make sim' timeout 20 env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
 
 # with one in plain C
-refused 'cannot write' "$n" sim --listen 127.0.0.1:0 --model c --pcap /nowhere/file
-refused 'no clock' "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
-refused 'HOST:PORT' "$n" sim --listen here
-refused '--tap' "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
+refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --model c --pcap /nowhere/file
+refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
+refused 'HOST:PORT' timeout 20 "$n" sim --listen here
+refused '--tap' timeout 20 "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
 on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --model c --tap "$2" --ip "$3" --mac "$4"; }
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
 for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3; do on_tap "'$mac'" nc0 10.0.0.9 $mac; done
 for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$name'" "$name" 10.0.0.9 2:2:2:2:2:2; done
-refused 'both be at port 20777' "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
+refused 'both be at port 20777' timeout 20 "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
 "$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
 card=$!
 while ! grep -qs '^listening on ' out && kill -0 $card; do sleep 0.1; done
 at=$(sed -n 's/^listening on //p' out)
-refused 'cannot listen' "$n" sim --listen "$at" --model c
+refused 'cannot listen' timeout 20 "$n" sim --listen "$at" --model c
 "$B/tests/test_sim_listen" "$at" || fail 'no sums through the card'
 "$n" sim --counters "$at" >table || fail 'no counters'
 "$n" sim --counters "$at" --json >json || fail 'no counters as JSON'

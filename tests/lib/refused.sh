@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# refused.sh : the function `refused`, which checks that a command refuses bad input. For scripts that have fail().
+
+# files: the current folder, by name, size and time of change
+files_here() { find . -type f ! -name 'refused.*' ! -name '*.lock' -printf '%p %s %T@\n' 2>/dev/null | sort; }
+
+# refused WORDS COMMAND...: COMMAND (a program or a function) exits with an error, prints one line, which has WORDS, to stderr and
+# nothing to stdout, and leaves all files of the current folder as they were. mpirun's own lines do not count. busy=1: other processes change files meanwhile.
+refused() {
+    local words=$1 code=0 before
+    shift
+    before=$([ -n "${busy-}" ] || files_here)
+    "$@" >refused.out 2>refused.raw </dev/null || code=$?
+    tr -d '\0' <refused.raw | sed '/^-----/,/^-----/d' >refused.err
+    [ $code -ne 0 ] || fail "was taken: $*"
+    { [ $code -ne 124 ] && [ $code -lt 128 ]; } || fail "ended with $code: $*: $(cat refused.err)"
+    [ "$(wc -l <refused.err)" = 1 ] || fail "did not say one line: $*: $(cat refused.err)"
+    grep -qF -- "$words" refused.err || fail "did not say '$words': $*: $(cat refused.err)"
+    [ ! -s refused.out ] || fail "wrote to stdout: $*: $(head -n 3 refused.out)"
+    [ -n "${busy-}" ] || [ "$(files_here)" = "$before" ] || fail "changed files: $*: $(files_here | diff - <(printf '%s\n' "$before"))"
+}
