@@ -55,7 +55,7 @@ module admit #(
   output logic [511:0]     tile_data_o,
   // since one clock ago, the last contribution is entering the tile: this will be its result
   output logic             fin_valid_o,
-  // Sampled a clock before fin_valid_o. That is safe: only this module fills the FIFO.
+  // Sampled a clock before fin_valid_o, which is safe: only this module fills the FIFO.
   input  logic             fin_ready_i,
   output logic [JobW-1:0]  fin_job_o,
   output logic [SlotW-1:0] fin_slot_o,
@@ -208,7 +208,7 @@ module admit #(
 
   // A slot whose result is still in the tile waits. A result being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  // finishing_at_q is two clocks late. That is safe: only an earlier frame's go sets it.
+  // finishing_at_q is two clocks late, which is safe: only an earlier frame's go sets it.
   logic             finishing_at_q, wait_slot, go, asks, asked_q;
   logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;

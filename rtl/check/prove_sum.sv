@@ -58,7 +58,7 @@ module prove_sum #(
   endfunction
   always_comb if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
-  // ---- What the row must hold: {in_fmt, max, high word, low word}
+  // ---- Expected row: {in_fmt, max, high word, low word}
   // 4-bit codes have one word per half.
   localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: index of the max bit
   (* anyconst *) logic [2:0] row;
@@ -92,7 +92,7 @@ module prove_sum #(
           && word[Sum+:2] == high_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
   endfunction
 
-  // ---- That row of the memory. A beat's sum is there in clock 3, MAX in clock 4.
+  // ---- The row in memory: a beat's sum is there in clock 3, MAX in clock 4.
   logic [Word-1:0] mem_q, read_q;
   logic        written, read_known_q;
   assign written = \u_tile.s_write_q && \u_tile.s_row_q == row;

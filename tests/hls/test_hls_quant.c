@@ -1,5 +1,5 @@
-/* test_hls_quant.c : the HLS casts = the plain backend's, every format of the card, both ways, and
- * nothing written beyond. */
+/* test_hls_quant.c : compares the HLS casts with the plain backend's, for every format of the card,
+ * both ways; nothing may be written past the end. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/core/quant.h"
@@ -16,7 +16,7 @@ static uint32_t draw(void)
     return philox_u32(SEED, drawn++);
 }
 
-/* Bytes as the machine has them: beats are memory. */
+/* Beats as bytes in memory order. */
 static const uint8_t *bytes_of(const struct beat *b)
 {
     static uint8_t bytes[BEATS * 64];
@@ -25,7 +25,7 @@ static const uint8_t *bytes_of(const struct beat *b)
     return bytes;
 }
 
-/* From byte `from` to byte `to`, all are `want`. */
+/* Checks that all bytes from `from` to below `to` are `want`. */
 static void all(const uint8_t *bytes, size_t from, size_t to, uint8_t want, const char *what)
 {
     for (size_t i = from; i < to; i++)
@@ -56,7 +56,7 @@ static void one(uint32_t byte)
     all(got, end, sizeof codes, CANARY, "beyond the codes");
 
     const uint32_t per_beat = 512 / mf_width(f);
-    for (uint32_t i = n; i % per_beat; i++) /* what is behind n does not matter */
+    for (uint32_t i = n; i % per_beat; i++) /* anything may follow the n codes */
         codes[i / per_beat] = beat_put(codes[i / per_beat], mf_width(f), i % per_beat, draw());
     vec_plain.decode(f, want, n, -shift, 1, plain_back);
     memset(back, CANARY, sizeof back);

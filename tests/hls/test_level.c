@@ -1,6 +1,7 @@
-/* test_level.c : levels of hls/arith/level.h, through the buckets of vec_levels.h: without bias, with the
- * variance that the formula says, and still where a number is a value, for every width, norm and
- * kind of levels; buckets of zeros, of one number, at both ends of fp32. */
+/* test_level.c : checks the levels of hls/arith/level.h through the buckets of vec_levels.h, for
+ * every width, norm and kind of levels.
+ * They are unbiased, have the variance of the formula, and do not move where a number equals a
+ * level. Also buckets of zeros, of one number, and at both ends of fp32. */
 #include "check.h"
 #include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
@@ -38,7 +39,7 @@ static void fill(enum kind kind, float x[N])
                                                         : (float)(v[i] / most * sizes[kind]);
 }
 
-/* The 2-norm in double, or the largest magnitude; at most what fp32 holds. */
+/* The 2-norm in double, or the largest magnitude; at most fp32's largest number. */
 static double scale_of(const struct levels_rule *r, const float x[N])
 {
     double most = 0, squares = 0;
@@ -49,7 +50,8 @@ static double scale_of(const struct levels_rule *r, const float x[N])
     return r->norm2 ? fmin(sqrt(squares) * most, 0x1.fffffep127) : most;
 }
 
-/* What the formula says of one element: the chance to go up, and a step. */
+/* The formula for one element: returns the probability of rounding up;
+ * *step is the distance of levels. */
 static double chance(const struct levels_rule *r, double scale, double v, double *step)
 {
     const double codes = ldexp(1, (int)r->scheme.bits - !r->scheme.even) - 1;
@@ -67,9 +69,9 @@ static const char *rule_name(const struct levels_rule *r)
 }
 
 struct moments {
-    uint32_t n;                /* draws */
-    double sum[N], squares[N]; /* of what was decoded, less x */
-    int moved[N];              /* draws that did not give what the first one gave */
+    uint32_t n;                /* samples */
+    double sum[N], squares[N]; /* of decoded - x */
+    int moved[N];              /* samples that differ from the first */
 };
 
 static void draw(const struct levels_rule *r, const float x[N], uint32_t n, struct moments *m)
@@ -92,8 +94,8 @@ static void draw(const struct levels_rule *r, const float x[N], uint32_t n, stru
     }
 }
 
-/* Five sigma, four steps for what hardly ever happens, and fp32's roundings: of the quotient, the
- * product and the value; of an even level also that of its distance from the lowest. */
+/* Bounds: five sigma, four steps for rare events, and fp32's roundings of the quotient, the product
+ * and the value; for an even level also of its distance from the lowest. */
 static void check_moments(const struct levels_rule *r, enum kind kind, const float x[N],
                           const struct moments *m)
 {
@@ -115,14 +117,14 @@ static void check_moments(const struct levels_rule *r, enum kind kind, const flo
               rule_name(r), got, want);
 }
 
-/* What decoding gives is encoded to itself, whatever the draw, where the scale stays. */
+/* A decoded value is encoded to itself, for any random number, if the scale stays. */
 static void check_still(const struct levels_rule *r, const float x[N])
 {
     static struct moments m;
     uint8_t codes[N * 2 + sizeof(float)];
     float values[N];
     struct levels_rule max = *r;
-    max.norm2 = false; /* of values: another 2-norm */
+    max.norm2 = false; /* not norm2: the decoded values have another 2-norm */
     levels->encode(&max, x, N, 0, seed, codes);
     levels->decode(&max, codes, N, 1, values);
     draw(&max, values, FEW_DRAWS, &m);
@@ -148,7 +150,7 @@ static void check_rule(const struct levels_rule *r)
     }
 }
 
-/* To an ulp. */
+/* Checks level_sqrt to one ulp. */
 static void check_sqrt(void)
 {
     for (uint64_t i = 0; i < 1000000; i++) {

@@ -1,9 +1,8 @@
-/* test_mf.c : fp32 to codes and back (mf_enc, mf_dec) at every place where something changes, for
- * every format.
- *
- * Formats up to 16 bits: each code, its value and the middle to the next, +-2 ulp of fp32, all
- * roundings, both overflow policies, several shifts, both signs. Wider ones: the same around a
- * sample of the codes of every binade. All floats are test_mf_floats.c's. With the argument
+/* test_mf.c : checks fp32 to codes and back (mf_enc, mf_dec) wherever the
+ * result changes, for every format.
+ * Formats up to 16 bits: each code, its value and the midpoint to the next, +-2 ulp of fp32,
+ * all roundings, both overflow policies, several shifts, both signs. Wider ones: the same
+ * around a sample of codes of every binade. test_mf_floats.c covers all floats. With
  * `quick`: formats of up to 10 bits. */
 #include "check.h"
 #include "mf_slow.h"
@@ -14,7 +13,7 @@ static const enum mf_overflow policies[2] = {MF_SATURATE, MF_INF};
 
 static uint64_t n_checked;
 
-/* v = x * 2^shift, which all ways of rounding share. */
+/* v: x * 2^shift, computed once for all roundings. */
 static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum mf_round round,
                       enum mf_overflow overflow)
 {
@@ -27,8 +26,8 @@ static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum
           f.fn, x, shift, round, overflow, random, got, want);
 }
 
-/* One float by all roundings. everything: by both policies too; else they take turns, since only
- * the top needs both. */
+/* One float by all roundings. everything: by both overflow policies; else they alternate,
+ * since only the top needs both. */
 static void check_roundings(struct slow *s, uint32_t x, int shift, bool everything)
 {
     long double v = ldexpl(slow_float(x), shift);
@@ -39,7 +38,7 @@ static void check_roundings(struct slow *s, uint32_t x, int shift, bool everythi
     }
 }
 
-/* target, +-2 ulp of the float that x = target * 2^-shift makes, both signs. */
+/* Floats around x = target * 2^-shift, +-2 ulp, both signs. */
 static void check_near(struct slow *s, long double target, int shift, bool at_top)
 {
     uint32_t x = slow_bits((float)ldexpl(target, -shift));
@@ -49,8 +48,8 @@ static void check_near(struct slow *s, long double target, int shift, bool at_to
     }
 }
 
-/* Around a code and around the middle to the next. Shifts: none, and one that makes x small, about
- * 1, a fp32 subnormal, or almost too large for fp32. */
+/* Around a code and the midpoint to the next. Shifts: none, and ones that make x small, about 1, an
+ * fp32 subnormal, or nearly too large for fp32. */
 static void check_code(struct slow *s, uint32_t mag)
 {
     long double low = slow_magnitude(s->f, mag), high = slow_magnitude(s->f, mag + 1);
@@ -61,8 +60,8 @@ static void check_code(struct slow *s, uint32_t mag)
     check_near(s, (low + high) / 2, shifts[mag % 4], at_top);
 }
 
-/* All codes of a small format; of a wide one, those at both ends and in the middle of each binade,
- * and some between. */
+/* All codes of a small format; of a wide one, both ends and the middle of
+ * each binade, and some between. */
 static void check_boundaries(struct mf_fmt f)
 {
     struct slow s = slow_open(f);
@@ -86,7 +85,7 @@ static void check_boundaries(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* The two slow references are two: they must agree where both can be asked. */
+/* The two slow references must agree where both apply. */
 static void check_reference(struct mf_fmt f)
 {
     struct slow s = slow_open(f), wide = s;
@@ -104,7 +103,8 @@ static void check_reference(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* dec is the value, scaled with one rounding; enc undoes it. Wide formats: every 9973rd code. */
+/* mf_dec gives the scaled value with one rounding; mf_enc undoes it.
+ * Wide formats: every 9973rd code. */
 static void check_dec(struct mf_fmt f)
 {
     static const int shifts[] = {0,    1,   -1,   20,  -20,  126, -126, 140,
@@ -133,17 +133,17 @@ static void check_dec(struct mf_fmt f)
     }
 }
 
-/* Stochastic rounding: the number of random words that go up is the lost part of a unit times 2^32,
- * to less than one, and they are the small ones. Found by bisection, so that all 2^32 words are
- * known. */
+/* Stochastic rounding: the fraction of random words that round up is the lost part of a unit, to
+ * less than one word of 2^32, and they are the small words. Bisection covers all 2^32 words. */
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
     long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down),
                 high = slow_magnitude(f, down + 1);
     if (v >= high)
-        return;                         /* beyond the largest finite and one unit more */
-    uint64_t from = 0, to = 1ull << 32; /* words below `from` go up, words from `to` on do not */
+        return;                         /* more than a unit above the largest finite number */
+    /* Words below `from` round up, words from `to` on do not. */
+    uint64_t from = 0, to = 1ull << 32;
     while (from < to) {
         uint64_t mid = (from + to) / 2;
         if (mf_enc(f, x, shift, MF_STOCHASTIC, MF_INF, (uint32_t)mid) != down)
@@ -158,7 +158,7 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
     CHECK(v != low || from == 0, "an exact value moves");
 }
 
-/* The numbers everyone can look up. */
+/* Well-known values of common formats. */
 static void check_known(void)
 {
     static const struct {

@@ -1,16 +1,15 @@
-/* test_mf_acc.c : exact sums against __int128, and the exponents that scaling is made of against
- * their definitions.
- *
+/* test_mf_acc.c : checks exact sums against __int128, and the exponents used for
+ * scaling against their definitions.
  * All pairs of codes of 8- and 4-bit formats; 2..300 random terms of every format with e <= 5 and m
- * <= 10, added in any order and along any tree, rounded into any format after any division; inf and
- * nan; how many bits a sum needs. With the argument `quick`: fewer of all. */
+ * <= 10, in any order and along any tree, rounded into any format after any division; inf and nan;
+ * the bits that a sum needs. With `quick`: fewer of each. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
 
 #define MAX_TERMS 300
 
-/* Random words in a row. */
+/* a stream of random words */
 struct random {
     uint64_t key, at;
 };
@@ -27,8 +26,8 @@ static int64_t units(struct mf_fmt f, uint32_t code)
     return code & sign ? -v : v;
 }
 
-/* What mf_acc_round must say of a finite sum: S units / 2^shift, to nearest in the format of out,
- * zero is +0. */
+/* The expected result of mf_acc_round for a finite sum: sum units / 2^shift, rounded to
+ * nearest in out's format; zero is +0. */
 static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, struct slow *out,
                                     enum mf_overflow overflow)
 {
@@ -37,8 +36,8 @@ static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, s
     return code == 1u << (out->f.e + out->f.m) ? 0 : code;
 }
 
-/* Two terms: rounded back into the format they must be what mf_add says, whose test asks all
- * values. */
+/* Two terms, rounded back into their format, must equal mf_add,
+ * whose own test covers all values. */
 static void check_all_pairs(struct mf_fmt f)
 {
     uint32_t n_codes = 1u << mf_width(f), sign = n_codes / 2;
@@ -69,8 +68,8 @@ static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct r
     return mf_acc_merge(left, right);
 }
 
-/* Draws terms; kind 0: any code, 1: all of one sign and large, 2: small ones, 3: pairs that cancel
- * but for the last. */
+/* Generates terms. kind 0: any code, 1: large, of one sign, 2: small, 3: pairs
+ * that cancel, except the last. */
 static void draw_terms(struct mf_fmt f, uint32_t *code, uint32_t n, uint32_t kind, struct random *r)
 {
     uint32_t sign = 1u << (f.e + f.m), n_finite = slow_n_finite(f);
@@ -123,8 +122,7 @@ static void check_random_sum(struct mf_fmt f, struct slow *out, struct random *r
     }
 }
 
-/* Every format that exact sums are allowed for, into itself, e4m3, e4m3fn, fp32 and random
- * others. */
+/* Every format that allows exact sums, into itself, e4m3, e4m3fn, fp32 and random others. */
 static void check_random_sums(int n_outs, int n_sums)
 {
     for (uint8_t e = 1; e <= 5; e++)
@@ -145,8 +143,8 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* Bits of the sum of n terms: the worst case fits, and for a power of two of terms not in one bit
- * less. */
+/* Bits for the sum of n terms: the worst case fits, and if n is a
+ * power of two it needs every bit. */
 static void check_bits_of(struct mf_fmt f, uint32_t n)
 {
     __int128 most = (__int128)units(f, slow_n_finite(f) - 1) * n;
@@ -174,7 +172,7 @@ static void check_bits(void)
     CHECK(mf_acc_bits((struct mf_fmt){5, 10, 0}, 32) == 46, "e5m10 of 32 ranks fits a card");
 }
 
-/* inf and nan among numbers, in any order: the flags, and what they become in another format. */
+/* inf and nan among numbers, in any order: the flags, and their conversion into other formats. */
 static void check_flags(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0}, outs[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {8, 23, 0}};
@@ -228,7 +226,7 @@ static void check_ends(void)
     slow_close(&fp32);
 }
 
-/* The exponents: t is right when |x| <= limit * 2^t and not so for t - 1. */
+/* The exponent t is right if |x| <= limit * 2^t, but not for t - 1. */
 static void check_exponents(uint32_t x)
 {
     static const struct mf_fmt fmts[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},
@@ -265,7 +263,7 @@ int main(int argc, char **argv)
     for (uint32_t x = 1; x < 0x7f800000; x += quick ? 99991 : 2003)
         check_exponents(x);
     for (uint32_t field = 0; field < 255; field++)
-        /* powers of two, and the largest finites of short formats */
+        /* powers of two, and the largest finite numbers of short formats */
         for (uint32_t near = 0; near < 64; near++) {
             uint32_t x = (field << 23) + ((near / 8) << 20) + near % 8 - 3;
             if (x - 1 < 0x7f7fffff)

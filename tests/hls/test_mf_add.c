@@ -1,22 +1,20 @@
-/* test_mf_add.c : the sum of two codes, rounded once.
- *
- * All pairs of codes of every format of 8 and of 4 bits, both overflow policies, against a search
- * over all values in exact integers; random pairs of wider formats; the fp8 paper's truncating add
- * against its definition; codes in formats that hold theirs. With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone,
- * fewer random pairs. */
+/* test_mf_add.c : checks the sum of two codes, rounded once.
+ * All pairs of codes of every 8- and 4-bit format, both overflow policies, against a search over
+ * all values in exact integers; random pairs of wider formats; the truncating add of the fp8 paper
+ * against its definition; codes in formats that contain theirs. With `quick`: only e5m2, e4m3fn and
+ * 4-bit formats, fewer random pairs. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
 
-/* Magnitude of a code in units of the smallest subnormal, exact for every format of 8 bits. */
+/* Magnitude of a code in units of the smallest subnormal, exact for every 8-bit format. */
 static __int128 units(struct mf_fmt f, uint32_t mag)
 {
     uint32_t field = mag >> f.m, frac = mag & ((1u << f.m) - 1);
     return field == 0 ? (__int128)frac : (__int128)(frac + (1u << f.m)) << (field - 1);
 }
 
-/* The nearest magnitude code to a >= 0 units by asking all of them; slow_n_finite() where it
- * overflows. */
+/* The magnitude code nearest to a >= 0 units, by searching all; slow_n_finite() on overflow. */
 static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
 {
     uint32_t best = 0;
@@ -30,7 +28,7 @@ static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
     return best;
 }
 
-/* a + b where one of them is not finite: what the CPU says of inf and nan; nan is all ones. */
+/* a + b if one is not finite: the CPU's result for inf and nan; nan is all ones. */
 static uint32_t special(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
 {
     long double v = slow_dec(f, a) + slow_dec(f, b);
@@ -67,8 +65,8 @@ static void check_all_pairs(struct mf_fmt f)
         }
 }
 
-/* Wide formats: pairs whose exponents are near each other, so that they interact; long double holds
- * e <= 5 exactly. */
+/* Wide formats: pairs with close exponents, so that they interact;
+ * long double is exact for e <= 5. */
 static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
 {
     struct slow s = slow_open(f);
@@ -90,7 +88,7 @@ static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
     slow_close(&s);
 }
 
-/* fp32: the CPU adds. */
+/* fp32: the reference is the CPU's sum. */
 static void check_fp32_pairs(uint64_t n_pairs)
 {
     struct mf_fmt fp32 = {8, 23, 0};
@@ -108,27 +106,27 @@ static void check_fp32_pairs(uint64_t n_pairs)
     }
 }
 
-/* The paper's words: fp8 -> half -> fp32, add, fp32 -> half to nearest, low byte dropped... */
+/* The paper's rule: fp8 -> half -> fp32, add, fp32 -> half to nearest, drop the low byte... */
 static uint32_t top_byte(struct slow *half, float sum)
 {
     return slow_enc(half, sum, MF_NEAREST, MF_INF, 0) >> 8;
 }
 
-/* ...and 1 is subtracted where the exponent is all ones. */
+/* ...and subtract 1 if the exponent is all ones. */
 static uint32_t no_inf(uint32_t code)
 {
     return (code & 0x7c) == 0x7c ? code - 1 : code;
 }
 
-/* Value of a byte that is the upper half of a half. */
+/* Value of a byte as the upper half of a half. */
 static float top_value(struct slow *half, uint32_t code)
 {
     return (float)slow_dec(half->f, code << 8);
 }
 
-/* How often the rule differs from rounding to nearest (saturating), counted in two ways: with inf
- * left as it comes, over all 65,536 pairs, nan being equal to nan; and as the rule stands, over the
- * pairs of finite codes. */
+/* Counts how often the rule differs from rounding to nearest (saturating). First
+ * over all 65,536 pairs, with inf kept and nan equal to nan; then with the complete
+ * rule, over pairs of finite codes. */
 static void check_trunc(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0};
@@ -139,7 +137,7 @@ static void check_trunc(void)
             bool nan = (a & 0x7f) > 0x7c || (b & 0x7f) > 0x7c,
                  finite = (a & 0x7f) < 0x7c && (b & 0x7f) < 0x7c;
             float sum = top_value(&half, a) + top_value(&half, b);
-            sum = isnan(sum) ? NAN : sum == 0 ? 0 : sum; /* the signs of nan and zero */
+            sum = isnan(sum) ? NAN : sum == 0 ? 0 : sum; /* without the sign of nan and zero */
             uint32_t got = mf_e5m2_trunc_add(a, b), top = top_byte(&half, sum);
             CHECK(nan || got == no_inf(top), "trunc: %02x + %02x = %02x, must be %02x", a, b, got,
                   no_inf(top));
@@ -170,7 +168,7 @@ static bool same_number(long double a, long double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Every code keeps its value in a format that holds it; elsewhere some number is lost. */
+/* Every code keeps its value in a format that holds it; otherwise some number is lost. */
 static void check_holds(struct mf_fmt to, struct mf_fmt from)
 {
     bool lost = false;
@@ -185,14 +183,14 @@ static void check_holds(struct mf_fmt to, struct mf_fmt from)
         const uint32_t bits = mf_dec(from, code, 0);
         lost = lost || !same_number(slow_dec(to, mf_enc(to, bits, 0, MF_NEAREST, MF_INF, 0)), x);
     }
-    /* e = 1 has no normals, so its few numbers may be in a format with less mantissa */
+    /* e = 1 has no normals, so its few numbers may fit a format with a shorter mantissa */
     CHECK(lost == !mf_holds(to, from) || from.e == 1, "e%um%u of e%um%u fn %u", to.e, to.m, from.e,
           from.m, from.fn);
 }
 
 static void check_all_holds(void)
 {
-    const struct mf_fmt e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}; /* no inf, which e4m3 has */
+    const struct mf_fmt e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}; /* e4m3fn has no inf */
     check_holds(e4m3fn, e4m3);
     check_holds(e4m3fn, e4m3fn);
     for (uint8_t to_e = 1; to_e <= 8; to_e++)

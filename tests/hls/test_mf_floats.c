@@ -1,12 +1,12 @@
-/* test_mf_floats.c : floats in bulk through mf_enc.
+/* test_mf_floats.c : runs floats in bulk through mf_enc.
  *
  *     test_mf_floats [quick]
- *     every 61st (9973rd) float for the six formats, all roundings of some of them
- *     test_mf_floats long [WHAT] [-j N]  WHAT: e5m2 e4m3 e4m3fn e3m0 e5m10 e8m7, all 2^32 floats of one format against
- *                                        the slow reference; sweep, every 4999th float for every (e, m); f16c, all 2^32
- *                                        floats for e5m10 against the CPU's own instruction. No
- *                                            WHAT: all of these.
- * -j N shares the floats among N processes. */
+ *         every 61st (quick: 9973rd) float for the six formats, all roundings of some of them
+ *     test_mf_floats long [WHAT] [-j N]      without WHAT: all of these
+ *         e5m2 e4m3 e4m3fn e3m0 e5m10 e8m7: all 2^32 floats against the slow reference
+ *         sweep: every 4999th float for every (e, m)
+ *         f16c: all 2^32 floats for e5m10 against the CPU's instruction
+ *     -j N shares the floats among N processes. */
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
@@ -31,8 +31,8 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
           s->f.fn, x, round, overflow, got, want);
 }
 
-/* Floats from, from + step... below to: nearest, saturating; every 61st of them in all other ways
- * too. */
+/* Floats from, from + step, ... below to: nearest, saturating;
+ * every 61st in all other modes too. */
 static void check_range(struct slow *s, uint64_t from, uint64_t to, uint64_t step)
 {
     unsigned n = 0;
@@ -77,7 +77,7 @@ __attribute__((target("f16c"))) static void check_chunk_f16c(struct mf_fmt f, ui
         uint32_t x = (uint32_t)i, got = mf_enc(f, x, 0, MF_NEAREST, MF_INF, 0);
         uint32_t want = (uint16_t)_cvtss_sh(slow_float(x), 0);
         if ((want & 0x7fff) > 0x7c00)
-            want |= 0x7fff; /* the CPU keeps a nan's payload, we have one nan */
+            want |= 0x7fff; /* the CPU keeps a nan's payload, narrowcast has one nan */
         CHECK(got == want, "%08x: %x, the CPU says %x", x, got, want);
     }
 }
@@ -92,7 +92,7 @@ static void check_chunk_f16c(struct mf_fmt f, uint64_t from)
 }
 #endif
 
-/* All 2^32 floats in chunks, shared among n_jobs processes. Adds to check_bad. */
+/* All 2^32 floats in chunks, shared by n_jobs processes. Adds to check_bad. */
 static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf_fmt, uint64_t),
                       int n_jobs)
 {

@@ -1,5 +1,7 @@
-/* test_packet.c : CRC32C against the vectors of RFC 3720 and a bit-by-bit one; the header's fields
- * tile its 64 bytes, come back as they were put, and one wrong bit anywhere is seen. */
+/* test_packet.c : checks CRC32C against the vectors of RFC 3720 and a
+ * bit-by-bit one, and the packet header.
+ * The header's fields tile its 64 bytes and are read back as written; any
+ * single wrong bit is detected. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"

@@ -1,6 +1,7 @@
-/* test_slot_search.c : the slot machine and the registration of jobs, searched over everything that
- * a network, timers and a failing card can do: no rank ever accepts a wrong sum, and nobody is ever
- * stuck. Rules that are known to be bad must be found bad. */
+/* test_slot_search.c : searches all states of the slot machine and of job registration under any
+ * network, timers and card failure.
+ * No rank ever accepts a wrong sum, and no rank is ever stuck. Rules
+ * known to be bad must be found bad. */
 #include "check.h"
 #include "slot_moves.h"
 #include "slot_rules.h"

@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_vitis.sh : hls/core/vitis without Vitis: vitis.sh with stand-ins for the tools calls each step, on files that exist; the names in
-# u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def are the same. Whether the tools take it is not seen here.
+# test_vitis.sh : checks hls/core/vitis without Vitis: stand-ins for the tools record that vitis.sh
+# calls each step on existing files.
+# Names in u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def must agree. The real
+# tools may still reject the input.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
 cd "$(dirname "$0")/../.."
@@ -32,19 +34,19 @@ done
 for end in $(sed -n 's/^stream_connect=//p' $cfg | tr ':' '\n' | sed -n 's/^nic_core_1\.//p'); do
     grep -q " ${end}_tdest\b" rtl/nic_kernel.sv || fail "rtl/nic_kernel.sv has no stream $end"
 done
-# the bundles of each function's pragmas are connected, and no others
+# The bundles of each function's pragmas are connected, and no others.
 for pair in expmax:expmax quant:quant quant:unquant; do
     function=${pair#*:}_kernel
     sed -n "/^void $function(/,/^}/p" "hls/core/${pair%:*}.c" | grep -o 'bundle = [a-z0-9]*' | sed "s/bundle = /sp=${function}_1.m_axi_/; s/\$/:HBM[0:1]/" | sort -u >"$dir/pragmas"
     grep "^sp=${function}_1\." $cfg | sort | cmp -s - "$dir/pragmas" || fail "$cfg: sp of $function is not: $(cat "$dir/pragmas")"
-    # the order and the names of arguments are the function's
+    # Order and names of arguments are the function's.
     { sed -n "/^void $function(/,/)/p" "hls/core/${pair%:*}.c" | tr '\n' ' ' | sed 's/).*//; s/.*(//; s/\[[^]]*\]//g' && echo; } | tr ',' '\n' |
         sed '/^$/d; s/.*[ *]\([a-z_]*\) *$/\1/' >"$dir/arguments"
     upper=$(tr '[:lower:]' '[:upper:]' <<<"${pair#*:}")
     sed -n "s/^KERNEL_ARG($upper, *[0-9]*, \([a-z_]*\),.*/\1/p" hls/card/kernels.def | cmp -s - "$dir/arguments" ||
         fail "hls/card/kernels.def: the arguments of $function are not: $(tr '\n' ' ' <"$dir/arguments")"
 done
-# Vitis HLS gives an address 12 bytes and a value 8, from 0x10 on
+# Vitis HLS uses 12 bytes for an address and 8 for a value, from 0x10 on.
 sed -n 's/^KERNEL_ARG(\([A-Z_]*\), *[0-9]*, [a-z_]*, *0x\([0-9a-f]*\), *\([A-Z]*\),.*/\1 \2 \3/p' hls/card/kernels.def >"$dir/offsets"
 while read -r kernel offset kind; do
     [ "$kernel" = "${last-}" ] || at=16
@@ -52,7 +54,7 @@ while read -r kernel offset kind; do
     last=$kernel
     if [ "$kind" = MEMORY ]; then at=$((at + 12)); else at=$((at + 8)); fi
 done <"$dir/offsets"
-# ports of kernel.xml are the module's
+# Ports in kernel.xml are the module's.
 for pair in nic_core:nic_kernel reduce_mm:mm_kernel; do
     "$B/narrowcast" xclbin --kernel-xml "${pair%:*}" >"$dir/xml"
     [ "$(grep -c '<port ' "$dir/xml")" -ge 2 ] || fail "kernel.xml of ${pair%:*} has no ports"
@@ -83,7 +85,7 @@ rmdir "$layers/synthesis_results_HBM"
 refused 'is empty: git submodule' "$vnx"
 mkdir "$layers/synthesis_results_HBM"
 if ! command -v v++ >/dev/null; then refused 'v++ is not there' "$vnx"; fi
-# each writes down how it was called and makes what it is to make
+# A stand-in records its call and creates the file it should.
 cat >"$dir/bin/stand_in" <<'END'
 #!/bin/bash
 set -eu
@@ -124,7 +126,7 @@ LINKED=$dir/other.xclbin
 if vitis "$vnx" "$dir/work2"; then fail "takes a card without reduce_mm"; fi
 grep -q "no kernel 'reduce_mm'" "$dir/said" || fail "does not say that reduce_mm is missing: $(cat "$dir/said")"
 
-# --- the Tcl, by a Tcl that knows none of Vivado's commands: each is called with something, to the last ---
+# --- the Tcl, in a Tcl without Vivado's commands: each call gets arguments, to the last ---
 if command -v tclsh >/dev/null; then
     cat >"$dir/try.tcl" <<'END'
 proc unknown {args} { puts $args; return some }
