@@ -390,7 +390,7 @@ module admit #(
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
       if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
-      // invariants needed for the induction
+      // invariants
       assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look) && (!fin_valid_o || add_q));
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
       if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q} && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));

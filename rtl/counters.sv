@@ -110,7 +110,7 @@ module counters #(
       assert (all_q == in_memory + 64'(my_fresh) + 64'(my_held));
       if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
-      // invariants needed for the induction
+      // invariants
       assert (mine_q == N'(1) << turn_q);
       assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N) && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
       assert (!add_valid_q || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1) && clear_q != (IndexW+1)'(N)));

@@ -114,7 +114,7 @@ module frame_fifo #(
       if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
       if (got) assert (!marked_q || ahead_q != '0 || free_q);
       if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
-      // invariants needed for the induction
+      // invariants
       assert (over_q == lost_q);
       assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q) && n_open_q <= wr_q - end_q);
       assert ({1'b0, n_free_q} + {1'b0, wr_q - end_q} <= (PtrW+2)'(Depth));

@@ -154,7 +154,7 @@ module rx_check #(
       end
       assert (ended_q == (drop_o != '0) && (drop_o & (drop_o - 1'b1)) == '0);
       assert (!commit_o || (end_o && good_o && !full_i && desc_room_i && !lose_i));
-      // invariants needed for the induction
+      // invariants
       if (valid_q || open_q) begin
         assert (whole_q == whole_all_q && len_q == said_q && on_seen_q == (on_q && magic_ok_q));
         assert (beats_q != '0 && (beats_q <= 16'(MaxBeats + 1) ? 16'(count_q) == beats_q : count_q > MaxCount));

@@ -194,7 +194,7 @@ module arp_table #(
         assert ($past(doubt) ? $past(a[79:48] == ip_q) || a == $past(a) : a == $past(a) || $past(state_q == Act && place && !free_q));
       if (state_q == Act && asks_q && known) assert (found == {1'b1, ip_q, found_mac_q});
       if (state_q == Act && asks_q) assert (ip_q == ask_ip_i);
-      // invariants needed for the induction
+      // invariants
       if (state_q == Act && found_q) assert (found == {found_known_q, ip_q, found_mac_q});
       if (state_q == Act && !found_q && ip_q != '0) assert (a[79:48] != ip_q);
       if (state_q == Search && a_row < row_q && ip_q != '0) assert (a[79:48] != ip_q);

@@ -115,7 +115,7 @@ module beat_words (
     if (rst_i) open_q <= 1'b0;
     assume (rst_i == !past_q);
     if (past_q) begin
-      // invariants needed for the induction
+      // invariants
       assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q) && bad_q == (open_q && !good_q));
       if (full_q) assert (whole_q == fine_q && last_q == !open_q);
       if (at_q > mark) assert (in_q[32 * (5'd16 - 5'(at_q) + 5'(mark)) +: 32] == word_q);

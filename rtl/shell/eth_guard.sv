@@ -211,7 +211,7 @@ module eth_guard #(
         assert (ends_q);
       end
       assert (!end_q || !take);
-      // invariants needed for the induction
+      // invariants
       if (end_q) assert (at_q == '0);
       if (fair && seen >= 5'd1) assert (all_q == &words_q[31:0]);
       if (at_q == AtW'(1)) assert (us_q == (words_q[31:0] == {mac_i[23:16], mac_i[31:24], mac_i[39:32], mac_i[47:40]}));
