@@ -1,11 +1,10 @@
-/* test_attack.c : a card under attack adds what its jobs send and nothing else, and counts every
- * bad frame once.
- * usage: test_attack
- * the card's C model, two jobs, three attacks between any two frames
- *        test_attack HOST:PORT CARD.pcap SECONDS RATE
- *        sends RATE such frames a second to a card on the network, and what
- *                                                         CARD.pcap holds once more; as root also
- *                                                             under the first sender's address */
+/* test_attack.c : checks that a card under attack adds only what its jobs send, and counts each bad
+ * frame once.
+ *
+ *     test_attack        the card's C model, two jobs, three attacks between any two frames
+ *     test_attack HOST:PORT CARD.pcap SECONDS RATE
+ *         sends RATE such frames a second to a card on the network, and replays those in CARD.pcap;
+ *         as root also with the source address of the original sender */
 #include "attack.h"
 #include "base/clock.h"
 #include "check.h"
@@ -47,7 +46,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* e5m2 codes of small whole numbers: 0x3c is 1, 0x40 2, 0x42 3; three ranks send 1 or 0. */
+/* The code of `ones` in e5m2: 0x3c is 1, 0x40 2, 0x42 3. Each of three ranks sends 1 or 0. */
 static uint8_t sum_of(int ones)
 {
     static const uint8_t codes[] = {0, 0x3c, 0x40, 0x42};
@@ -134,15 +133,15 @@ static int on_the_model(void)
 /* ---- the network ---- */
 
 struct net {
-    int udp, raw; /* raw: -1 without the right to */
+    int udp, raw; /* raw: -1 without the permission */
     struct sockaddr_in card;
-    uint32_t sources[ATTACK_KEPT]; /* of what was overheard, network order */
+    uint32_t sources[ATTACK_KEPT]; /* of captured frames, network order */
     uint16_t ports[ATTACK_KEPT];
     uint64_t sent, spoofed;
-    long at; /* read so far of the pcap */
+    long at; /* position in the pcap */
 };
 
-/* Frames for the card that were written since the last time: raw IPv4 or Ethernet. */
+/* Reads new frames for the card from the capture: raw IPv4 or Ethernet. */
 static void overhear(struct net *net, const char *path)
 {
     uint8_t head[24], record[16], bytes[4096];
@@ -170,7 +169,7 @@ static void overhear(struct net *net, const char *path)
     fclose(f);
 }
 
-/* What was overheard, once more, under the address of who sent it. */
+/* Replays a captured frame with its original source address. */
 static void spoof(struct net *net)
 {
     uint8_t packet[28 + ATTACK_BYTES] = {0};

@@ -1,7 +1,8 @@
-/* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte:
- * all pairs of formats, 1 to 9 ranks, sums that are too large, inf and nan, both overflow rules,
- * every shift, MAX; damaged frames too. `long`: 20 times more. `speed`: tests nothing, prints how
- * fast the two are, and how much slower the fast one when it is sent inf. */
+/* test_card_fast.c : checks that the card's C model with fast sums answers
+ * like the plain one, byte for byte.
+ * All pairs of formats, 1 to 9 ranks, overflows, inf and nan, both overflow rules, every shift,
+ * MAX, and damaged frames. `long`: 20 times more. `speed`: no test; prints the speed of both, and
+ * of the fast one when it receives inf. */
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
@@ -22,7 +23,7 @@ struct side {
 };
 static struct side plain, fast;
 static uint64_t drawn;
-static unsigned statuses; /* bits seen in results */
+static unsigned statuses; /* status bits seen in results */
 
 static uint32_t draw(uint32_t below)
 {
@@ -48,7 +49,7 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
           "register %x", at);
 }
 
-/* One frame to both. */
+/* Gives one frame to both. */
 static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
 {
     plain.n = fast.n = 0;
@@ -65,8 +66,8 @@ static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
     }
 }
 
-/* Codes of in_fmt: kind 0: anything; 1: no inf or nan; 2: small ones; 3: large ones of one sign;
- * 4: small ones and now and then +inf; 5: -inf; 6: small ones but for the first, inf; 7: inf. */
+/* Fills in codes of in_fmt. kind 0: any; 1: no inf or nan; 2: small; 3: large, of one sign; 4:
+ * small, rarely +inf; 5: the same with -inf; 6: small, the first inf; 7: inf. */
 static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t kind)
 {
     for (size_t i = 0; i < bytes; i += BEAT_SIZE) {
@@ -89,7 +90,7 @@ static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t ki
     }
 }
 
-/* A chunk of slot 3 from all ranks, in any order, some twice. */
+/* Contributes a chunk of slot 3 from all ranks, in any order, some twice. */
 static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
 {
     uint8_t frame[CARD_FRAME_BYTES];
@@ -139,7 +140,7 @@ static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
     }
 }
 
-/* ---- how fast ---- */
+/* ---- speed ---- */
 
 static void ignore(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
@@ -158,8 +159,8 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whole packets of 4 ranks, 64 at a time, from memory, as fill() makes them; the frames are made
- * while the clock, the CPU's, stands. Returns frames a second; closes the card. */
+/* Returns frames a second for whole packets of 4 ranks, 64 at a time, as made by fill(); closes the
+ * card. The CPU clock does not count the making of frames. */
 static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind,
                     uint8_t flags)
 {
@@ -232,7 +233,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
     CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");
-    CHECK((statuses & 0xff) == 0xff, /* any of +inf, -inf, overflow */
+    CHECK((statuses & 0xff) == 0xff, /* bits of +inf, -inf and overflow */
           "not all of status were seen: %x", statuses);
     card_close(plain.card);
     card_close(fast.card);

@@ -1,5 +1,5 @@
-/* test_card_refuse.c : the life of a slot as ranks see it, every refusal, every counter: the card's
- * C model. */
+/* test_card_refuse.c : tests the life of a slot as ranks see it, every rejection and every
+ * counter, on the card's C model. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
 
@@ -12,9 +12,9 @@ static uint32_t read_reg(uint32_t at)
     return value;
 }
 
-/* ---- the slot's life as ranks see it ---- */
+/* ---- the life of a slot as ranks see it ---- */
 
-/* One counter went up by one, and this many frames came out. */
+/* Expects that one counter goes up by one and n_frames frames come out. */
 static void expect_(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = card_counter(card, counter);
@@ -53,7 +53,7 @@ static void life(void)
     EXPECT(CNT_IN_PING, 1, ping, 0);
     is_pong(0xffffffff, 0, 0, 0);
     h.chunk = 0xffffffff;
-    EXPECT(CNT_DROP_STALE, 0, h, 2); /* nothing is kept */
+    EXPECT(CNT_DROP_STALE, 0, h, 2); /* no result is kept yet */
     h.chunk = 0;
     EXPECT(CNT_IN_ADDED, 0, with_rank(h, 2), 2);
     EXPECT(CNT_IN_PING, 1, ping, CARD_BEATS);
@@ -76,14 +76,14 @@ static void life(void)
     EXPECT(CNT_IN_RESENT, 1, with_rank(h, 1), 2);
     CHECK(!memcmp(result, sent[0].bytes, sizeof result), "a resent result differs");
 
-    h.chunk = 1; /* with another description: what is kept keeps its own */
+    h.chunk = 1; /* with another description; the kept result keeps its own */
     h.tag = 77;
     EXPECT(CNT_IN_ADDED, 0, h, 2);
     h.chunk = 0;
     EXPECT(CNT_IN_RESENT, 1, with_rank(h, 1), 2);
     CHECK(!memcmp(result, sent[0].bytes, sizeof result),
           "a result resent while the next is filled differs");
-    EXPECT(CNT_DROP_STALE, 0, h, 2); /* rank 0 is in chunk 1: it has chunk 0 */
+    EXPECT(CNT_DROP_STALE, 0, h, 2); /* rank 0 is in chunk 1, so it has chunk 0 */
     h.chunk = 2;
     EXPECT(CNT_DROP_STALE, 0, with_rank(h, 1), 2);
     open_job(3, 0);
@@ -91,10 +91,9 @@ static void life(void)
     EXPECT(CNT_DROP_STALE, 0, with_rank(h, 1), 2); /* registered again: chunk 0 comes first */
 }
 
-/* ---- refusals ---- */
+/* ---- rejections ---- */
 
-/* A header like the good one but for a change; nothing of any slot moves, and the reason is
- * counted. */
+/* A good header with one change: no slot changes, and the reason is counted. */
 static void refused(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = 0, after = 0;
@@ -119,7 +118,7 @@ static void refusals(void)
     m.op = PKT_OP_MAX;
     m.in_fmt = m.out_fmt = 0;
     open_job(33, 0);
-    EXPECT(CNT_IN_ADDED, 0, h, 2); /* something that could be harmed */
+    EXPECT(CNT_IN_ADDED, 0, h, 2); /* a contribution that could be harmed */
     REFUSED(CNT_DROP_JOB, 0, h, job, 0, 2);
     REFUSED(CNT_DROP_JOB, 0, h, job, 2, 2);
     REFUSED(CNT_DROP_JOB, 0, h, job, CARD_JOBS + 1, 2);
@@ -156,7 +155,7 @@ static void refusals(void)
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 0, 0);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, CARD_BEATS + 1, CARD_BEATS);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 3, 2);
-    /* 8 -> 16 bits: an even number of beats, half of them come */
+    /* 8 -> 16 bits: an even number of beats, of which half are sent */
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 3, 1);
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 2, 2);
     half.in_fmt = 0x30; /* 4 -> 16 bits: a multiple of 4 */
@@ -169,13 +168,13 @@ static void refusals(void)
     REFUSED(CNT_DROP_FORMAT, 1, m, beats, 2, 1);
     REFUSED(CNT_DROP_DESC, 1, m, beats, 2, 2);
     open_job(2, 0x4352);
-    REFUSED(CNT_DROP_FORMAT, 1, h, out_fmt, 0x43, 2); /* in: e5m2 alone */
+    REFUSED(CNT_DROP_FORMAT, 1, h, out_fmt, 0x43, 2); /* in_fmt: only e5m2 */
     h.in_fmt = 0x52;
     REFUSED(CNT_DROP_FORMAT, 1, h, out_fmt, 0x52, 2);
     EXPECT(CNT_IN_ADDED, 0, h, 2);
 }
 
-/* Frames that are damaged on the way, or from elsewhere. */
+/* A damaged frame, or one from another source. */
 static void damaged(unsigned counter, const uint8_t *frame, size_t n, uint32_t ip, uint16_t port)
 {
     uint64_t before = card_counter(card, counter);
@@ -198,7 +197,7 @@ static void damage(void)
     for (size_t k = 1; k < sizeof frame; k++)
         if (k != n)
             damaged(CNT_DROP_LENGTH, frame, k, ip, port);
-    for (size_t k = 65; k < 128; k++) { /* its own length, but no whole number of beats */
+    for (size_t k = 65; k < 128; k++) { /* its own length, but not whole beats */
         struct pkt_header odd;
         memset(copy, 0, sizeof copy);
         frame_put(h, copy, 0, copy);
@@ -223,7 +222,7 @@ static void damage(void)
     h.op = PKT_OP_PING;
     frame_put(h, payload, 0, copy);
     struct pkt_header g = pkt_get(copy);
-    g.payload_crc = 1; /* of no payload: 0 */
+    g.payload_crc = 1; /* must be 0 without payload */
     pkt_put(g, copy);
     damaged(CNT_DROP_PAYLOAD_CRC, copy, 64, ip, port);
     damaged(CNT_DROP_SOURCE, frame, n, ip ^ 1u << 31, port);
@@ -246,7 +245,7 @@ static void damage(void)
     damaged(CNT_DROP_JOB, frame, n, ip, port);
 }
 
-/* Starts a job beside job 1, which has slots 8..23. Does it run? */
+/* Starts a job beside job 1, which has slots 8..23. Returns whether it runs. */
 static int starts(uint32_t ranks, uint32_t base, uint32_t slots)
 {
     struct frame_job job = {2, ranks, base, slots, 0, job_key};
@@ -301,7 +300,7 @@ static void registers(void)
         write_reg(card, secret[i], 0x55);
         CHECK(read_reg(secret[i]) == 0, "register %x can be read", secret[i]);
     }
-    /* What was just written is refused, and with the next commit there is nothing left of it. */
+    /* The staged values are refused, and cleared by the commit. */
     write_reg(card, REG_JOB_INDEX, 3);
     write_reg(card, REG_JOB_COMMIT, 1);
     CHECK(read_reg(REG_STATUS) == 2, "a job of 85 ranks");
@@ -331,7 +330,7 @@ int main(void)
     damage();
     jobs();
     registers();
-    for (unsigned i = 0; i < REG_COUNTERS; i++) /* what only time brings is the RTL's */
+    for (unsigned i = 0; i < REG_COUNTERS; i++) /* the RTL counts those two */
         CHECK((card_counter(card, i) > 0) == (i != CNT_DROP_ROOM && i != CNT_LOST_NAK),
               "counter %u", i);
     card_close(card);

@@ -1,5 +1,5 @@
-/* test_sim_bus.c : what a card is to the machine it is in: its bus, its memory, values that make no
- * sense, runs that nobody asks after, and that nobody but its owner has any of it. */
+/* test_sim_bus.c : tests a card on its machine's bus: registers, memory, nonsense values, runs that
+ * are never polled; other clients have no access. */
 #include "bus_card.h"
 #include "hls/core/expmax.h"
 #include "hls/core/quant.h"
@@ -84,7 +84,7 @@ static void memory(void)
     CHECK(put(mem, x, 0) == 0 && get(end, y, 0) == 0, "no bytes");
 }
 
-/* ---- what makes no sense ---- */
+/* ---- nonsense values ---- */
 
 static void refused(void)
 {
@@ -135,14 +135,14 @@ static void refused(void)
     set_reduce(bad);
     go(reduce);
     CHECK(reads(reduce + MM_STATUS) == REDUCE_REFUSED, "status %x", reads(reduce + MM_STATUS));
-    bad = good; /* as close to the end as it goes */
+    bad = good; /* as close to the end as possible */
     bad.in = mem + mem_bytes - 64 * (2 * 9 + 7);
     set_reduce(bad);
     go(reduce);
     CHECK(!(reads(reduce + MM_STATUS) >> 30), "the last beat: %x", reads(reduce + MM_STATUS));
 }
 
-/* One argument of a run of n values made senseless; what the status in memory is afterwards. */
+/* Runs with one argument of n values made invalid; checks the status in memory afterwards. */
 static void senseless(uint64_t base, int arg, bool wide, uint64_t value, uint32_t status)
 {
     poison_words();
@@ -192,8 +192,8 @@ static void refused_casts(void)
     senseless(expmax, ARG_EXPMAX_x, true, at_x + 1, EXPMAX_REFUSED);
 }
 
-/* Registers of any value, in any order: every run ends. Sizes are small or absurd: what fits into
- * memory and is long is allowed to be long. */
+/* Registers of any value, in any order: every run ends. Sizes are small or absurd: what
+ * fits into memory may take long. */
 static void garbage(void)
 {
     const uint64_t bases[] = {reduce, expmax, quant, unquant};
@@ -210,8 +210,8 @@ static void garbage(void)
     }
 }
 
-/* A long run: registers answer meanwhile, other kernels run, and what is written to arguments is
- * for the next one. */
+/* During a long run registers answer, other kernels run, and new
+ * arguments apply to the next run. */
 static void meanwhile(void)
 {
     set_expmax(1 << 28, 1);
@@ -227,7 +227,7 @@ static void meanwhile(void)
     CHECK(reads(expmax) == MM_CTRL_START, "it runs no more");
 }
 
-/* A run that nobody asks after. */
+/* A run that is never polled. */
 static void alone(void)
 {
     const double until = clock_s() + ANSWER_S;
@@ -240,7 +240,7 @@ static void alone(void)
     CHECK(reads(expmax) & MM_CTRL_DONE, "done is not kept");
 }
 
-/* ---- others ---- */
+/* ---- other clients ---- */
 
 static void strangers(void)
 {
@@ -258,7 +258,7 @@ static void strangers(void)
               "message %u is answered", kinds[i]);
         close(c.fd);
     }
-    /* a job of the card's owner, which may take all slots, is not theirs to stop */
+    /* A job of the card's owner, which may take all slots, cannot be stopped by others. */
     const uint32_t all = reads(nic + REG_CAP_SLOTS);
     CHECK(bus_write(nic + REG_JOB_INDEX, 0) == 0 && bus_write(nic + REG_JOB_RANKS, 1) == 0 &&
               bus_write(nic + REG_JOB_SLOTS, all) == 0 &&

@@ -1,6 +1,7 @@
-/* test_sim_control.c : who may do what to a card that several programs control: owners of jobs,
- * batches, ends; and bytes that make no sense, 10^6 inputs of them, with `long` 10^7
- * (fuzz_control.c, which libFuzzer can drive, too). */
+/* test_sim_control.c : tests the access rules of a card that several programs
+ * control: owners of jobs, batches, ends.
+ * Then 10^6 nonsense inputs (`long`: 10^7) through fuzz_control.c,
+ * which libFuzzer can also drive. */
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
@@ -8,11 +9,11 @@
 
 enum { SEED = 5, MOST_INPUT = 700 };
 
-/* ---- by example ---- */
+/* ---- examples ---- */
 
 static uint8_t answer_body[SIMLINK_MOST];
 
-/* What a peer is told when it says m. */
+/* The answer to message m of a peer. */
 static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
 {
     uint8_t bytes[SIMLINK_BYTES + 4096];
@@ -21,7 +22,7 @@ static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
     if (m.bytes)
         memcpy(bytes + SIMLINK_BYTES, body, m.bytes);
     struct simlink answer = {0};
-    /* in two pieces, at a place that moves */
+    /* in two pieces, cut at a moving place */
     static size_t cut;
     const size_t all = SIMLINK_BYTES + m.bytes, first = ++cut % all;
     int rc = control_take(fuzz.control, peer, bytes, first);
@@ -98,8 +99,8 @@ static void owners(void)
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
-/* What another connection's job was given, and what the card has seen of it, nobody else can
- * read. */
+/* No other connection can read the values of a connection's job, or
+ * what the card has seen of it. */
 static void secrets(void)
 {
     int a;
@@ -112,20 +113,20 @@ static void secrets(void)
     CHECK(seen.status == 1 && seen.b == 0, "a is told that the victim's rank is seen as %llx",
           (unsigned long long)seen.b);
     CHECK(read_as(fuzz.victim, REG_SEEN_IP) == 0x0a0b0c0d, "the victim is not told");
-    fuzz.chunk--; /* which waits for rank 0 */
+    fuzz.chunk--; /* that chunk waits for rank 0 */
     fuzz_add_from(0);
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* Whether a job of so many slots starts beside those that run. */
+/* True if a job with so many slots starts beside the running ones. */
 static bool starts(int peer, uint32_t index, uint32_t base, uint32_t slots, uint32_t commit)
 {
     stage(peer, index, base, slots);
     return write_as(peer, REG_JOB_COMMIT, commit) == 0 && read_as(peer, REG_STATUS) == 0;
 }
 
-/* The victim has 4 slots of 128, from 40. Of the 124 that are free one job takes 62, unless it asks
- * for more; the last job, all. */
+/* The victim has 4 slots of 128, from 40. A job gets 62 of the 124 free ones, unless it asks
+ * for more; the last job gets all. */
 static void fair_share(void)
 {
     int a;
@@ -148,7 +149,7 @@ static uint32_t put_op(uint8_t *ops, uint32_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* Operations up to the first that is refused; the rest leave no trace. */
+/* Operations are done up to the first refused one; the rest have no effect. */
 static void batches(void)
 {
     const uint32_t read_flag = 1u << 31;
@@ -173,7 +174,7 @@ static void batches(void)
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* One line, and out. */
+/* Rejects the message with one line and closes the connection. */
 static void told_off(struct simlink m, const char *what)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -199,7 +200,7 @@ static void nonsense(void)
     told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 1u << 31}, "BATCH without end");
     told_off((struct simlink){.kind = SIMLINK_QUIT}, "QUIT");
 
-    /* who never reads */
+    /* A peer that never reads. */
     fuzz_join(&a, "a");
     simlink_put((struct simlink){.kind = SIMLINK_TIME}, bytes);
     for (n = 0; !rc && n < CONTROL_UNREAD / SIMLINK_BYTES + 10; n++)
@@ -207,7 +208,7 @@ static void nonsense(void)
     CHECK(rc == 1, "answers pile up");
     MUST(control_leave(fuzz.control, a) == 0);
 
-    /* one too many */
+    /* One peer too many. */
     while ((a = control_join(fuzz.control, "one more", 1, 1)) >= 0)
         all[n_all++] = a;
     CHECK(a == -EAGAIN && n_all == CONTROL_PEERS - 1, "%d peers", n_all);
@@ -215,7 +216,7 @@ static void nonsense(void)
         MUST(control_leave(fuzz.control, all[--n_all]) == 0);
 }
 
-/* ---- by chance ---- */
+/* ---- random messages ---- */
 
 static uint64_t drawn;
 
@@ -224,7 +225,7 @@ static uint32_t draw(uint32_t below)
     return philox_u32(SEED, drawn++) % below;
 }
 
-/* A message that may make sense, its registers those that matter. */
+/* A message that may make sense, mostly about the registers that matter. */
 static size_t message(uint8_t *to)
 {
     static const uint8_t registers[] = {

@@ -1,8 +1,8 @@
-/* test_sim_listen.c : narrowcast-sim as a card on the network: sums over real sockets, with and
- * without losses, repeats and disorder; jobs end with their connection; garbage ends a connection
- * alone; captures and waves are whole at the end.
+/* test_sim_listen.c : tests narrowcast-sim as a card on the network.
+ * Sums over real sockets, with and without losses, repeats and reordering. Jobs end with their
+ * connection, garbage ends only its own connection, captures and waves are complete at the end.
  *
- *     test_sim_listen HOST:PORT      sums through a card that runs there, and no more */
+ *     test_sim_listen HOST:PORT      only sums, through a card that runs there */
 #include "sim/ether.h"
 #include "sim_client.h"
 #include <fcntl.h>
@@ -17,7 +17,7 @@ struct process {
     pid_t pid;
     uint32_t ip;
     uint16_t port;
-    int said; /* its stderr */
+    int said; /* stderr */
 };
 
 /* words: options, NULL at the end. fd: inherited, or -1. */
@@ -55,7 +55,7 @@ static int start(struct process *p, int fd, const char *const *words)
     return strncmp(line, "listening on ", 13) ? -1 : inet_parse(line + 13, &p->ip, &p->port);
 }
 
-/* Its exit status after SIGTERM (0: it ends by itself); -1: it does not end. */
+/* Sends the signal (0: none); returns the exit status, -1 if the process does not end. */
 static int stop(struct process *p, int signal)
 {
     int status = 0;
@@ -75,7 +75,7 @@ static int stop(struct process *p, int signal)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256;
 }
 
-/* Lines on its stderr, which is then closed. */
+/* Number of lines on the process's stderr, which is then closed. */
 static int lines_said(struct process *p)
 {
     char text[4096];
@@ -93,7 +93,7 @@ static void sleep_ms(int ms)
     poll(NULL, 0, ms);
 }
 
-/* Until the card has so many jobs. */
+/* Waits until the card has that many jobs. */
 static int wait_jobs(struct client *c, int64_t jobs)
 {
     for (int i = 0; i < 500 && client_wire(c, "jobs") != jobs; i++)
@@ -137,7 +137,7 @@ static void good_network(const char *model)
               time.c > 0 && (time.a == 0) == is_c,
           "clocks %llu", (unsigned long long)time.a);
 
-    /* its job is nobody else's, and ends with it */
+    /* a job is its connection's only, and ends with it */
     CHECK(!client_open(&d, p.ip, p.port), "no second connection");
     client_write(&d, REG_JOB_INDEX, 1);
     CHECK(client_write(&d, REG_JOB_COMMIT, 0) == 1, "another connection stops the job");
@@ -145,14 +145,14 @@ static void good_network(const char *model)
     close(c.fd);
     CHECK(wait_jobs(&d, 0), "a job is left behind");
 
-    /* nonsense ends the connection that says it, after a line */
+    /* nonsense ends its own connection, with one line */
     CHECK(!client_open(&c, p.ip, p.port), "no third connection");
     char byte[200];
     memset(byte, 'x', sizeof byte);
     CHECK(!sock_send(c.fd, byte, sizeof byte) && sock_recv(c.fd, byte, 1), "nonsense is answered");
     close(c.fd);
     CHECK(client_read(&d, REG_ID) == REG_ID_VALUE, "the other connection is gone, too");
-    /* datagrams that are no frames: counted */
+    /* datagrams that are no frames are counted */
     int udp = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in to = client_at(p.ip, p.port);
     for (size_t n = 0; n <= sizeof byte; n += 50)
@@ -162,7 +162,7 @@ static void good_network(const char *model)
         sleep_ms(10);
     CHECK(client_counter(&d, CNT_DROP_LENGTH) == 4 && client_wire(&d, "datagrams_empty") == 1,
           "no frames are counted");
-    /* a connection that says half a message and goes */
+    /* a connection that sends half a message and closes */
     CHECK(!client_open(&c, p.ip, p.port) && !sock_send(c.fd, byte, 7), "half a message");
     close(c.fd);
     CHECK(client_read(&d, REG_ID) == REG_ID_VALUE, "the other connection is gone, too");
@@ -194,7 +194,7 @@ static void bad_network(const char *const *words, uint32_t chunks)
     close(p.said);
 }
 
-/* A rank whose address cannot be sent to keeps no other from its results. */
+/* A rank whose address is unreachable does not keep others from their results. */
 static void unreachable(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
@@ -238,7 +238,7 @@ static void unreachable(void)
     close(p.said);
 }
 
-/* The card that another program starts for itself: its end is the program's. */
+/* A card started by a program for itself ends with that program. */
 static void own_card(void)
 {
     int ends[2];
@@ -265,8 +265,8 @@ static void own_card(void)
     CHECK(lines_said(&p) == 0, "it said something");
 }
 
-/* Strangers make the card write more than its stderr holds, and nobody reads it: the card goes on, answers
- * and obeys. What it says is little, and it counts the rest. */
+/* Strangers make the card print more than its unread stderr holds: the card continues to work. It
+ * prints little and counts the rest. */
 static void unread(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
@@ -294,7 +294,7 @@ static void unread(void)
     CHECK(lines_said(&p) >= 1, "it said nothing");
 }
 
-/* IP lengths of a capture, record by record. */
+/* Checks the IP lengths of a capture, record by record. */
 static void whole_capture(const char *path, long least)
 {
     uint8_t head[24], record[16], bytes[4096];
@@ -318,7 +318,7 @@ static void whole_capture(const char *path, long least)
         fclose(f);
 }
 
-/* An FST file begins with a block of 329 bytes; when it ends stands in there once it is closed. */
+/* An FST file begins with a block of 329 bytes, which contains the end time only once closed. */
 static void whole_wave(const char *path)
 {
     uint8_t head[25] = {0};

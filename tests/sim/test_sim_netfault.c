@@ -1,5 +1,5 @@
-/* test_sim_netfault.c : what a simulated bad network does to frames: as often as it was told to,
- * the same by the same seed, nothing invented, nobody held back for ever. */
+/* test_sim_netfault.c : tests the simulated bad network: faults at the given rates, reproducible by
+ * seed; no frame invented or held back for ever. */
 #include "check.h"
 #include "sim/netfault.h"
 #include <string.h>
@@ -24,7 +24,7 @@ static void drain(struct netfault *f, uint64_t now_ns)
     }
 }
 
-/* FRAMES frames, 10 us apart. Returns a hash of what came out in which order. */
+/* FRAMES frames, 10 us apart. Returns a hash of the output order. */
 static uint64_t run(struct netfault_rates rates, uint64_t seed, uint32_t way, struct netfault *f)
 {
     uint64_t now = 1, hash = 0xcbf29ce484222325u;
@@ -79,7 +79,7 @@ int main(void)
     for (int i = 0; i < n_out; i++) {
         const uint32_t number = came_out[i];
         CHECK(++times[number] <= 2, "frame %u came out %d times", number, times[number]);
-        int behind = 0; /* how many of the next ones are older, and by how much at most */
+        int behind = 0; /* the largest distance to an older frame among the next ones */
         for (int k = i + 1; k < n_out && k < i + 40; k++)
             if (came_out[k] < number && (int)(number - came_out[k]) > behind)
                 behind = (int)(number - came_out[k]);
@@ -97,7 +97,7 @@ int main(void)
     CHECK(run(bad, 1, 1, &f) != first, "the same fate both ways");
     netfault_fini(&f);
 
-    /* 1 ms at 10 us a frame: 100 are under way */
+    /* 1 ms at 10 us a frame: 100 in flight */
     netfault_init(&f, slow, 1, 0);
     n_out = 0;
     for (uint32_t i = 0; i < 200; i++) {

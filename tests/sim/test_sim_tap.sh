@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_sim_tap.sh : the simulated card on a real Ethernet: a TAP interface and a second host on one bridge, in network namespaces
-# of their own. The host pings the card by its IP and has sums added by it; the capture shows both ways.
+# test_sim_tap.sh : tests the simulated card on a real Ethernet: a TAP interface and a second host
+# on a bridge, in network namespaces.
+# The host pings the card by its IP and has sums added by it; the capture contains both directions.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -24,7 +25,7 @@ fail() {
     echo "test_sim_tap.sh: $*; the card said: $(cat "$dir/card" "$dir/err" 2>/dev/null)" >&2
     exit 1
 }
-# Nothing below may touch the machine's own network.
+# The code below must not touch the machine's own network.
 here=$(readlink /proc/self/ns/net)
 if [ -z "${OUTSIDE-}" ] || [ "$here" = "$OUTSIDE" ]; then
     fail 'not in a network namespace of its own'
@@ -34,7 +35,7 @@ ip link add br0 address 02:00:00:00:00:fe type bridge 2>/dev/null || skip 'no br
 ip addr add 10.77.0.1/24 dev br0
 ip link set br0 up
 
-# the other host, a process that holds a third namespace
+# The other host: a process that holds a third namespace.
 unshare --net sleep 1000 &
 host=$!
 its() { readlink "/proc/$host/ns/net"; }
@@ -71,7 +72,7 @@ wait "$card" || fail 'it does not end well'
 [ "$(stat -c %s "$dir/pcap")" -gt 1000000 ] || fail 'the capture is too short'
 [ ! -e /sys/class/net/nc0 ] || fail 'the interface is left behind'
 
-# with losses, repeats and disorder, and an Ethernet address of its own
+# With losses, repeats and reordering, and a MAC address given by option.
 at_host ip neigh flush all
 ip neigh flush all
 card --model c --drop 0.05 --dup 0.05 --reorder 0.1 --mac 02:00:00:aa:bb:cc
