@@ -1,6 +1,6 @@
-/* test_card_mm.c : offload/xrt/card_mm.h on a simulated card behind the Xilinx runtime: many runs in one
- * process, which does not grow; buffers that fill the card's memory, and one byte more; runs that are cut to
- * what there is. */
+/* test_card_mm.c : tests offload/xrt/card_mm.h on a simulated card under the Xilinx runtime.
+ * Many runs in one process, whose memory must not grow; buffers that fill the card's memory, and
+ * one byte more; runs cut to the available memory. */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "base/buf.h"
@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 enum { PARTS = 3, MANY = 10000 };
-static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* of hls/card/kernels.def */
+static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* from hls/card/kernels.def */
 static const double timeout_s = 30;
 static const struct vec_sum
     e4m3 = {.in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS},
     wider = {.in = {2, 1, 0}, .out = {5, 10, 0}, .rule = VEC_EXACT, .n_ranks = PARTS};
 
-/* Codes that look random and are the same every time. */
+/* Reproducible codes that look random. */
 static uint8_t *codes(size_t n, uint32_t seed)
 {
     uint8_t *to = buf_alloc(n);
@@ -39,7 +39,7 @@ static size_t resident_bytes(void)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* n codes of each part, the sums against the plain reference. */
+/* Adds n codes of each part and compares with the plain reference. */
 static void check_sum(struct card_mm *mm, const struct vec_sum *sum, const uint8_t *const *parts,
                       size_t n, uint8_t *sums, uint8_t *wanted)
 {
@@ -76,7 +76,7 @@ static void test_many_runs(void)
     free(sums);
 }
 
-/* Runs of at most so many codes, and n of them. */
+/* Adds in runs of at most `most` codes, and expects `runs` of them. */
 static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, uint64_t runs)
 {
     const size_t n = 299999;
@@ -95,7 +95,7 @@ static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, 
     free(sums);
 }
 
-/* Another kernel's buffer leaves so much. */
+/* Another kernel's buffer leaves only `left` bytes. */
 static void test_little_room(struct xrt_card *card, size_t left, bool enough)
 {
     struct xrt_card_buffer most;
@@ -127,7 +127,7 @@ static void test_memory(void)
     rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, 1, &more);
     CHECK(rc == -ENOMEM && !more.own, "and one byte: %d %s", rc, card.why);
     xrt_card_buffer_close(&card, &all);
-    for (int i = 0; i < 40; i++) { /* all of them together are more than there is */
+    for (int i = 0; i < 40; i++) { /* together more than the memory */
         rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes / 8, &all);
         CHECK(!rc, "buffer %d: %s", i, card.why);
         xrt_card_buffer_close(&card, &all);
@@ -155,7 +155,7 @@ int main(void)
     test_many_runs();
     test_memory();
     test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1),
-              1); /* half, and half of that, fits */
+              1); /* half fits, and half of that */
     test_runs(&e4m3, 2000, 2048, 147);
     test_runs(&wider, 4096, 4096, 74); /* 4 bits in, 16 out */
     DONE();

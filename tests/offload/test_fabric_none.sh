@@ -1,13 +1,14 @@
 #!/bin/bash
-# test_fabric_none.sh : libfabric is loaded when --fabric asks for it, and by nothing else; where its library is missing, does not load or is
-# of another build, one line says so, and sockets need none.
+# test_fabric_none.sh : checks that libfabric is loaded only by --fabric, and that problems with its
+# library are reported in one line.
+# The library may be missing, unreadable or of another build. Sockets do not need it.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 library=$B/libnarrowcast_fabric.so
 train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --offload sim:c --fabric)
 
-# --- not loaded where nobody asks ---
+# --- not loaded unless requested ---
 loads() { rm -f loaded.*; LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
 ldd "$n" "$B/libnarrowcast.so" >out 2>&1
 grep -q libopenblas out || fail "ldd said: $(cat out)"
@@ -25,21 +26,22 @@ if [ -f "$library" ]; then
     loads "${train[@]}" udp || fail "--fabric udp does not load libfabric: $(cat err)"
 fi
 
-# none WHAT PATTERN ENVIRONMENT...: info says why, --fabric udp ends with one line
+# none NAME PATTERN ENVIRONMENT...: info gives the reason, --fabric udp ends with one line
 ranks=(mpirun -np 2)
 none() {
     env "${@:3}" "$n" info >out 2>err || fail "$1: info ended with $?"
     grep -q "^libfabric  *none: .*$2" out || fail "$1: info says: $(grep '^libfabric' out)"
     [ -s err ] && fail "$1: info printed: $(cat err)"
     env "${@:3}" "${ranks[@]}" "${train[@]}" udp >out 2>err && fail "$1: --fabric udp was taken"
-    sed -i '/^---/,/^---/d; /^prterun/,$d' err # what mpirun says of its own
+    sed -i '/^---/,/^---/d; /^prterun/,$d' err # without messages of mpirun
     [ "$(grep -c '' err)" = 1 ] || fail "$1: not one line: $(cat err)"
     grep -q "^narrowcast: no provider 'udp', only socket: .*$2" err || fail "$1: said: $(cat err)"
 }
 none "no such file" 'NARROWCAST_FABRIC names "/no/where.so"' NARROWCAST_FABRIC=/no/where.so
 ranks=()
 echo text >text.so
-none "no library" 'text.so" does not load: [^/]*$' NARROWCAST_FABRIC="$dir/text.so" # the file is named once
+# names the file once
+none "no library" 'text.so" does not load: [^/]*$' NARROWCAST_FABRIC="$dir/text.so"
 mkfifo pipe.so
 none "a pipe" 'pipe.so", which cannot be read (it is no plain file)' NARROWCAST_FABRIC="$dir/pipe.so"
 cc=${CC:-cc}
@@ -51,7 +53,7 @@ $cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
     $cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so
 none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_FABRIC="$dir/lacks.so"
 
-# --- the program without it, in a folder of its own: the same; with it beside, it is found there ---
+# --- the program in a folder without the library: the same; with the library there: it is found ---
 mkdir bin && cp "$n" "$B/narrowcast-sim" bin/ && n=$dir/bin/narrowcast && train[0]=$n
 none "not built" 'no libnarrowcast_fabric.so beside this program' NARROWCAST_FABRIC=
 "${train[@]}" socket >out 2>err || fail "--fabric socket without the library: $(cat err)"

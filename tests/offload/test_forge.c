@@ -1,7 +1,8 @@
-/* test_forge.c : a host that is not on the path, but reaches the card's control port, forges
- * contributions of rank 1, from its address and in time: what it reads there, what can be guessed
- * and what the card counts is not enough. None is added, each is counted. Were the key known to it,
- * the job's secret would still be missing in its tags: no rank takes a wrong result. */
+/* test_forge.c : checks forged contributions of rank 1 by a host that is not on the path but
+ * reaches the card's control port.
+ * It uses rank 1's address, in time. Registers, guesses and the card's counters must not be enough:
+ * no forgery is added, each is counted. With the key, the job's secret in the tags is still
+ * missing: no rank takes a wrong result. */
 #include "control/control.h"
 #include "offload/window/frame.h"
 #include "window_net.h"
@@ -27,7 +28,7 @@ static int card_writes(void *card, uint32_t at, uint32_t value)
 
 static const struct control_ops registers = {.read = card_reads, .write = card_writes};
 
-/* What the control port says of a register. */
+/* The control port's answer about a register. */
 static uint32_t ask(uint32_t at)
 {
     struct simlink answer = {0};
@@ -36,7 +37,7 @@ static uint32_t ask(uint32_t at)
     return (uint32_t)answer.b;
 }
 
-/* Packet n of the job as rank 1 would send it, with the largest values there are. */
+/* Packet n of the job as rank 1 would send it, with the largest values. */
 static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
 {
     uint8_t bytes[PKT_HEADER_BYTES + 5 * PKT_BEAT_BYTES];
@@ -58,8 +59,8 @@ static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
     card_frame(net.cards[0].model, NET_IP + 1, NET_PORT, bytes, length);
 }
 
-/* A step of the job: MAX, then SUM, each forged before. Returns false when a rank has given the
- * card up. */
+/* A step of the job: MAX, then SUM, each forged first. Returns false if
+ * a rank has abandoned the card. */
 static bool step(uint32_t k, uint64_t key)
 {
     for (uint32_t tag = 2 * k; tag < 2 * k + 2; tag++) {

@@ -1,10 +1,11 @@
-/* test_fpga_eth.c : control of a card by datagrams, from the host's side: what is lost is said
- * again and done once, long batches are cut where they may be, forged answers are not believed, and
- * each way to fail has its line.
- * usage: test_fpga_eth                    the card: a thread of this program
- *        test_fpga_eth HOST:PORT          prints what a card on the network says of its control
- *        test_fpga_eth HOST:PORT SECONDS  a stranger who sends it garbage, and well-formed requests
- *                                         to job 0 of others; fails if any of them does something */
+/* test_fpga_eth.c : tests control of a card by datagrams, from the host's side. Lost requests are
+ * repeated and done once, long batches are cut only where allowed, forged answers are ignored, and
+ * each failure has its line.
+ *
+ *     test_fpga_eth                    the card is a thread of this program
+ *     test_fpga_eth HOST:PORT          prints the control counters of a card on the network
+ *     test_fpga_eth HOST:PORT SECONDS  attacks it with garbage and well-formed requests to job 0 of
+ *                                      another host; fails if any of them has an effect */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -21,9 +22,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- what the host makes of it ---- */
+/* ---- the host's side ---- */
 
-/* The thread starts the card as this begins. */
+/* The thread starts its card when this test begins. */
 static void strangers(const char *where)
 {
     struct fpga card;
@@ -78,8 +79,8 @@ static void failures(const char *where)
         open_fails(-EINVAL, "there is no card of the name", no_names[i]);
 }
 
-/* A job's ranks on a bad network: all is done, in order, once; each request says which job, and ends with
- * a whole rank. */
+/* A job's ranks on a bad network: all operations are done once, in order; each request names the
+ * job and ends with a complete rank. */
 static void long_batch(const char *where)
 {
     struct fpga card;
@@ -126,8 +127,8 @@ static void long_batch(const char *where)
     fpga_close(&card);
 }
 
-/* What keeps a lease speaks without being asked, and hears when it is over; that a card answers nothing
- * for longer than a lease lasts says nothing about the lease. */
+/* The keeper of a lease sends KEEPs by itself and learns when the lease is over. A card that is
+ * silent for longer than a lease lasts does not end the lease. */
 static void kept(const char *where)
 {
     struct fpga card;
@@ -183,7 +184,7 @@ static int show(const char *where)
                     LEASE_REG_MALFORMED | LEASE_READ, LEASE_REG_BUSY | LEASE_READ}};
     CHECK(reach(where, &l, &answer) == 0 && lease_link_ask(&l, &m, &answer, clock_s() + 5) == 0,
           "no card");
-    /* but this one */
+    /* without this one */
     printf("live %u expired %u malformed %u busy %u\n", (answer.value[0] & 0xffff) - 1,
            answer.value[1], answer.value[2], answer.value[3]);
     m = (struct lease_message){.kind = LEASE_CLOSE};
@@ -192,7 +193,7 @@ static int show(const char *where)
     DONE();
 }
 
-/* What a stranger tries next against job 0, under a lease of its own: must be refused. */
+/* A stranger's next attempt at job 0 under its own lease, which must be rejected. */
 static struct lease_message theft(uint64_t key, uint64_t i)
 {
     static const uint32_t aims[] = {REG_RANK_COMMIT, REG_JOB_COMMIT, REG_JOB_COMMIT, REG_DROP_IN};
@@ -208,7 +209,7 @@ static struct lease_message theft(uint64_t key, uint64_t i)
     return m;
 }
 
-/* Job 0 must be somebody's all the time. */
+/* Job 0 must have an owner throughout. */
 static int attack(const char *where, double seconds)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
@@ -226,12 +227,12 @@ static int attack(const char *where, double seconds)
               answer.done, m.at[3]);
         for (int k = 0; k < 20; k++) {
             uint8_t bytes[2 * LEASE_BYTES] = {0};
-            m = theft(key, i++); /* with a right CRC and a secret that is nobody's; then damaged */
+            m = theft(key, i++); /* with a correct CRC and an unknown secret; then damaged */
             m.version = LEASE_VERSION;
             m.secret = philox_u32(key, i++);
             m.kind = (uint8_t)(philox_u32(key, i++) % 6);
             m.sequence = l.sequence + 1;
-            if (m.kind == LEASE_OPEN) /* would take all leases there are */
+            if (m.kind == LEASE_OPEN) /* a random secret would take all free leases */
                 m.secret = l.secret;
             size_t n = lease_put(&m, bytes);
             if (k & 1)

@@ -1,5 +1,5 @@
-/* test_fuzz_receive.c : a seeded stream of inputs for tests/lib/fuzz_receive.c, of all kinds. `long`:
- * ten times as many. */
+/* test_fuzz_receive.c : runs a seeded stream of all kinds of inputs through
+ * tests/lib/fuzz_receive.c. `long`: ten times as many. */
 #include "fuzz_receive.c"
 
 enum { SEED = 31, MOST_BYTES = 200 };
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < n_inputs; i++) {
         uint8_t data[MOST_BYTES];
         const uint32_t draw = philox_u32(SEED, i);
-        /* mostly replays and damage; a forgery under the job's own key ends the job now and then */
+        /* mostly replays and damage; a forgery with the job's own key sometimes ends the job */
         const size_t n = draw % 64 ? 3 + 3 * (draw >> 8 & 3) : 1 + (draw >> 8) % (MOST_BYTES - 1);
         for (size_t k = 0; k < n; k += 4) {
             const uint32_t word = philox_u32(SEED + 1, i * MOST_BYTES + k);

@@ -1,14 +1,17 @@
 #!/bin/bash
-# test_no_card.sh : addresses and cards that cannot be. Every option that takes an address or a place on the bus refuses a wrong
-# one in one line, and names IPv6 where the address is one. A card that cannot exist ends a run in one line of one rank; a card
-# that does not answer does so with --algo offload, and costs one warning without. The summary says what added.
+# test_no_card.sh : checks addresses and cards that cannot work.
+# Every option that takes an address or a place on the bus rejects a wrong one in one line, and
+# names IPv6 if it is one. An impossible card ends a run with one line of one rank. A card that
+# does not answer ends the run with --algo offload, and otherwise costs one warning. The summary
+# names the algorithm that was used.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 sim=$B/narrowcast-sim
 export NARROWCAST_XCLBIN=$B/narrowcast.sim.xclbin
 
-# one_line CODE WORDS COMMAND...: the command fails (CODE: fails, or 0) and prints one line of ours, with these words
+# one_line CODE WORDS COMMAND...: the command exits with CODE (`fails`: not 0) and
+# prints one line of ours with WORDS
 one_line() {
     local code=0 want=$1 words=$2
     shift 2
@@ -25,7 +28,7 @@ train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 -
 # shellcheck disable=SC2206 # words
 train=($train)
 
-# --- IPv6 addresses, wherever an address is read ---
+# --- IPv6 addresses, in every option with an address ---
 for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '[::ffff:10.0.0.9]' '::ffff:10.0.0.9'; do
     for scheme in udp eth; do
         one_line fails "'$scheme://.* is no card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
@@ -45,7 +48,7 @@ for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '
     one_line fails 'as an address: IPv6 is not supported' "$n" sim --counters "$ip:4711"
     one_line fails 'is no card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
 done
-# a name that has an IPv6 address only, in a /etc/hosts of our own
+# A name with only an IPv6 address, in an /etc/hosts of our own.
 printf '127.0.0.1 localhost\n2001:db8::1 six.test\n' >hosts
 # shellcheck disable=SC2016 # the inner shell's words
 in_hosts=(unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh)
@@ -55,14 +58,14 @@ else
     echo 'skip: no namespace of our own: a name with an IPv6 address only'
 fi
 
-# --- addresses that are malformed ---
+# --- malformed addresses ---
 for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b:4711' g:1:2; do
     one_line fails "'udp://$at' is no card: need" "${train[@]}" --offload "udp://$at"
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
 one_line fails "is no card: need" "${train[@]}" --offload udp://127.0.0.1:0
-# --- cards that cannot exist, on 1 and on 3 ranks, named by an option and by the environment ---
-ranks_in "$dir" # simulated devices see there who has them
+# --- impossible cards, on 1 and on 3 ranks, by option and by environment ---
+ranks_in "$dir" # simulated devices record their owners there
 # runs.sh N OPTIONS...: a short training
 # shellcheck disable=SC2016 # its own words
 printf 'mpirun -np "$1" %s "${@:2}"\n' "${train[*]}" >runs.sh
@@ -74,7 +77,7 @@ cannot_be() {
     one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
     one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
 }
-# no host has a name with an empty label, which the system knows without a name service
+# The system knows without a name service that no host name has an empty label.
 for scheme in udp eth; do
     cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
     cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
@@ -93,7 +96,7 @@ one_line fails "cannot find host 'no..invalid'" "$n" sim --listen no..invalid:47
 mpirun -np 2 "$n" doctor --offload udp://no..invalid:4711 >out 2>err && fail 'doctor: a host that is unknown: exit 0'
 grep -q "^fail  cards  .*cannot find host 'no..invalid'" out || fail "doctor: $(cat out err)"
 
-# --- cards that do not answer: fatal with --algo offload, else one warning; the summary says what added ---
+# --- cards that do not answer: fatal with --algo offload, else one warning ---
 # dead CARD [VARIABLE=VALUE...]
 dead() {
     local card=$1
@@ -106,11 +109,11 @@ dead() {
     one_line 0 'warning: ' env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
     added "$card" direct
 }
-# added WHAT ALGORITHM: the summary of the last run names it
+# added NAME ALGORITHM: the last run's summary names ALGORITHM
 added() { grep -q "^gradients .*, all-reduce $2\$" out || fail "$1: $(grep '^gradients' out)"; }
 dead udp://127.0.0.1:9
 dead eth://127.0.0.1:9
-# a name service that does not answer, in a network of our own: the host may exist
+# A silent name service, in a network of our own: the host may exist.
 no_names=(unshare -rn sh -c 'ip link set lo up && exec "$@"' sh)
 if [ -n "$(command -v ip)" ] && "${no_names[@]}" true 2>/dev/null; then
     for card in udp://card.invalid:4711 eth://card.invalid:4711; do
@@ -129,7 +132,7 @@ added 'one card of two' offload
 
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
-# --- places on the bus: with and without the domain, for every option that takes one ---
+# --- places on the bus, with and without the domain, in every option that takes one ---
 export XILINX_XRT="$B/xrt" NARROWCAST_SIM_MODEL=c
 head -c 4000 /dev/zero >zeros
 for at in 00:00.0 0000:00:00.0; do
@@ -151,7 +154,7 @@ for at in 65:00 65:00.8 65:20.1 165:00.1 65:00.1.1 ' 65:00.1' +5:00.1 0x:00.1 00
     one_line fails 'unknown --node-sum' "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at"
 done
 
-# --- XRT that is not there, and a device that does not answer ---
+# --- no XRT, and a device that does not answer ---
 cannot_be 'device 7' xrt:7
 cannot_be 'device 0000:65:00.1' xrt:65:00.1
 cannot_be 'XILINX_XRT is not set' xrt XILINX_XRT=

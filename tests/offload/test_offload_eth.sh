@@ -1,17 +1,19 @@
 #!/bin/bash
-# test_offload_eth.sh : training through cards that are controlled by datagrams (eth://: rtl/shell/control, Verilated, in front of the
-# C model and of the Verilated core) ends in the weights it has over MPI: on a bad network, beside a stranger, beside an owner
-# that is killed, whose lease ends and whose slots are free again. long: ranks that are stopped, for longer than a lease lasts, too.
-# check: the first of these alone.
+# test_offload_eth.sh : trains through cards controlled by datagrams (eth://); the
+# weights must equal those over MPI.
+# rtl/shell/control is Verilated, in front of the C model and of the Verilated core. Cases: a bad
+# network, a stranger, and an owner that is killed, whose lease ends and frees its slots. long: also
+# ranks that are stopped for longer than a lease lasts. check: only the first case.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -n "$rtl" ] || exit 77
 
-# told NAME: what that card says of its control: live N expired N malformed N busy N
+# told NAME: the card's control counters: live N expired N malformed N busy N
 told() { "$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' "$1.at")"; }
 
-# through WHAT WANTED RANKS CARD OPTIONS...: a run all of whose steps come through that card, to the wanted checksum
+# through NAME WANTED RANKS CARD OPTIONS...: all steps of a run come through
+# that card, and the checksum is WANTED
 through() {
     what=$1 wanted=$2 ranks=$3 where=$4
     shift 4
@@ -35,7 +37,7 @@ card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
 uncard bad
 
-# --- a card that says nothing at first, for less than it may; no card ---
+# --- a card silent at first, within its deadline; no card ---
 kill -STOP "$(cat plain.pid)"
 (sleep 3; kill -CONT "$(cat plain.pid)") &
 through "a card that is silent at first" "$(checksum direct.out)" 3 plain --steps 4 --card-deadline 60
@@ -43,7 +45,7 @@ uncard plain
 on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
 
-# --- two owners and a stranger; one is killed, the other goes on ---
+# --- two owners and a stranger; one owner is killed, the other continues ---
 card shared --control 0 --model c
 on 2 --steps 30 --algo direct >direct.out 2>>stderr
 on 2 --steps 1000000 --offload "$(at shared)" --seed 8 --log "$dir/log.victim" >/dev/null 2>&1 &
@@ -67,7 +69,8 @@ case "$(told shared)" in "live 0 expired 1 "*) ;; *) fail "the lease of who was 
 on 1 --steps 1 --offload "$(at shared)" --card-slots 128 >out 2>err || fail "the next run: exit $?"
 grep -q 'through 1 card (eth://.*), 128 slots each' err || fail "the slots of who was killed are not free: $(cat err)"
 
-# --- a rank that is stopped: for a second nothing happens; for longer than its lease lasts, the run goes on over MPI and comes back ---
+# --- a rank stopped for 1 s: no effect; for longer than its lease:
+# the run uses MPI, then the card ---
 # stopped SECONDS STEPS
 stopped() {
     on 2 --steps "$2" --algo direct >direct.out 2>>stderr

@@ -1,6 +1,7 @@
-/* test_offload_fabric.c : both kinds of wire, libfabric's and the system's own, against a plain UDP
- * socket: whose address it has, datagrams of every length both ways, bursts, ones that are too
- * long; and what it says where it cannot be opened. */
+/* test_offload_fabric.c : tests both kinds of wire, libfabric's and the
+ * system's, against a plain UDP socket.
+ * The wire's address, datagrams of every length both ways, bursts, datagrams that are too long, and
+ * the errors when it cannot be opened. */
 #include "base/err.h"
 #include "check.h"
 #include "offload/wire/wire_local.h"
@@ -16,10 +17,10 @@
 enum { FRAME = 1472, LOOPBACK = 0x7f000001, BURST = 60, ROUNDS = 20 };
 static struct wire wire;
 static int fd;
-static struct sockaddr_in peer; /* the wire, as the socket sees it */
-static bool library;            /* this build has one for libfabric */
+static struct sockaddr_in peer; /* the wire's address, as seen by the socket */
+static bool library;            /* this build has libfabric */
 
-/* The next datagram of the wire, waited for. Its length, or 0. */
+/* Waits for the wire's next datagram. Returns its length, or 0. */
 static size_t next(uint8_t *bytes, size_t room)
 {
     for (int i = 0; i < 5000; i++) {
@@ -68,7 +69,7 @@ static void bursts(void)
             CHECK(next(bytes, sizeof bytes) == FRAME && bytes[0] == i && bytes[FRAME - 1] == i,
                   "round %d, datagram %d", round, i);
     }
-    /* out, of several lengths, each on its own however it was sent */
+    /* out, in several lengths, each its own datagram */
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < BURST; i++) {
             memset(bytes, i, sizeof bytes);
@@ -101,7 +102,7 @@ static void refusals(struct wire_options o, const char *provider)
     const int rc = wire_open(&o, &none, why);
     CHECK(rc == (library ? -ENODATA : -ENOENT) && strstr(why, "carrier-pigeon"), "%d: %s", rc, why);
     o.provider = provider;
-    o.local = "192.0.2.77"; /* for documentation: nobody's */
+    o.local = "192.0.2.77"; /* for documentation: no host has it */
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "192.0.2.77"), "%s", why);
     o.local = "no-such-interface";
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "no-such-interface"), "%s", why);
@@ -109,7 +110,7 @@ static void refusals(struct wire_options o, const char *provider)
     CHECK(wire_open(&o, &none, why) == 0, "%s", why);
     none.ops->close(none.own);
     o.local = NULL;
-    o.frame_bytes = 100000; /* no way for them: it says what it takes */
+    o.frame_bytes = 100000; /* too long: the wire reports its maximum */
     CHECK(wire_open(&o, &none, why) == 0, "%s", why);
     const size_t most = none.ops->most(none.own);
     CHECK(most == (provider ? FRAME : UINT16_MAX - 28), "%s: %zu bytes",
@@ -119,7 +120,7 @@ static void refusals(struct wire_options o, const char *provider)
     CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
 }
 
-/* NULL: the system's own. */
+/* provider NULL: the system's own wire */
 static void one_kind(const char *provider)
 {
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(LOOPBACK)}};

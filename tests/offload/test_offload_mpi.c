@@ -1,6 +1,6 @@
-/* test_offload_mpi.c : ranks, UDP on 127.0.0.1 and narrowcast-sim with the card's C model: sums
- * through the way of a step against the same sums by `direct`, bit for bit; the card killed or
- * stopped in mid-step, and back. */
+/* test_offload_mpi.c : compares a step's sums through narrowcast-sim (C model, UDP on 127.0.0.1)
+ * with those of `direct`, bit for bit.
+ * The card is killed or stopped in mid-step, and comes back. */
 /* RANKS: 1 2 4 */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -62,7 +62,7 @@ static void sum_by_direct(size_t n)
     CHECK(algo->run(t.c, &call) == 0, "direct");
 }
 
-/* One step. Returns how many of its parts this rank did not get by the way. */
+/* Runs one step. Returns the number of its parts that this rank did not get by the offload path. */
 static int step(struct offload *o, uint32_t number, int kill_at, int signal_number)
 {
     static int8_t x[EXPONENTS], want[EXPONENTS];
@@ -112,7 +112,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
     char why[160];
     struct offload *o;
     const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
-    /* one that is silent is waited for */
+    /* a silent card is waited for */
     const struct offload_options options = {
         .where = where, .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
@@ -163,8 +163,8 @@ static void try_cards(const char *where, const char *format, const char *out_for
     offload_close(o);
 }
 
-/* One of two cards dies or falls silent: its step is lost, the next one goes through the other
- * card, and later through both. */
+/* One of two cards dies or falls silent: its step is lost, the next one uses
+ * the other card, later ones both. */
 static void try_one_of_two(int signal_number)
 {
     struct offload *o;
@@ -188,15 +188,15 @@ static void try_one_of_two(int signal_number)
     int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        /* with the right sums, however many of them through cards on a busy machine */
+        /* right sums, whether or not through cards: the machine may be busy */
         (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));
     offload_close(o);
 }
 
-/* The card takes rank 0's packets from another address alone: who that is and what it sees is the
- * reason to give it up. */
+/* The card accepts rank 0's packets only from another address. The reason for abandoning it must
+ * name the rank and the address seen. */
 static void try_nat(void)
 {
     struct offload *o;
@@ -229,7 +229,7 @@ static void try_nat(void)
     offload_close(o);
 }
 
-/* No card is no error. */
+/* No card is not an error. */
 static void try_nowhere(void)
 {
     struct offload *o = NULL;
@@ -242,7 +242,7 @@ static void try_nowhere(void)
     offload_close(o);
 }
 
-/* The card lies beside the folder of the tests. */
+/* The card's program is in the folder above the tests'. */
 static bool find_card(void)
 {
     char self[2000], path[5000];
@@ -277,7 +277,7 @@ int main(void)
     try_cards("sim:c", "e5m10", "e5m10", 0);
     try_one_of_two(SIGKILL);
     try_one_of_two(SIGSTOP);
-    /* of several, one that the machine is slow for may be the first to give up */
+    /* With several ranks, one that the machine delays may be the first to abandon the card. */
     if (t.n_ranks == 1)
         try_nat();
     try_nowhere();

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_path_mtu.sh : training through a card at the end of a narrow path, a wide one, and one that becomes narrow in the middle, on a
-# small Ethernet of its own (bench/netlab.sh). With `long`, more widths.
+# test_path_mtu.sh : trains through a card on a narrow path, a wide one, and one that becomes
+# narrow, on a small Ethernet (bench/netlab.sh).
+# With `long`, more widths.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -17,7 +18,7 @@ fail() {
     bad=1
 }
 
-# width MTU: of both nodes' links
+# width MTU: sets both nodes' links
 width() {
     for i in 1 2; do
         ip link set "p$i" mtu "$1"
@@ -25,7 +26,7 @@ width() {
     done
 }
 
-# on OPTIONS...: two ranks, one a node
+# on OPTIONS...: two ranks, one per node
 on() {
     # shellcheck disable=SC2086
     mpirun $NETLAB_MPI -np 2 "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight \
@@ -50,7 +51,7 @@ for w in $widths; do
     grep -q "frames of ${w#*:} bytes" "$dir/err" || fail "MTU ${w%:*}: frames"
 done
 
-# narrower in the middle of the run: a step or two over MPI, then shorter frames
+# Narrower during the run: a step or two over MPI, then shorter frames.
 on --steps 600 --offload off
 wanted=$(checksum)
 on --steps 600 --offload udp://$udp --log "$dir/log" &

@@ -1,12 +1,14 @@
 #!/bin/bash
-# test_train_offload.sh : training whose sums come from simulated cards ends in the same weights, bit for bit, as over MPI:
-# with lost, repeated and reordered packets, over 1, 2 and 4 cards, with cards that die in mid-step and come back.
-# check: the first of these alone.
+# test_train_offload.sh : trains with sums from simulated cards; the weights must
+# equal those over MPI, bit for bit.
+# Packets are lost, repeated and reordered; 1, 2 and 4 cards; cards die in mid-step and come
+# back. check: only the first case.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# through WHAT WANTED RANKS WHERE OPTIONS...: a run all of whose steps come through cards, to the wanted checksum
+# through NAME WANTED RANKS WHERE OPTIONS...: all steps of a run come through
+# cards, and the checksum is WANTED
 through() {
     what=$1 wanted=$2 ranks=$3 where=$4
     shift 4
@@ -19,7 +21,7 @@ through() {
     esac
 }
 
-# --- the same bits: over MPI by two roads, through the card in C, through the Verilated one ---
+# --- the same bits: over MPI in two ways, through the card in C, through the Verilated one ---
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
 on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
 direct=$(checksum direct.out)
@@ -53,14 +55,15 @@ for name in c1 c4 $rtl; do
     [ "$(counter "$name" IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"
 done
 
-# --- a card is killed at five moments by chance: the run goes on, says one line, and ends in the same weights ---
+# --- a card is killed at five random moments: one line, and the same weights ---
 on 4 --steps 120 --algo direct >direct.out 2>>stderr
 direct=$(checksum direct.out)
 RANDOM=4711
 echo "seed 4711"
 partly=0
 beside= # a second card, if any
-# killed MOMENT STEPS LAST CARD-OPTIONS...: once, at any time before step LAST has ended
+# killed MOMENT STEPS LAST CARD-OPTIONS...: kills the card once, at a
+# random time before step LAST has ended
 killed() {
     moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
     shift 3
@@ -98,7 +101,7 @@ if [ -n "$rtl" ]; then
     same "a Verilated card that died" out "$(checksum direct.out)"
 fi
 
-# --- killed and started again on the same port: the run goes on through it ---
+# --- a card killed and restarted on the same port: the run returns to it ---
 card phoenix --model c
 port=$(sed 's/.*://' phoenix.at)
 rm -f log
@@ -118,7 +121,7 @@ same "a card that came back" out "$(checksum direct.out)"
 grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
 [ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
 
-# --- a rank is killed: the others end, the card has no job, nobody is left ---
+# --- a rank is killed: the others end, the card has no job, no process is left ---
 on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
@@ -127,7 +130,7 @@ kill -9 "$(echo "$victims" | sed -n 3p)"
 code=0
 wait $run || code=$?
 [ $code -ne 0 ] || fail "a killed rank went unnoticed"
-for pid in $victims; do # or else this does not end
+for pid in $victims; do # otherwise this does not end
     while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.1; done
 done
 until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
@@ -141,7 +144,7 @@ refused 'is no card' on 2 --steps 2 --offload xrt:0000:01
 refused 'udp://' on 2 --steps 2 --offload udp://nowhere
 refused 'udp://' on 2 --steps 2 --offload smi
 refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon
-# a card that does not answer: one line, and MPI does it
+# a card that does not answer: one line, and MPI is used
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"
 same "a card that is not there" out "$(checksum direct.out)"

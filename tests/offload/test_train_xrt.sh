@@ -1,17 +1,19 @@
 #!/bin/bash
-# test_train_xrt.sh : training through a card that XRT controls (a simulated one behind Debian's own libxrt_coreutil) ends in the same
-# weights as over MPI: rank 0 owns the card; `narrowcast card` owns it for two jobs at once, one of them of another host; and
-# a card that is busy, wrong, dead or silent costs one line and no bits.
+# test_train_xrt.sh : trains through a card controlled by XRT (simulated, under Debian's
+# libxrt_coreutil); the weights must equal those over MPI.
+# Rank 0 owns the card; or `narrowcast card` owns it for two jobs at once, one on another host. A
+# card that is busy, wrong, dead or silent costs one line and no bits.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-# the simulated card is this test's own: who has it stands in TMPDIR
+# The simulated card is this test's own: its owner is recorded in TMPDIR.
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
 ranks_in "$dir"
 
-# served NAME OPTIONS...: `narrowcast card` on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
+# served NAME OPTIONS...: starts `narrowcast card` on a free port of loopback; address
+# in $NAME.at, process in $NAME.pid
 served() {
     name=$1
     shift
@@ -24,7 +26,7 @@ served() {
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }
 
-# all_by_card WHAT LOG
+# all_by_card NAME LOG
 all_by_card() {
     case "$(by_card "$2")" in
     "0 of"*) fail "$1: no step came through the card: $(tail -n 3 stderr)" ;;
@@ -32,7 +34,7 @@ all_by_card() {
     esac
 }
 
-# one WHAT PATTERN FILE: exactly one line of ours, and it says so
+# one NAME PATTERN FILE: exactly one line of ours, with PATTERN
 one() {
     if [ "$(grep -c '^narrowcast: ' "$3")" != 1 ] || ! grep -q "^narrowcast: .*$2" "$3"; then fail "$1: said '$(cat "$3")'"; fi
 }
@@ -42,7 +44,7 @@ direct=$(checksum direct.out)
 on 2 --steps 12 --algo direct --seed 7 --format e4m3 >direct2.out 2>>stderr
 direct2=$(checksum direct2.out)
 
-# --- what is there ---
+# --- info ---
 "$n" info >info.out
 for fact in 'XRT  *2\.' 'xclbin .*nic_core, reduce_mm' 'xrt:0  *.*sim_verilator_1, .*40 C'; do
     grep -q "^$fact" info.out || fail "info has no '$fact': $(grep -E '^(XRT|xclbin|xrt)' info.out)"
@@ -69,7 +71,7 @@ same "the second job of two" out2 "$direct2"
 all_by_card "the first job of two" log1
 all_by_card "the second job of two" log2
 
-# --- it is busy for everybody else ---
+# --- busy for all others ---
 timeout 60 "$n" card --listen 127.0.0.1:0 >busy.out 2>busy.err && fail "a card was opened twice"
 one "a busy card" "xrt:0: .*nic_core" busy.err
 on 2 --steps 12 --offload xrt --seed 7 --format e4m3 --log log3 >out 2>err || fail "a busy card, --offload xrt: exit $?"
@@ -78,7 +80,7 @@ same "--offload xrt of a busy card" out "$direct2"
 uncard one
 [ -z "$(hidden_cards)" ] || fail "a simulated device has outlived its program"
 
-# --- what cannot be, in one line ---
+# --- rejected in one line ---
 for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--xclbin $here/lib/card_net.sh:xclbin2" "no such card:--xrt 7:device 7" \
     "no name:--xrt x@y:is no card"; do
     IFS=: read -r name options pattern <<<"$what"
@@ -96,7 +98,7 @@ one "no XRT" 'XILINX_XRT is not set' err
 NARROWCAST_SIM_FAULT=uuid timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "another container than the one given: exit 0"
 one "another container than the one given" 'another xclbin' err
 
-# --- another XRT than the one built with: said, and used; one that lacks a function: said ---
+# --- another XRT than at build time: reported and used; one that lacks a function: reported ---
 sed 's/2\.13\.0/2.12.0/g' "$B/libnarrowcast_xrt.so" >old.so
 NARROWCAST_XRT=$dir/old.so on 2 --steps 2 --offload xrt --log log >out 2>err || fail "an older XRT: exit $?"
 [ "$(grep -c 'XRT .* is installed, and .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
@@ -107,7 +109,7 @@ NARROWCAST_XRT=$dir/lacks.so timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>er
 one "an XRT without a function" 'does not load: .*xrtRunWaitFox' err
 [ "${1-}" != check ] || exit $bad
 
-# --- a device whose registers fall silent: when it is opened, asked for a job, told its end ---
+# --- a device whose registers fall silent: at open, during registration, at the end ---
 for n_reads in 0 5 20 60; do
     rm -f log
     NARROWCAST_SIM_FAULT=read-hangs:$n_reads on 2 --steps 12 --seed 7 --format e4m3 --offload xrt --log log >out 2>err ||
@@ -117,7 +119,7 @@ for n_reads in 0 5 20 60; do
     echo "silent after $n_reads reads: $(by_card log) steps came through the card"
 done
 
-# --- a device that dies in mid-run: rank 0's own, and that of narrowcast card ---
+# --- a device that dies during a run: rank 0's own, and that of narrowcast card ---
 on 3 --steps 150 --algo direct >direct.out 2>>stderr
 # lose WHERE: kills the simulated device 20 steps into a run
 lose() {

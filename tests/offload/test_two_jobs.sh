@@ -1,11 +1,13 @@
 #!/bin/bash
-# test_two_jobs.sh : two trainings through one card at the same time, while a third host sends it garbage, forged keys and
-# replayed frames: both end in the weights they have over MPI, and every frame that came is counted as what became of it.
+# test_two_jobs.sh : trains two jobs through one card while a third host sends it
+# garbage, forged keys and replayed frames.
+# Both end in the weights they have over MPI, and the card counts the outcome of every frame.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# two SECONDS RATE STEPS CARD-OPTIONS...: both runs on a card of these options, and so many bad frames a second
+# two SECONDS RATE STEPS CARD-OPTIONS...: both runs on a card with these
+# options, and RATE bad frames a second
 two() {
     seconds=$1 rate=$2 steps=$3
     shift 3
@@ -28,7 +30,8 @@ two() {
     done
     counters=$("$n" sim --counters "$(sed 's/^udp:..//' shared.at)" --json)
     echo "$counters" >>stderr
-    # every frame the card was given is in one counter; a slow card is given so few that none need have had a forged key while a job ran
+    # Every frame given to the card is in one counter. A slow card gets so few that none may have
+    # had a forged key while a job ran.
     echo "$counters" | tr ',{}' '\n' | tr -d '"' | awk -F: '
         /^IN_|^DROP_/ { counted += $2 } $1 == "frames_in" { frames = $2 } $1 == "DROP_KEY" { keys = $2 } /^DROP_(LENGTH|MAGIC|JOB|SOURCE|HEADER_CRC)/ && $2 == 0 { print $1 " is 0"; bad = 1 }
         END { if (frames > 100000 && !keys) { print "no forged key"; bad = 1 }

@@ -1,6 +1,7 @@
-/* test_window.c : sums and maxima through cards in memory: every width, 1 to 4 ranks, 1, 2 and 4
- * cards, a network that loses, doubles and reorders; the bits are the host's, each element is asked
- * for and reported once, bytes are counted. */
+/* test_window.c : tests sums and maxima through cards in memory.
+ * Every width, 1 to 4 ranks, 1, 2 and 4 cards, a network that loses, duplicates
+ * and reorders. Results equal the host's bits, each element is requested and
+ * reported once, and bytes are counted. */
 #include "window_net.h"
 
 enum { MOST = 500000, WIDEST = 2 };
@@ -8,7 +9,7 @@ static uint8_t codes[NET_RANKS][MOST * WIDEST + 8], want[MOST * WIDEST],
     got[NET_RANKS][MOST * WIDEST + 64];
 static const uint64_t seed = 20261121;
 
-/* What a rank's flow was told. */
+/* The calls that a rank's flow received. */
 static struct flow {
     uint8_t needed[MOST], had[MOST];
 } flows[NET_RANKS];
@@ -92,7 +93,7 @@ static void run_max(struct net_job *j, size_t n, uint32_t which)
         CHECK(!memcmp(x[r], most, n), "max of %zu, rank %d", n, r);
 }
 
-/* Bytes of a rank's port for n elements each way, as a share of their codes. */
+/* Bytes through a rank's port for n elements each way, relative to their codes, minus 1. */
 static double overhead(const struct net_job *j, size_t n)
 {
     const double codes_bytes =
@@ -145,7 +146,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
     net_close(&net);
 }
 
-/* Cards on which others have left 64 and 8 slots: each has its own count of chunks. */
+/* Cards on which other jobs have left 64 and 8 slots: each has its own count of chunks. */
 static void try_uneven(void)
 {
     static struct net net;
@@ -191,7 +192,7 @@ int main(void)
         for (int n_cards = 1; n_cards <= NET_CARDS; n_cards *= 2)
             try_job("e4m3", "e4m3", n_ranks, n_cards, n_ranks % 2, 3, MOST / 4);
     try_job("e4m3", "e4m3", 3, 1, true, 8,
-            MOST); /* slots are used again while other ranks wait for them */
+            MOST); /* slots are reused while other ranks wait for them */
     try_job("e3m0", "e3m0", 4, 1, true, 8, MOST);
     try_job("e5m10", "e5m10", 2, 2, true, 8, MOST);
     try_uneven();

@@ -1,6 +1,6 @@
-/* test_window_fail.c : what does not work out: cards that fall silent, restart or forget, ranks
- * that are late or contradict, a path too narrow for frames; and which slots a job gets on a card
- * that others use. Each ends in time, with its reason. */
+/* test_window_fail.c : tests failures: cards that fall silent, restart or forget, ranks that are
+ * late or contradict each other, a path too narrow for frames.
+ * Also which slots a job gets on a shared card. Each failure ends in time, with its reason. */
 #include "window_net.h"
 
 enum { N = 600000 };
@@ -37,7 +37,7 @@ static void start(unsigned ranks, size_t n)
     }
 }
 
-/* All of them have given up a card, for a reason with these words, within most_s. */
+/* Checks that all of them abandon a card within most_s, for a reason with these words. */
 static void expect_lost(unsigned ranks, const char *words, double most_s)
 {
     const double start_s = net.now;
@@ -71,7 +71,7 @@ static void restarts(bool same_key)
               job.windows[0]->work.done < job.windows[0]->work.n_packets,
           "not in the middle: %llu", (unsigned long long)job.windows[0]->work.done);
     net_card_restart(&net.cards[0]);
-    if (same_key) { /* what must never be done: a slot that is new under an old key */
+    if (same_key) { /* must never happen: a new slot under an old key */
         struct fpga_op ops[] = {{REG_JOB_INDEX, false, job.jobs[0].index},
                                 {REG_JOB_RANKS, false, 2},
                                 {REG_JOB_KEY_LO, false, (uint32_t)job.jobs[0].key},
@@ -97,7 +97,7 @@ static void restarts(bool same_key)
 static void rank_is_late(void)
 {
     open_job(4, 2);
-    start(13, N); /* not rank 1 */
+    start(13, N); /* without rank 1 */
     const double start_s = net.now;
     CHECK(net_run(&job, 13, 60) == 0, "still waits");
     for (int r = 0; r < 4; r++)
@@ -112,7 +112,7 @@ static void rank_is_late(void)
     close_job();
 }
 
-/* Late, but within the deadline: all is well, and nothing was sent twice. */
+/* Late, but within the deadline: the sum is right, and nothing was sent twice. */
 static void rank_comes_late(void)
 {
     open_job(3, 1);
@@ -138,7 +138,7 @@ static void ranks_contradict(void)
     close_job();
 }
 
-/* Who knows all but the job's secret makes no tag that fits, neither of a MAX nor of a SUM. */
+/* A rank that knows all but the job's secret makes no fitting tag, neither for MAX nor for SUM. */
 static void secrets_differ(void)
 {
     for (int max = 0; max < 2; max++) {
@@ -163,18 +163,17 @@ static void path_is_narrow(void)
 {
     open_job(2, 1);
     net_job_close(&job);
-    net_job_open(&job); /* a second job: other slots, other key */
+    net_job_open(&job); /* a second job: other slots, another key */
     CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u",
           job.jobs[0].index, job.jobs[0].slot_base);
-    net.cards[0].silent = true; /* as if nothing of that length got through */
+    net.cards[0].silent = true; /* as if no frame of that length got through */
     for (int r = 0; r < 2; r++)
         window_start_pings(job.windows[r], net.now);
     expect_lost(3, "does not answer pings of 2112 bytes", 1.2);
     close_job();
 }
 
-/* Nobody listens to this rank any more, though the card is well: its packets vanish, its pings do
- * not. */
+/* The card is well, but does not receive this rank any more: packets vanish, pings do not. */
 static void packets_vanish(void)
 {
     open_job(2, 1);
@@ -186,7 +185,7 @@ static void packets_vanish(void)
     close_job();
 }
 
-/* A rank whose packets come from another address than the one it knows: the card says which. */
+/* Packets arrive from another address than the rank knows; the card reports it. */
 static void seen_elsewhere(void)
 {
     uint32_t rank;
@@ -211,7 +210,7 @@ static void seen_elsewhere(void)
     close_job();
 }
 
-/* 4 jobs fit in, with 64, 64 slots or less; then none. */
+/* 4 jobs fit, with 64 slots or less each; then none. */
 static void card_fills_up(void)
 {
     struct fpga_job jobs[6];
@@ -254,7 +253,7 @@ static void card_fills_up(void)
     net_close(&net);
 }
 
-/* Every timer comes once, at its tick or when the wheel is next turned. */
+/* Every timer fires once, at its tick or at the wheel's next turn. */
 static void wheel_turns(void)
 {
     enum { TIMERS = 2000 };

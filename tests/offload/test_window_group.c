@@ -1,5 +1,7 @@
-/* test_window_group.c : sums that go to a group: the host's bits on every rank, as many frames fewer as there are ranks, on a
- * network that loses, doubles and reorders; ranks that do not hear it; and what somebody can do who does, and sends there. */
+/* test_window_group.c : tests sums sent to a multicast group, on a network
+ * that loses, duplicates and reorders.
+ * Every rank has the host's bits, with fewer frames by a factor of the number of ranks. Also ranks
+ * that do not receive the group, and attacks by a host that does and sends to it. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "window_net.h"
@@ -22,7 +24,7 @@ static void open_job(struct net_job *j, int n_ranks, int n_cards, bool grouped)
     net_pings(j);
 }
 
-/* Starts a sum of n elements on all ranks; want is what it is. */
+/* Starts a sum of n elements on all ranks; the expected sum is in want. */
 static void start_sum(struct net_job *j, size_t n, uint32_t which)
 {
     static uint64_t acc[MOST];
@@ -100,7 +102,7 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     return bytes;
 }
 
-/* Short work goes on without the group; long work finds out, and says it. */
+/* Short work continues without the group; long work detects and reports it. */
 static void not_heard(unsigned deaf)
 {
     struct net_job j;
@@ -123,7 +125,7 @@ static void not_heard(unsigned deaf)
     net_close(&net);
 }
 
-/* ---- who hears the group, and sends there, from the card's address ---- */
+/* ---- a host that receives the group and sends to it with the card's address ---- */
 
 static uint8_t heard[CARD_FRAME_BYTES];
 static size_t n_heard;
@@ -134,7 +136,8 @@ static void overhear(const uint8_t *bytes, size_t n)
     n_heard = n;
 }
 
-/* The frame that was heard last, changed: its payload, and by how much slot, chunk, op and rank. Returns its length. */
+/* Changes the last frame received: its payload, and slot, chunk, op and rank by the
+ * arguments. Returns its length. */
 static size_t forged(uint8_t *frame, int slot, int chunk, int op, uint64_t key, int rank)
 {
     struct pkt_header h = pkt_get(heard);
@@ -158,7 +161,7 @@ static void forgeries(void)
     run_sum(&j, 8 * 2048, 1);
     CHECK(n_heard && pkt_get(heard).key == 0 && pkt_get(heard).rank == PKT_TO_GROUP, "heard");
 
-    /* Nothing of it is good for the card: no key. */
+    /* The card takes none of it: there is no key. */
     const uint64_t added = card_counter(net.cards[0].model, CNT_IN_ADDED);
     for (int rank = 0; rank < 2; rank++)
         card_frame(net.cards[0].model, NET_IP + (uint32_t)rank, NET_PORT, frame,
@@ -167,7 +170,7 @@ static void forgeries(void)
               card_counter(net.cards[0].model, CNT_IN_ADDED) == added,
           "a contribution without a key");
 
-    /* Answers to what is under way, in all forms, are not taken: the tags are others. */
+    /* Forged answers to in-flight packets are rejected in all forms: the tags differ. */
     struct window *w = j.windows[0];
     struct window_end *end = &w->ends[0];
     start_sum(&j, 8 * 2048, 2);
@@ -185,7 +188,7 @@ static void forgeries(void)
           "%u under way, %d forged, %d foreign", end->n_out, w->forged, (int)w->foreign);
     CHECK(net_run(&j, 3, 5) == 0 && !memcmp(got[0], want, 8 * 2048), "beside forgeries");
 
-    /* A copy of the right answer, changed, before that has come here: taken, and it shows. */
+    /* A changed copy of the right answer, before that arrives, is taken, and the digests differ. */
     net.deaf = 1;
     CHECK(window_digest(w) == window_digest(j.windows[1]), "digests differ before");
     start_sum(&j, 2048, 3);
@@ -209,7 +212,8 @@ static void forgeries(void)
     net_close(&net);
 }
 
-/* The first of the test vectors of the paper's authors: key 00 01 .. 0f, bytes 00 01 .. of every length. */
+/* The first test vectors of the paper's authors: key 00 01 .. 0f,
+ * bytes 00 01 .. of every length. */
 static void known_answers(void)
 {
     static const uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};

@@ -1,7 +1,7 @@
-/* test_window_jobs.c : two jobs on the same two cards at the same time, and a third host that sends
- * them garbage, replays of what it overhears and frames with forged keys, from its own address and
- * from theirs, as many as all ranks together. Both jobs get the host's bits, and the cards' books
- * balance: every frame is counted once. */
+/* test_window_jobs.c : runs two jobs on the same two cards under attack by a third host.
+ * It sends garbage, replays of captured frames and frames with forged keys, from its own
+ * address and theirs, as many as all ranks together. Both jobs get the host's bits, and the
+ * cards count every frame once. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -37,7 +37,7 @@ static void start_step(struct net_job *j, int which, uint32_t step)
     }
 }
 
-/* One frame of the third host, to a card or to a rank. */
+/* Sends one frame of the third host to a card or a rank. */
 static void attack(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES];
@@ -48,13 +48,13 @@ static void attack(void)
     for (uint32_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)(i * key >> 24);
     if (kind && net.n_heap) {
-        const struct net_datagram *d = net.heap[draw() % net.n_heap]; /* on its way somewhere */
+        const struct net_datagram *d = net.heap[draw() % net.n_heap]; /* in flight somewhere */
         n = d->n;
         memcpy(bytes, d->bytes, n);
         struct pkt_header h = pkt_get(bytes);
         if (kind == 2) {
             h.key ^= 1ull << draw() % 64;
-            ip = NET_IP + draw() % NET_RANKS; /* whose key it is not */
+            ip = NET_IP + draw() % NET_RANKS; /* not the owner of that key */
         } else if (kind == 3) {
             bytes[draw() % n] ^= (uint8_t)(1u << draw() % 8);
             ip = NET_IP + draw() % NET_RANKS;

@@ -1,6 +1,6 @@
-/* test_window_path.c : what the path does to a window: it takes shorter frames than the card, known
- * to the host or not, from the start or from the middle of a sum; and the whole process is stopped
- * for a while. Right sums, or a reason, in time. */
+/* test_window_path.c : tests the effects of the path on a window: right sums, or a reason, in time.
+ * The path takes shorter frames than the card, known to the host or not, from the start or from the
+ * middle of a sum; and the whole process is stopped for a while. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -52,7 +52,7 @@ static void check_sum(const char *what)
     }
 }
 
-/* The pings find how long frames may be, and a sum needs no more than that. */
+/* The pings find the longest frame, and a sum needs no longer one. */
 static void finds(const char *what, const char *out_format, size_t known, size_t narrow,
                   uint32_t beats)
 {
@@ -71,7 +71,7 @@ static void finds(const char *what, const char *out_format, size_t known, size_t
     close_job();
 }
 
-/* The ranks' paths differ: all use the least. */
+/* The ranks' paths differ: all use the shortest frame. */
 static void agrees(void)
 {
     open_job("e3m0", 0, 0);
@@ -85,14 +85,14 @@ static void agrees(void)
     close_job();
 }
 
-/* In the middle of a sum the path becomes narrower: known: the host is told; else nothing comes
- * back, however often it is sent. */
+/* The path becomes narrower in the middle of a sum. known: the host gets an error; else nothing
+ * comes back, despite retransmits. */
 static void becomes_narrow(bool known)
 {
     open_job("e3m0", 0, 0);
     net_pings(&job);
     start_sum(1);
-    net_turn(&job, 3); /* the first of them have left */
+    net_turn(&job, 3); /* the first packets have left */
     if (known)
         net.known = 1372;
     else
@@ -109,11 +109,11 @@ static void becomes_narrow(bool known)
     close_job();
 }
 
-/* A pong that is shorter than any ping, or longer than the card's frames, proves nothing. */
+/* A pong shorter than any ping, or longer than the card's frames, proves nothing. */
 static void pong_is_short(void)
 {
     static uint8_t frame[WINDOW_FRAME_BYTES];
-    open_job("e4m3", 0, 0); /* two beats at least */
+    open_job("e4m3", 0, 0); /* at least two beats */
     struct window *w = job.windows[0];
     struct window_slot *s = &w->ends[0].slots[job.jobs[0].slots];
     net.cards[0].silent = net.cards[1].silent = true;
@@ -132,9 +132,9 @@ static void pong_is_short(void)
     close_job();
 }
 
-/* The process is stopped while pings are under way, for longer than any deadline, and goes on: it
- * loses nothing but the time, and later losses take no longer than before. The card's own stop is
- * no absence, but costs later losses nothing either. */
+/* The process is stopped during pings for longer than any deadline. It loses only that time, and
+ * later losses take no longer than before. A stop of the card is not counted as absence, and does
+ * not slow down later losses either. */
 static void is_stopped(double for_s, bool card_too)
 {
     open_job("e3m0", 0, 0);

@@ -1,5 +1,5 @@
-/* test_wire_process.c : windows over a card that this program runs itself and that loses frames,
- * both ways: every rank has the right sums in the end, and a card that says nothing is given up. */
+/* test_wire_process.c : runs windows over a card process that loses frames both ways.
+ * Every rank has the right sums in the end, and a silent card is abandoned. */
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec.h"
@@ -65,7 +65,7 @@ static void open_all(const struct vec_sum *sum)
     write_card(REG_CTRL, 1);
 }
 
-/* Until no window is busy. Returns the windows that have given the card up, a bit each. */
+/* Runs until no window is busy. Returns a bit for each window that has abandoned the card. */
 static unsigned run(void)
 {
     for (;;) {

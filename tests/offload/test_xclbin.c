@@ -1,5 +1,6 @@
-/* test_xclbin.c : containers: made and read back; cut at every byte, with every bit flipped, with
- * counts and offsets that lie; held against hls/card/kernels.def. */
+/* test_xclbin.c : tests containers: made and read back, cut at every byte, with every bit
+ * flipped, with wrong counts and offsets.
+ * Also checks them against hls/card/kernels.def. */
 #include "check.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
@@ -14,7 +15,7 @@ static char why[XCLBIN_WHY_BYTES];
 static const struct xclbin_plan plan = {
     .platform = XCLBIN_SIM_PLATFORM, .bitstream = "12345", .bitstream_bytes = 5};
 
-/* Reads [n] bytes of memory of just that length, so that a sanitizer sees a byte too many. */
+/* Reads [n] bytes from memory of exactly that length, so that a sanitizer sees an access beyond. */
 static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t **own)
 {
     *own = malloc(n ? n : 1);
@@ -29,7 +30,7 @@ static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t 
     return rc;
 }
 
-/* Refused by xclbin_of(), or, checked, by xclbin_check(), in one line with these words. */
+/* Rejected by xclbin_of() or, if checked, by xclbin_check(), in one line with these words. */
 static void refused(const uint8_t *bytes, size_t n, bool checked, const char *words)
 {
     struct xclbin *x;
@@ -43,7 +44,7 @@ static void refused(const uint8_t *bytes, size_t n, bool checked, const char *wo
     free(own);
 }
 
-/* Where the section of a kind begins. */
+/* Offset of the section of a kind. */
 static size_t section(uint32_t kind)
 {
     for (size_t e = AXLF_SECTIONS;; e += AXLF_SECTION_ENTRY)
@@ -60,7 +61,7 @@ static void lie(size_t at, int bytes, uint64_t value, bool checked, const char *
     memcpy(good + at, was, 8);
 }
 
-/* The nth `from` behind a section's begin is `to`, of the same length. */
+/* Replaces the nth `from` in a section by `to`, of the same length. */
 static void swap(uint32_t kind, int nth, const char *from, const char *to, bool checked,
                  const char *words)
 {
@@ -128,7 +129,7 @@ static void test_cut(void)
         refused(good, n, false, n < 8 ? "xclbin2" : "cut off");
 }
 
-/* All that is taken has indices that lead somewhere; what stands in a table changes the card. */
+/* Every accepted container has valid indices; changes of a table change the card. */
 static void test_flips(void)
 {
     long taken = 0;
@@ -209,7 +210,7 @@ static void test_table_lies(void)
     swap(XCLBIN_EMBEDDED_METADATA, 1, "<platform ", "<!--tform ", false, "no whole XML");
 }
 
-/* Containers that are sound, of another card. */
+/* Valid containers of another card. */
 static void test_other_cards(void)
 {
     const size_t layout = section(XCLBIN_IP_LAYOUT) + IP_ENTRIES;
@@ -227,7 +228,7 @@ static void test_other_cards(void)
     lie(section(XCLBIN_CONNECTIVITY), 4, 0, true, "in no bank of memory");
     lie(section(XCLBIN_MEM_TOPOLOGY) + MEM_ENTRIES + MEM_USED, 1, 0, true, "in no bank");
 
-    struct xclbin *x; /* of a true card, the linker chooses where registers are */
+    struct xclbin *x; /* on a real card the linker chooses the registers' addresses */
     uint8_t *own, *other;
     size_t n;
     struct xclbin_plan true_card = plan;
@@ -240,7 +241,7 @@ static void test_other_cards(void)
     free(other);
 }
 
-/* What stands in comments and in quotes is no tag. */
+/* Comments and quotes contain no tags. */
 static void test_xml(void)
 {
     char *xml = (char *)good + section(XCLBIN_EMBEDDED_METADATA);

@@ -1,12 +1,12 @@
 #!/bin/bash
-# test_xclbin.sh : `narrowcast xclbin` on the command line: a container is made, shown, held against this version; what cannot be is one
-# line, and no file.
+# test_xclbin.sh : tests `narrowcast xclbin`: a container is made, shown and checked against this
+# version; errors are one line and no file.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 shows() { grep -qE -- "$2" "$1" || fail "$1 has no line '$2': $(cat "$1")"; }
 
-# made: what make has made is what anybody makes
+# The same container as make's.
 "$n" xclbin --make a.xclbin
 cmp a.xclbin "$B/narrowcast.sim.xclbin" || fail "another container than make's"
 "$n" xclbin --check a.xclbin >shown
@@ -22,7 +22,7 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <json || fail "no JSON"
 fi
 
-# with a bitstream of its own, for hw_emu, with a UUID
+# With a bitstream of its own, for hw_emu, with a UUID.
 head -c 300000 /dev/urandom >bits
 "$n" xclbin --make b.xclbin --bitstream bits --mode hw_emu --platform some_board_1 --uuid 00112233-4455-6677-8899-aabbccddeeff
 "$n" xclbin --check b.xclbin >shown
@@ -31,7 +31,7 @@ shows shown '^mode +hw_emu$'
 shows shown '^section +bitstream +300000 bytes at 656$'
 tail -c +657 b.xclbin | head -c 300000 | cmp - bits || fail "another bitstream"
 
-# for Vitis
+# For Vitis.
 "$n" xclbin --kernel-xml nic_core >nic.xml
 shows nic.xml '<arg name="M_AXIS" addressQualifier="4" id="2" port="M_AXIS"'
 shows nic.xml '<port name="s_axi_control" mode="slave" range="0x10000"'
@@ -39,7 +39,7 @@ if command -v python3 >/dev/null; then
     python3 -c 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]' nic.xml || fail "kernel.xml is no XML"
 fi
 
-# what cannot be
+# Rejected.
 refused 'give a FILE' timeout 20 "$n" xclbin
 refused 'give a FILE' timeout 20 "$n" xclbin --make c.xclbin a.xclbin
 refused '--check is for a FILE' timeout 20 "$n" xclbin --make c.xclbin --check

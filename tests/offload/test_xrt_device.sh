@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_xrt_device.sh : the simulated card as a device of the Xilinx runtime (sim/xrt): what build/xrt/try, a program of XRT's C API
-# alone, sees of it; what goes wrong, and that nothing is left behind.
+# test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt), through
+# build/xrt/try, which uses only XRT's C API.
+# Also faults, and that no process or file is left.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -13,7 +14,8 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "test_xrt_device.sh: $*" >&2; bad=1; }
 
-# sees RC LINE WHAT...: `try WHAT` ends with this status in time, and one of its lines is as LINE (a pattern of grep)
+# sees RC LINE ARGUMENTS...: `try ARGUMENTS` ends with status RC in time, and one of
+# its lines matches LINE (for grep)
 sees() {
     local rc=0 want=$1 line=$2
     timeout -k 1 120 "$try" "${@:3}" >"$dir/out" 2>&1 || rc=$?
@@ -21,7 +23,7 @@ sees() {
     [ -z "$line" ] || grep -q -- "$line" "$dir/out" || fail "'$*': no line '$line': $(tail -n 3 "$dir/out")"
 }
 
-# What it does.
+# Functions.
 sees 0 '^sim_verilator_1 slot 0 40 C$' "$xclbin" about
 sees 0 'frames to 7f000001:[1-9]' "$xclbin" registers
 sees 0 '' "$xclbin" memory
@@ -39,7 +41,8 @@ else
     echo 'not run: the Verilated card (no Verilator)'
 fi
 
-# A card of its own for each that is opened; it ends with the device, however that ends, and its port is free again.
+# Each opened device has a card of its own. It ends with the device,
+# however that ends, and frees its port.
 port=$((20000 + $$ % 10000))
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 0 "7f000001:$port" "$xclbin" registers
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 0 '' "$xclbin" reload
@@ -55,7 +58,7 @@ printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none  #
 sees 1 'another process uses the card with another container' "$dir/other.xclbin" runs 1
 kill -9 $holder
 wait $holder 2>/dev/null || true
-for i in 1 2 3 4 5 6 7 8 9 10; do                 # the card sees that its owner is gone
+for i in 1 2 3 4 5 6 7 8 9 10; do                 # the card notices that its owner is gone
     NARROWCAST_SIM_LISTEN=127.0.0.1:$port "$try" "$xclbin" registers >"$dir/out" 2>&1 && break
     sleep 0.3
 done
@@ -63,7 +66,7 @@ done
 sees 0 '^held$' "$xclbin" hold 0
 sees 0 '' "$dir/other.xclbin" runs 1
 
-# Which card.
+# Selection of the card.
 NARROWCAST_SIM_CARDS=3 sees 0 '^sim_verilator_1 slot 2 ' "$xclbin" about 2
 NARROWCAST_SIM_CARDS=3 sees 1 'no simulated card 3' "$xclbin" about 3
 NARROWCAST_SIM_CARDS=0 sees 1 'no simulated card 0' "$xclbin" about
@@ -77,7 +80,7 @@ sees 1 "no kernel 'reduce_mn:reduce_mm_1' at 0x1810000" "$dir/wrong.xclbin" runs
 head -c 600 "$xclbin" >"$dir/wrong.xclbin"
 sees 1 'not so' "$dir/wrong.xclbin" runs
 
-# What goes wrong: 5 is ERT_CMD_STATE_ERROR, 8 ..._TIMEOUT, 2 and 3 are under way.
+# Faults. 5 is ERT_CMD_STATE_ERROR, 8 ..._TIMEOUT, 2 and 3 are in progress.
 NARROWCAST_SIM_FAULT=dies:50 sees 0 '^50 reads$' "$xclbin" dies 50
 NARROWCAST_SIM_FAULT=dies:50 sees 0 'ended by signal 9' "$xclbin" dies 50
 for n in 1 7 19; do NARROWCAST_SIM_FAULT=dies:$n sees 0 '^state 5$' "$xclbin" fails 20000; done
@@ -86,11 +89,11 @@ NARROWCAST_SIM_FAULT=read-hangs sees 0 '' "$xclbin" stuck 200
 NARROWCAST_SIM_FAULT=uuid sees 0 '^other$' "$xclbin" uuid
 NARROWCAST_SIM_FAULT=dies:0 sees 1 "NARROWCAST_SIM_FAULT='dies:0'" "$xclbin" uuid
 
-# Another XRT: no symbols at all; one method less. A line, and no device.
+# Another XRT: without symbols, or with one method less. One line, and no device.
 mkdir "$dir/none" "$dir/less"
 echo 'int nothing;' | ${CC:-cc} -shared -fPIC -Wl,-soname,libxrt_noop.so.2 -x c - -o "$dir/none/libxrt_noop.so.2"
 rc=0
-LD_LIBRARY_PATH=$dir/none "$try" "$xclbin" about >"$dir/out" 2>&1 || rc=$?  # XRT itself may end it by abort()
+LD_LIBRARY_PATH=$dir/none "$try" "$xclbin" about >"$dir/out" 2>&1 || rc=$?  # XRT itself may abort()
 if [ $rc = 0 ] || ! grep -q 'libxrt_noop lacks xrt_core::singleton' "$dir/out"; then fail "no symbols: exit $rc, $(cat "$dir/out")"; fi
 noop=$(ldd "$B/xrt/lib/libxrt_core.so.2" | sed -n 's/.*libxrt_noop.so.2 => \([^ ]*\).*/\1/p')
 for name in 8reg_readEjjPj:8reg_reaXEjjPj 6system17get_total_devicesEb:6system17get_total_deviXesEb; do
@@ -98,7 +101,7 @@ for name in 8reg_readEjjPj:8reg_reaXEjjPj 6system17get_total_devicesEb:6system17
     LD_LIBRARY_PATH=$dir/less sees 1 "this XRT is not the one that .* lacks .*${name%:*}" "$xclbin" about
 done
 
-# Memory checker, where there is one.
+# Memory checker, if installed.
 if command -v valgrind >/dev/null && [ -z "${SAN-}" ]; then
     for what in registers twice 'runs 50' memory reload 'dies 50'; do
         fault=

@@ -1,6 +1,9 @@
 #!/bin/bash
-# test_xrt_hosts.sh : a card that `narrowcast card` owns by XRT serves two jobs at once: one on its own host, one whose ranks, rank 0
-# among them, are on other hosts (network namespaces, bench/netlab.sh): the weights are those of MPI. To a group it does not send.
+# test_xrt_hosts.sh : checks a card that `narrowcast card` owns by XRT with two jobs at
+# once, one of them on other hosts.
+# One job runs on the card's host. All ranks of the other, rank 0 included, are in
+# network namespaces (bench/netlab.sh). The weights equal those over MPI. The card
+# sends nothing to a multicast group.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -21,7 +24,7 @@ fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
     bad=1
 }
-# on NAME RANKS OPTIONS...: HOSTS: mpirun's options for where
+# on NAME RANKS OPTIONS...: runs a training; HOSTS: mpirun's options for its hosts
 on() {
     local name=$1 ranks=$2
     shift 2

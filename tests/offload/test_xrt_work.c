@@ -1,5 +1,6 @@
-/* offload/xrt/xrt_work.c : calls with a deadline, made with a library that this test is: what comes back,
- * what does not, and what comes back too late. */
+/* test_xrt_work.c : tests calls with a deadline
+ * (offload/xrt/xrt_work.c) with this test as the library.
+ * Calls that return, that do not, and that return too late. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include "check.h"
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the library was asked to do. */
+/* The calls that the library received. */
 static _Atomic double sleep_s;
 static _Atomic int opened, closed, kernels, kernels_closed, reads, fail_next;
 
@@ -111,7 +112,7 @@ static void check_calls(void)
     CHECK(closed == 1 && kernels_closed == 1, "closed %d, kernels %d", closed, kernels_closed);
 }
 
-/* A call that takes longer than its deadline: given up in time; it cleans up when it comes back. */
+/* A call that exceeds its deadline: abandoned in time; it cleans up when it returns. */
 static void check_late(void)
 {
     struct xrt_work *w = start();
@@ -129,7 +130,7 @@ static void check_late(void)
     sleep_s = 0;
 }
 
-/* The same for the open itself. */
+/* The same for opening the device. */
 static void check_late_open(void)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};
@@ -143,8 +144,8 @@ static void check_late_open(void)
     sleep_s = 0;
 }
 
-/* A child ends without what was registered before the device was opened: XRT's handlers, in which it would
- * wait for threads that it has not. */
+/* A child exits without running handlers registered before the device was opened: XRT's, which
+ * would wait for threads the child does not have. */
 static bool is_child;
 static void as_xrt(void)
 {
@@ -178,6 +179,6 @@ int main(void)
     check_late_open();
     check_fork();
     xrt_work_end(NULL, 1);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the threads' last words */
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* for the threads' last output */
     DONE();
 }
