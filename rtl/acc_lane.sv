@@ -96,7 +96,7 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4 bits: e1m2, e2m1, e3m0. The largest finite number is 2^(7-1); larger ones are inf.
+    // 4 bits: e1m2, e2m1, e3m0. The widest number, 2^(7-1), occurs only with an inf flag.
     low        = b[2:0];
     high       = b[6:4];
     low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}

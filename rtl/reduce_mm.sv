@@ -1,5 +1,5 @@
-// reduce_mm: adds k arrays in card memory in the tile and writes the rounded sums
-// back; the twin of hls/core/reduce.c.
+// reduce_mm: uses the tile to add k arrays in card memory, and writes the rounded sums
+// back. The twin of hls/core/reduce.c.
 //
 //  per block of Rows beats: part 0 | .. | part k-1 -> slot memory -> rounded during part k-1 -> out
 //

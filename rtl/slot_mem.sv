@@ -1,4 +1,4 @@
-// slot_mem: memory with one write and one read port and a read latency of one clock. Reading a row
+// slot_mem: stores rows, with one write and one read port; a read takes one clock. Reading a row
 // while it is written gives an undefined value.
 module slot_mem #(
   parameter int Width = 64 * (nc_pkg::CARD_SUM_BITS + 2),

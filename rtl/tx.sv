@@ -1,7 +1,7 @@
-// tx: sends frames: a kept result to each rank of a mask, lowest first, or once to the job's
-// multicast group; and NAKs and PONGs, which take turns with results.
-// One beat a clock, headers included, while requests wait. A frame's first beat is at the output 3
-// clocks after its request is taken.
+// tx: sends frames of results, NAKs and PONGs.
+// A result goes to each rank of a mask, lowest first, or once to the job's multicast group. Answers
+// take turns with results. One beat a clock, headers included, while requests wait. A frame's first
+// beat is at the output 3 clocks after its request is taken.
 //
 //  clock   START: ask for header and row 0 | ROWS: row 1.. | GAP: no read; then START
 //  header  START -> fields and CRC in registers, address -> output FIFO

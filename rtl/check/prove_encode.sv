@@ -1,5 +1,5 @@
-// prove_encode: proves that a lane's code is sum / 2^shift rounded once, as hls/arith/mf.h defines,
-// four clocks after the lane's sum with the last contribution. For Yosys.
+// prove_encode: proves that a lane's code is its sum / 2^shift, rounded once as hls/arith/mf.h
+// defines, four clocks after the sum. For Yosys.
 // Sum and flags are free: the lanes are cut away. One encoder is checked, with everything that tile
 // and round_plan compute for it. Beats of any formats, shifts and ops follow each other at any
 // distance. A half word holds at most what the codes of all ranks can add up to.

@@ -1,5 +1,5 @@
-// prove_kept: proves that admit and sends together never let a kept result be overwritten while it
-// is sent, or sent while it is overwritten. For Yosys.
+// prove_kept: proves that no kept result is overwritten while it is sent, or sent while it is
+// overwritten, by admit and sends together. For Yosys.
 // From the clock in which the last contribution enters the tile until the result is reported, tx
 // does not read the slot and no request for it waits. tx takes requests and reads at any speed, the
 // tile takes any time, and frames and jobs are arbitrary.

@@ -1,8 +1,9 @@
-// prove_sum: proves that a lane's word of a row is the exact sum (MAX: the maximum) of all codes
-// since the row's first contribution, with the flags of non-finite codes. For Yosys.
-// Beats may follow each other at any distance, for any rows. One arbitrary row is followed in lane
-// 0, with all that tile and acc_lane do for it. The memory is cut away: it returns the written
-// value, or anything if a row is read while it is written.
+// prove_sum: proves that a lane's word is the exact sum, or for MAX the maximum, of all codes
+// since the row's first contribution.
+// It also has the flags of non-finite codes. For Yosys. Beats may follow each other at any
+// distance, for any rows. One arbitrary row is followed in lane 0, with all that tile and
+// acc_lane do for it. The memory is cut away: it returns the written value, or anything if a
+// row is read while it is written.
 // Assumed of admit: contributions to a row have one format and op. A word
 // with a flag is not checked further.
 module prove_sum #(

@@ -1,4 +1,4 @@
-// card_ecpix5: is the top of the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz
+// card_ecpix5: instantiates the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz
 // inside, Gigabit Ethernet by RGMII.
 module card_ecpix5 #(
   parameter logic [47:0] Mac     = 48'h026e_6300_0032,

@@ -1,4 +1,4 @@
-// card_sim: is the top of the card with its shell for Verilator: words of Ethernet frames with
+// card_sim: instantiates the card with its shell for Verilator: words of Ethernet frames with
 // preamble and CRC, and AXI-Lite registers.
 module card_sim (
   input  logic        clk_i,
