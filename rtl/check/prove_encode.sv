@@ -64,7 +64,7 @@ module prove_encode #(
     if (rst_i) {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
   end
 
-  // ---- Expected: value = sig * 2^(1 - bias - m - shift) in the input's format, rounded as by mf_pack
+  // ---- Expected: value = sig * 2^(1 - bias - m - shift) in in's format, rounded as by mf_pack
   localparam logic [Sum:0] One = 1;
   logic [7:0]  in_fmt, out_fmt;
   logic [2:0]  shift;

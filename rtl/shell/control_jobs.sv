@@ -18,7 +18,7 @@ module control_jobs #(
   output logic              refused_o,       // this lease may not do it
   output logic [31:0]       value_o,         // value to write
   output logic              seen_o,          // readable only if seen_ok_o
-  output logic              seen_ok_o,       // SEEN_RANK reads a job of this lease
+  output logic              seen_ok_o,       // SEEN_RANK is empty or of this lease's job
   input  logic [15:0]       seen_i,          // upper half of SEEN_RANK
   output logic              commit_o,        // the start or stop of a job
   input  logic              wrote_i,         // at_i has been written

@@ -54,7 +54,7 @@ NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 1 'ended with status 1' "$xclbin" reg
 sees 2 '^busy$' "$xclbin" hold 0
 sees 0 '' "$xclbin" runs 1                        # another kernel of the same container
 "$B/narrowcast" xclbin --make "$dir/other.xclbin" >/dev/null
-printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none  # of its UUID
+printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none  # a byte of its UUID
 sees 1 'another process uses the card with another container' "$dir/other.xclbin" runs 1
 kill -9 $holder
 wait $holder 2>/dev/null || true
