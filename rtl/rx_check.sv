@@ -8,7 +8,7 @@ module rx_check #(
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // c1: the beat. The fields from magic_i on are valid only with a frame's first beat, the header.
+  // c1: the beat. The inputs from enable_i on count only with a frame's first beat, the header.
   input  logic        valid_i,
   input  logic        first_i,
   input  logic        last_i,
