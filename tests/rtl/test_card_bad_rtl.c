@@ -1,21 +1,21 @@
-/* test_card_bad_rtl.c : frames that must change nothing, at the Verilated card and the card in C:
- * 30,000 of them, a million with `long`. Each is a good contribution with one thing wrong, or
- * several, or noise. Between the batches the slots, which are in the middle of a chunk meanwhile,
- * are completed: the results of both cards are the same. Half of the batches leave the card time:
- * then it answers and counts each frame as the C model does. The others come as close as a wire
- * brings them: then it may have to drop some for want of room, or not answer all, but counts each
- * frame once and adds none. */
+/* test_card_bad_rtl.c : sends frames that must change nothing to the Verilated card and the C
+ * model: 30,000, a million with `long`.
+ * Each frame is a good contribution with one or more faults, or noise. Slots are in the middle of a
+ * chunk meanwhile, and are completed after each batch: both cards must give the same results.
+ * In half of the batches the card has time, and answers and counts each frame as the C model does.
+ * In the others frames come back to back: the card may drop some for lack of room, or not answer
+ * all, but counts each frame once and adds none. */
 #include "card_pair.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MOST_BEATS = 32 };
 static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567u};
 static const struct frame_job other = {2, 2, BASE + SLOTS,
-                                       /* the slots behind the victim's */
+                                       /* after the victim's slots */
                                        4, 0, 0x1111222233334444u};
-static uint32_t chunk; /* that is half in */
+static uint32_t chunk; /* the chunk in progress */
 static uint8_t frame[64 * (MOST_BEATS + 16)];
 
-/* What all ranks of the victim send: formats and sizes vary from slot to slot. */
+/* A good contribution. Formats and sizes vary from slot to slot. */
 static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
 {
     static const uint8_t formats[SLOTS][2] = {
@@ -38,7 +38,7 @@ static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
     return h;
 }
 
-/* h and a random payload of so many beats into frame; its length. */
+/* Writes h and a random payload of that many beats into frame; returns the length. */
 static size_t fill(struct pkt_header h, size_t beats)
 {
     for (size_t i = 64; i < 64 * (beats + 1); i += 4)
@@ -54,7 +54,7 @@ static void contribute(uint32_t slot, uint32_t of_chunk, uint32_t rank, uint32_t
                frame);
 }
 
-/* ---- what is wrong with a frame ---- */
+/* ---- faults ---- */
 
 static void wrong_shape(struct pkt_header *h)
 {
@@ -82,12 +82,12 @@ static void wrong_shape(struct pkt_header *h)
     }
 }
 
-/* Bends the header of a good frame so that it must not be added. What is said of `source` comes
- * true outside. */
+/* Adds a fault to the header of a good frame. *source: set to 1 if
+ * the caller must fake the source. */
 static void bend(struct pkt_header *h, size_t *beats, int *source)
 {
     switch (draw(13)) {
-    case 0: /* no job of this card, one that is not running, another's */
+    case 0: /* no job of this card, one not running, or another job */
         h->job = (uint16_t)(draw(2) ? 4u << draw(14) | draw(4) : draw(2) ? 0 : other.index);
         break;
     case 1:
@@ -99,7 +99,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 3:
         *source = 1;
         break;
-    case 4: /* another job's slots, and those of no card */
+    case 4: /* slots of another job, or outside the card */
         h->slot = (uint16_t)(draw(2)   ? BASE + SLOTS + draw(4)
                              : draw(2) ? draw(BASE)
                                        : 128u << draw(9) | h->slot);
@@ -110,20 +110,20 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 6:
         wrong_shape(h);
         break;
-    case 7: /* a payload that is longer or shorter than the header's beats */
+    case 7: /* payload longer or shorter than the header says */
         *beats = *beats > 1 && draw(2) ? *beats - 1 : *beats + 1;
         break;
-    case 8: /* another description than that of those who are in; rank 2 is not */
+    case 8: /* another description than the earlier ranks'; rank 2 is not yet in */
         h->rank = 2;
         draw(2) ? (h->tag ^= 1u << draw(32)) : (h->count ^= 1u << draw(32));
         break;
-    case 9: /* once more */
+    case 9: /* a duplicate */
         h->rank = (uint16_t)draw(2);
         break;
     case 10: /* another chunk */
         h->chunk += 1 + draw(3);
         break;
-    case 11: /* an old one: the kept result is sent again to rank 2; ranks 0 and 1 have it */
+    case 11: /* an old chunk: the kept result goes to rank 2 again; ranks 0 and 1 have it */
         h->chunk -= 1 + draw(2);
         break;
     default:
@@ -133,8 +133,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     }
 }
 
-/* After the CRCs were made: bytes that arrive otherwise than they were sent. Returns the new
- * length. */
+/* Damages a frame after its CRCs were computed; returns the new length. */
 static size_t damage(size_t n)
 {
     uint32_t len;
@@ -145,11 +144,11 @@ static size_t damage(size_t n)
         len = 1 + draw(64 * 14);
         memset(frame + n, 0, len);
         return n + len;
-    case 2: /* magic or length, its CRC right */
+    case 2: /* magic or length, with a correct header CRC */
         frame[draw(6)] ^= (uint8_t)(1u << draw(8));
         pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
         return n;
-    case 3: /* the payload's CRC, its own CRC right */
+    case 3: /* the payload's CRC, with a correct header CRC */
         frame[PKT_PAYLOAD_CRC_AT + draw(4)] ^= (uint8_t)(1u << draw(8));
         pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
         return n;
@@ -162,7 +161,7 @@ static size_t damage(size_t n)
     }
 }
 
-/* Is it, after all that, what rank 2 should send? */
+/* True if the frame happens to be the good contribution of rank 2. */
 static int is_good(struct pkt_header h, uint32_t slot, size_t beats, int source)
 {
     uint8_t a[64], b[64];
@@ -199,15 +198,15 @@ static void a_bad_frame(int close)
 
 /* ---- batches ---- */
 
-static uint64_t total[REG_COUNTERS]; /* of the RTL, what bad frames came to */
+static uint64_t total[REG_COUNTERS]; /* the RTL's counters: outcomes of all bad frames */
 
 static int is_fate(uint32_t i)
 {
     return i <= CNT_IN_PING || (i >= CNT_DROP_LENGTH && i <= CNT_DROP_DISABLED);
 }
 
-/* Gives both cards what is queued, n_good contributions and BATCH others, and looks at what was
- * counted. close: there was no idle clock between the frames. */
+/* Runs both cards on the queued frames, n_good contributions and BATCH others, and checks the
+ * counters. close: no idle clock between frames. */
 static void run_batch(int close, uint64_t n_good)
 {
     uint64_t a[REG_COUNTERS], b[REG_COUNTERS], a2[REG_COUNTERS], b2[REG_COUNTERS], fates = 0,
@@ -243,7 +242,7 @@ static void bad_batch(int close)
     run_batch(close, 0);
 }
 
-/* Ranks 0 and 1 are in. */
+/* Contributes ranks 0 and 1. */
 static void begin(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -252,7 +251,8 @@ static void begin(void)
     pair_run();
 }
 
-/* The slots were not touched: the missing rank completes them. And the next chunk is begun. */
+/* Completes the slots with the missing rank, which shows that they are
+ * unchanged, and begins the next chunk. */
 static void complete(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -273,8 +273,7 @@ static int drop_naks(struct side *s)
     return n;
 }
 
-/* While results are on their way out, slowly, headers that want a NAK each: more than the card
- * reads or answers. */
+/* While results leave slowly, sends more headers that need a NAK than the card reads or answers. */
 static void storm(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)

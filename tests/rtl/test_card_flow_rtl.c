@@ -1,9 +1,8 @@
-/* test_card_flow_rtl.c : the Verilated card under load, against the card in C.
- *   a beat a clock: 10^5 beats of all ranks back to back on one slot after the other, nothing lost, no bubble
+/* test_card_flow_rtl.c : loads the Verilated card and compares it with the card in C.
+ *   throughput: 10^5 beats of all ranks back to back, slot after slot, nothing lost, no bubble
  *   latency: from the last beat of the last contribution in to the first beat of the result out
- *   stalls: a network that holds back beats on both sides, by chance; several jobs at once; frames
- *       as close as they come
- *   random losses: what DROP_IN and DROP_OUT promise, and the same again from the same seed */
+ *   stalls: random ones on both sides, several jobs at once, frames back to back
+ *   losses: the rates of DROP_IN and DROP_OUT, reproducible with the same seed */
 #include "card_pair.h"
 
 enum { SEED = 21, BASE = 3, SLOTS = 40, BEATS = 32, MTU_BEATS = 22 };
@@ -14,7 +13,7 @@ static struct frame_job job_of(uint32_t index, uint32_t ranks)
     return (struct frame_job){index, ranks, BASE + index * 30, SLOTS / 2, 0, job_key + index};
 }
 
-/* One contribution of random codes; the payload differs from rank to rank. */
+/* One contribution of random codes, different for each rank. */
 static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint32_t chunk,
                        uint8_t fmt, uint32_t beats)
 {
@@ -46,7 +45,7 @@ static void all_in(struct shell_run run, uint64_t n_frames, uint64_t before)
     same_counters();
 }
 
-/* ---- a beat a clock ---- */
+/* ---- throughput ---- */
 
 static void beat_a_clock(uint32_t ranks, uint32_t beats, uint8_t fmt)
 {
@@ -72,12 +71,13 @@ static void latency(void)
     struct frame_job job = job_of(1, 1);
     pair_register(job);
     long least = 0;
-    contribute(job, 0, 0, 0, 0x43, 1); /* after reset the card clears its slots first */
+    /* the first run includes the clearing of slots after reset */
+    contribute(job, 0, 0, 0, 0x43, 1);
     pair_run();
     for (uint32_t beats = 1; beats <= BEATS; beats++) {
         contribute(job, 0, 0, beats, 0x43, beats);
         struct shell_run run = pair_run();
-        /* in: beats + 1; out: as many, without a pause */
+        /* beats + 1 in, as many out, without a pause */
         long clocks = (long)run.clocks - 2 * (long)(beats + 1) + 1;
         same_frames();
         if (beats == 1)
@@ -105,7 +105,7 @@ static void stalls(unsigned of_256, int rounds)
     for (int round = 0; round < rounds; round++) {
         uint64_t n_frames = 0, n_beats = 0, before = counter_of(&rtl, CNT_IN_ADDED);
         for (uint32_t slot = 0; slot < jobs[0].slots && n_beats < 200; slot++, chunk[slot - 1]++)
-            /* no more beats than the frame FIFO holds: nothing is lost */
+            /* No more beats than fit the frame FIFO: nothing is lost. */
             for (int j = 0; j < 3; j++) {
                 uint32_t beats = 1 + draw(5);
                 uint8_t fmt = formats[draw(8)];
@@ -117,7 +117,7 @@ static void stalls(unsigned of_256, int rounds)
     rtl.ops->stall(rtl.shell, 0);
 }
 
-/* ---- losses on purpose ---- */
+/* ---- fault injection ---- */
 
 static void ping(struct frame_job job, int times)
 {
@@ -138,8 +138,8 @@ static void ping(struct frame_job job, int times)
     rtl.ops->run(rtl.shell, &rtl.in, 1 << 26);
 }
 
-/* Of PINGS pings a half is lost on the way in, and of the pongs a quarter on the way out: within 5
- * sigma. */
+/* Of PINGS pings half are lost on the way in, of the pongs a quarter
+ * on the way out, within 5 sigma. */
 static void losses(void)
 {
     enum { PINGS = 4000 };
@@ -148,7 +148,7 @@ static void losses(void)
     pair_register(job);
     rtl.ops->control.write(rtl.shell, REG_DROP_IN, 1u << 31);
     rtl.ops->control.write(rtl.shell, REG_DROP_OUT, 1u << 30);
-    for (int i = 0; i < 2; i++) { /* the same seed: the same frames */
+    for (int i = 0; i < 2; i++) { /* the same seed loses the same frames */
         uint64_t before[2] = {counter_of(&rtl, CNT_DROP_TEST_IN),
                               counter_of(&rtl, CNT_LOST_TEST_OUT)};
         rtl.ops->control.write(rtl.shell, REG_DROP_SEED, 1234);

@@ -1,7 +1,7 @@
-/* test_card_stop_rtl.c : a job that is stopped while its contributions are on their way, at any
- * clock, and started again at once with another key: nothing of the old job is added to the new
- * one, a slot of another job is not touched, the card comes to rest, and the new job's results are
- * the C model's. */
+/* test_card_stop_rtl.c : stops a job at a random clock while its contributions arrive, and
+ * restarts it at once with another key.
+ * No contribution of the old job is added to the new one, another job's slot does not change, the
+ * card comes to rest, and the new job's results equal the C model's. */
 #include "card_pair.h"
 
 enum { SEED = 41, SLOTS = 8, RANKS = 3, ROUNDS = 60 };
@@ -34,7 +34,7 @@ static struct queued_frame from(struct frame_job job, uint32_t rank, size_t n)
     return (struct queued_frame){frame_ip(job.index, rank), 0, frame_port(rank), n, 0};
 }
 
-/* A chunk of all slots of a job, or what ranks below n_ranks send for it, on both cards. */
+/* Queues one chunk in all slots of a job, of the ranks below n_ranks, on both cards. */
 static void chunk_of(struct frame_job job, uint32_t chunk, uint32_t n_ranks)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -56,10 +56,10 @@ int main(void)
     for (uint32_t round = 0; round < ROUNDS && !check_bad; round++) {
         struct frame_job job = job_of(2, 1000 + round), next = job_of(2, 2000 + round);
         pair_register(job);
-        chunk_of(calm, round, RANKS - 1); /* waits for its last rank meanwhile */
+        chunk_of(calm, round, RANKS - 1); /* waits for its last rank */
         chunk_of(job, 0, RANKS);
         for (uint32_t slot = 0; slot < SLOTS;
-             slot++) /* the RTL alone: the C model cannot be stopped between two beats */
+             slot++) /* RTL only: the C model cannot stop between two beats */
             for (uint32_t rank = 0; rank < RANKS; rank++) {
                 size_t n = contribution(job, rank, slot, 1);
                 if (frame_queue_put(&rtl.in, from(job, rank, n), frame))
@@ -76,7 +76,7 @@ int main(void)
               "the old job goes on after its end");
         for (uint32_t chunk = 0; chunk < 2; chunk++)
             chunk_of(next, chunk, RANKS);
-        for (uint32_t slot = 0; slot < SLOTS; slot++) { /* and now the last rank of the other job */
+        for (uint32_t slot = 0; slot < SLOTS; slot++) { /* the last rank of the other job */
             size_t n = contribution(calm, RANKS - 1, slot, round);
             queue_both(from(calm, RANKS - 1, n), frame);
         }

@@ -1,8 +1,9 @@
-/* rtl/shell/control.sv : every request gets the answer that hls/card/lease.def and host/control make of
- * it, byte for byte:
- * host/control in C, in front of a card of its own, is the oracle. Requests of nine hosts for
- * seven leases, in order, repeated, stale, forged and damaged; silence; what a card has seen of a
- * job. 3 * 10^4 datagrams, with `long` 3 * 10^6. At a port, many requests do not hold a card up. */
+/* test_control_rtl.c : checks that rtl/shell/control.sv answers requests of hls/card/lease.def
+ * like host/control, byte for byte.
+ * The oracle is host/control in C, in front of a card of its own. Nine hosts for seven leases
+ * send requests in order, repeated, stale, forged and damaged, and are silent; the card
+ * reports what it has seen of a job. 3 * 10^4 datagrams, with `long` 3 * 10^6. Also: many
+ * requests at a port do not delay a card. */
 #include "base/clock.h"
 #include "base/ration.h"
 #include "card_frames.h"
@@ -17,7 +18,7 @@
 enum { SEED = 20, HOSTS = 9 };
 static uint64_t rnd = SEED;
 
-/* ---- both ---- */
+/* ---- both responders ---- */
 
 static struct responder *responder;
 static uint8_t answer[LEASE_BYTES];
@@ -33,7 +34,7 @@ static void answered(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
     answers++;
 }
 
-/* Starts and stops among what was written. */
+/* Number of starts and stops among the logged writes. */
 static int commits(const struct side *s)
 {
     int n = 0;
@@ -93,7 +94,7 @@ static const struct lease_message *ask(struct lease_message m)
     return &out;
 }
 
-/* ---- by example ---- */
+/* ---- examples ---- */
 
 static void add(struct lease_message *m, uint32_t at, uint32_t value)
 {
@@ -148,7 +149,7 @@ static void examples(void)
     for (int i = 0; i < LEASE_TICKS - 1; i++)
         pass_tick();
     CHECK(ask((struct lease_message){.kind = LEASE_KEEP, .secret = b})->status == 0, "b is over");
-    pass_tick(); /* a's last */
+    pass_tick(); /* the last one of a */
     CHECK(ask((struct lease_message){.kind = LEASE_KEEP, .secret = a})->status ==
               LEASE_STATUS_UNKNOWN,
           "a silent lease lives on");
@@ -158,12 +159,12 @@ static void examples(void)
           "b does not end");
 }
 
-/* ---- by chance ---- */
+/* ---- random requests ---- */
 
 struct host {
     uint64_t secret;
     uint32_t sequence;
-    uint8_t last[LEASE_BYTES]; /* what it said last */
+    uint8_t last[LEASE_BYTES]; /* its last request */
     size_t last_n;
 };
 
@@ -197,7 +198,7 @@ static struct lease_message random_operations(struct lease_message m)
     return m;
 }
 
-/* Damages a datagram in one of several ways; with a right CRC in half of them. */
+/* Damages a datagram in one of several ways, in half of them with a correct CRC. */
 static size_t damage(uint8_t *bytes, size_t n)
 {
     switch (rtl_rand(&rnd) % 5) {
@@ -216,7 +217,8 @@ static size_t damage(uint8_t *bytes, size_t n)
     }
 }
 
-/* Rank 0 of some job of key 0x5ec7e7 speaks from elsewhere: the card latches that. */
+/* Sends a contribution of rank 0 from a wrong source, which the card
+ * latches. Key 0x5ec7e7, some job. */
 static void be_seen(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES], payload[PKT_BEAT_BYTES] = {0};
@@ -233,10 +235,10 @@ static void by_chance(int n)
     struct host host[HOSTS];
     for (int i = 0; i < HOSTS; i++)
         host[i] = (struct host){.secret = (uint64_t)rtl_rand(&rnd) << 32 | rtl_rand(&rnd)};
-    host[1].secret = host[0].secret ^ 1ull << 63; /* all bits count */
+    host[1].secret = host[0].secret ^ 1ull << 63; /* all bits of a secret count */
     host[2].secret = host[0].secret ^ 1;
     for (int i = 0; i < n && check_bad < 10; i++) {
-        /* some are silent for a while */
+        /* some hosts pause for a while */
         struct host *h = &host[(rtl_rand(&rnd) % 4 + (uint32_t)i / 100) % HOSTS];
         uint8_t bytes[LEASE_BYTES + 64];
         struct lease_message m = {.secret = h->secret, .sequence = h->sequence + 1};
@@ -253,7 +255,7 @@ static void by_chance(int n)
         if (what == 12)
             m.sequence += rtl_rand(&rnd) % 5 - 2;
         size_t bytes_n = put(m, bytes);
-        if (what == 13 && h->last_n) /* lost answer, or late twin */
+        if (what == 13 && h->last_n) /* a lost answer or a late duplicate */
             memcpy(bytes, h->last, bytes_n = h->last_n);
         if (what > 59)
             bytes_n = damage(bytes, bytes_n);
@@ -274,7 +276,7 @@ static void by_chance(int n)
 
 static uint64_t slow_reads;
 
-/* Takes as long as the ration of a turn. */
+/* Takes as long as a turn's time slice. */
 static int slow_read(void *arg, uint32_t at, uint32_t *value)
 {
     const double until = clock_s() + RATION_SLICE_S;
@@ -284,8 +286,8 @@ static int slow_read(void *arg, uint32_t at, uint32_t *value)
     return side_read(arg, at, value);
 }
 
-/* Requests that come together do not hold the card up: each turn of its loop serves one of those that
- * take long, and the others wait. */
+/* Requests that arrive together do not delay the card: each turn of its
+ * loop serves one slow request. */
 static void turns_of_port(void)
 {
     enum { ASKED = 20 };

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_formal.sh : the proofs of rtl/check/formal.list: those that are quick, with `long` all of them. Then a property that does not
-# hold is planted in a copy of a module and must not be proven. Environment: B, the build folder.
+# test_formal.sh : runs the quick proofs of rtl/check/formal.list (with `long`: all), then plants a
+# false property, which must not be proven.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac

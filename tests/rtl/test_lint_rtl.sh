@@ -1,7 +1,9 @@
 #!/bin/sh
-# test_lint_rtl.sh : every module of rtl/, as a top of its own, is clean under verilator -Wall and is elaborated by Icarus Verilog.
-# Then a mistake of each kind is planted in a copy and must be found. usage: test_lint_rtl.sh [RTL-FOLDER]; B: the build folder.
-# rtl/prove_*.sv are for yosys alone. A tool that is missing costs one printed line; without both: 77.
+# test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and
+# elaborates it with Icarus Verilog.
+# Then plants mistakes in a copy, which must be found. usage: test_lint_rtl.sh [RTL-FOLDER]
+# prove_*.sv are left out: only Yosys reads them. A missing tool
+# prints one line; without both, exit 77.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/lint_rtl
@@ -12,12 +14,12 @@ have_v=${VERILATOR-$(command -v verilator)} have_i=$(command -v iverilog)
 [ -n "$have_v$have_i" ] || exit 77
 make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 
-# lint FOLDER MODULE [PARAM=VALUE]...: prints whatever is wrong, 1 if anything is
+# lint FOLDER MODULE [PARAM=VALUE]...: prints what is wrong; returns 1 if anything is
 lint() {
     folder=$1 module=$2 v_params='' i_params='' source=$1/$2.sv liteeth='' liteeth_i=''
     shift 2
     [ -e "$source" ] || source=$folder/shell/$module.sv
-    # The card with its shell holds Verilog of LiteEth's, about which it has no opinion.
+    # The card with its shell contains LiteEth's Verilog, which is not checked.
     [ "$module" != card_sim ] || liteeth="rtl/shell/liteeth.vlt $B/shell/eth_sim.v" liteeth_i=$B/shell/eth_sim.v
     for param; do
         v_params="$v_params -G$param" i_params="$i_params -P$module.$param"
@@ -25,14 +27,15 @@ lint() {
     rc=0
     # shellcheck disable=SC2086  # lists of words
     {
-        # The package has more names than any module wants: no warning about parameters that are not used.
+        # No warning about unused parameters: no module uses all names of the package.
         if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/shell" --top-module "$module" $v_params \
             "$B/rtl/nc_pkg.sv" $liteeth "$source" >"$dir/log" 2>&1; then
             echo "$module $*: verilator says"
             grep '^%' "$dir/log" | head -5 | sed 's/^/    /'
             rc=1
         fi
-        # Icarus 11 is sorry about constant selects in processes: it makes them sensitive to the whole vector, which is right too.
+        # Icarus 11 prints `sorry` for constant selects in processes: harmless, it only makes them
+        # sensitive to the whole vector.
         if [ -n "$have_i" ] && ! iverilog -g2012 -t null -y "$folder" -y "$folder/shell" -Y .sv -s "$module" $i_params \
             "$B/rtl/nc_pkg.sv" $liteeth_i "$source" >"$dir/log" 2>&1; then
             echo "$module $*: iverilog says"
@@ -50,14 +53,14 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
     case $module in
     prove_*) continue ;;
     card_sim) [ -e "$B/shell/eth_sim.v" ] || { echo 'skip: no LiteEth (make shell): card_sim' && continue; } ;;
-    card_ecpix5) continue ;; # cells of an ECP5 in it
+    card_ecpix5) continue ;; # contains ECP5 cells
     esac
     n=$((n + 1))
     lint "${1:-rtl}" "$module" || bad=$((bad + 1))
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
-# Sizes of which memories would lose some: every tool must refuse them, and take the others.
+# Every tool must refuse sizes for which memories would lose rows, and accept the others.
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 # size refused|taken MODULE PARAM VALUE
@@ -79,7 +82,7 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
     size refused $what 12
 done
 size taken kept_mem Rows 16
-# Sums that lack room for all ranks, or a word that lacks room for two sums of 4-bit codes.
+# The same for sums without room for all ranks, and words without room for two sums of 4-bit codes.
 size refused sum_room Ranks 512
 size taken sum_room Ranks 256
 size refused sum_room Sum4 12
@@ -98,7 +101,7 @@ plant() {
         echo "not found: $1" && bad=$((bad + 1))
     fi
 }
-have_i='' && [ -n "$have_v" ] && plant "s/1'b1;/2'b11;/"          # a width that does not fit: verilator alone
+have_i='' && [ -n "$have_v" ] && plant "s/1'b1;/2'b11;/"  # wrong width: found only by Verilator
 have_v='' have_i=$(command -v iverilog)
-[ -n "$have_i" ] && plant 's/out_q, spare_q;/out_q;/'               # a signal that is not there: Icarus alone
+[ -n "$have_i" ] && plant 's/out_q, spare_q;/out_q;/'  # undeclared signal: found by Icarus
 [ "$bad" -eq 0 ]

@@ -1,10 +1,10 @@
-/* test_mm_kernel_rtl.c : rtl/mm_kernel.sv is rtl/reduce_mm.sv under other names: the same test, its
- * ports found by Vitis' names; what AXI4 has constant. */
+/* test_mm_kernel_rtl.c : runs the test of rtl/reduce_mm.sv on rtl/mm_kernel.sv, with Vitis' port
+ * names, and checks AXI4's constant signals. */
 #include "sim/rtl/verilated_model.h"
 #include <stdio.h>
 #include <string.h>
 
-/* rst_i of the test; ap_rst_n is the other way round, and one clock later inside. */
+/* The test's rst_i. ap_rst_n is active low, and one clock later inside. */
 static uint8_t reset, *reset_n;
 static const uint8_t *sizes[2], *bursts[2];
 static const uint64_t *strobes;
@@ -13,7 +13,7 @@ static int constants_differ;
 static void *kernel_port(struct model *m, const char *name, unsigned *bits)
 {
     char vitis[64];
-    const size_t n = strlen(name); /* s_awaddr_i, m_awaddr_o: without the last two letters */
+    const size_t n = strlen(name); /* s_awaddr_i, m_awaddr_o: without the suffix */
     reset_n = model_port(m, "ap_rst_n", NULL);
     sizes[0] = model_port(m, "m_axi_gmem_arsize", NULL);
     sizes[1] = model_port(m, "m_axi_gmem_awsize", NULL);

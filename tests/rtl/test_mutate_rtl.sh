@@ -1,9 +1,11 @@
 #!/bin/bash
-# test_mutate_rtl.sh : plants the bugs of rtl/check/mutants.list, one at a time, and demands that each is noticed by the test program or
-# the proof that its line names. Those marked `quick`; with `long` all; or those of the modules named as arguments.
-# The bugs are planted in a copy of the tree, $B/mutate_rtl/tree; nothing here is touched. A line that changes nothing, a mutant
-# that does not build, and a catcher that fails without any bug count as survivors. A catcher that hangs (300 s) has noticed.
-# Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is there.
+# test_mutate_rtl.sh : plants the mutants of rtl/check/mutants.list one at a time; the test program
+# or proof named on the line must fail.
+# usage: test_mutate_rtl.sh [long | MODULE...]   all, or MODULEs' mutants; default: `quick` ones
+# Works in a copy of the tree, $B/mutate_rtl/tree. A line that changes nothing, a mutant that
+# does not build, and a catcher that fails without a mutant count as survivors. A catcher that
+# hangs (300 s) has caught its mutant.
+# Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is installed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -14,7 +16,7 @@ have_v=${VERILATOR-$(command -v verilator)} have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 [ -n "$have_v$have_y" ] || exit 77
 
-# The tree: folders are links but rtl, which is copied. What the C side was built of is taken over.
+# Build the copy: rtl/ is copied, other folders are links, and objects of the C side are reused.
 rm -rf "$dir" && mkdir -p "$tree" "$dir/build/rtl" || exit 1
 for entry in *; do
     case $entry in rtl | build) ;; *) ln -s "$PWD/$entry" "$tree/$entry" ;; esac
@@ -25,11 +27,12 @@ for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verila
     [ -e "$B/$built" ] && cp -a "$B/$built" "$dir/build/$built"
 done
 
-# look CATCHER MODULE: 0 it found nothing, 1 it did, 2 it could not look; its words are in $dir/log
+# look CATCHER MODULE: 0 it passes, 1 it fails, 2 it cannot run; its output is in $dir/log
 look() {
     case $1 in
     proof:*)
-        # A mutant must be refuted, not merely be refused by yosys. formal.sh works in the folder above its own: proofs/ is a copy.
+        # The solver must refute the mutant; an error of Yosys does not count. formal.sh works in
+        # the parent of its folder, so proofs/ has a copy.
         rm -f "$dir"/build/formal/*.log
         quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)
         # shellcheck disable=SC2086  # a word or none
@@ -39,7 +42,7 @@ look() {
         ;;
     *)
         rm -f "$dir/build/tests/$1"
-        # Warnings of a mutant are no verdict.
+        # Warnings about a mutant do not count.
         make -s -C "$tree" B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal' \
             "$dir/build/tests/$1" >"$dir/log" 2>&1 </dev/null || return 2
         timeout 300 "$dir/build/tests/$1" >>"$dir/log" 2>&1 </dev/null || return 1
@@ -73,7 +76,7 @@ while read -r module catcher edit; do
     *" $catcher "*) ;;
     *)
         if ! look "$catcher"; then
-            verdict_is "UNSOUND"  # fails without any bug
+            verdict_is "UNSOUND"  # fails without any mutant
             continue
         fi
         sound="$sound$catcher "

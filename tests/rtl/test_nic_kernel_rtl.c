@@ -1,6 +1,6 @@
-/* test_nic_kernel_rtl.c : the card as a Vitis kernel: registers of both sides through one bus,
- * sockets to addresses and back, against the card in C; frames of and to nobody are dropped and
- * counted. */
+/* test_nic_kernel_rtl.c : tests the card as a Vitis kernel against the card in C.
+ * Registers of both pages on one bus; sockets to addresses and back. Frames from or to unknown
+ * peers are dropped and counted. */
 #include "card_frames.h"
 #include "hls/card/kernels.h"
 #include "nic_kernel_ports.h"
@@ -12,7 +12,7 @@ static const uint16_t socket_of_rank[RANKS] = {11, 0, 6};
 static struct card *card;
 static unsigned dropped_in, dropped_out;
 
-/* What the card in C has sent and the kernel has not yet; from, to whom. */
+/* Frames that the card in C has sent and the kernel has not yet. */
 enum { MOST = 64 };
 static struct {
     uint16_t socket;
@@ -20,7 +20,8 @@ static struct {
     uint8_t bytes[NIC_FRAME];
 } due[MOST];
 static int n_due, n_came;
-static uint16_t moved_to = 0xffff; /* the socket that rank 0's results go to, if it is another */
+/* if not 0xffff: the socket that rank 0's results go to instead */
+static uint16_t moved_to = 0xffff;
 static bool rank_1_is_gone;
 
 static void card_sends(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -78,7 +79,7 @@ static void test_registers(void)
     CHECK(read_one(REG_ID) == REG_ID_VALUE && read_one(SHELL_SOCKETS) == 16, "ID, SOCKETS");
     for (int i = 0; i < 7; i++)
         CHECK(nic_read(none[i], &value) == 2 && nic_write(none[i], 1, 15) == 2, "%x", none[i]);
-    for (int i = 0; i < 200; i++) { /* page 0 and 1 in turn, no one's value in the other's */
+    for (int i = 0; i < 200; i++) { /* pages 0 and 1 in turn: no value ends up in the other */
         const uint32_t a = (uint32_t)rtl_rand(&nic.rand), b = (uint32_t)rtl_rand(&nic.rand);
         CHECK(!nic_write(REG_DROP_SEED, a, 15) && !nic_write(SHELL_IP, b, 15), "written");
         CHECK(!nic_write(SHELL_PORT, a, 3) && !nic_write(REG_JOB_INDEX, b, 15), "written");
@@ -88,7 +89,7 @@ static void test_registers(void)
     }
     for (uint32_t s = 0; s < 16; s++)
         set_socket(s, 0x0a000000 + s, (uint16_t)(2000 + s));
-    for (uint32_t s = 16; s; s = s == 16 ? 0x80000003 : 0) { /* no such socket */
+    for (uint32_t s = 16; s; s = s == 16 ? 0x80000003 : 0) { /* sockets that do not exist */
         set_socket(s, 0x0b000000, 1);
         CHECK(!read_one(SHELL_SOCKET_IP) && !read_one(SHELL_SOCKET_PORT), "socket %x", s);
     }
@@ -126,7 +127,7 @@ static void send_both(unsigned rank, const uint8_t *bytes, size_t n, int idle)
     nic_send(socket_of_rank[rank], bytes, n, idle);
 }
 
-/* Of a socket that has no peer, or that the shell does not have. */
+/* Sends from a socket without a peer, or one that the shell does not have. */
 static void send_nobodys(const uint8_t *bytes, size_t n)
 {
     static const uint16_t nobodys[] = {3, 15, 16, 0x10b, 0x8000, 0xffff};
@@ -164,7 +165,7 @@ static void test_sums(uint32_t first_chunk)
     CHECK(n_came - came == ROUNDS * RANKS * SLOTS, "%d results", n_came - came);
 }
 
-/* A peer that is gone when the result is due; one that two sockets have. */
+/* A peer that is gone when the result is due; a peer with two sockets. */
 static void test_sockets(uint32_t chunk)
 {
     uint8_t bytes[NIC_FRAME];
@@ -183,7 +184,7 @@ static void test_sockets(uint32_t chunk)
     all_has_come("sockets");
     CHECK(dropped_out == 1, "%u", dropped_out);
     const size_t n = contribution(1, 1, chunk, bytes);
-    nic_send(socket_of_rank[1], bytes, n, 0); /* nobody's, now */
+    nic_send(socket_of_rank[1], bytes, n, 0); /* the socket no longer has a peer */
     dropped_in++;
     all_has_come("a peer that is gone");
 }

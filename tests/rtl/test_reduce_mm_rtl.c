@@ -1,5 +1,5 @@
-/* rtl/reduce_mm.sv : parts in a memory behind AXI4 with random stalls, against mf.h; the bursts'
- * rules are watched. */
+/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on a memory behind AXI4 with random
+ * stalls, and checks the rules for bursts. */
 #define MODEL_PREFIX mm_
 #include "check.h"
 #include "hls/core/reduce.h"
@@ -45,7 +45,7 @@ static uint64_t *m_araddr, *m_awaddr;
 static struct queue reads, writes;
 static unsigned answers, stall, beats_read, fail_read;
 
-/* A burst at an address port. */
+/* Takes a burst at an address port and checks it. */
 static void take_burst(struct queue *q, uint64_t address, unsigned len)
 {
     uint64_t at = (address - base) / 64;
@@ -146,7 +146,7 @@ struct job {
     uint32_t in, out, parts, stride, beats, fmt, out_fmt, shift, saturate;
 };
 
-/* What should be in memory afterwards. */
+/* Computes what memory should hold afterwards; returns the status. */
 static uint32_t expected(struct job j)
 {
     struct beat_fmt in = beat_format(j.fmt), out = beat_format(j.out_fmt);
@@ -172,7 +172,7 @@ static uint32_t expected(struct job j)
     return status;
 }
 
-/* Runs it; returns the status, and the clocks it took in *clocks. */
+/* Runs j; returns the status, and the number of clocks in *clocks. */
 static uint32_t run(struct job j, uint64_t *clocks)
 {
     uint64_t in = base + 64ull * j.in, out = base + 64ull * j.out;
@@ -266,8 +266,7 @@ int main(int argc, char **argv)
             memcpy(mem[i] + 4 * w, &r, 4);
         }
 
-    /* Every pair of formats, some parts, lengths that are no multiple of anything, stalls or
-     * none. */
+    /* Every pair of formats, several parts, odd lengths, with and without stalls. */
     for (int i = 0; i < FORMATS * FORMATS * 2; i++) {
         struct job j = {.fmt = formats[i % FORMATS], .out_fmt = formats[i / FORMATS % FORMATS]};
         j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
@@ -281,7 +280,7 @@ int main(int argc, char **argv)
         check_run(j);
     }
 
-    /* 64 parts; what must be refused writes nothing; an error of the memory is told. */
+    /* 64 parts. Refused runs write nothing. A memory error is reported. */
     stall = 0;
     struct job j = {5, IN_END, 64, 37, 33, 0x43, 0x43, 6, 1}, bad;
     check_run(j);
@@ -313,7 +312,7 @@ int main(int argc, char **argv)
     CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory is not told");
     fail_read = 0;
 
-    /* A beat a clock when the memory gives one. */
+    /* A beat a clock, if the memory keeps up. */
     j = (struct job){0, IN_END, 8, 1000, 960, 0x52, 0x52, 3, 1};
     memcpy(want, mem, sizeof want);
     expected(j);

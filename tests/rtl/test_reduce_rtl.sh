@@ -1,13 +1,15 @@
 #!/bin/sh
-# test_reduce_rtl.sh : `reduce --on` rtl, model (the card in C) and hls = ref = cpu, byte for byte: every format of a card,
-# any number of files, lengths that fill no packet; and what a card cannot add is refused in one line.
+# test_reduce_rtl.sh : checks that `reduce --on` rtl, model (the card in C),
+# hls, ref and cpu give the same bytes.
+# Covers every format of a card, any number of files and lengths that fill no packet. Requests that
+# a card cannot serve are rejected in one line.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: --on rtl'; }
 
-# Bytes that look random and are the same every time: the program's own, each file from another place of it.
+# Reproducible bytes that look random: the program's own, a different part for each file.
 seed=1
 part() { # part FILE BYTES
     seed=$((seed * 7 % 65521 + 1))
@@ -15,7 +17,7 @@ part() { # part FILE BYTES
     [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
 }
 
-# same OPTIONS... : all files in*, by all of them
+# same OPTIONS... : every path must give the same sum of all files in*
 same() {
     "$n" reduce --on ref "$@" in? ref
     for on in cpu hls model $rtl; do
@@ -41,7 +43,7 @@ files() { # files HOW-MANY BYTES
     return 0
 }
 
-# --- every format, in and out, by turns ---
+# --- every format, in and out ---
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     files 3 30002
     same --format $f --out-format $f
@@ -54,7 +56,7 @@ for f in e3m0 e4m3 e5m2 fp16; do
     done
 done
 
-# --- one file, many, and lengths: nothing at all, one code, one packet and a bit; an odd number of 4-bit codes ---
+# --- one file, many; empty, one code, more than a packet; an odd number of 4-bit codes ---
 for bytes in 0 2 64 1408 1410; do
     files 1 $bytes
     same --format e4m3
@@ -69,7 +71,7 @@ files 4 400000 # more than the card has slots for
 same --format e4m3
 cat last
 
-# --- refused ---
+# --- rejected requests ---
 # shellcheck disable=SC2317 # refused calls it
 add_up() { "$n" reduce "$@" in? out; }
 files 2 1200

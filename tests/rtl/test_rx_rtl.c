@@ -1,8 +1,7 @@
-/* test_rx_rtl.c : rx against a plain model, clock by clock: random frames, good ones and ones with
- * one to three faults, back to back or with gaps, readers that stall until nothing fits any more,
- * resets in the middle. Every drop pulse is expected in its clock, each frame is handed out or
- * counted once, and what is handed out is what was sent. With the argument long: ten times as many
- * frames. */
+/* test_rx_rtl.c : compares rx with a plain model, clock by clock.
+ * Random frames, good or with one to three faults, back to back or with gaps; readers that stall
+ * until nothing fits; resets in the middle. Each drop pulse must come in its clock. Each frame is
+ * handed out as sent or counted once. With `long`: ten times as many frames. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"
@@ -14,7 +13,7 @@ enum {
 #define COUNTER(NAME, index, what) CNT_##NAME = index,
 #include "hls/card/regs.def"
 };
-enum { CNT_TAKEN = 31 }; /* no counter: the frame is handed out, if it finds room */
+enum { CNT_TAKEN = 31 }; /* not a counter: the frame is handed out if it finds room */
 
 struct frame {
     uint8_t bytes[ALL_BEATS][64];
@@ -32,8 +31,7 @@ static struct {
     uint8_t *rst, *last, *valid, *ready, *enable, *desc_valid, *desc_ready, *pay_valid, *pay_ready;
 } dut;
 
-/* ---- Frames
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 static void spoil(struct frame *f, uint64_t *rand)
 {
@@ -43,7 +41,7 @@ static void spoil(struct frame *f, uint64_t *rand)
     case 0: /* one bit anywhere */
         f->bytes[at][bit / 8] ^= (uint8_t)(1 << bit % 8);
         break;
-    case 1: /* of the header */
+    case 1: /* one bit of the header */
         f->bytes[0][bit / 8] ^= (uint8_t)(1 << bit % 8);
         break;
     case 2: /* bytes missing, usually the last ones */
@@ -53,23 +51,23 @@ static void spoil(struct frame *f, uint64_t *rand)
     case 3: /* truncated */
         f->n_beats = at + 1;
         break;
-    case 4: /* something behind it */
+    case 4: /* extra beats */
         f->n_beats += f->n_beats < ALL_BEATS;
         break;
-    case 5: /* another length, its header CRC right */
+    case 5: /* another length, with a correct header CRC */
         pkt_put_uint(f->bytes[0] + PKT_LEN_AT, len + (rtl_chance(rand, 128) ? 64u : 1u << bit % 16),
                      2);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 6: /* another protocol, its header CRC right */
+    case 6: /* another protocol, with a correct header CRC */
         f->bytes[0][bit % 4] ^= (uint8_t)(1 << bit % 8);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 7: /* another payload CRC, its header CRC right */
+    case 7: /* another payload CRC, with a correct header CRC */
         f->bytes[0][PKT_PAYLOAD_CRC_AT + bit % 4] ^= (uint8_t)(1 << bit % 8);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 8: /* 16 beats more than it says: a count of 4 bits would not see it */
+    case 8: /* 16 beats more than it says, which a 4-bit count would miss */
         if (f->n_beats + 16 <= ALL_BEATS) {
             struct pkt_header h = pkt_get(f->bytes[0]);
             f->n_beats += 16;
@@ -93,7 +91,7 @@ static void spoil(struct frame *f, uint64_t *rand)
 static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
 {
     unsigned n_payload = rtl_chance(rand, 60) ? 0 : 1 + rtl_rand(rand) % MAX_BEATS;
-    if (rtl_chance(rand, 8)) /* too long, with all else right */
+    if (rtl_chance(rand, 8)) /* too long, otherwise correct */
         n_payload = MAX_BEATS + 1 + rtl_rand(rand) % 4;
     f->n_beats = n_payload + 1;
     f->ip = rtl_rand(rand);
@@ -113,8 +111,7 @@ static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
             spoil(f, rand);
 }
 
-/* The first reason against a frame that came while enabled; whether it is lost on purpose or for
- * room is not known yet. */
+/* The first reason to drop a frame, except fault injection and lack of room. */
 static int verdict(const struct frame *f, int enabled)
 {
     struct pkt_header h = pkt_get(f->bytes[0]);
@@ -134,11 +131,10 @@ static int verdict(const struct frame *f, int enabled)
     return CNT_TAKEN;
 }
 
-/* ---- The plain model: what has been accepted goes through three clocks of delay into two queues
- * --------------------------- */
+/* ---- the plain model: accepted beats pass three clocks of delay into two queues ---- */
 
 struct beat {
-    int valid, first, last, enabled; /* enabled: when the frame began */
+    int valid, first, last, enabled; /* enabled: as the frame began */
     const struct frame *frame;
     unsigned at;
 };
@@ -148,11 +144,11 @@ struct plain {
     uint8_t pay[RING][64], desc[RING][70];
     unsigned pay_first, n_free, n_open, desc_first, n_descs;
     int room_lost, enabled;
-    unsigned fresh; /* beats that became free in the last clock */
+    unsigned fresh; /* beats released in the last clock */
 };
 
-/* One clock of it: the beat that is accepted, the readers' takes. Returns the reason to be seen
- * afterwards, or -1. */
+/* One clock of the model: the accepted beat and the readers' takes. Returns the drop
+ * reason visible afterwards, or -1. */
 static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc, int take_pay)
 {
     struct beat in2 = p->c2, b = p->c3;
@@ -191,8 +187,7 @@ static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc,
     return reason;
 }
 
-/* ---- The test
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the test ---- */
 
 static void open_dut(int argc, char **argv)
 {
@@ -217,7 +212,7 @@ static void open_dut(int argc, char **argv)
     dut.rst = model_port(m, "rst_i", NULL);
 }
 
-/* The outputs, as they must be before a clock. */
+/* Checks the outputs before a clock. */
 static void check_outputs(const struct plain *p, int reason, uint64_t clock)
 {
     unsigned long long at = clock;
@@ -237,7 +232,7 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
 int main(int argc, char **argv)
 {
     uint64_t n_frames = argc > 1 && !strcmp(argv[1], "long") ? 2500000 : 250000;
-    static struct frame frames[4]; /* the last three may still be on their way */
+    static struct frame frames[4]; /* the last three may still be inside */
     static struct plain p, empty;
     uint64_t rand = SEED, seen[32] = {0}, frame = 0, clock = 0, ended = 0, resets = 0;
     unsigned at = 0, in_stall = 0, desc_stall = 0, pay_stall = 0, faulty = 0;
@@ -254,14 +249,14 @@ int main(int argc, char **argv)
             faulty = rtl_stall(&rand);
             *dut.drop_in = rtl_chance(&rand, 200) ? 0 : rtl_rand(&rand);
         }
-        int starts = clock % 65536 < 3; /* reset for two clocks, one until it is ready */
+        int starts = clock % 65536 < 3; /* two clocks of reset, one until ready */
         *dut.rst = clock % 65536 < 2;
         *dut.valid = (uint8_t)(!starts && !rtl_chance(&rand, in_stall));
         *dut.enable = (uint8_t)!rtl_chance(&rand, faulty ? 8 : 0);
         *dut.desc_ready = (uint8_t)!rtl_chance(&rand, desc_stall);
         *dut.pay_ready = (uint8_t)!rtl_chance(&rand, pay_stall);
         *dut.random =
-            rtl_chance(&rand, 16) ? *dut.drop_in : rtl_rand(&rand); /* as large is not below */
+            rtl_chance(&rand, 16) ? *dut.drop_in : rtl_rand(&rand); /* equal is not below */
         memcpy(dut.data, f->bytes[at], 64);
         *dut.keep = f->keep[at];
         *dut.last = at + 1 == f->n_beats;
@@ -276,7 +271,7 @@ int main(int argc, char **argv)
         struct beat in = {*dut.valid, at == 0, *dut.last, p.enabled, f, at};
         reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready,
                              *dut.pay_valid && *dut.pay_ready);
-        /* asked in the clock behind the last beat, told two later */
+        /* sampled in the clock after the last beat, effective two later */
         lose = lose_next;
         lose_next = *dut.random < *dut.drop_in;
         if (!*dut.rst && reason >= 0) {

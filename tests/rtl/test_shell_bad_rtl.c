@@ -1,8 +1,9 @@
-/* test_shell_bad_rtl.c : Ethernet frames with something wrong, at the card behind LiteEth: 2,000 of
- * them, a million with `long`. Each is a contribution that would change a sum if it were taken, or an
- * echo request or ARP packet, with one thing wrong; or noise. Between the batches slots are in the
- * middle of a chunk: no batch has an answer but ARP's and ping's, none stops the card, and the results
- * are those of the C model, which has seen none of it. */
+/* test_shell_bad_rtl.c : sends faulty Ethernet frames to the card behind
+ * LiteEth: 2,000, a million with `long`.
+ * Each is a contribution that would change a sum, an echo request or an ARP packet, with one
+ * fault, or noise. Slots are in the middle of a chunk between batches. A batch gets no
+ * answers except ARP's and ping's and does not stop the card. The results equal those of the
+ * C model, which has seen none of it. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -33,7 +34,8 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
     card_write(model, at, value);
 }
 
-/* A contribution of random codes. Returns the length of the frame; its datagram is at frame + 42. */
+/* A contribution of random codes. Returns the length of the frame;
+ * its datagram is at frame + 42. */
 static size_t contribution(uint32_t rank, uint32_t slot, uint32_t chunk, uint8_t *frame)
 {
     static uint8_t payload[MOST];
@@ -65,7 +67,7 @@ static void contribute(uint32_t rank, uint32_t slot, uint32_t chunk)
     net_put(frame, n, 0);
 }
 
-/* ---- one thing wrong ---- */
+/* ---- faults ---- */
 
 enum {
     WRONG_MAC,
@@ -99,15 +101,15 @@ enum {
     WRONGS
 };
 
-/* What fills a frame from `at` to n. */
+/* Fills a frame from `at` to n with noise. */
 static void noise(uint8_t *frame, size_t at, size_t n)
 {
     for (; at < n; at++)
         frame[at] = (uint8_t)draw(256);
 }
 
-/* A frame that is none of the card's, or none that it takes, into frame [ETHER_MOST]; how it goes on
- * the wire to *how. Returns its length. */
+/* Writes a frame that the card must not take into frame [ETHER_MOST], and its line
+ * condition to *how. Returns its length. */
 static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how)
 {
     const uint32_t rank = 1 + draw(RANKS - 1), ip = frame_ip(job.index, rank);
@@ -116,7 +118,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     uint32_t total = of_be16(frame + 16);
     *how = 0;
     switch (kind) {
-    case WRONG_MAC: /* another's, all, many */
+    case WRONG_MAC: /* another host's, broadcast, multicast */
         draw(3) ? (frame[draw(6)] ^= (uint8_t)(1u << draw(8)))
                 : (uint8_t)(memset(frame, 255, 6), 0);
         break;
@@ -128,7 +130,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
         be32(frame + 12, 0x81000000 | draw(4096));
         n += 4;
         break;
-    case OPTIONS: { /* well formed: the lengths and the checksum say so */
+    case OPTIONS: { /* well formed: lengths and checksum are right */
         const size_t words = 1 + draw(10);
         memmove(frame + 34 + 4 * words, frame + 34, n - 34);
         memset(frame + 34, 1, 4 * words);
@@ -186,11 +188,11 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     case BAD_CRC:
         *how = SHELL_ETH_BAD_CRC;
         break;
-    case FLIPPED: /* on the wire: the CRC is that of what was sent */
+    case FLIPPED: /* flipped on the wire: the CRC is that of the original */
         frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
         *how = SHELL_ETH_BAD_CRC;
         break;
-    case PING_TAIL: /* as long as it says, and then much more */
+    case PING_TAIL: /* the length it says, with much more after it */
         put_ping(ip, 1 + draw(100), frame);
         n = draw(8) ? 200 : 1514;
         break;
@@ -204,7 +206,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     case PING_CUT:
         n = put_ping(ip, 60 + draw(60), frame) - 1 - draw(60);
         break;
-    case ARP_SPOOF: /* an answer that nobody asked for: others' MAC for a rank */
+    case ARP_SPOOF: /* an unsolicited answer: another MAC for a rank */
         n = put_arp(2, ip, frame);
         noise(frame, 22, 28);
         break;
@@ -245,7 +247,7 @@ static void batch(uint32_t chunk, uint64_t *sent)
         contribute(0, slot, chunk);
     net_run();
     const uint64_t added = net_counter(CNT_IN_ADDED);
-    shell_eth_line(net.shell, 40); /* what is dropped at the door may come faster than a gigabit */
+    shell_eth_line(net.shell, 40); /* frames dropped by the guard may come faster than a gigabit */
     for (int i = 0; i < BATCH; i++) {
         const unsigned kind = draw(WRONGS);
         unsigned how;

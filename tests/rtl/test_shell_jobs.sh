@@ -1,8 +1,9 @@
 #!/bin/bash
-# test_shell_jobs.sh : what happens to jobs at the card behind LiteEth, on a real Ethernet (bench/netlab.sh): two train at once;
-# the rank that has the lease is killed, and when the lease has ended the next job has all slots; the card is killed and started
-# again, and the run goes on through it: the bits are those of MPI. With `long`: a card that stands still for longer than a lease
-# lasts, and more steps.
+# test_shell_jobs.sh : checks jobs and leases of the card behind LiteEth, on a real Ethernet
+# (bench/netlab.sh); all weights must equal those over MPI.
+# Two jobs train at once. The rank with the lease is killed: after the lease has ended, the next job
+# has all slots. The card is killed and restarted: the run continues through it.
+# With `long`: a card stopped for longer than a lease lasts, and more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
@@ -11,7 +12,7 @@ eth=eth://$at:4712
 steps() {
     if [ -s "$dir/log$1" ]; then grep -c '"kind":"step"' "$dir/log$1" || true; else echo 0; fi
 }
-# turns RUN: which steps came through the card, as true false true
+# turns RUN: whether its steps came through the card, without repetitions, e.g. true false true
 turns() { sed -n 's/.*"kind":"step".*"offload":\([a-z]*\).*/\1/p' "$dir/log$1" | uniq | tr '\n' ' '; }
 # ranks_of RUN: its processes, rank 0 first
 ranks_of() {
@@ -21,7 +22,7 @@ ranks_of() {
     done | sort -n | sed 's/.* //'
 }
 
-# until_done CONDITION...: waits for it, two minutes at most
+# until_done CONDITION...: waits for it, at most two minutes
 until_done() {
     for _ in $(seq 1200); do
         "$@" && return 0
@@ -29,7 +30,7 @@ until_done() {
     done
     fail "waited in vain: $*"
 }
-# What is waited for, of run 1, called by its name.
+# Conditions about run 1, called by name.
 # shellcheck disable=SC2317
 {
     steps_done() { [ "$(steps 1)" -ge "$1" ]; }
@@ -37,7 +38,8 @@ until_done() {
     is_back() { turns 1 | grep -q 'true false true'; }
     none_left() { [ -z "$(ranks_of 1)" ]; }
 }
-# start RUN RANKS OPTIONS...: in the background, $run, until a step has come through the card
+# start RUN RANKS OPTIONS...: runs in the background ($run); returns
+# after the first step through the card
 start() {
     rm -f "$dir/log$1"
     on "$@" &
@@ -60,7 +62,7 @@ wait $first || fail 'job 1 of two'
 through 1 "$wanted1" $few 'job 1 of two'
 through 2 "$wanted2" $few 'job 2 of two'
 
-# --- rank 0, which has the lease, is killed: the others end, nobody is left, the lease ends, another job has the whole card ---
+# --- rank 0, with the lease, is killed: all ranks end, the next job has the whole card ---
 start 1 $ranks --steps 100000 --offload $eth
 kill -KILL "$(ranks_of 1 | head -n 1)"
 ! wait $run || fail 'a killed rank went unnoticed'
@@ -76,20 +78,20 @@ kill -KILL "$card"
 wait "$card" 2>/dev/null || true
 card --control 4712
 until_done is_back
-kill -TERM "$(ranks_of 1 | head -n 1)" # ends with its step, and a checkpoint
+kill -TERM "$(ranks_of 1 | head -n 1)" # ends after its step and a checkpoint
 ! wait $run || fail 'a run that was asked to stop ended by itself'
 [ "$(turns 1)" = 'true false true ' ] || fail "a card that came back: steps through it: $(turns 1)"
 [ "$(grep -c 'warning' "$dir/err1")" = 2 ] || fail 'a card that came back: warnings'
 grep -q "offload given up: card $eth has started anew" "$dir/err1" || fail 'a card that came back: no word of how it went'
 grep -q 'offload is back' "$dir/err1" || fail 'a card that came back: no word of that'
 total=$(($(steps 1) + 1))
-rm -f "$dir/log2" # of an earlier run
+rm -f "$dir/log2" # from an earlier run
 on 2 $ranks --steps $total --offload off --resume "$dir/saved" || fail 'on from what was saved'
 on 1 $ranks --steps $total --offload off || fail 'over MPI, as many steps'
 [ "$(checksum 1)" = "$(checksum 2)" ] || fail 'a card that came back: other weights than over MPI'
 [ -n "$(checksum 1)" ] || fail 'a card that came back: no weights'
 
-# --- the card stands still for longer than a lease lasts, and its clock with it ---
+# --- the card and its clock are stopped for longer than a lease lasts ---
 if [ "${1-}" = long ]; then
     on 1 2 --steps $few --offload off || fail 'over MPI, 2 ranks'
     wanted=$(checksum 1)

@@ -1,6 +1,7 @@
-/* test_shell_rtl.c : the card behind LiteEth, by Ethernet frames alone: ARP, ping, sums as the card in
- * C makes them, a rank that answers no ARP, the pace of a gigabit, a group. Prints clocks a frame, who
- * waits for whom, and what a group saves. */
+/* test_shell_rtl.c : tests the card behind LiteEth by Ethernet frames only.
+ * ARP, ping, sums equal to the C model's, a rank that answers no ARP, the pace of a
+ * gigabit, a multicast group. Prints clocks per frame, the waiting of core and shell,
+ * and the savings of multicast. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -12,7 +13,7 @@ static uint32_t draw(uint32_t below)
     return philox_u32(SEED, drawn++) % below;
 }
 
-/* ---- the card in C, told the same ---- */
+/* ---- the card in C, with the same input ---- */
 
 static struct {
     struct card *card;
@@ -33,7 +34,7 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
     card_write(model.card, at, value);
 }
 
-/* A contribution of random codes, to both. */
+/* Sends a contribution of random codes to both. */
 static void contribute(const struct frame_job *job, uint32_t rank, uint32_t slot, uint32_t chunk,
                        int summed)
 {
@@ -79,7 +80,7 @@ static void same_frames(const char *what)
     CHECK(!bad, "%s: %d datagrams of %d differ", what, bad, net.n);
 }
 
-/* All hosts of a job ask for the card, as hosts do before they send. */
+/* Sends an ARP request from each host of a job, as hosts do before their first frame. */
 static void meet(const struct frame_job *job)
 {
     uint8_t frame[64];
@@ -124,7 +125,7 @@ static void test_sums(void)
     same_frames("sums of 4 ranks");
 }
 
-/* A host that moved asks from elsewhere: it is asked again, and found. */
+/* A host whose MAC another one claims is looked up again, and found. */
 static void test_moved(void)
 {
     const struct frame_job job = {0, 2, 0, 8, 0, 0x1122334455667789u};
@@ -147,7 +148,8 @@ static void test_moved(void)
     }
 }
 
-/* Clocks from the last byte of the last contribution to the last of *n results to others than the host `but`. */
+/* Runs one chunk; returns the clocks from the last byte of the last contribution to the last of *n
+ * results to hosts other than `but`. */
 static uint64_t round_of(const struct frame_job *job, uint32_t chunk, uint32_t but, int *n)
 {
     for (uint32_t r = 0; r < job->ranks; r++)
@@ -185,7 +187,7 @@ static void test_silent(void)
     }
     CHECK(net.asked == 6, "the silent one was asked for %llu times", (unsigned long long)net.asked);
     net.silent = 0;
-    round_of(&job, 6, frame_ip(1, SILENT), &n); /* is asked for, and answers */
+    round_of(&job, 6, frame_ip(1, SILENT), &n); /* is looked up, and answers */
     clocks[1] = round_of(&job, 7, frame_ip(1, SILENT), &n);
     CHECK(net.n == 8, "%d results reached 8 ranks", net.n);
     printf("8 ranks, clocks from the last contribution to the seventh result: %llu with one that "
@@ -195,7 +197,7 @@ static void test_silent(void)
           (unsigned long long)(clocks[0] - clocks[1]));
 }
 
-/* 4 ranks at the pace of a wire of so many bytes in ten clocks. */
+/* 4 ranks at the pace of a wire of `line` bytes in ten clocks. */
 static void test_pace(int line, uint32_t chunks)
 {
     const struct frame_job job = {0, 4, 0, 8, 0, 0x1122334455667799u + (uint64_t)line};
@@ -228,7 +230,7 @@ static void test_pace(int line, uint32_t chunks)
     shell_eth_line(net.shell, SHELL_ETH_GIGABIT);
 }
 
-/* The same sums to each of n ranks and to a group of theirs. */
+/* The same sums, to each of n ranks and to their multicast group. */
 static void test_group(uint32_t n_ranks)
 {
     enum { CHUNKS = 2 };
@@ -241,7 +243,7 @@ static void test_group(uint32_t n_ranks)
         write_both(NULL, REG_JOB_COMMIT, 0);
         frame_register_group(job, grouped ? 0xefff4d02 : 0, 5005, write_both, NULL);
         meet(&job);
-        round_of(&job, 0, 0, &n); /* whoever is new is asked for */
+        round_of(&job, 0, 0, &n); /* new hosts are looked up */
         round_of(&job, 1, 0, &n);
         const struct shell_eth_counts a = *shell_eth_counts(net.shell);
         model.n = 0;
@@ -282,7 +284,7 @@ int main(void)
     test_moved();
     test_silent();
     test_pace(SHELL_ETH_GIGABIT, 4);
-    test_pace(39, 8); /* the fastest that LiteEth keeps up with */
+    test_pace(39, 8); /* the fastest pace that LiteEth keeps up with */
     test_group(2);
     test_group(4);
     test_group(8);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_synth.sh : rtl/check/sta.py against paths added up by hand, and tests/synth.sh: it must pass, refuse and fail where it should.
+# test_synth.sh : checks rtl/check/sta.py against paths added up by hand, and that tests/synth.sh
+# passes and fails where it should.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/synth_test
@@ -14,7 +15,8 @@ make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 bad=0
 
 library=xilinx/cells_sim.v
-# path WHAT WANTED VERILOG: LUT FF CARRY URAM BRAM LUTRAM ns of a module of cells of $library
+# path NAME WANTED VERILOG: WANTED is LUT FF CARRY URAM BRAM LUTRAM
+# ns; VERILOG uses cells of $library
 path() {
     echo "module t(input clk, input a, input b, output [16:0] y); $3 endmodule" >"$dir/t.v"
     yosys -q -p "read_verilog -lib +/$library; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json" || exit 1
@@ -31,7 +33,7 @@ path '17 loads' '1 18 0 0 0 0 0.77' "wire q, d; $(ff f a q) LUT1 #(.INIT(2'b01))
 path 'two CARRY4' '1 2 2 0 0 0 0.89' "wire q, s; wire [3:0] c, o; $(ff f a q) LUT1 #(.INIT(2'b01)) l(.I0(q), .O(s));
     CARRY4 k(.CI(1'b0), .CYINIT(1'b0), .DI(4'd0), .S({3'd0, s}), .CO(c));
     CARRY4 m(.CI(c[3]), .CYINIT(1'b0), .DI(4'd0), .S(4'd0), .O(o)); $(ff g 'o[0]' 'y[0]')"
-# what was stored 0.60, net and setup 0.29; the write address (0.43 to there, LUT or no LUT) must not count
+# stored data 0.60, net and setup 0.29; the path to the write address (0.43) must not count
 path 'LUT RAM' '3 2 0 0 0 2 0.89' "wire q, w, d; $(ff f a q) LUT1 #(.INIT(2'b01)) l(.I0(q), .O(w));
     RAM64X1D r(.WCLK(clk), .WE(1'b1), .D(1'b0), .A0(w), .A1(1'b0), .A2(1'b0), .A3(1'b0), .A4(1'b0), .A5(1'b0),
         .DPRA0(q), .DPRA1(1'b0), .DPRA2(1'b0), .DPRA3(1'b0), .DPRA4(1'b0), .DPRA5(1'b0), .DPO(d)); $(ff g d 'y[0]')"
@@ -44,7 +46,8 @@ path 'ports' '1 0 0 0 0 0 0.72' 'LUT2 #(.INIT(4'"'"'h6)) l(.I0(a), .I1(b), .O(y[
 library='ecp5/cells_sim.v +/ecp5/cells_bb.v'
 e5() { echo "TRELLIS_FF $1(.CLK(clk), .LSR(1'b0), .CE(1'b1), .DI($2), .Q($3));"; }
 path 'ECP5: one LUT' '1 2 0 0 0 0 1.06' "wire q, d; $(e5 f a q) LUT4 l(.A(q), .B(1'b0), .C(1'b0), .D(1'b0), .Z(d)); $(e5 g d 'y[0]')"
-# register and net 0.81, LUT and chain 0.28, one bit of the next 0.02, out of it 0.26, net 0.50 (a port hangs there, too)
+# register and net 0.81, LUT and chain 0.28, one bit of the next 0.02, out of it 0.26, net
+# 0.50 (with the port as a second load)
 path 'ECP5: two CCU2C' '4 2 2 0 0 0 1.87' "wire q, c; $(e5 f a q)
     CCU2C k(.CIN(1'b0), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(q), .B1(1'b0), .C1(1'b0), .D1(1'b0), .COUT(c));
     CCU2C m(.CIN(c), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0), .S1(y[1]));
@@ -58,7 +61,7 @@ echo "module t(output y); wire a, b; LUT1 #(.INIT(2'b01)) l(.I0(a), .O(b)); LUT1
 yosys -q -p "read_verilog -lib +/xilinx/cells_sim.v; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json"
 python3 rtl/check/sta.py "$dir/t.json" t >/dev/null 2>&1 && echo "a loop has no longest path" && bad=$((bad + 1))
 
-# synth WANTED-EXIT WHAT LINE...: tests/synth.sh with a list of its own
+# synth WANTED-EXIT NAME LINE...: runs tests/synth.sh with LINEs as its list
 synth() {
     wanted=$1 what=$2
     shift 2

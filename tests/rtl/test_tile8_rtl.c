@@ -1,5 +1,5 @@
-/* test_tile8_rtl.c : the tile that is built for 8-bit formats only: every pair of codes, random
- * sums. */
+/* test_tile8_rtl.c : tests the tile built for 8-bit formats only:
+ * every pair of codes, random sums. */
 #include "tile_check.h"
 
 static struct tile_bench bench;

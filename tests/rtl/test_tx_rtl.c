@@ -1,5 +1,5 @@
-/* rtl/tx.sv : results to masks of ranks or to a job's group, NAKs and PONGs, against headers built by hls/card/packet.h,
- * with random stalls. */
+/* test_tx_rtl.c : tests rtl/tx.sv under random stalls: results to masks of ranks or to a multicast
+ * group, NAKs and PONGs, against headers built by hls/card/packet.h. */
 #include "check.h"
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
@@ -27,7 +27,7 @@ static unsigned below(unsigned n)
     return (unsigned)(rnd() >> 33) % n;
 }
 
-/* A frame that is to come, its payload's place in `pool`. */
+/* An expected frame; its payload is in `pool` at `at`. */
 struct want {
     struct pkt_header h;
     unsigned job, beats;
@@ -39,13 +39,13 @@ struct queue {
 };
 
 static struct queue sends, answers;
-static uint8_t (*pool)[64]; /* payloads that are to come */
+static uint8_t (*pool)[64]; /* payloads of expected frames */
 static uint32_t pool_put;
 static uint8_t kept[SLOTS][ROWS][64], way[2][64];
 static uint64_t counted[REG_COUNTERS], first_out, taken_at, clocks, bubbles, frames, lost;
 static uint32_t frame_beats, address_of[JOBS][RANKS + 1];
 static struct want now;
-static unsigned group_of; /* of so many results one goes to a group; 0: none does */
+static unsigned group_of; /* one of so many results goes to a multicast group; 0: none */
 static int held, strict;
 static uint32_t held_data[16];
 
@@ -60,7 +60,7 @@ static uint32_t store(const uint8_t (*beats)[64], unsigned n)
     return at;
 }
 
-/* A random result at the send port; its frames are expected when it is taken. */
+/* Offers a random result at the send port; its frames are expected once it is taken. */
 static struct want send_want;
 static void offer_send(unsigned most_ranks, unsigned beats)
 {
@@ -139,7 +139,7 @@ static void offer_answer(unsigned most_beats)
     *d.ans_tag = (uint32_t)rnd();
     *d.ans_echo = rnd();
     *d.ans_bitmap = rnd();
-    *d.ans_beats = (uint8_t)(pong ? beats : below(ROWS)); /* a NAK has none, whatever this says */
+    *d.ans_beats = (uint8_t)(pong ? beats : below(ROWS)); /* a NAK ignores this */
     h.status = *d.ans_status;
     h.job = *d.ans_job;
     h.rank = *d.ans_rank;
@@ -155,7 +155,7 @@ static void offer_answer(unsigned most_beats)
     *d.ans_valid = 1;
 }
 
-/* Looks a leaving beat over. */
+/* Checks a beat that leaves. */
 static void leaving(void)
 {
     uint8_t bytes[64], header[64];
@@ -163,7 +163,7 @@ static void leaving(void)
     if (frame_beats == 0) {
         struct pkt_header h = pkt_get(bytes);
         struct queue *q = h.op == PKT_OP_RESULT ? &sends : &answers;
-        if (!strict) { /* some are lost on purpose */
+        if (!strict) { /* some frames are lost by fault injection */
             unsigned g = q->get;
             while (g != q->put &&
                    (q->w[g % QUEUE].h.key != h.key || q->w[g % QUEUE].h.rank != h.rank))
@@ -226,7 +226,7 @@ static void clock_once(void)
         answers.w[answers.put++ % QUEUE] = answer_want;
         *d.ans_valid = 0;
     }
-    /* What nobody reads may be overwritten, and is. */
+    /* Overwrite rows that tx is not reading. */
     unsigned slot = below(SLOTS), row = below(ROWS);
     if (!(*d.busy && *d.busy_slot == slot))
         for (int i = 0; i < 8; i++) {
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
     held = 0;
     strict = 1;
 
-    /* Latency of a frame when all is quiet. */
+    /* Latency of a frame while idle. */
     *d.tx_ready = 1;
     for (int i = 0; i < 8; i++)
         clock_once();
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     printf("first beat %d clocks after its request was taken\n", (int)(first_out - taken_at));
     CHECK(first_out - taken_at <= 4, "%d clocks", (int)(first_out - taken_at));
 
-    /* Random stalls: of who asks, of who answers, of who takes. */
+    /* Random stalls of requests, answers and the output. */
     for (int phase = 0; phase < 12; phase++) {
         group_of = (unsigned)phase % 3;
         unsigned ask = 1 + below(20), answer = 1 + below(40), take = 1 + below(8);
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
           (int)sent, (int)frames);
 
     group_of = 0;
-    /* No bubble: results alone, of 1 and more beats; answers alone; both. */
+    /* No bubbles: only results, of 1 and of more beats; only answers; both. */
     for (int phase = 0; phase < 4; phase++) {
         uint64_t start_answers = answers.put, start_sends = sends.put;
         for (int i = 0; i < 5010; i++) {
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
         drain();
     }
 
-    /* Lost on purpose: about half; all others whole. */
+    /* Fault injection: about half are lost; all others are complete. */
     strict = 0;
     *d.drop_out = 0x80000000u;
     uint64_t before = frames;
