@@ -1,4 +1,5 @@
-/* measure.h : what benches measure with: memory in large pages, CPU time of a thread, medians. */
+/* measure.h : allocates memory in large pages, reads a thread's CPU time and
+ * finds medians, for all benches. */
 #ifndef MEASURE_H
 #define MEASURE_H
 #include "base/err.h"
@@ -8,8 +9,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Large pages where there are any: the table of pages is not what is measured. Small: none of
- * them. */
+/* Allocate `bytes` of zeroed memory; free() releases it. small: pages of 4 KiB
+ * only; otherwise 2 MiB where there are any, so that the page table is not
+ * measured. NULL after reporting an error. */
 static inline void *measure_alloc_pages(size_t bytes, bool small)
 {
     const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;
@@ -18,7 +20,7 @@ static inline void *measure_alloc_pages(size_t bytes, bool small)
         (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take a smaller --mib", rounded);
         return NULL;
     }
-    /* advice: no matter if it is not taken */
+    /* only advice: errors do not matter */
     madvise(p, rounded, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     return memset(p, 0, rounded);
 }

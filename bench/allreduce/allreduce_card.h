@@ -1,5 +1,5 @@
-/* allreduce_card.h : an all-reduce of bench_allreduce that goes through cards: opened, and what it
- * cost them. */
+/* allreduce_card.h : checks that an all-reduce of bench_allreduce goes through
+ * cards, and counts its cost on them. */
 #ifndef ALLREDUCE_CARD_H
 #define ALLREDUCE_CARD_H
 #include "base/err.h"
@@ -8,12 +8,12 @@
 
 struct through_card {
     struct offload *offload;     /* NULL: MPI */
-    struct way_count start;      /* when the counted runs began */
+    struct way_count start;      /* before the counted runs */
     struct fpga_time start_time; /* of all cards */
 };
 
-/* What all cards have done so far; clocks are those of the busiest one. Rank 0 knows it, the others
- * 0. */
+/* Returns the work of all cards so far, with the clocks of the busiest one. asks:
+ * true on rank 0; other ranks get 0. */
 static inline struct fpga_time card_times(struct offload *o, bool asks)
 {
     struct fpga_time sum = {0}, one;
@@ -26,8 +26,8 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* A job that was to go through cards must: here all else is a failure. All ranks. Returns 0, or
- * -EIO with a line of rank 0. */
+/* Check that a job meant for cards uses them, because a fallback would measure MPI. Called by
+ * all ranks. Returns 0, or -EIO after rank 0 has reported an error. */
 static inline int card_check(struct through_card *c, const struct job *job)
 {
     c->offload = job->offload;
@@ -46,8 +46,8 @@ static inline void card_begin(struct through_card *c, bool asks)
     c->start_time = card_times(c->offload, asks);
 }
 
-/* Of one run, on average: packets of this rank, resent ones, clocks of the busiest card and what
- * they take at its clock. */
+/* Means per run: this rank's packets and retransmits, clocks of the busiest card,
+ * and their time at its clock rate. */
 struct card_cost {
     double packets, resent, clocks, line_s;
 };

@@ -1,5 +1,5 @@
-/* allreduce_contender.h : a row of bench_allreduce in the making: MPI's fp32, or a job, which is an
- * algorithm with a format. */
+/* allreduce_contender.h : prepares a row of bench_allreduce: MPI's fp32, or a
+ * job with an algorithm and a format. */
 #ifndef ALLREDUCE_CONTENDER_H
 #define ALLREDUCE_CONTENDER_H
 #include "allreduce_card.h"
@@ -10,16 +10,16 @@ enum { NAME_BYTES = 24 };
 
 struct contender {
     char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
-    const struct peer *peer; /* MPI's; NULL: the job */
+    const struct peer *peer; /* MPI's; NULL: this is a job */
     char format[NAME_BYTES], out[NAME_BYTES];
     struct job_words words;
     struct job job; /* open while a size is measured */
     struct through_card card;
-    double seconds[MAX_REPS], codec_s[MAX_REPS]; /* of this rank, by run */
+    double seconds[MAX_REPS], codec_s[MAX_REPS]; /* this rank's, by run */
     uint64_t wrong, wire_bytes, port_bytes;
 };
 
-/* type: "FORMAT" or "FORMAT/OUT". */
+/* Set up a contender; type: "FORMAT" or "FORMAT/OUT". */
 static inline void contender_init(struct contender *c, const struct options *o, const char *algo,
                                   const char *type)
 {
@@ -38,8 +38,8 @@ static inline void contender_init(struct contender *c, const struct options *o, 
             .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
 }
 
-/* All ranks, for n elements. Returns 0, -EINVAL (this combination does not exist, one rank has said
- * why), or another negative errno. */
+/* Open the job for n elements; called by all ranks. Returns 0, -EINVAL if the combination does
+ * not exist (one rank has reported it), or another negative errno. */
 static inline int contender_open(struct contender *c, struct comm *comm, size_t n)
 {
     const struct reducer_layer layer = {.name = "all", .n = n};

@@ -1,33 +1,33 @@
-/* allreduce_data.h : what bench_allreduce adds: small whole numbers whose sums are known, and what
- * of them came out wrong.
+/* allreduce_data.h : generates the data of bench_allreduce, small integers whose sums
+ * are known, and counts wrong results.
  *
- * An element is +-1 on none, one or two ranks, and on some others +1 on one rank and -1 on another:
- * so every partial sum is 0, +-1 or +-2 and stands in every format, whatever the order of
- * additions. Any difference is a mistake. */
+ * An element is +-1 on none, one or two ranks, or +1 on one rank and -1 on another. Every
+ * partial sum is therefore 0, +-1 or +-2, which every format represents, in any order of
+ * additions. Any difference is an error. */
 #ifndef ALLREDUCE_DATA_H
 #define ALLREDUCE_DATA_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* What rank `rank` of n_ranks has for element i. */
+/* Returns element i of rank `rank` of n_ranks. */
 static inline float data_of(uint64_t i, int rank, int n_ranks)
 {
     const uint32_t bits = (uint32_t)((i * 0x9e3779b97f4a7c15u) >> 32);
     const int first = (int)((bits >> 8) % (uint32_t)n_ranks), second = (first + 1) % n_ranks;
     const float sign = bits & 1 ? -1 : 1;
     switch (bits >> 1 & 3) {
-    case 0: /* nobody */
+    case 0: /* no rank */
         return 0;
     case 1: /* one rank */
         return rank == first ? sign : 0;
-    case 2: /* two ranks, the same */
+    case 2: /* two ranks, same sign */
         return rank == first || (rank == second && n_ranks > 1) ? sign : 0;
     default: /* two ranks, which cancel */
         return rank == first ? sign : rank == second ? -sign : 0;
     }
 }
 
-/* own [n]: this rank's addends; want [n]: the sum over ranks. */
+/* Fill own[n], this rank's addends, and want[n], the sums over ranks. */
 static inline void data_fill(float *own, float *want, size_t n, int rank, int n_ranks)
 {
     for (size_t i = 0; i < n; i++) {
@@ -38,12 +38,12 @@ static inline void data_fill(float *own, float *want, size_t n, int rank, int n_
     }
 }
 
-/* Elements of x that are not want[i] / divisor. */
+/* Count elements of x that differ from want[i] / divisor. */
 static inline uint64_t data_wrong(const float *x, const float *want, size_t n, float divisor)
 {
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++)
-        wrong += x[i] != want[i] / divisor; /* a nan is wrong, too */
+        wrong += x[i] != want[i] / divisor; /* true for nan, too */
     return wrong;
 }
 

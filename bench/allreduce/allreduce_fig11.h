@@ -1,10 +1,10 @@
-/* allreduce_fig11.h : bench_allreduce --layers: who takes part, and their rows in turn. */
+/* allreduce_fig11.h : runs bench_allreduce --layers: fp16 and all contenders, row by row. */
 #ifndef ALLREDUCE_FIG11_H
 #define ALLREDUCE_FIG11_H
 #include "allreduce_contender.h"
 #include "allreduce_layers.h"
 
-/* One contender on all ranks. Rank 0 prints; base_s [N_PHASES]: the first one's times. */
+/* Run one contender on all ranks; rank 0 prints. base_s[N_PHASES]: times of the first contender. */
 static inline int fig11_run(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
                             double *base_s)
 {
@@ -40,14 +40,14 @@ static inline struct layers_contender fig11_contender(const struct layers *l, in
                                  .type = of->type,
                                  .n_ranks = n_ranks,
                                  .is_virtual = is_virtual};
-    c.words.bucket_bytes = (size_t)1 << 40; /* fused is fused */
+    c.words.bucket_bytes = (size_t)1 << 40; /* one bucket for all layers */
     c.words.codec.format = of->format;
     c.words.codec.out_format = of->out[0] ? of->out : l->o->out_format;
     c.words.algo = of->algo;
     return c;
 }
 
-/* fp16, then each of list [n]. Returns 0 or a negative errno with a line. */
+/* Run fp16, then each of list[n]. Returns 0 or a negative errno after reporting it. */
 static inline int fig11(const struct options *o, struct comm *comm, const struct layers *l,
                         struct contender *list, int n)
 {

@@ -1,10 +1,10 @@
-/* allreduce_layers.h : some layers, each in an all-reduce of its own and all in one (lazy
- * all-reduce): the exponents' message, the codes' and the casts apart. The APS paper's Fig. 11:
- * fp16 without a scale by MPI's own all-reduce (of virtual ranks: a ring) against narrow codes with
- * aps.
+/* allreduce_layers.h : measures layers in one all-reduce each and in one for all (lazy
+ * all-reduce), separately for the message with the exponents, the codes, and the casts. As in the
+ * APS paper's Fig. 11, it compares fp16 without a scale by MPI's own all-reduce (on virtual
+ * ranks: a ring) with narrow codes with aps.
  *
- * Real ranks are timed: the whole from a barrier on, on the slowest rank; its parts, which are means
- * over ranks. Virtual ones share a core and have no times: theirs are bytes and rounds. */
+ * Real ranks are timed: the total after a barrier, on the slowest rank, and its parts as means
+ * over ranks. Virtual ranks share a core, so they have bytes and rounds but no times. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"
@@ -25,7 +25,7 @@ struct layers {
     int n_layers;
 };
 
-/* "N,N,...": returns 0 or -EINVAL with a line. */
+/* Parse "N,N,...". Returns 0, or -EINVAL after reporting an error. */
 static inline int layers_read(const char *text, struct layers *l)
 {
     static const struct opt size = {"layers", "N", NULL, "", OPT_SIZE, 0, 1, 0x1p32, 0};
@@ -46,7 +46,7 @@ static inline int layers_read(const char *text, struct layers *l)
     }
 }
 
-/* What one all-reduce took. */
+/* Cost of one all-reduce. */
 struct phase {
     double exponents_s, codes_s, cast_s, all_s;
     uint64_t sent_bytes, exponent_bytes, rounds, wrong;
@@ -80,9 +80,10 @@ static inline int part_open(struct layers_part *p, const struct layers *l, struc
     return job_open(&p->job, p->layer, n);
 }
 
-/* This rank's gradients, and the sums; where nobody is timed nobody checks. */
+/* This rank's gradients and the expected sums. Virtual ranks are not timed,
+ * so their sums are not checked. */
 struct layers_data {
-    float *own, *want, *x; /* [all]; virtual ranks: x alone */
+    float *own, *want, *x; /* [all]; virtual ranks have only x */
 };
 
 static inline void part_fill(const struct layers_part *p, const struct layers_data *d, int rank,
@@ -126,7 +127,7 @@ struct layers_contender {
     const struct layers *l;
     struct job_words words;
     const char *algo, *type;
-    struct phase *of[N_PHASES]; /* [reps * ranks] or, of real ranks, [reps]: this rank's */
+    struct phase *of[N_PHASES]; /* [n_ranks] of virtual ranks, or this real rank's [reps] */
     int n_ranks;
     bool is_virtual;
 };
@@ -185,10 +186,10 @@ static inline int run_rank(struct comm *comm, void *contender)
     return rc;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
-/* Of the runs of real ranks, whose order is lost: medians, the whole of the slowest rank, parts of
- * the mean one. Collective. */
+/* Returns medians over the runs of real ranks: the total of the slowest rank, and means over
+ * ranks of the parts. The runs lose their order. Collective. */
 static inline struct phase phase_of_real(struct layers_contender *c, int what)
 {
     const size_t reps = (size_t)c->l->o->reps;
@@ -213,7 +214,7 @@ static inline struct phase phase_of_real(struct layers_contender *c, int what)
     return sum;
 }
 
-/* The busiest of virtual ranks. */
+/* Returns the largest bytes and rounds of the virtual ranks. */
 static inline struct phase phase_of_virtual(const struct layers_contender *c, int what)
 {
     struct phase most = c->of[what][0];
@@ -244,7 +245,7 @@ static inline void phase_head(bool is_virtual)
                "exponents, us", "codes, us", "casts, us", "time, us", "wire_bytes", "#wrong");
 }
 
-/* base_s: the same by fp16, 0: this is it. */
+/* Print a row. base_s: the same phase in fp16, or 0 if this is fp16. */
 static inline int phase_show(const struct layers_contender *c, int what, const struct phase *p,
                              double base_s)
 {

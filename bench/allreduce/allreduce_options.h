@@ -1,4 +1,4 @@
-/* allreduce_options.h : what one can say to bench_allreduce, and what it says of itself. */
+/* allreduce_options.h : defines the options and the help of bench_allreduce. */
 #ifndef ALLREDUCE_OPTIONS_H
 #define ALLREDUCE_OPTIONS_H
 #include "base/opt/opt.h"

@@ -1,9 +1,9 @@
-/* allreduce_peer.h : what bench_allreduce compares with: MPI_Allreduce of fp32, by each of Open
- * MPI's algorithms in turn.
+/* allreduce_peer.h : runs the reference of bench_allreduce: MPI_Allreduce of fp32
+ * with each of Open MPI's algorithms.
  *
- * coll/tuned reads which algorithm to use when a communicator is made, so a communicator is made
- * for each. The setting is reached by MPI's tools interface; where an MPI has no such setting there
- * is one peer, its own choice. */
+ * coll/tuned reads the algorithm setting when a communicator is made, so each algorithm gets a
+ * communicator of its own. The setting is changed through MPI's tools interface. An MPI without
+ * this setting has one peer, its default choice. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>
@@ -17,7 +17,7 @@ enum { PEERS_MAX = 16, PEER_NAME_BYTES = 40 };
 struct peer {
     char name[PEER_NAME_BYTES];
     MPI_Comm comm;
-    double seconds; /* of a run, the last time it was tried */
+    double seconds; /* of a run, when last tried */
 };
 
 struct peers {
@@ -25,7 +25,7 @@ struct peers {
     int n;
 };
 
-/* To be called before MPI_Init: without it coll/tuned ignores the setting. */
+/* Call before MPI_Init; otherwise coll/tuned ignores the setting. */
 static inline void peers_prepare(void)
 {
     setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 1);
@@ -38,7 +38,7 @@ static inline void peers_add(struct peers *p, const char *name)
     MPI_Comm_dup(MPI_COMM_WORLD, &peer->comm);
 }
 
-/* Opens one for each word that the setting can have. only: one of them, or NULL for all. */
+/* Open a peer for each value of the setting, or only for `only` if it is not NULL. */
 static inline void peers_open(struct peers *p, const char *only)
 {
     int level, index, bytes = 64, verbosity, n_words = 0, binding, scope, count, name_bytes = 64;
@@ -61,7 +61,7 @@ static inline void peers_open(struct peers *p, const char *only)
         char word[PEER_NAME_BYTES];
         if (MPI_T_enum_get_item(words, i, &value, word, &word_bytes) != MPI_SUCCESS)
             continue;
-        const char *shown = value == 0 ? "default" : word; /* Open MPI's word for it is "ignore" */
+        const char *shown = value == 0 ? "default" : word; /* Open MPI calls it "ignore" */
         if ((!only || strcmp(only, shown) == 0) && MPI_T_cvar_write(setting, &value) == MPI_SUCCESS)
             peers_add(p, shown);
     }
@@ -77,10 +77,10 @@ static inline void peers_close(struct peers *p)
         MPI_Comm_free(&p->peer[i].comm);
 }
 
-/* Out of place, as MPI does it best. */
+/* Run out of place, which is MPI's fastest case. */
 static inline void peer_run(const struct peer *p, const float *x, float *sum, size_t n)
 {
-    for (size_t at = 0, k; at < n; at += k) { /* MPI counts in int */
+    for (size_t at = 0, k; at < n; at += k) { /* MPI counts are int */
         k = n - at < (size_t)1 << 30 ? n - at : (size_t)1 << 30;
         MPI_Allreduce(x + at, sum + at, (int)k, MPI_FLOAT, MPI_SUM, p->comm);
     }

@@ -1,5 +1,4 @@
-/* allreduce_row.h : a row of bench_allreduce: what was measured of one contender at one size, and
- * how it is printed. */
+/* allreduce_row.h : prints a row of bench_allreduce: the results of one contender at one size. */
 #ifndef ALLREDUCE_ROW_H
 #define ALLREDUCE_ROW_H
 #include "allreduce_card.h"
@@ -10,19 +9,20 @@
 #include <stdlib.h>
 
 struct row {
-    const char *algo, *type; /* "direct", "e3m0/e4m3"; of MPI: "mpi:ring", "fp32" */
-    uint64_t bytes;          /* fp32 bytes of the user: what algbw counts */
+    const char *algo, *type; /* "direct", "e3m0/e4m3"; for MPI "mpi:ring", "fp32" */
+    uint64_t bytes;          /* the user's fp32 bytes, counted by algbw */
     int n_ranks;
-    double time_s, p99_s; /* over runs, of the slowest rank */
-    double codec_s;       /* casting, of the slowest rank; 0 for MPI */
+    double time_s, p99_s; /* over runs, slowest rank */
+    double codec_s;       /* casting, slowest rank; 0 for MPI */
     double base_s;        /* time_s of MPI's fp32 */
     uint64_t wrong;       /* elements on all ranks, in the worst run */
-    /* payload that the rank with most of it sends; MPI does not say: that of a ring */
+    /* payload sent by the rank that sends most; for MPI, which does
+     * not report it, that of a ring */
     uint64_t wire_bytes;
-    /* what left the busiest host's interfaces, headers and all; 0 where nothing did */
+    /* bytes that left the busiest host's interfaces, with headers; 0 within one host */
     uint64_t port_bytes;
     bool by_card;
-    struct card_cost cost; /* of offload: of a run, on average */
+    struct card_cost cost; /* offload: means per run */
 };
 
 static inline int row_by_size(const void *a, const void *b)
@@ -31,7 +31,7 @@ static inline int row_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median and 99th percentile of x [n], which is sorted. */
+/* Sort x[n]; return its median and 99th percentile. */
 static inline void row_times(double *x, size_t n, double *median, double *p99)
 {
     qsort(x, n, sizeof *x, row_by_size);

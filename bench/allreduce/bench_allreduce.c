@@ -1,11 +1,13 @@
-/* bench_allreduce.c : what an all-reduce takes that a user calls: fp32 gradients in, fp32 means
- * out, casts and all.
- *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0] [--sizes 1k:256m] [--json]
- *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4m:64m'
+/* bench_allreduce.c : times an all-reduce as a user calls it: fp32 gradients
+ * in, fp32 means out, casts included.
+ *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0]
+ *       [--sizes 1k:256m] [--json]
+ *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4
+ *       build/bench_allreduce --sizes 4m:64m'
  *
- * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's
- * algorithms among them, which is found first. A run is timed on each rank from a barrier on; the
- * slowest rank counts. The sums are known: #wrong. */
+ * At every size all contenders run in turn. One of them is MPI_Allreduce of fp32 with the
+ * fastest of Open MPI's algorithms, which is determined first. A run is timed on each rank after
+ * a barrier, and the slowest rank counts. The sums are known; #wrong counts the errors. */
 #include "allreduce_contender.h"
 #include "allreduce_data.h"
 #include "allreduce_fig11.h"
@@ -31,7 +33,7 @@ static struct bench {
 
 /* ---- one run ---- */
 
-/* Bytes that have left this host by any interface but lo. */
+/* Returns the bytes that have left this host through any interface except lo. */
 static uint64_t port_sent(void)
 {
     FILE *f = fopen("/proc/net/dev", "r");
@@ -55,7 +57,7 @@ static int run(struct contender *c, size_t rep)
 {
     struct reducer_step report = {.sent_bytes = 8 * (uint64_t)b.n * (uint64_t)(b.n_ranks - 1) /
                                                 (uint64_t)b.n_ranks};
-    if (!c->peer) /* in place */
+    if (!c->peer) /* our all-reduce works in place */
         memcpy(b.x, b.own, 4 * b.n);
     const struct timespec rest = {.tv_sec = b.o.rest_ms / 1000,
                                   .tv_nsec = b.o.rest_ms % 1000 * 1000000};
@@ -78,7 +80,7 @@ static int run(struct contender *c, size_t rep)
     return 0;
 }
 
-/* ---- the peer: the fastest of MPI's own ---- */
+/* ---- the peer: the fastest of MPI's own algorithms ---- */
 
 static double of_slowest(double seconds)
 {
@@ -110,7 +112,7 @@ static const struct peer *fastest_peer(void)
     return best;
 }
 
-/* All that took at most `within` times the best one are tried again. */
+/* Try all peers again that took at most `within` times as long as the best. */
 static int try_peers(struct contender *c, double within, int n_runs)
 {
     const double limit = within * fastest_peer()->seconds;
@@ -120,11 +122,11 @@ static int try_peers(struct contender *c, double within, int n_runs)
     return 0;
 }
 
-/* Which of MPI's algorithms takes part. */
+/* Choose the peer for this size. */
 static int choose_peer(struct contender *c)
 {
     const bool is_long = b.n > 1 << 20;
-    if (fastest_peer()->seconds == 0) /* the first size: connections are made */
+    if (fastest_peer()->seconds == 0) /* first size: sets up connections */
         TRY(try_peers(c, 1, is_long ? 1 : 3));
     TRY(try_peers(c, 4, is_long ? 1 : 7));
     if (is_long)
@@ -140,7 +142,7 @@ static int choose_peer(struct contender *c)
 
 /* ---- contenders ---- */
 
-/* The word of a list that begins at *at, which moves on; false behind the last. */
+/* Copy the next word of the list at *at, and advance *at. Returns false at the end. */
 static bool next_word(const char **at, char *word, size_t size)
 {
     const size_t length = strcspn(*at, ",");
@@ -149,7 +151,7 @@ static bool next_word(const char **at, char *word, size_t size)
     return length > 0;
 }
 
-/* All that were asked for. Returns 0 or -EINVAL with a line of rank 0. */
+/* List all contenders asked for. Returns 0, or -EINVAL after rank 0 has reported an error. */
 static int list_words(void)
 {
     char algo[NAME_BYTES], type[2 * NAME_BYTES];
@@ -167,7 +169,7 @@ static int list_words(void)
     return 0;
 }
 
-/* All ranks: those that exist; rank 0 says of the others why not. */
+/* Keep the contenders that exist; rank 0 reports why others do not. Collective. */
 static int list_contenders(void)
 {
     int n = 1;
@@ -263,7 +265,7 @@ static int run_size(size_t bytes)
     return rc;
 }
 
-/* "FROM:TO" or one size. */
+/* Parse "FROM:TO" or one size. */
 static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
 {
     static const struct opt size = {"sizes", "FROM:TO", NULL, "", OPT_SIZE, 0, 4, 0x1p36, 0};
@@ -275,7 +277,7 @@ static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
     return 0;
 }
 
-/* Virtual ranks have their own words to settle. */
+/* Run --layers. Virtual ranks settle their jobs themselves. */
 static int run_layers(void)
 {
     struct layers l = {.o = &b.o};
@@ -329,7 +331,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all();
     if (rc < 0)
-        comm_abort(b.comm, rc); /* the other ranks may wait for this one */
+        comm_abort(b.comm, rc); /* other ranks may wait for this one */
     comm_close(b.comm);
     return 0;
 }

@@ -1,15 +1,14 @@
-/* bench_native.c : MPI's own all-reduce of fp32, fp16 and e5m2 beside our all-reduces of e5m2, in the
- * same run.
- *   bench/allreduce/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce by what is its best for fp32
+/* bench_native.c : compares MPI's own all-reduce of fp32, fp16 and e5m2 with our
+ * all-reduces of e5m2, in the same run.
+ *   bench/allreduce/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce with its best for fp32
  *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
  *
- * Each row is run in turn with MPI's two all-reduces of the same elements in fp32, from barrier to
- * barrier: MPI_Allreduce by the fastest of Open MPI's algorithms, which is found first, and
- * MPI_Iallreduce. The faster of the two is the 1 of that run. Times are medians; the ratio is how
- * many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has them. MPI's
- * rows are its calls and the wait for them alone: its sum stays where MPI puts it. fp16 and e5m2 add by
- * an MPI_Op of ours; so does one row of fp32, which tells what that costs beside MPI_SUM (the fp8
- * paper's figure 3). */
+ * Each row runs in turn with MPI's two all-reduces of the same elements in fp32, from barrier to
+ * barrier: MPI_Allreduce with the fastest of Open MPI's algorithms, which is determined first,
+ * and MPI_Iallreduce. The faster of the two is the reference of that run. Times are medians; the
+ * ratio is how many times faster than the reference a row is. Casts are not counted (see
+ * bench_cast). Rows of MPI include only its call and the wait. fp16 and e5m2 use our MPI_Op. One
+ * row of fp32 does, too, to show its cost compared with MPI_SUM (the fp8 paper's figure 3). */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -47,39 +46,39 @@ static const struct row {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], BLOCKING = 0, NATIVE = 1, OUR_OP = 2 };
 
-/* One way of adding, with its buffers. */
+/* One way to add, with its buffers. */
 struct way {
-    const struct peer *peer; /* MPI_Allreduce by this; NULL: algo, by call */
-    bool our_op;             /* MPI_Iallreduce of fp32 by add_fp32(); else as above */
+    const struct peer *peer; /* for MPI_Allreduce; NULL: run algo with call */
+    bool our_op;             /* run MPI_Iallreduce of fp32 with add_fp32() */
     const struct algo *algo;
     struct codec codec;
-    struct codec_call step; /* the fold's */
+    struct codec_call step; /* of call.fold */
     struct algo_call call;
-    struct fold_ops fold_ops; /* of MPI_Iallreduce */
+    struct fold_ops fold_ops; /* MPI_Iallreduce's */
     uint8_t *codes;
 };
 
-/* The fp32 all-reduces that every row is held against. */
+/* The fp32 references of every row. */
 struct fp32 {
     struct peers peers;
     struct way blocking, native;
 };
 
-/* A fold's sum for MPI's rows: what `native` would do to MPI's sum (overflow, the result's format)
- * is not done. */
+/* Reduce op for MPI's rows: leaves MPI's sum as it is, without `native`'s overflow
+ * and conversion to the result format. */
 static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
 }
 
-/* Uniform in [-1, 1). */
+/* Returns a number uniform in [-1, 1). */
 static float element(int rank, size_t i)
 {
     return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
 }
 
-/* What MPI_SUM does, by the code that adds other formats. */
+/* Add as MPI_SUM does, with the code that adds other formats. */
 static void add_fp32(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     static const struct vec_sum sum = {
@@ -163,8 +162,8 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     return 0;
 }
 
-/* Opens both, MPI_Allreduce by the algorithm that rank 0 sees to be the fastest of three runs of
- * each. */
+/* Open both references. Rank 0 chooses the algorithm of MPI_Allreduce, the
+ * fastest in three runs of each. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
 {
     double best = 1e300, seconds;
@@ -192,10 +191,10 @@ static void fp32_close(struct fp32 *fp32)
     peers_close(&fp32->peers);
 }
 
-/* Of one run or the medians of several, in seconds. */
+/* Seconds of one run, or medians of several. */
 struct result {
     double taken;
-    double fp32, fp32_slower; /* MPI's two, whichever is which */
+    double fp32, fp32_slower; /* the faster and the slower of MPI's two */
     double ratio;             /* fp32 / taken */
 };
 
@@ -234,7 +233,7 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
 {
     const size_t reps = (size_t)o->reps;
     double taken[MAX_REPS], faster[MAX_REPS], slower[MAX_REPS], ratio[MAX_REPS];
-    for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
+    for (size_t i = 0; i <= reps; i++) { /* the first is not counted */
         struct result x;
         const size_t at = i > 0 ? i - 1 : 0;
         TRY(once(c, fp32, w, &x));
@@ -251,7 +250,7 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
-/* What the peer is: JSON has it, too, since a figure without it says little. */
+/* Print the settings of the reference, also as JSON, because ratios mean little without them. */
 static int show_head(struct comm *c, const struct options *o, const struct fp32 *fp32)
 {
     char copies[MPI_COPY_BYTES];
@@ -333,7 +332,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all(c, &o);
     if (rc < 0)
-        comm_abort(c, rc); /* the other ranks wait for this one */
+        comm_abort(c, rc); /* other ranks wait for this one */
     comm_close(c);
     return 0;
 }

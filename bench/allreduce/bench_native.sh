@@ -1,7 +1,8 @@
 #!/bin/bash
-# bench_native.sh : bench_native with MPI's own all-reduce at its best: of Open MPI's algorithms for MPI_Iallreduce, the one
-# that is fastest on fp32 here. They are a setting of the process, so all are tried in turn, and the fastest takes part.
-# usage: bench/allreduce/bench_native.sh [RANKS [OPTION OF bench_native...]]     environment: B, the build folder; ROUNDS of trials, 3
+# bench_native.sh : runs bench_native with the algorithm of Open MPI's MPI_Iallreduce that is the
+# fastest on fp32 here. The algorithm is a setting of the process, so all are tried in turn first.
+# usage: bench/allreduce/bench_native.sh [RANKS [OPTION OF bench_native...]]
+# Environment: B, the build folder; ROUNDS of trials [3].
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -11,7 +12,7 @@ shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
 whole ROUNDS "${ROUNDS:-3}" 'a number of rounds'
 . host/ranks.sh
-# The peer as its users run it: whether ranks are pinned, spin or copy by CMA is Open MPI's to choose.
+# Run the peer as its users do: Open MPI chooses pinning, spinning and CMA.
 unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_mpi_yield_when_idle
 unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 

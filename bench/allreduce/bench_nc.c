@@ -1,7 +1,9 @@
-/* bench_nc.c : how much of an all-reduce a caller of narrowcast.h hides who hands in layers while it
- * computes: the step as a whole, the computing alone, and both at once by nc_iallreduce() and nc_ready().
+/* bench_nc.c : measures how much of an all-reduce is hidden if a caller of narrowcast.h hands
+ * in layers while it computes. It times the all-reduce only, the computation only, and both at
+ * once with nc_iallreduce() and nc_ready().
  * usage: mpirun -np P bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]
- *   50 layers of 200000 elements each, computing for 200 ms, asleep (as who waits for a GPU), in e5m2 */
+ *   defaults: 50 layers of 200000 elements each, 200 ms of computation, asleep (like a process that
+ *   waits for a GPU), e5m2 */
 #include "base/clock.h"
 #include "bench/measure.h"
 #include <math.h>
@@ -22,14 +24,15 @@ static void compute(double seconds, int busy)
         nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
 }
 
-/* A step; travels: of gradients that are made one layer after the other, from the last to the first. */
+/* Returns the seconds of one step. travels: with the all-reduce of gradients that are computed
+ * layer by layer, from the last to the first. */
 static double step(struct nc *nc, float **grads, int n_layers, double seconds, int busy,
                    int travels)
 {
     struct nc_report report;
     int rc = 0;
     char all = 0;
-    nc_broadcast(nc, &all, 1, 0); /* ranks begin together */
+    nc_broadcast(nc, &all, 1, 0); /* all ranks begin together */
     const double start = clock_s();
     if (travels)
         rc = nc_iallreduce(nc, grads);

@@ -1,11 +1,15 @@
 #!/bin/bash
-# bench_overlap.sh : how much of the all-reduce is hidden behind the backward pass: the same training with and without overlap.
-# usage: bench/allreduce/bench_overlap.sh [RANKS [OPTION OF train...]]      environment: B, the build folder; STEPS, 40
+# bench_overlap.sh : measures how much of the all-reduce is hidden by the backward pass: the
+# same training with and without overlap.
+# usage: bench/allreduce/bench_overlap.sh [RANKS [OPTION OF train...]]
+# Environment: B, the build folder; STEPS [40].
 #   bench/allreduce/bench_overlap.sh 4 --model resnet20 --batch 64 --bucket-bytes 64k
 #   bench/allreduce/bench_overlap.sh 4 --device cuda --model resnet50
-# Of rank 0, the mean of all steps but the first five. reduce: casting, sending and adding, without the wait for exponents, in
-# which ranks wait for the slowest; hidden: the share of it that was done before the backward pass ended; waited: from then on
-# until the means were there. Where ranks outnumber cores a thread's wait for a core is part of `reduce`: look at `waited`.
+# Figures are means of rank 0 over all steps except the first five:
+#   reduce   casting, sending and adding, without the wait for exponents (for the slowest rank)
+#   hidden   share of reduce that was done before the backward pass ended
+#   waited   from the end of the backward pass until the means were there
+# With more ranks than cores, a thread's wait for a core is part of `reduce`: look at `waited`.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

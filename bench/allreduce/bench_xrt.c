@@ -1,9 +1,10 @@
-/* bench_xrt.c : what it costs to control a card: by XRT, and over the socket that `narrowcast card` and
- * simulated cards have.
- *   XILINX_XRT=build/xrt build/bench_xrt --xclbin build/narrowcast.sim.xclbin      (a simulated card)
- *   build/bench_xrt --xclbin FILE --card xrt:0000:65:00.1                            (a true one)
+/* bench_xrt.c : measures the cost of controlling a card through XRT, and over the socket of
+ * `narrowcast card` and simulated cards.
+ *   XILINX_XRT=build/xrt build/bench_xrt --xclbin build/narrowcast.sim.xclbin    (a simulated card)
+ *   build/bench_xrt --xclbin FILE --card xrt:0000:65:00.1                          (a real card)
  *
- * Medians of single calls. The socket's card is the simulated one in plain C, started here. */
+ * Prints medians of single calls. The card on the socket is the simulated
+ * one in plain C, started here. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -42,7 +43,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* What is measured, and with what. */
+/* The object of a row. */
 struct subject {
     struct fpga *card;
     struct fpga_caps caps;
@@ -134,7 +135,7 @@ static int control_rows(const struct options *o, const char *name)
     return rc;
 }
 
-/* Two parts of 2 KiB in the card's memory, added. */
+/* Time reduce_mm on two parts of 2 KiB in the card's memory. */
 static int run_rows(const struct options *o)
 {
     struct xrt_card card;

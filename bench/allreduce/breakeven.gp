@@ -1,8 +1,10 @@
-# breakeven.gp : chart of what bench/allreduce/breakeven.sh measured: ratio to MPI's fp32 all-reduce over the speed of the links.
+# breakeven.gp : draws the results of bench/allreduce/breakeven.sh: ratio to MPI's
+# fp32 all-reduce over link speed.
 #   FILE=build/breakeven.json gnuplot bench/allreduce/breakeven.gp >build/breakeven.svg
-# The shell reads the file's name from the environment, and names in the file lose their quotes: no name becomes a command.
+# The shell reads the file name from the environment, and names in the file lose their
+# quotes, so that no name is run as a command.
 number = '\([0-9.e+-]*\)'
-# A line a row: series, links, ratio; blanks within a word become '_'. MPI's rows are the 1 of the chart.
+# One line per row: series, links, ratio; blanks within a word become '_'. MPI's rows are 1.
 rows = "sed -n '/\"algo\":\"mpi:/d; s/.*\"label\":\"\\([^\"]*\\)\",\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"ratio\":" . \
        number . ",.*/\\2 \\3|\\1|\\4/p' <\"$FILE\" | tr ' |' '_ ' | tr -d \"'\""
 series = system(rows . " | cut -d' ' -f1 | sort -u")

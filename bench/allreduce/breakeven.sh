@@ -1,9 +1,11 @@
 #!/bin/bash
-# breakeven.sh : where narrow floats pay: the ratio to MPI's fp32 all-reduce over the speed of the links, by netlab.sh.
-# usage: bench/allreduce/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]      SIZE: fp32 bytes a rank [16M]
-# environment: B, the build folder; RATES, words of RATE:NODES; REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg.
-# A card in plain C takes part, on the port without limit: where a switch would be.
-# A machine of few cores carries all nodes' packets, so 10 Gbit/s are honest for 2 nodes only.
+# breakeven.sh : finds the link speed up to which narrow floats pay: the ratio to MPI's fp32
+# all-reduce over link speeds, by netlab.sh.
+# usage: bench/allreduce/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]
+# SIZE: fp32 bytes per rank [16M]. Environment: B, the build folder; RATES, a list of RATE:NODES;
+# REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg. A card in plain C takes part on the
+# port without limit, in the place of a switch. A machine with few cores carries all nodes' packets,
+# so 10 Gbit/s is realistic for 2 nodes only.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -15,7 +17,8 @@ rates=${RATES:-100mbit:4 250mbit:4 1gbit:4 2.5gbit:4 10gbit:2 none:2 none:4}
 json=$B/breakeven.json
 : >"$json"
 
-# At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+# Run a card and the bench at the head. mpirun warns that it cannot setpgid its
+# stand-in for ssh; the warning is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
@@ -25,7 +28,7 @@ mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" --offload udp://10.77.
 
 for word in $rates; do
     rate=${word%:*} NODES=${word#*:}
-    for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # two jobs fit on a card
+    for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # a card holds two jobs
         echo "breakeven.sh: $NODES nodes, $rate, $formats" >&2
         bench/netlab.sh -n "$NODES" -r "$rate" -- bash -c "$at_head" bench --json --label "$rate, $NODES nodes" \
             --sizes "$size" --reps "${REPS:-9}" --algo direct,offload --format "$formats" --scale aps "$@" >>"$json" || exit

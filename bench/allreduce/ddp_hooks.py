@@ -1,5 +1,6 @@
-# ddp_hooks.py : a rank of ddp_hooks.sh: DistributedDataParallel's step of resnet18 on CPUs, and the all-reduce of its gradients alone, by
-# gloo in fp32, by PyTorch's own hooks and by narrowcast's, in one run.
+# ddp_hooks.py : runs a rank of ddp_hooks.sh: times DistributedDataParallel's step of
+# resnet18 on CPUs, and the all-reduce of its gradients only, with gloo in fp32,
+# PyTorch's hooks and narrowcast's, in one run.
 #     ddp_hooks.py RANK RANKS ADDRESS:PORT [IMAGE [BATCH [STEPS]]]
 import os
 import sys
@@ -73,7 +74,8 @@ first_bucket = dist._DEFAULT_FIRST_BUCKET_BYTES
 
 def median_step(module, x, hook, n_steps):
     """Seconds, of the slowest rank, and bytes that this rank sent in a step (None: not ours to count)."""
-    # PowerSGD's later all-reduces begin in callbacks, in another order on each rank: gloo bears that of one bucket alone.
+    # PowerSGD's later all-reduces begin in callbacks, in a different order on each rank. gloo can
+    # handle this with a single bucket only.
     cap = 1 << 30 if hook.startswith("PowerSGD") else first_bucket
     dist._DEFAULT_FIRST_BUCKET_BYTES = cap
     model = nn.parallel.DistributedDataParallel(module, bucket_cap_mb=max(25, cap >> 20))

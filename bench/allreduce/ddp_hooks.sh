@@ -1,8 +1,9 @@
 #!/bin/bash
-# ddp_hooks.sh : PyTorch's DistributedDataParallel over links of a limited speed: a step of resnet18 on CPUs with narrowcast's hook, against
-# gloo's fp32 and PyTorch's own hooks (fp16, PowerSGD), in one run.
-# usage: bench/allreduce/ddp_hooks.sh [NODES [RATE [IMAGE [BATCH [STEPS]]]]]      4 1gbit 64 4 9. Environment: B, the build folder; PYTHON, one with torch
-# A rank a node, each with one thread. `alone` is a model that has nothing but parameters. As root, as netlab.sh.
+# ddp_hooks.sh : compares PyTorch DDP's communication hooks over links of limited speed, in one run:
+# narrowcast's, gloo's fp32, and PyTorch's own (fp16, PowerSGD), for a step of resnet18 on CPUs.
+# usage: bench/allreduce/ddp_hooks.sh [NODES [RATE [IMAGE [BATCH [STEPS]]]]]      4 1gbit 64 4 9
+# Environment: B, the build folder; PYTHON, one with torch. One rank per node with one thread each.
+# `alone` is a model with nothing but parameters. Run as root, like netlab.sh.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -1,17 +1,22 @@
 #!/bin/bash
-# model_check.sh : `narrowcast model` held against all-reduces on the small Ethernet of netlab.sh, that it has not seen.
-# usage: bench/allreduce/model_check.sh [--table]      --table: of what has been measured; exits 1 where the model is wrong by more than 20 %
+# model_check.sh : compares `narrowcast model` with all-reduces on netlab.sh's small Ethernet
+# that the model has not been fitted to.
+# usage: bench/allreduce/model_check.sh [--table]
+# --table uses existing measurements. Exits 1 if the model is off by more than 20 %.
 #
-# What the model is told ($B/model_rates.json), none of which is checked:
-#   casts and sums   bench_cast, as many at a time as there are nodes
-#   latency          all-reduces of 1 KiB, no limit of links, also through a card
-#   the CPU's part   of direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, no limit; how much of it links do not hide: the same by 500 Mbit/s and 5 Gbit/s
-#   the card         the same, no limit of links and 5 Gbit/s, through a card in plain C on a port without limit
-# What it is asked ($B/model_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
-# Long ones RUNS times in turn, short ones three times as often; of each the median: processes find their places on the cores, which decides
-# more than their steps do.
-# environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast
-# All nodes share this machine's cores, and so does whatever else runs on it.
+# Input of the model ($B/model_rates.json), none of which is checked:
+#   casts and sums   bench_cast, one run per node at a time
+#   latency          all-reduces of 1 KiB without link limit, also through a card
+#   CPU time         direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, without link limit;
+#                    the part that links do not hide: the same at 500 Mbit/s and 5 Gbit/s
+#   card             the same without link limit and at 5 Gbit/s, through a card in plain C on a
+#                    port without limit
+# Checked points ($B/model_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
+#
+# Long all-reduces run RUNS times in turn, short ones three times as often. Medians count, because
+# the placement of processes on cores matters more than the differences between steps. All nodes
+# share this machine's cores with everything else that runs on it.
+# Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -22,7 +27,8 @@ links=${LINKS:-1gbit 2.5gbit}
 whole NODES "$NODES" 'a number of nodes'
 whole RUNS "$RUNS" 'a number of runs'
 
-# At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+# Run a card and the bench at the head. mpirun warns that it cannot setpgid its
+# stand-in for ssh; the warning is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
@@ -30,7 +36,7 @@ trap "kill $!" EXIT
 sleep 0.5
 mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
 
-# on LINK OPTION...: rows of the algorithms, without MPI's
+# on LINK OPTION...: print the rows of the algorithms, without MPI's
 on() {
     echo "model_check.sh: $1: ${*:2}" >&2
     bench/netlab.sh -n "$NODES" -r "$1" -- bash -c "$at_head" bench --json --label "$1" --mpi ring --format e5m2,e3m0/e3m0 --scale aps \
@@ -38,7 +44,7 @@ on() {
     grep '"kind":"allreduce"' "$B/model_check.rows" | grep -v '"algo":"mpi:' || true
 }
 
-# round REPS TOLD ASKED: adds the rows of both ranges of sizes
+# round REPS TOLD ASKED: add rows for both ranges of sizes, input and checked points
 round() {
     local told=(--reps "$1" --factor 3 --sizes "$2") link
     {
@@ -71,7 +77,7 @@ measure() {
     mv "$points.new" "$points"
 }
 
-# The model's word on every point that was measured.
+# ask: run the model on every measured point
 ask() {
     local cores burst words=() link
     cores=$(nproc)

@@ -1,6 +1,6 @@
-/* mpi_copy.h : how Open MPI's ranks on one machine get at each other's memory, for a bench to say:
- * with CMA (process_vm_readv) a message is copied once, without it twice, and some containers do
- * not permit it. */
+/* mpi_copy.h : finds out how Open MPI's ranks on one machine copy each other's memory, so that
+ * benches can print it. With CMA (process_vm_readv) a message is copied once, without it
+ * twice. Some containers do not permit CMA. */
 #ifndef MPI_COPY_H
 #define MPI_COPY_H
 #include <mpi.h>
@@ -10,8 +10,8 @@
 
 enum { MPI_COPY_BYTES = 96 };
 
-/* The word of Open MPI 4's setting, once MPI has settled it: "cma", "none", ...; "" where there is
- * no such setting. */
+/* Get the value of Open MPI 4's setting after MPI_Init: "cma", "none", ...;
+ * "" if there is no such setting. */
 static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
 {
     int level, index, verbosity, binding, scope, count, value, n_words, name_bytes = 0,
@@ -42,8 +42,8 @@ static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
     MPI_T_finalize();
 }
 
-/* Whether rank 0 may read the memory of the last rank, which is on this machine. All ranks call it;
- * rank 0 gets the answer. */
+/* Returns on rank 0 whether it may read the memory of the last rank, which must be
+ * on the same machine. Collective. */
 static inline int mpi_copy_permitted(void)
 {
     int rank, n_ranks, seen = 0;
@@ -58,11 +58,11 @@ static inline int mpi_copy_permitted(void)
         struct iovec to = {&seen, sizeof seen}, from = {(void *)last.address, sizeof seen};
         seen = process_vm_readv((pid_t)last.pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof seen;
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* mark lives until it is read */
+    MPI_Barrier(MPI_COMM_WORLD); /* keeps mark alive until it is read */
     return seen;
 }
 
-/* To be called by all ranks; rank 0 gets the words. */
+/* Describe the copying in `words`, on rank 0. Collective. */
 static inline void mpi_copy_words(char words[MPI_COPY_BYTES])
 {
     char setting[MPI_COPY_BYTES];

@@ -1,10 +1,13 @@
 #!/bin/bash
-# tradeoff.sh : what codecs do to the speed of trainings on 4 nodes of 1 Gbit/s (netlab.sh): images/s, bytes, and where the time goes,
-# of every codec x network; speed-up over MB per GFLOP. After the 1-bit study's figures 10 and 16.
-# usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]        words of the lists below; a codec's blank is a comma: "fp32 fp32,native"
-# environment: B, the build folder; STEPS a row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, where rows are kept [$B/tradeoff.tsv].
-# Each finished row is a line of the table and is not run again; --table only prints what is there, and draws the chart.
-# Images are generated ones, 28 x 28 pixels, scaled up where a network wants more: what is learned does not matter here.
+# tradeoff.sh : measures the effect of codecs on the speed of trainings on 4 nodes with 1 Gbit/s
+# (netlab.sh), as in figures 10 and 16 of the 1-bit study: images/s, bytes and time by activity for
+# every codec and network, and speed-up over MB per GFLOP.
+# usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
+# NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native".
+# Environment: B, the build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE,
+# the file of rows [$B/tradeoff.tsv]. Each finished row is a line of the table and is not run again.
+# --table only prints the existing rows and draws the chart. Images are generated, 28 x 28 pixels,
+# scaled up where a network needs more; accuracy does not matter here.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -30,7 +33,7 @@ onebit:64       --codec onebit:64
 onebit:column   --codec onebit:column
 ternary         --codec ternary
 relgrad         --codec relgrad"
-# known WHAT LIST WORD...: each is one of the list's
+# known WHAT LIST WORD...: reject words that are not in the list
 known() {
     for word in "${@:3}"; do
         case " $2 " in *" $word "*) ;; *) echo "tradeoff.sh: no $1 '$word': need some of $2" >&2 && exit 2 ;; esac
@@ -43,7 +46,7 @@ known network "$all" $networks
 known codec "${names% }" ${2-}
 pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
 
-# The network is made once, for all rows.
+# Make the small Ethernet once, for all rows.
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
     exec bench/netlab.sh -n $nodes -r "${RATE:-1gbit}" -- "$0" "$@"
 fi
@@ -56,7 +59,7 @@ images=$((steps * batch / 10 * 10 + 10))
 # --- rows: network, codec, then numbers ---
 done_row() { grep -q "^$1	$2	" "$tsv"; }
 
-# GFLOP of a rank's step.
+# measure_flop NETWORK: record the GFLOP of a rank's step
 measure_flop() {
     done_row "$1" gflop && return
     gflop=$("$B/bench_train" --model "$1" --batch $((batch / nodes)) --size "$(pixels "$1")" --channels 1 --json 2>"$log.out" |
@@ -65,7 +68,7 @@ measure_flop() {
     printf '%s\t%s\t%s\n' "$1" gflop "$gflop" >>"$tsv"
 }
 
-# Medians over steps of rank 0, but for the first two, in which memory is touched for the first time.
+# medians: over rank 0's steps, except the first two, which touch memory for the first time
 medians() {
     for field in samples_per_s sent_bytes fp32_bytes comm_s codec_s; do
         sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | sort -g |
@@ -73,7 +76,7 @@ medians() {
     done
 }
 
-# train NETWORK CODEC OPTION...
+# train NETWORK CODEC OPTION...: measure a row
 train() {
     local network=$1 codec=$2 image='' found=''
     done_row "$network" "$codec" && return
@@ -95,7 +98,7 @@ train() {
     printf '%s\t%s%s\n' "$network" "$codec" "$found" >>"$tsv"
 }
 
-# --- what came out ---
+# --- results ---
 order="$networks $names"
 table() {
     echo '| network | codec | images/s | to the best fp32 | bytes a step and rank | computing, ms | casting, ms | travelling, ms |'
@@ -112,7 +115,8 @@ table() {
               } }' "$tsv"
 }
 
-# Networks by rising MB per GFLOP, and the speed-up of each codec; the last row is the rank correlation of the two (Spearman).
+# Print networks by rising MB per GFLOP with each codec's speed-up, and the rank
+# correlation (Spearman) of the two.
 tradeoff() {
     awk -F '\t' -v order="$order" '
         $2 == "gflop" { gflop[$1] = $3; next }
@@ -155,7 +159,7 @@ if [ "$only" ]; then
     exit
 fi
 
-# --- all that this build has ---
+# --- measure everything that this build has ---
 help=$("$B/narrowcast" train --help)
 has() { grep -qw -e "$1" <<<"$help"; }
 absent=''

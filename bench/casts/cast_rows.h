@@ -1,5 +1,5 @@
-/* cast_rows.h : what bench_cast measures: a row each, with the function that does it once and
- * returns the bytes that count. */
+/* cast_rows.h : lists the rows of bench_cast, each with a function that runs it once
+ * and returns the bytes that count. */
 #ifndef CAST_ROWS_H
 #define CAST_ROWS_H
 #include "codec/codec.h"
@@ -16,7 +16,7 @@ struct bench {
     struct vec_ops ops;
     size_t n; /* floats */
     float *x;
-    uint8_t *copy, *codes; /* [4n]: the copies' and the casts' results; codes to add */
+    uint8_t *copy, *codes; /* [4n] each: results of copies and casts; codes to add */
     struct copy fastest, stream;
     volatile uint32_t sink;
 };
@@ -27,7 +27,7 @@ struct row {
     struct mf_fmt fmt;
     enum mf_round round;
     int shift;
-    int copy_counts; /* bytes of a copy that count, for each it reads */
+    int copy_counts; /* bytes of a copy that count, per byte read */
 };
 
 static inline struct vec_cast cast_of(const struct row *r)
@@ -35,7 +35,7 @@ static inline struct vec_cast cast_of(const struct row *r)
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
 }
 
-/* The yardsticks themselves. */
+/* The references. */
 static inline size_t run_stream(struct bench *b, const struct row *r)
 {
     (void)r;
@@ -70,7 +70,7 @@ static inline size_t run_absmax(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* A layer's shift is known only when all of it has been seen. */
+/* Two passes: a layer's shift is known only after all of it has been scanned. */
 static inline size_t run_aps(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -79,7 +79,7 @@ static inline size_t run_aps(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* The same for layers that fit the cache. */
+/* The same, for layers that fit the cache. */
 static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -91,7 +91,7 @@ static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* The shift is a guess, the maximum that judges it comes on the way. */
+/* One pass with a guessed shift; the scan that checks it runs along. */
 static inline size_t run_aps_guess(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -122,7 +122,7 @@ static inline size_t run_sum(struct bench *b, const struct row *r)
     return RANKS * part;
 }
 
-/* Levels of 4 bits in buckets of 512, random numbers included. */
+/* Encode in 4 bits with buckets of 512, random numbers included. */
 static inline size_t run_levels(struct bench *b, const struct row *r)
 {
     const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
@@ -139,7 +139,7 @@ static inline size_t run_values(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* Signs of buckets of 64, with what is left: read and written anew. */
+/* Encode signs in buckets of 64; the residual is read and written. */
 static inline size_t run_signs(struct bench *b, const struct row *r)
 {
     const struct signs_rule rule = {64, 1};

@@ -1,12 +1,12 @@
-/* copies.h : ways to copy memory and to read it, so that a bench can hold itself against the fastest
- * that this machine has.
+/* copies.h : copies and reads memory in several ways, to find the fastest on this
+ * machine as a reference for benches.
  *
- * memcpy() is not always it: a C library may keep reading what it is about to overwrite, or stop
- * streaming too late or too early for the machine at hand. So beside it: the CPU's own string copy,
- * and streaming stores that leave the caches alone, straight on and in four pages at a time (more
- * rows of memory open at once), or straight on with what is read asked for 4 KiB ahead and kept out of
- * the caches: the yardstick "streaming copy". Reading alone has one way, 64 bytes at a time, and what
- * the CPU asks for by itself. All of one thread. */
+ * memcpy() is not always the fastest: a C library may read what it is about to overwrite, or
+ * stop streaming too late or too early for the machine. The others are the CPU's string copy and
+ * streaming stores that bypass the caches. These go straight on; in four pages at a time, which
+ * keeps more rows of memory open; or straight on with prefetches 4 KiB ahead that bypass the
+ * caches, the reference "streaming copy". Reading only uses 64 bytes at a time and no software
+ * prefetch. Everything runs in one thread. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>
@@ -18,7 +18,8 @@
 
 enum { COPIES_MAX = 8, COPY_PAGE = 4096, COPY_UNIT = 4 * COPY_PAGE };
 
-/* to, from: apart, aligned to 64 bytes; n: a multiple of COPY_UNIT */
+/* run: copies n bytes, a multiple of COPY_UNIT; to and from do not
+ * overlap and are aligned to 64 bytes. */
 struct copy {
     const char *name;
     void (*run)(char *to, const char *from, size_t n);
@@ -44,7 +45,7 @@ static inline void copy_wait(const char *from)
     (void)from;
 }
 
-/* n_pages are copied side by side, a line of each in turn. */
+/* Copies n_pages side by side, one cache line of each in turn. */
 #define COPY_STREAM(name, isa, vector, load, store, n_pages, ask)                                  \
     __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)     \
     {                                                                                              \
@@ -67,7 +68,7 @@ COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_str
             copy_ask)
 #endif
 
-/* Those that this CPU has, memcpy first; returns how many. */
+/* List the copies that this CPU supports, memcpy first. Returns their number. */
 static inline int copies_here(struct copy copies[COPIES_MAX])
 {
     int n = 0;
@@ -88,14 +89,14 @@ static inline int copies_here(struct copy copies[COPIES_MAX])
     return n;
 }
 
-/* The yardstick: the last one, with the widest registers. */
+/* Returns the reference: the last copy, with the widest registers. */
 static inline struct copy copies_stream(void)
 {
     struct copy copies[COPIES_MAX];
     return copies[copies_here(copies) - 1];
 }
 
-/* Some bits of all n bytes, n a multiple of 256. */
+/* Reads all n bytes, a multiple of 256, and returns bits that depend on them. */
 #define READ_LOOP(vector, zero, either)                                                     \
     vector all[4] = {zero, zero, zero, zero};                                               \
     const size_t lanes = sizeof(vector);                                                    \

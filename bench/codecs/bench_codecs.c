@@ -1,17 +1,17 @@
-/* bench_codecs.c : every codec on real gradients: speed, bytes, error of one step, and whether its
- * draws are without bias and as wide as its grid says.
+/* bench_codecs.c : measures every codec on real gradients: speed, bytes, error of one step, and
+ * bias and variance of stochastic rounding.
  *   build/bench_codecs DIR [--draws 1000] [--mib 64] [--only qsgd] [--json]
  *
- * DIR is what `narrowcast train --dump-gradients DIR` wrote; rank 0's gradients of the first step
- * without inf or nan are taken. Each codec works as on one rank that has no others, on all layers,
- * small ones too. Of each:
- *     encode   GB/s of fp32 read, one thread, --mib of these gradients again and again, in CPU time;
- *              and the ratio to a memcpy of the same fp32, in turn with it. With all that has to be
- *              found before (ternary's maxima), but for shifts, which are as the last step's
- *     decode   the same of fp32 written
- *     bytes    an element: counted, as bytes that encoding wrote; and by formula, for long layers
- *     L2       sqrt(sum (x - g)^2 / sum g^2) of one step, of 1bitSGD the first
- *     bias, variance   over --draws draws: codec_noise.h */
+ * DIR was written by `narrowcast train --dump-gradients DIR`. The bench takes rank 0's
+ * gradients of the first step without inf or nan. Each codec runs on all layers, including
+ * small ones, as if there were only one rank. Columns:
+ *     encode   GB/s of fp32 read by one thread, in CPU time, on gradients repeated to fill --mib,
+ *              and the ratio to a memcpy of the same fp32, in turn with it. Includes all scans
+ *              (ternary's maxima) except those for shifts, which are the previous step's
+ *     decode   the same, of fp32 written
+ *     bytes    per element: counted as bytes that encoding wrote, and by formula for long layers
+ *     L2       sqrt(sum (x - g)^2 / sum g^2) of one step; for 1bitSGD of its first
+ *     bias, variance   over --draws samples: codec_noise.h */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/jsonl.h"
@@ -40,7 +40,7 @@ struct bench {
 };
 
 struct result {
-    double encode_gbs, decode_gbs, memcpy_gbs, encode, decode; /* the latter: memcpy = 1 */
+    double encode_gbs, decode_gbs, memcpy_gbs, encode, decode; /* encode, decode: memcpy = 1 */
     double bytes, formula, l2;
     struct codec_noise noise;
 };
@@ -87,7 +87,7 @@ static void bench_close(struct bench *b)
 
 /* ---- measuring ---- */
 
-/* A second, of this pass; GB of fp32. */
+/* Time one pass. Returns GB of fp32 per second. */
 static double gbs_of(struct codec_pass *p, void (*run)(struct codec_pass *p), double gb)
 {
     const double start = measure_cpu_s();
@@ -107,7 +107,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
         codec_pass_measure(&p);
         codec_pass_keys(&p, 0);
     }
-    for (size_t i = 0; i <= reps && rc == 0; i++) { /* the first one is not counted */
+    for (size_t i = 0; i <= reps && rc == 0; i++) { /* the first is not counted */
         const size_t at = i > 0 ? i - 1 : 0;
         const double start = measure_cpu_s();
         memcpy(b->out, b->x, n * sizeof *b->x);
@@ -130,7 +130,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
     return rc;
 }
 
-/* Bytes that are what encoding made of them, whatever was there before. */
+/* Count the bytes that encoding writes: those that are equal after two different fillings. */
 static int count_bytes(struct codec_pass *p, size_t *n)
 {
     uint8_t *first = buf_alloc(p->code_bytes);
@@ -184,7 +184,7 @@ static int measure_codes(struct bench *b, const struct codec_row *r, const struc
     return rc;
 }
 
-/* 1: the dump lacks what the codec needs */
+/* Measure a row. Returns 1 if the dump lacks the weights that the codec needs. */
 static int measure(struct bench *b, const struct codec_row *r, const struct options *o,
                    struct result *x)
 {
@@ -201,7 +201,7 @@ static int measure(struct bench *b, const struct codec_row *r, const struct opti
     return measure_speed(b, &c, o, x);
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static void show_head(const struct bench *b, const struct options *o)
 {

@@ -1,15 +1,16 @@
-/* bench_error.c : judges codecs on real gradients: error of the mean of P ranks against the fp64
- * mean.
+/* bench_error.c : measures the error of codecs on real gradients: the mean of
+ * P ranks against their fp64 mean.
  *   build/bench_error DIR [--json]
- *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by the algorithms, layer by layer
+ *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
  *
- * DIR is what `narrowcast train --dump-gradients DIR` wrote: meta.txt ("ranks P steps S first F"),
- * layers.txt (name, offset, length) and one raw fp32 file a step and rank. The P ranks are emulated
- * in this process, every layer with its own exponent; sums that are not exact are added in rank
- * order. Of each codec:
+ * DIR was written by `narrowcast train --dump-gradients DIR`: meta.txt ("ranks P steps S
+ * first F"), layers.txt (name, offset, length) and one raw fp32 file per step and rank. The P
+ * ranks are emulated in this process. Every layer has its own exponent, and sums that are not
+ * exact are added in rank order. Columns:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
- *     eq. 5    mean of |x - ref| / |ref| over ref != 0, all steps (APS paper, average round-off error; heavy-tailed)
- *     median   of the same quotients, to 0.4 % */
+ *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (the APS paper's average
+ *              round-off error; heavy-tailed)
+ *     median   of the same quotients, accurate to 0.4 % */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -54,14 +55,13 @@ struct row {
     struct tally tally;
 };
 
-/* The work space of one bench. */
 struct bench {
     struct dump dump;
     struct row rows[N_ROWS];
     uint64_t n_steps, n_skipped;
-    float *grads;         /* [n_ranks][n], of the step read last */
+    float *grads;         /* [n_ranks][n], of the last step read */
     double *ref;          /* [n] fp64 mean */
-    float *mean;          /* [n] what the codec makes of it */
+    float *mean;          /* [n] result of the codec */
     uint32_t *absmax;     /* [n_layers] over all ranks */
     uint8_t *codes, *sum; /* of a layer */
     void *acc;
@@ -107,8 +107,8 @@ static void bench_close(struct bench *b)
 
 /* ---- one step ---- */
 
-/* The fp64 mean and the layers' largest magnitudes; false when a rank has inf or nan: training
- * skips such a step. */
+/* Compute the fp64 mean and the layers' largest magnitudes. Returns false if a rank has inf or
+ * nan, because training skips such a step. */
 static bool measure_step(struct bench *b)
 {
     const struct dump *d = &b->dump;
@@ -131,7 +131,7 @@ static bool measure_step(struct bench *b)
     return true;
 }
 
-/* Layer l through the codec, into mean. */
+/* Reduce layer l with the codec into b->mean. */
 static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
 {
     const struct dump *d = &b->dump;
@@ -178,7 +178,7 @@ static int bench_run(struct bench *b)
     return 0;
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static void show_table(const struct bench *b)
 {

@@ -1,16 +1,18 @@
-/* bench_shares.c : what relgrad loses of dumped gradients, layer by layer: which are too small for its
- * codes, and which too large.
+/* bench_shares.c : counts the gradients that relgrad loses, layer by layer: those too
+ * small and those too large for its codes.
  *   build/bench_shares DIR [--group K] [--json]
  *
- * DIR is what `narrowcast train --dump-gradients DIR` wrote, with weights. Each codec works as on the
- * ranks of the dump, in one process; its quantiles are sought in every step. By two stages: sums of
- * nodes of --group ranks, as group-scatter:K has them; else by one. Of each codec and layer, over all
- * steps:
- *     q           the quantile in force, the largest of all ranks', in the first step
- *     underflow   of the gradients of all ranks that are not 0: those whose code is
- *     saturate    of all gradients: those whose code is the largest number, which all above it become
- *     lost, top   the same of the sums that go back: 0 where the fp64 mean is not; the largest number
- * and of each codec the same of all layers, and how far apart the quantiles of layers are. */
+ * DIR was written by `narrowcast train --dump-gradients DIR`, with weights. Each codec runs as on
+ * the ranks of the dump, in one process, and computes its quantiles in every step. With two stages,
+ * nodes of --group ranks are added first, as group-scatter:K does; otherwise there is one stage.
+ * For each codec and layer, over all steps:
+ *     q           quantile in use, the largest of all ranks, in the first step
+ *     underflow   share of all ranks' non-zero gradients whose code is 0
+ *     saturate    share of all gradients whose code is the largest number, used for anything above
+ *     lost, top   the same for sums: 0 where the fp64 mean is not, and the largest number
+ *
+ * For each codec the output also has these shares over all layers, and the ratio of the
+ * largest to the smallest layer's quantile. */
 #include "base/buf.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -45,9 +47,9 @@ struct shares {
 struct bench {
     struct dump dump;
     int group;
-    float *grads;             /* [n_ranks][n], of the step read last */
+    float *grads;             /* [n_ranks][n], of the last step read */
     float *weights;           /* [n] */
-    uint8_t **codes, **nodes; /* [n_ranks] of a layer each, [n_ranks / group] sums of nodes */
+    uint8_t **codes, **nodes; /* [n_ranks] codes and [n_ranks / group] node sums of one layer */
     uint8_t *sum;
     struct shares *shares; /* [N_ROWS][n_layers] */
 };
@@ -67,7 +69,7 @@ static uint8_t **open_vectors(int n, size_t bytes)
     uint8_t **list = buf_alloc((size_t)n * sizeof *list);
     for (int i = 0; list && i < n; i++)
         if (!(list[i] = buf_alloc(bytes)))
-            return NULL; /* the process ends */
+            return NULL; /* what is allocated is freed at exit */
     return list;
 }
 
@@ -124,7 +126,7 @@ static const float *grads_of(const struct bench *b, int rank, int l)
     return b->grads + (size_t)rank * b->dump.n + b->dump.layers[l].offset;
 }
 
-/* Codes of all ranks, with the quantile of the one that has the largest. */
+/* Encode the layer on all ranks with the largest rank's quantile. */
 static void encode(const struct bench *b, const struct codec *c, uint64_t step,
                    struct codec_layer *layer)
 {
@@ -147,7 +149,7 @@ static void encode(const struct bench *b, const struct codec *c, uint64_t step,
         }
 }
 
-/* node: ranks whose codes are added first. */
+/* Add the ranks' codes into b->sum, first in nodes of `node` ranks each. */
 static void add(const struct bench *b, const struct codec *c, int node, size_t n)
 {
     const struct codec_call call = {.codec = c};
@@ -182,7 +184,7 @@ static void count(const struct bench *b, int l, struct shares *to)
     to->sums += n;
 }
 
-/* ---- all of them ---- */
+/* ---- all layers ---- */
 
 static int settle(const struct bench *b, const struct row *row, struct codec *c)
 {
@@ -222,7 +224,7 @@ static int run_step(struct bench *b, uint64_t step)
     return 0;
 }
 
-/* ---- what was counted ---- */
+/* ---- results ---- */
 
 static double percent(uint64_t part, uint64_t all)
 {
@@ -245,7 +247,7 @@ static struct shares all_layers(const struct bench *b, int row)
     return all;
 }
 
-/* The largest quantile of a layer to the smallest that is not 0. */
+/* Returns the ratio of the largest layer quantile to the smallest that is not 0. */
 static double apart(const struct bench *b, int row)
 {
     double least = INFINITY, most = 0;
@@ -257,7 +259,7 @@ static double apart(const struct bench *b, int row)
     return most > 0 ? most / least : 1;
 }
 
-/* layer NULL: of all. */
+/* Print one JSON line; layer NULL: all layers. */
 static void json_line(struct jsonl *j, const struct bench *b, int row, const char *layer,
                       const struct shares *s)
 {
@@ -286,7 +288,7 @@ static void print_json(const struct bench *b)
     }
 }
 
-/* A cell of each table. */
+/* The tables, each with its kind of cell. */
 enum cell { SENT, SUMS, QUANTILE, N_CELLS };
 static void print_cell(enum cell cell, const struct shares *s)
 {

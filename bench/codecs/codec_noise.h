@@ -1,10 +1,11 @@
-/* codec_noise.h : are draws without bias, and is their variance what the codec's grid says?
+/* codec_noise.h : tests whether stochastic rounding is unbiased and has the
+ * variance that the codec's grid predicts.
  *
- * A number v between two values, low and high, of which one is drawn so that the mean is v:
+ * A number v between two grid values is rounded to one of them at random, so that the mean is v:
  *
  *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v)
  *
- * The grid is worked out here, in double, from the gradients alone. */
+ * The grid is computed here, in double, from the gradients only. */
 #ifndef CODEC_NOISE_H
 #define CODEC_NOISE_H
 #include "codec/codec_minifloat.h"
@@ -12,18 +13,18 @@
 #include "codec_rows.h"
 #include <math.h>
 
-/* Only elements that move either way so often, on the average, judge the bias one by one: means of
- * the others are far from normal. */
+/* Test bias per element only where at least NOISE_MOVES roundings are expected each way;
+ * elsewhere the mean is far from normal. */
 enum { NOISE_MOVES = 100 };
 
 struct codec_noise {
-    double worst; /* largest |mean - v|, in deviations of the mean; of an element that moves */
-    double all;   /* the means' surplus in magnitude, all elements together, in its deviations */
-    double ratio; /* measured variance over the formula's */
+    double worst; /* largest |mean - v| of one moving element, in standard deviations */
+    double all;   /* bias in magnitude over all elements together, in standard deviations */
+    double ratio; /* measured variance / predicted variance */
     size_t n_moving;
 };
 
-/* Values lie at origin + any whole number of steps, near v. */
+/* Near v, the grid has the values origin + k * step for whole k. */
 struct noise_grid {
     double origin, step;
 };
@@ -51,7 +52,8 @@ static inline struct noise_grid noise_grid_of(const struct codec_row *r, const s
     return (struct noise_grid){0, scale / ((1 << (r->bits - 1)) - 1)};
 }
 
-/* Of one number: its variance; *moves: of its probabilities to go up and down, the product. */
+/* Returns the variance of rounding v; *moves: the product of its
+ * probabilities to go up and down. */
 static inline double noise_of(struct noise_grid g, double v, double *moves)
 {
     const double at = g.step > 0 ? (v - g.origin) / g.step : 0, rest = at - floor(at);
@@ -59,8 +61,8 @@ static inline double noise_of(struct noise_grid g, double v, double *moves)
     return *moves * g.step * g.step;
 }
 
-/* What the layers' elements are drawn to: v, less where ternary clips it, and the formula's variance
- * and moves. [n] all. */
+/* Expected values of all n elements: v (clipped where ternary clips),
+ * predicted variance, and moves. */
 struct noise_expected {
     double *v, *variance, *moves;
 };
@@ -85,7 +87,7 @@ static inline void noise_expect(const struct codec_row *r, const struct codec_pa
     }
 }
 
-/* After `draws` draws with these sums over them. */
+/* Compare the sums over `draws` samples, and their squared deviations, with the expectation. */
 static inline struct codec_noise noise_judge(const struct noise_expected *e, const double *sums,
                                              double squares, size_t n, int draws)
 {
@@ -105,7 +107,7 @@ static inline struct codec_noise noise_judge(const struct noise_expected *e, con
     return noise;
 }
 
-/* p: a pass over n elements, x -> out. */
+/* Take `draws` samples of the pass p over n elements, which writes `out`, and judge them. */
 static inline int codec_noise(const struct codec_row *r, struct codec_pass *p, const float *out,
                               size_t n, int draws, struct codec_noise *noise)
 {

@@ -1,5 +1,5 @@
-/* codec_pass.h : a gradient through a codec and back, as one rank that has no others: the steps a
- * reducer takes, each a call that can be timed. */
+/* codec_pass.h : passes a gradient through a codec and back as a single rank, in the steps of a
+ * reducer, each a call that can be timed. */
 #ifndef CODEC_PASS_H
 #define CODEC_PASS_H
 #include "base/buf.h"
@@ -9,15 +9,15 @@
 struct codec_pass {
     const struct codec *codec;
     int n;                      /* layers */
-    struct codec_layer *layers; /* [n] as all below */
+    struct codec_layer *layers; /* [n], like the next three */
     struct codec_part *parts;
     struct vec_span *spans;
     struct vec_out *outs;
-    uint8_t *codes, *sums, *state; /* of all layers, one behind the other; two of state */
+    uint8_t *codes, *sums, *state; /* all layers end to end; state holds two sets */
     size_t code_bytes, state_bytes;
 };
 
-/* Where in codes, sums and state a layer's begin. */
+/* Bytes in codes, sums and state: a layer's size, or the offset of its first byte. */
 struct codec_places {
     size_t code, sum, state;
 };
@@ -29,7 +29,7 @@ static inline struct fold codec_pass_fold(struct codec_call *call, const struct 
     return codec_fold(call);
 }
 
-/* Bytes of layer i, and how far it is padded. */
+/* Returns the bytes of layer i, and sets its padded length. */
 static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
 {
     struct codec_call call = {.codec = p->codec};
@@ -40,8 +40,8 @@ static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
                                  codec_state_bytes(p->codec, &p->layers[i])};
 }
 
-/* So many copies of the dump's layers, cut at the dump's n: x [copies][n], weights [n] or NULL, out
- * [copies][n]. codec: settled for one rank. All outlive the pass. */
+/* Open a pass over `copies` copies of the dump's layers: x[copies][n] -> out[copies][n],
+ * weights[n] or NULL. codec must be settled for one rank. All arguments must outlive the pass. */
 static inline int codec_pass_open(struct codec_pass *p, const struct codec *codec,
                                   const struct dump *d, int copies, const float *x,
                                   const float *weights, float *out)
@@ -94,7 +94,7 @@ static inline void codec_pass_close(struct codec_pass *p)
     free(p->codes), free(p->sums), free(p->state);
 }
 
-/* What all ranks agree on before codes are made: shifts, maxima. */
+/* Compute the values that ranks would agree on before encoding: shifts and maxima. */
 static inline void codec_pass_measure(struct codec_pass *p)
 {
     codec_absmax_all(p->codec, p->spans, p->parts, p->n);
@@ -120,13 +120,13 @@ static inline bool codec_pass_asks_max(const struct codec_pass *p)
     return false;
 }
 
-/* What codes have left becomes what those of the next step find. */
+/* Make the state written by the last encode the input of the next. */
 static inline void codec_pass_take(struct codec_pass *p)
 {
     memcpy(p->state, p->state + p->state_bytes, p->state_bytes);
 }
 
-/* As a reducer does it: in one pass where the shift is known, or guessed right. */
+/* Encode as a reducer does: in one pass if the shift is known or was guessed correctly. */
 static inline void codec_pass_encode(struct codec_pass *p)
 {
     if (codec_pass_asks_max(p)) {
@@ -137,8 +137,8 @@ static inline void codec_pass_encode(struct codec_pass *p)
     }
 }
 
-/* The sum of one rank's codes, for codecs that send other codes back than they take. A codec whose
- * sums are encoded anew sends the same: its codes are decoded as they are. */
+/* Sum one rank's codes, for codecs whose results have another code than their inputs. Codecs
+ * that encode sums again use one code for both, so their codes are copied. */
 static inline void codec_pass_sum(struct codec_pass *p, uint64_t step)
 {
     struct codec_call call = {.codec = p->codec, .step = step};

@@ -1,15 +1,15 @@
-/* codec_rows.h : what bench_codecs measures, a row each: the words of a codec, what its codes take
- * by formula, and how it draws. */
+/* codec_rows.h : lists the rows of bench_codecs: a codec's spec, its bytes by formula,
+ * and its kind of stochastic rounding. */
 #ifndef CODEC_ROWS_H
 #define CODEC_ROWS_H
 #include "codec/codec.h"
 #include "dump.h"
 
-/* What lies around a number that is drawn: see codec_noise.h. */
+/* Grid values next to a number that is rounded at random: see codec_noise.h. */
 enum codec_draws {
-    DRAWS_NONE,  /* nothing is left to chance */
-    DRAWS_FLOAT, /* the two numbers of the format */
-    DRAWS_SIGN,  /* levels of buckets; 2^(bits-1) - 1 of them from 0 to the scale */
+    DRAWS_NONE,  /* deterministic */
+    DRAWS_FLOAT, /* the two neighbours in the format */
+    DRAWS_SIGN,  /* bucket levels: 2^(bits-1) - 1 from 0 to the scale */
     DRAWS_EVEN,  /* 2^bits - 1 intervals from -scale to scale */
     DRAWS_LAYER, /* 0 and the layer's scale */
 };
@@ -18,11 +18,11 @@ struct codec_row {
     const char *name;
     struct codec_words words;
     enum codec_draws draws;
-    /* Bits an element; bytes beside them a bucket, of how many elements: 0: a column of the layer,
-     * whose bits fill words of 32. */
+    /* Bits per element, and extra bytes per bucket of `bucket` elements. bucket 0: a column of
+     * the layer, whose bits fill 32-bit words. */
     unsigned bits, beside;
     size_t bucket;
-    bool norm2; /* the scale of a bucket is its 2-norm */
+    bool norm2; /* a bucket's scale is its 2-norm */
 };
 
 #define STOCHASTIC .scale = "aps-tight", .round = "stochastic"
@@ -56,12 +56,13 @@ static const struct codec_row codec_rows[] = {
     {"onebit:column", {.codec = "onebit:column"}, DRAWS_NONE, 1, 8, 0, 0},
     {"ternary", {.codec = "ternary"}, DRAWS_LAYER, 2, 0, 1, 0},
     {"relgrad:of=gradient", {.codec = "relgrad:of=gradient"}, DRAWS_NONE, 8, 0, 1, 0},
-    {"relgrad", {.codec = "relgrad"}, DRAWS_NONE, 8, 0, 1, 0}, /* where the dump has weights */
+    {"relgrad", {.codec = "relgrad"}, DRAWS_NONE, 8, 0, 1, 0}, /* needs weights in the dump */
 };
 #undef STOCHASTIC
 enum { N_CODEC_ROWS = sizeof codec_rows / sizeof codec_rows[0] };
 
-/* Bytes an element, of layers so long that their ends do not count; of columns: of all layers. */
+/* Returns bytes per element for layers so long that their ends do not count; for
+ * columns, those of all layers of the dump. */
 static inline double codec_row_bytes(const struct codec_row *r, const struct dump *d)
 {
     if (r->bucket)

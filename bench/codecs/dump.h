@@ -1,4 +1,5 @@
-/* dump.h : what `narrowcast train --dump-gradients DIR` wrote (app/train/grad_dump.h), read. */
+/* dump.h : reads the gradients that `narrowcast train --dump-gradients DIR`
+ * wrote (app/train/grad_dump.h). */
 #ifndef DUMP_H
 #define DUMP_H
 #include "base/err.h"
@@ -11,7 +12,7 @@
 struct dump_layer {
     char name[64];
     size_t offset, n;      /* elements */
-    size_t column, stride; /* as struct nn_param has them; 0: the dump does not say */
+    size_t column, stride; /* as in struct nn_param; 0: not in the dump */
 };
 struct dump {
     const char *dir;
@@ -36,7 +37,7 @@ static inline int dump_read_meta(struct dump *d)
     return 0;
 }
 
-/* Adds the layer of a line; layers lie end to end, in order. */
+/* Append the layer described by `line`. Layers must lie end to end, in order. */
 static inline int dump_read_layer(struct dump *d, const char *path, const char *line)
 {
     struct dump_layer l = {.column = 0};
@@ -73,7 +74,7 @@ static inline int dump_read_layers(struct dump *d)
     return rc;
 }
 
-/* The n elements of a file of that step: "rank0" or "weights". */
+/* Read the n elements of one file of a step into x; name: "rank0" or "weights". */
 static inline int dump_read_flat(const struct dump *d, uint64_t step, const char *name, float *x)
 {
     char path[PATH_MAX], beyond;
@@ -98,7 +99,7 @@ static inline int dump_read_rank(const struct dump *d, uint64_t step, int rank, 
     return dump_read_flat(d, step, name, grads);
 }
 
-/* dir outlives the dump. */
+/* Open the dump in dir, which must outlive it. Reports errors. */
 static inline int dump_open(struct dump *d, const char *dir)
 {
     *d = (struct dump){.dir = dir};

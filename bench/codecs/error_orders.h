@@ -1,6 +1,6 @@
-/* error_orders.h : `bench_error DIR --algo A,B,...`: dumped gradients of P ranks reduced by the real
- * algorithms, on P virtual ranks, and the error of the mean they end with, layer by layer. So the order
- * of every addition, and where what is rounded, is that of a job of P ranks. */
+/* error_orders.h : implements `bench_error DIR --algo A,B,...`: reduces dumped gradients of P
+ * ranks with the real algorithms on P virtual ranks, and prints the error of the mean by layer.
+ * The order of every addition and every intermediate rounding are those of a job of P ranks. */
 #ifndef ERROR_ORDERS_H
 #define ERROR_ORDERS_H
 #include "base/buf.h"
@@ -66,8 +66,8 @@ struct orders {
     struct orders_options o;
     struct dump dump;
     struct reducer_layer *layers; /* [n_layers] */
-    struct tally *tallies;        /* [n_layers + 1] the last one: of all layers */
-    float *grads;                 /* [n_ranks][n] of a step; then its means */
+    struct tally *tallies;        /* [n_layers + 1]; the last: all layers */
+    float *grads;                 /* [n_ranks][n] of a step; later its means */
     double *ref;                  /* [n] mean in fp64 */
     uint64_t step, n_steps, n_skipped;
     struct job_words words;
@@ -105,8 +105,8 @@ static inline void orders_close(struct orders *b)
     dump_close(&b->dump);
 }
 
-/* The step's gradients of all ranks, and their mean in fp64; false in *finite where training would
- * skip it. */
+/* Read the step's gradients of all ranks and compute their fp64 mean. *finite is
+ * false if training would skip the step. */
 static inline int orders_read(struct orders *b, bool *finite)
 {
     const struct dump *d = &b->dump;
@@ -150,7 +150,7 @@ static inline int orders_rank(struct comm *c, void *ctx)
     return rc;
 }
 
-/* All steps by one algorithm, into the tallies. */
+/* Run all steps with one algorithm, and tally the errors. */
 static inline int orders_run(struct orders *b, struct comm_virtual *v)
 {
     const struct dump *d = &b->dump;
@@ -179,7 +179,7 @@ static inline int orders_run(struct orders *b, struct comm_virtual *v)
                : ERR(-EINVAL, "cannot judge \"%s\": every step has inf or nan in it", d->dir);
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static inline int orders_show_json(const struct orders *b, const char *name, size_t n,
                                    const struct tally *t)
@@ -232,7 +232,7 @@ static inline bool orders_has_layer(const struct dump *d, const char *name)
     return found;
 }
 
-/* algos: a list of words with commas, cut up. */
+/* Run each algorithm of `algos`, a comma-separated list, which is cut up. */
 static inline int orders_each(struct orders *b, char *algos)
 {
     const struct orders_options *o = &b->o;
@@ -262,7 +262,7 @@ static inline int orders_each(struct orders *b, char *algos)
     return rc;
 }
 
-/* The words behind the program's name. Returns the exit status. */
+/* Parse the arguments after the program's name, and run. Returns the exit status. */
 static inline int orders_main(int argc, char **argv)
 {
     struct orders b = {.dump = {.dir = NULL}};

@@ -1,12 +1,12 @@
-/* bench_gpu.c : speed of casts, levels, signs and sums on the GPU, by bytes moved, as a ratio to a
+/* bench_gpu.c : measures casts, levels, signs and sums on the GPU by bytes moved, relative to a
  * device-to-device copy in the same run.
  *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
  *
- * Three arrays of --mib MiB in device memory. Every row is run --reps times, each time after one
- * copy of the whole array (read and written: twice its bytes), between events of the device; the
- * figures are medians. Rows over layers cut the array into layers of that size and launch one after
- * another, from a graph, so that no layer is in a cache when its turn comes; "copy, layers" is what
- * the copy makes of the same. Beside the ratio: what is asked of it, where something is. */
+ * It uses three arrays of --mib MiB in device memory. Every row runs --reps times between events
+ * of the device, each time after one copy of the whole array (read and written: twice its
+ * bytes). Results are medians. Rows of layers cut the array into layers of that size and launch
+ * one after another from a graph, so that no layer is still in a cache; "copy, layers" shows how
+ * the copy does the same. The column after the ratio is the goal, if there is one. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -30,7 +30,7 @@ struct options {
 
 /* ---- memory ---- */
 
-/* Gradient-like: a sign and 2^N(-12, 4). A tile of them, again and again. */
+/* Fill x with gradient-like numbers, a sign and 2^N(-12, 4): one tile, repeated. */
 static int fill(struct bench *b)
 {
     const size_t tile = b->n < TILE ? b->n : TILE;
@@ -52,7 +52,7 @@ static int fill(struct bench *b)
     return rc;
 }
 
-/* Codes of the row's format all over the array of codes; its layers listed. */
+/* Fill the array of codes with codes of the row's format, and list its layers. */
 static int prepare(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = {.fmt = r->fmt};
@@ -86,7 +86,7 @@ static int take(struct bench *b, int64_t mib)
     b->pinned_list = b->spans ? b->run->alloc_pinned(LIST_BYTES) : NULL;
     b->list = b->pinned_list ? b->run->alloc(LIST_BYTES) : NULL;
     if (!b->list)
-        return -ENOMEM; /* said already */
+        return -ENOMEM; /* already reported */
     TRY(b->run->stream_open(false, &b->stream));
     TRY(b->run->event_open(&b->from));
     TRY(b->run->event_open(&b->to));
@@ -108,7 +108,7 @@ struct result {
     double gbs, copy_gbs, ratio;
 };
 
-/* One run of a row between events; from its graph if it has one. */
+/* Time one run of a row between events, from its graph if it has one. */
 static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
 {
     double bytes = 0;
@@ -118,7 +118,7 @@ static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, 
     TRY(b->run->event_record(b->to, b->stream));
     TRY(b->run->event_sync(b->to));
     TRY(b->run->event_ms(b->from, b->to, &ms));
-    *gbs = 1e-6 * bytes / (double)ms; /* a graph's bytes: the caller's */
+    *gbs = 1e-6 * bytes / (double)ms; /* with a graph, bytes are the caller's */
     if (graph)
         *gbs = 1e-6 / (double)ms;
     return 0;
@@ -128,7 +128,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
                         size_t reps, struct result *out)
 {
     double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
-    for (size_t i = 0; i < reps + 3; i++) { /* three are not counted */
+    for (size_t i = 0; i < reps + 3; i++) { /* the first three are not counted */
         double g = 0, c = 0;
         TRY(timed(b, &rows[0], NULL, &c));
         TRY(timed(b, r, graph, &g));
@@ -152,7 +152,7 @@ static int measure(struct bench *b, const struct row *r, size_t reps, struct res
     if (!many)
         return measure_with(b, r, NULL, 0, reps, out);
     struct dev_graph *graph = NULL;
-    TRY(r->run(b, r, &bytes)); /* what a first launch sets up is no part of a graph */
+    TRY(r->run(b, r, &bytes)); /* the graph must not contain a first launch's setup */
     TRY(b->run->wait(b->stream));
     bytes = 0;
     TRY(b->run->graph_begin(b->stream));

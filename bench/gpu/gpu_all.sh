@@ -1,19 +1,25 @@
 #!/bin/bash
-# gpu_all.sh : everything that is measured on a GPU, in the order of what matters, each part with a time limit of its own; and a table of
-# what was asked and what came out.
-# usage: bench/gpu/gpu_all.sh [PART...]                 parts 1 to 8; without any all, an hour at most; 1 to 4 take 25 minutes at most
-#        bench/gpu/gpu_all.sh --table                   the table of what has been measured
-#   1  libraries, casts, scan, APS and sums by bytes moved, of 1 and 4 GiB, PyTorch's own casts; the tests of vectors, every float  (8 minutes)
-#   2  a training step of resnet18, batch 512, tf32 and fp16: PyTorch's eager and compiled, ours around them                        (4)
-#   3  of resnet50, 224 pixels, fp16, likewise                                                                                     (4)
-#   4  every test of the GPU, and trainings; collectives of 2 and 4 ranks that share it                                            (9)
-#   5  what overlap hides with 2 and 4 ranks on the GPU, without and with NVIDIA's multi-process service                            (9)
-#   6  ncu on five kernels, where it is; a step's kernels by time                                                                  (9)
-#   7  compute-sanitizer                                                                                                           (9)
-#   8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card                                                       (5)
-# What a part says goes to $OUT/PART.txt, figures to $OUT/PART.jsonl ($OUT: $B/gpu_all), the table to $OUT/summary.txt and .json.
-# environment: B, the build folder; PYTHON, which has PyTorch (python3); MIB and SECONDS_A_RUN make arrays and PyTorch's runs shorter;
-# EMULATED=1 tries the script where there is no GPU.
+# gpu_all.sh : runs all measurements and tests that need a GPU, the most important first, each part
+# with its time limit, and prints a table of goals and results.
+# usage: bench/gpu/gpu_all.sh [PART...]                 parts 1 to 8; default: all, at most an hour;
+#                                                       1 to 4 take at most 25 minutes
+#        bench/gpu/gpu_all.sh --table                    the table of the results so far
+#     1  casts, scan, APS and sums by bytes moved, 1 and 4 GiB, PyTorch's casts;
+#        tests of vectors with every float                                     (8 minutes)
+#     2  a training step of resnet18, batch 512, tf32 and fp16, PyTorch eager
+#        and compiled, between runs of ours                                    (4)
+#     3  the same of resnet50, 224 pixels, fp16                                (4)
+#     4  every test of the GPU, and trainings; collectives of 2 and 4 ranks
+#        that share it                                                         (9)
+#     5  the share of the all-reduce that overlap hides with 2 and 4 ranks on
+#        the GPU, without and with NVIDIA's multi-process service              (9)
+#     6  ncu on five kernels, if installed; the kernels of a step by time      (9)
+#     7  compute-sanitizer                                                     (9)
+#     8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card (5)
+# A part writes its output to $OUT/PART.txt and its figures to $OUT/PART.jsonl ($OUT: $B/gpu_all).
+# The table is written to $OUT/summary.txt and .json.
+# Environment: B, the build folder; PYTHON, one with PyTorch (python3); MIB and SECONDS_A_RUN
+# shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
 set -u
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -25,9 +31,11 @@ PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
 limits=(0 480 240 240 540 540 540 540 300)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
-# figure NAME VALUE [WHY]: a line of figures; VALUE null: none, WHY
+# figure NAME VALUE [WHY]: print a figure as one JSON line; VALUE null
+# means none, for the reason WHY
 figure() { printf '{"kind":"gpu_all","name":"%s","value":%s%s}\n' "$1" "$2" "${3:+,\"why\":\"$3\"}"; }
-# verdict NAME COMMAND...: 0 differences, failures or findings; 1; or none, of what is not here, or did not end in time (124, as timeout has it)
+# verdict NAME COMMAND...: record 0 if COMMAND succeeds, 1 if not; no figure if it is missing (77)
+# or did not end in time (124, as timeout returns)
 verdict() {
     local rc=0
     "${@:2}" || rc=$?
@@ -51,7 +59,7 @@ part_1() {
     verdict "all 2^32 floats, six formats: differences" "$B/tests/test_gpu_cast_all"
 }
 
-# speed of ours, which is said and left in $now
+# ours: print our speed and keep it in $now
 ours() {
     local said
     said=$("$B/bench_train" "${what[@]}" --classes "$classes" --json)
@@ -59,8 +67,8 @@ ours() {
     now=$(field images_per_s <<<"$said")
 }
 
-# step MODEL BATCH SIZE PRECISION: ours, PyTorch's eager, ours, compiled, ours; what one of the modes lacks, or how long it takes, is not the
-# other's loss
+# step MODEL BATCH SIZE PRECISION: run ours, PyTorch eager, ours, compiled, ours. A mode that fails
+# or runs out of time does not affect the other.
 step() {
     local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now
     [ "$3" -lt 64 ] || classes=1000 # torch_peer.py's
@@ -86,7 +94,7 @@ part_4() {
     verdict "tests of the GPU that fail" env JOBS=4 TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
 }
 
-# hidden NAME RANKS: the share of the all-reduce behind the backward pass
+# hidden NAME RANKS: record the share of the all-reduce that runs during the backward pass
 hidden() {
     local said
     said=$(timeout 125 bench/allreduce/bench_overlap.sh "$2" --device cuda --model resnet50 --image 224 --data synthetic:8000,1 --precision fp16 --batch $((64 * $2)))
@@ -143,7 +151,7 @@ whole SECONDS_A_RUN "${SECONDS_A_RUN:-5}" 'a number of seconds'
 [ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
 mkdir -p "$OUT" || exit 1
 [ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8
-if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
+if [ "${GPU_ALL_PART-}" ]; then # in the process group that timeout kills
     figures=$OUT/$GPU_ALL_PART.jsonl
     "part_$GPU_ALL_PART"
     exit
@@ -154,7 +162,7 @@ for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    # a session: what a part has started ends with it
+    # a session of its own: ends with everything that the part has started
     GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
     session=$!
     wait "$session"

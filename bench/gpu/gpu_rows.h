@@ -1,5 +1,5 @@
-/* gpu_rows.h : what bench_gpu measures: each row enqueues its work once and says the bytes that it
- * moves. */
+/* gpu_rows.h : lists the rows of bench_gpu; each enqueues its work once and
+ * returns the bytes that it moves. */
 #ifndef GPU_ROWS_H
 #define GPU_ROWS_H
 #include "base/err.h"
@@ -9,7 +9,7 @@
 
 enum { RANKS = 8, RESNET50 = 1, RESNET50_LAYERS = 161 };
 #define MB            ((size_t)1 << 20)
-#define LAYERS_MAX(n) ((n) / (MB / 16) + RESNET50_LAYERS) /* of n floats */
+#define LAYERS_MAX(n) ((n) / (MB / 16) + RESNET50_LAYERS) /* for n floats */
 
 struct bench {
     const struct dev_run_ops *run;
@@ -18,11 +18,11 @@ struct bench {
     struct dev_event *from, *to;
     size_t n;             /* floats */
     float *x;             /* [n] */
-    uint8_t *out, *codes; /* [4n]: results; codes to add */
-    /* [LAYERS_MAX(n)] the row's layers; pinned, and where kernels read them */
+    uint8_t *out, *codes; /* [4n] each: results; codes to add */
+    /* [LAYERS_MAX(n)] the row's layers, in pinned memory and where kernels read them */
     struct vec_span *pinned, *spans;
     int n_layers;
-    /* one list of parts or of signs, likewise */
+    /* a list of parts or of signs, in the same two places */
     void *pinned_list, *list;
 };
 enum { LIST_BYTES = 1024 };
@@ -32,8 +32,8 @@ struct row {
     int (*run)(struct bench *b, const struct row *r, double *bytes);
     struct mf_fmt fmt;
     enum mf_round round;
-    size_t layer; /* bytes of a layer; 0: all is one */
-    double asked; /* ratio; 0: nothing */
+    size_t layer; /* bytes of a layer; 0: one layer */
+    double asked; /* goal for the ratio; 0: none */
 };
 
 static inline struct vec_cast cast_of(const struct row *r)
@@ -41,7 +41,8 @@ static inline struct vec_cast cast_of(const struct row *r)
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
 }
 
-/* Elements of resnet50's tensors, of 1000 classes: a convolution, gamma, beta, ..., the classifier and its biases. */
+/* Elements of resnet50's tensors with 1000 classes: a convolution, gamma, beta,
+ * ..., the classifier and its biases. */
 static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 {
     static const int counts[] = {3, 4, 6, 3};
@@ -66,7 +67,7 @@ static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes);
 
-/* Lists the row's layers: all of the floats, or so many of them as layers of one length take. */
+/* List the row's layers: all floats, or as many of them as whole layers of one length take. */
 static inline void list_layers(struct bench *b, const struct row *r)
 {
     const bool resnet50 = r->layer == RESNET50;
@@ -91,7 +92,7 @@ static inline void list_layers(struct bench *b, const struct row *r)
     }
 }
 
-/* Every row copies its list first, as host/vec does. */
+/* Copy the row's list to the device, as host/vec does. Every row begins with it. */
 static inline int send_layers(struct bench *b)
 {
     return b->run->copy(b->spans, b->pinned, (size_t)b->n_layers * sizeof *b->pinned, b->stream);
@@ -102,7 +103,7 @@ static inline int send_list(struct bench *b, const void *list, size_t bytes)
     return b->run->copy(b->list, b->pinned_list, bytes, b->stream);
 }
 
-/* Of all floats and their codes. */
+/* Returns the bytes of `passes` over all floats and one over their codes. */
 static inline double bytes_of(const struct bench *b, const struct row *r, double passes)
 {
     return 4 * passes * (double)b->n + (double)vec_bytes(r->fmt, b->n);
@@ -140,7 +141,7 @@ static inline int run_absmax(struct bench *b, const struct row *r, double *bytes
     return b->vec->absmax(b->spans, b->n_layers, b->n, b->stream);
 }
 
-/* Counted as two passes: the floats read twice, the codes written. */
+/* Counted as two passes: floats read twice, codes written. */
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes)
 {
     const struct dev_aps aps = {.cast = cast_of(r), .n_ranks = RANKS};
@@ -184,7 +185,7 @@ static inline int run_add(struct bench *b, const struct row *r, double *bytes)
     return b->vec->add(&sum, b->codes, b->codes + half, half * 8 / mf_width(r->fmt), b->stream);
 }
 
-/* ---- levels and signs: the layer is one; formats do not count ---- */
+/* ---- levels and signs: one layer; the row's format is unused ---- */
 
 static const struct levels_rule qsgd_4 = {.scheme = {4, 0}, .bucket = 512},
                                 qsgd_16 = {.scheme = {16, 0}, .bucket = 8192};
@@ -209,7 +210,7 @@ static inline int run_qsgd_16(struct bench *b, const struct row *r, double *byte
     return levels_encode(b, &qsgd_16, b->out, bytes);
 }
 
-/* Of codes that prepare() made. */
+/* Decodes codes made by prepare(). */
 static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *bytes)
 {
     const struct vec_out out = {.x = (float *)(void *)b->out, .codes = b->codes, .n = b->n};
@@ -219,7 +220,7 @@ static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *
     return b->vec->levels_decode(&qsgd_4, RANKS, b->list, 1, b->n, b->stream);
 }
 
-/* Half of the floats: what was left lies where codes do otherwise, what is left where results do. */
+/* Works on half of the floats: the old residual is in `codes`, the new one in `out`. */
 static inline int signs_encode(struct bench *b, const struct signs_rule *rule, double *bytes)
 {
     const size_t run = rule->column * rule->stride, n = b->n / 2 / run * run;

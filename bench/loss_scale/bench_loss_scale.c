@@ -1,17 +1,21 @@
-/* bench_loss_scale.c : what scales do for gradients of activations in a narrow format: a network is
- * trained in it with scales of its own for each layer; at some steps the same weights and images go
- * through every other scheme, and through fp32.
- *   build/bench_loss_scale --data cifar10:DIR [--model resnet110] [--steps 200] [--look 40] [--layers FILE]
+/* bench_loss_scale.c : measures the effect of scaling the activation gradients in a narrow format,
+ * by scheme and layer. It trains a network in this format with adaptive scales per layer. At some
+ * steps the same weights and images also pass through every other scheme, and through fp32.
+ *   build/bench_loss_scale --data cifar10:DIR [--model resnet110] [--steps 200] [--look 40]
+ *                          [--layers FILE]
  *
- * Of each scheme, over the looks:
- *     underflow   of what a layer hands back and is not 0, the share below the format's smallest number,
- *                 before it is rounded: the layer with most, the median layer, layers above 1 %
- *     lost        of what fp32 hands back and is not 0, the share that is 0 or below that number here:
- *                 what was lost farther up counts, too; the layer with most
- *     L2          of the gradient of the weights: to fp32's, and to that of a network whose activations and
- *                 weights are as narrow, but whose errors are fp32: the scheme's own part
- *     overflowed  passes whose gradients were not finite; the moving scale halves until they are
- * FILE gets a line a look, scheme and layer: step, scheme, index from the loss on, layer, underflow, lost, s, S s. */
+ * Columns for each scheme, over the measured steps:
+ *     underflow   share of a layer's non-zero activation gradients below the format's smallest
+ *                 number before rounding: the layer with most, the median layer, layers above 1 %
+ *     lost        share of fp32's non-zero activation gradients that are 0 or below it here,
+ *                 including those lost nearer the loss: the layer with most
+ *     L2          error of the weights' gradient to fp32's, and to that of a network with equally
+ *                 narrow activations and weights but fp32 activation gradients: this one is the
+ *                 scheme's own part
+ *     overflowed  passes whose gradients were not finite; the dynamic scale halves until they are
+ *
+ * FILE gets one line per measured step, scheme and layer: step, scheme, index from the
+ * loss on, layer, underflow, lost, s, S s. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -57,7 +61,7 @@ static const struct opt_command command = {
     .alone = true,
 };
 
-/* The schemes, behind two references: fp32, and errors alone in fp32. */
+/* The schemes, after two references: fp32, and activation gradients in fp32. */
 static const char *const schemes[] = {"fp32", "fp32 errors", "none",    "16",
                                       "128",  "dynamic",     "adaptive"};
 enum { FP32, FP32_ERRORS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
@@ -75,7 +79,7 @@ struct bench {
     int32_t *labels;
     struct nn_model *trained;
     struct optim *optim;
-    real *w, *grads[2]; /* grads: of the references */
+    real *w, *grads[2]; /* grads: of the two references */
     size_t n;
     double moving; /* the dynamic scheme's scale */
     struct scale_tally fp32[LAYERS_MAX];
@@ -85,7 +89,7 @@ struct bench {
 
 static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
 {
-    static struct round_setup rounds; /* of the last one that was opened: copied by open */
+    static struct round_setup rounds; /* of the last scheme; copied on open */
     struct scale_choice scale;
     char word[160];
     snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", b->o.format, b->o.format,
@@ -122,7 +126,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Every layer of a pass. */
+/* Tally every layer of a pass. */
 static void look_at_layers(struct bench *b, int step, int scheme, const struct nn_model *m,
                            int least_bin)
 {
@@ -162,7 +166,7 @@ static void pass(const struct bench *b, struct nn_model *m)
     (void)nn_model_train(m, &batch, 1, NULL, NULL);
 }
 
-/* The weights and images of this step through another scheme. */
+/* Run this step's weights and images through another scheme. */
 static int look(struct bench *b, int step, int scheme, int least_bin)
 {
     struct nn_model *m;

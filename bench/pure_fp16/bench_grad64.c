@@ -1,10 +1,10 @@
-/* bench_grad64.c : how far dumped gradients are from those in fp64 of the same weights and images,
- * layer by layer: what narrow numbers inside a network, and narrow sums in its products, cost.
+/* bench_grad64.c : compares dumped gradients with fp64 gradients of the same weights and images,
+ * layer by layer, to show the cost of narrow numbers and narrow sums in a network.
  *   build/bench_grad64 DIR [--model resnet8] [--block plain] [--data SPEC] [--batch N] [--seed N]
  *
- * DIR is what `narrowcast train --dump-gradients DIR` wrote, with weights; the options are that
- * run's, of a network without dropout, without --augment, --image and --micro. Printed of each layer:
- * |g - g64| / |g64|, the mean over steps and ranks; and of all layers together. */
+ * DIR was written by `narrowcast train --dump-gradients DIR`, with weights. The options must be
+ * those of that run, for a network without dropout, and without --augment, --image and --micro.
+ * Prints for each layer, and for all together, |g - g64| / |g64|: the mean over steps and ranks. */
 #include "tests/lib/nn_double.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -48,7 +48,7 @@ struct bench {
     double *x;                 /* [share] images */
     int32_t *labels, *lengths; /* [share] */
     uint32_t *order;           /* [n_train] */
-    double *l2; /* [n_layers + 1] sums of relative errors; behind them of all layers */
+    double *l2; /* [n_layers + 1] sums of relative errors; last: all */
 };
 
 static int open_bench(struct bench *b)
@@ -80,7 +80,7 @@ static int open_bench(struct bench *b)
     return b->flat && b->x && b->labels && b->lengths && b->order && b->l2 ? 0 : -ENOMEM;
 }
 
-/* Adds |flat - grads| / |grads| of elements [at, at + n). */
+/* Add |flat - grads| / |grads| of elements [at, at + n) to *l2. */
 static void judge(struct bench *b, size_t at, size_t n, double *l2)
 {
     double error = 0, all = 0;
@@ -162,6 +162,6 @@ int main(int argc, char **argv)
     struct bench b = {.o = &o};
     const int rc = run(&b);
     bench_close(&b);
-    (void)check_bad; /* a test's */
+    (void)check_bad; /* unused here, but tests use it */
     return rc < 0;
 }

@@ -1,6 +1,7 @@
-/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes; or
- * on one GPU.
- *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--conv gemm] [--device cuda --precision fp16] [--json] */
+/* bench_train.c : measures the speed of a training step on one core, with the
+ * share of time in CBLAS, or on one GPU.
+ *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--conv gemm]
+ *                     [--device cuda --precision fp16] [--json] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,6 @@ static const struct opt_command command = {
     .alone = true,
 };
 
-/* What a step works on. */
 struct bench {
     struct options o;
     struct nn_model *model;
@@ -59,16 +59,18 @@ struct bench {
     struct dataset data; /* two batches of noise */
     struct feed *feed;
     uint32_t *order;
-    /* fp16: who looks for inf and nan in gradients, as a training does, and moves the scale; NULL: nobody */
+    /* fp16: checks gradients for inf and nan, as a training does, and
+     * adapts the scale; otherwise NULL */
     const struct vec_ops *looks;
 };
 
 struct times {
     int steps;
-    double step_s, gemm_s; /* of one step, mean */
+    double step_s, gemm_s; /* means over steps */
 };
 
-/* Operations of a step's GEMMs: one pass forward, two back; the first layer passes nothing on. */
+/* Returns the operations of a step's GEMMs: one pass forward, two back; the first
+ * layer has no gradient to pass on. */
 static double step_flop(const struct nn_model *m, int batch)
 {
     double sum = 0;
