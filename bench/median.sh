@@ -1,7 +1,10 @@
 #!/bin/bash
-# median.sh : runs a bench several times and prints, of each of its rows, the medians over the runs and the range of the ratio.
-# usage: bench/median.sh RUNS COMMAND...      COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json
-# One run's median tells how its repetitions differ, not how runs do: buffers, ranks and cards are placed anew in each.
+# median.sh : runs a bench several times and prints for each row the medians over
+# the runs and the range of the ratio.
+# usage: bench/median.sh RUNS COMMAND...
+# COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. Each
+# run places buffers, ranks and cards anew. The median of a single run therefore shows the spread
+# of its repetitions, but not that of runs.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
@@ -14,7 +17,8 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# A row's name: its text fields and size. Which of MPI's algorithms was the fastest may differ from run to run.
+# A row is named by its text fields and size. MPI's fastest algorithm may differ
+# from run to run, so all are named MPI.
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""

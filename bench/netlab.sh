@@ -1,9 +1,11 @@
 #!/bin/bash
-# netlab.sh : runs a command on a small Ethernet that exists only while it runs: a network namespace a node, one switch, and
-# on every port a limit of speed in both directions. `netlab.sh --help` says how to use it.
+# netlab.sh : runs a command on a small Ethernet that exists only while it runs: one network
+# namespace per node, one switch, and a speed limit on every port in both directions.
+# `netlab.sh --help` prints its usage.
 #
-# Everything happens in namespaces of its own (network, mounts, processes, host name; for others than root also users): no
-# interface of this machine is touched, and nothing is left behind, even when it is killed.
+# Everything happens in separate namespaces (network, mounts, processes, host name, and
+# users unless run as root). No interface of this machine is touched, and nothing is
+# left behind, even when it is killed.
 set -euo pipefail
 
 usage() {
@@ -52,7 +54,7 @@ done
 given=("$@")
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { usage >&2 && exit 2; }
-# is WORD PATTERN WHAT: a word that is none of these would be refused by seq or tc, or be taken as something else
+# is WORD PATTERN WHAT: reject a word that seq or tc would reject or misread
 is() {
     [[ $1 =~ ^($2)$ ]] || { echo "netlab.sh: '$1': must be $3" >&2 && exit 2; }
 }
@@ -63,7 +65,7 @@ is "$burst" '[1-9][0-9]*[km]?b' "bytes, as -b 16kb"
 is "$queue" '[1-9][0-9]*[km]?b' "bytes, as -q 512kb"
 is "$mtu" '[1-9][0-9]{2,4}' 'bytes of a frame, from 100 on, as -m 9000'
 
-# --- outside: enter the namespaces and start over ---
+# --- outside: enter the namespaces and run this script again ---
 if [ -z "${NETLAB_INSIDE-}" ]; then
     for tool in unshare ip tc sysctl; do
         [ -n "$(command -v $tool)" ] || skip "no '$tool' here (Debian: util-linux, iproute2, procps)"
@@ -81,7 +83,7 @@ dir=/run/netlab
 mkdir -p $dir /run/netns
 hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
 ip link set lo up
-# One congestion control on all nodes, whatever the machine prefers: the one most systems have.
+# Use the same congestion control on all nodes, the one that most systems have.
 tcp=net.ipv4.tcp_congestion_control=cubic
 sysctl -qw $tcp 2>/dev/null || tcp=net.ipv4.tcp_congestion_control=reno
 sysctl -qw $tcp
@@ -107,7 +109,7 @@ for i in $(seq 1 "$nodes"); do
     echo "10.77.0.$i slots=$slots" >>$dir/hosts
 done
 
-# What mpirun takes for ssh: each node has a network and a host name of its own.
+# Stand-in for ssh for mpirun: each node has its own network and host name.
 cat >$dir/netlab-exec <<'AGENT'
 #!/bin/bash
 node=n${1##*.}
@@ -125,7 +127,8 @@ export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh
 export PRTE_MCA_prte_if_include=10.77.0.0/24
 export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
-# Numbers of processes begin anew in every netlab: what mpirun keeps under its own must not meet another's.
+# Process ids repeat in every netlab, so keep mpirun's files, named after
+# them, in a folder of this one.
 export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 unset NETLAB_INSIDE
 "$@"

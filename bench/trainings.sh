@@ -1,24 +1,30 @@
 # shellcheck shell=bash
-# trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and its like source it.
-# Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
-# A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank, and what the log's last epoch has of the
-# words in $keys. It is not run again; scripts that run at once share what is left of one table.
-# What a training says goes to files named after $LOGS, or after the table where that is not set.
-# Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
-# gradients: lines of the table's neighbour $steps.
-# Of networks of sequences it is not the accuracy: $figure names another figure of the program's last lines (CER, bits), $figure_is says what it
-# is, and $figure_times what it is shown multiplied by.
-# $another: words of the environment that make other trainings than those of the script's own table.
-# One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
+# trainings.sh : runs trainings once each and prints the table of their accuracies, for the
+# scripts that source it, like accuracy.sh.
+#
+# Ranks are emulated (the same bits as on as many machines), so a training takes one core. $JOBS of
+# them run at a time, by default one per core. A finished training is a line of the file $tsv: name,
+# seed, accuracy, bytes per step and rank, and the values of $keys in the log's last epoch. It is
+# not run again. Scripts that run at the same time share the remaining trainings of a table.
+#
+# Variables of the sourcing script:
+#   LOGS      prefix of the files with a training's output; default: after the table
+#   look_at   a seed: its trainings compare the applied means with the fp64 means of the same
+#             gradients every $look_every steps, and append the results to $steps, next to the table
+#   figure    for networks of sequences: the figure of the program's last lines to use instead of
+#             the accuracy (CER, bits); $figure_is describes it, $figure_times is a factor for display
+#   another   environment variables that change the trainings, and are accepted only with TABLES
+# A training that diverged, as the program reports, has the accuracy "diverged".
+# Any other failure ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
-# seeds_of WORD...: refuses what is no seed
+# seeds_of WORD...: reject words that are not seeds
 seeds_of() {
     local seed
     for seed; do
         case $seed in '' | *[!0-9]*) refuse "seed '$seed': must be a whole number; several are one word, as \"1 2 3\"" ;; esac
     done
 }
-[ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # blanks
+[ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # only blanks
 # shellcheck disable=SC2086  # seeds are words
 seeds_of ${seeds-}
 whole EPOCHS "${EPOCHS:-1}" 'a number of passes'
@@ -30,12 +36,12 @@ done
 JOBS=${JOBS:-$(nproc)}
 whole JOBS "$JOBS" 'a number of trainings at once'
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
-# With $only, the table of what is there is all that is wanted: nothing is made for it.
+# With $only, only print the existing table, and create nothing.
 if [ -z "${only-}" ]; then
     mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
     touch "$tsv"
 elif [ ! -f "$tsv" ]; then
-    tsv=/dev/null # none so far
+    tsv=/dev/null # no results yet
 fi
 running=()
 steps=${tsv%.tsv}-steps.tsv
@@ -43,7 +49,7 @@ look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
 keys=${keys-}
 
-# Trainings end with who runs them: each is a group of processes of its own, which Ctrl-C alone would not reach.
+# End all trainings with this script. Each is a process group, which Ctrl-C does not reach.
 stop() {
     local pid
     for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
@@ -53,22 +59,22 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# A line that was not finished is no training.
+# Drop a partial last line.
 [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
 
-# train_once NAME SEED RANKS OPTION...
+# train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock look=()
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
     grep -q "^$name	$seed	" "$tsv" && return
-    exec {lock}>>"$log.out" # another script may be at it
+    exec {lock}>>"$log.out" # another script may be running it
     flock "$lock"
     grep -q "^$name	$seed	" "$tsv" && return
     [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
     if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n "s/^$figure \([0-9.]*\)$/\1/p" "$log.out")
     fi
-    grep -q 'training has diverged' "$log.out" && accuracy=diverged # its last steps were not taken
+    grep -q 'training has diverged' "$log.out" && accuracy=diverged # its last steps were skipped
     if [ -z "$accuracy" ]; then
         tail -n 5 "$log.out" >&2
         echo "${0##*/}: \"$name\", seed $seed failed, see $log.out; the trainings that ended are in $tsv" >&2
@@ -82,7 +88,8 @@ train_once() {
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }
 
-# step_of NAME FILE: print name, and means over the steps of a training's --stats: L2 error, cosine, share of elements cast to 0, slope
+# step_of NAME FILE: print name and means over the steps of a training's --stats: L2 error,
+# cosine, share of elements cast to 0, slope
 step_of() {
     awk -v name="$1" '
         function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
@@ -91,7 +98,7 @@ step_of() {
         END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 
-# launch NAME SEED RANKS OPTION...: train_once beside those that run already
+# launch NAME SEED RANKS OPTION...: run train_once in the background
 launch() {
     seeds_of "$2"
     settle "$JOBS"
@@ -101,7 +108,8 @@ launch() {
     running+=($!)
 }
 
-# launch_rows RANKS OPTION...: each line of $rows, a name and its own options, with each of $seeds; returns when all have ended
+# launch_rows RANKS OPTION...: run each line of $rows (a name and its own options)
+# with each of $seeds, and wait for all
 launch_rows() {
     local seed name options
     for seed in ${seeds:?the seeds}; do
@@ -113,7 +121,8 @@ launch_rows() {
     settle 1
 }
 
-# settle N: returns when fewer than N trainings run. One that failed ends the script, behind those that run beside it.
+# settle N: wait until fewer than N trainings run. After a failure, wait for
+# all of them and end the script.
 settle() {
     local left pid failed=''
     while [ ${#running[@]} -ge "$1" ] || [ "$failed" ] && [ ${#running[@]} -gt 0 ]; do
@@ -127,9 +136,9 @@ settle() {
     [ -z "$failed" ] || exit 1
 }
 
-# row_of NAME BASE: print a row of the table; print nothing if there is no training of this name.
-# The difference to BASE is the mean over the seeds that both have. The row counts these seeds if they are not all of NAME's.
-# Trainings that diverged are counted, and left out of every mean.
+# row_of NAME BASE: print a row of the table, or nothing if there is no training of this name. The
+# difference to BASE is the mean over the seeds that both have; the row shows their number if NAME
+# has more. Trainings that diverged are counted, but left out of every mean.
 row_of() {
     awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }
@@ -147,7 +156,8 @@ row_of() {
               printf " | %s |\n", bytes }' "$tsv"
 }
 
-# table_of WHAT BASE: a row for each of the names on standard input, a line each; WHAT they are stands above them.
+# table_of WHAT BASE: print a row for each name on standard input, one
+# per line, under the heading WHAT
 table_of() {
     local points=', points'
     [ "$figure_times" = 100 ] || points=''
@@ -158,8 +168,9 @@ table_of() {
     done
 }
 
-# steps_of WHAT: print a row for each of the names on standard input that $steps has; its last line of a name counts.
-# The column of slopes is there if one of these rows has a slope: earlier trainings did not measure it.
+# steps_of WHAT: print a row for each name on standard input that $steps has; a name's
+# last line counts. The column of slopes appears only if a row has a slope, which
+# earlier trainings did not measure.
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '

@@ -1,7 +1,9 @@
 #!/bin/bash
-# accuracy.sh : what narrow gradients do to test accuracy: Fashion-MNIST, resnet8, 4 ranks, every format x scale x seed.
-# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]     (DIR/fashion-mnist holds the four .gz files; seeds: "1 2 3")
-# Each finished training is a line of $TABLES/fashion-mnist.tsv and is not run again; --table only prints the table of what is there.
+# accuracy.sh : measures the effect of narrow gradients on test accuracy: Fashion-MNIST, resnet8,
+# 4 ranks, every format, scale and seed.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]
+# DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Each finished training is a line of
+# $TABLES/fashion-mnist.tsv and is not run again. --table only prints the existing results.
 # TABLES: the folder of the table (bench/data).
 set -eu
 # shellcheck source=bench/usage.sh
@@ -15,7 +17,7 @@ tsv=${TABLES:-bench/data}/fashion-mnist.tsv
 LOGS=$B/codec_accuracy/fashion-mnist
 . bench/trainings.sh
 
-# format and scale; all else, the rule for overflow too, is the same in all
+# Format and scale; everything else, including overflow, is the same in all rows.
 base='fp32 none'
 configs="$base
 e5m2 none

@@ -1,10 +1,14 @@
 #!/bin/bash
-# codec_accuracy.sh : what every kind of --codec does to test accuracy on CIFAR-10, 4 ranks, 10 epochs, beside fp32 and minifloats.
-# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [resnet8|resnet20 [SEEDS]]      (DIR/cifar10 holds the binary batches)
-# resnet8: 20,000 images, seeds "1 2 3"; resnet20: all 50,000, seeds "1 2". Each finished training is a line of $TABLES/MODEL.tsv and is
-# not run again; --table only prints the tables of what is there. TABLES: where they are kept (bench/data).
-# The last seed's trainings of resnet8 also compare the means that travelled with the fp64 means of the same gradients, ten times an
-# epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true one, so "relgrad,rate" has the rate of the others over 0.76.
+# codec_accuracy.sh : measures the effect of every kind of --codec on test accuracy, compared with
+# fp32 and minifloats: CIFAR-10, 4 ranks, 10 epochs.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
+# DIR/cifar10 holds the binary batches. MODEL is resnet8 (20,000 images, seeds "1 2 3") or resnet20
+# (all 50,000, seeds "1 2"). Each finished training is a line of $TABLES/MODEL.tsv and is not run
+# again. --table only prints the existing results. TABLES: the folder of the tables (bench/data).
+#
+# The last seed's trainings of resnet8 also compare the applied means with the fp64 means of the
+# same gradients, ten times per epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the
+# true one, so "relgrad,rate" uses the rate of the other rows divided by 0.76.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -16,7 +20,7 @@ model=${1:-resnet8}
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
 
-# A row's name, then its options.
+# Each row: name, then its options.
 base=fp32
 rows="fp32                  --format fp32 --scale none
 qsgd:8                --codec qsgd:8
@@ -46,7 +50,7 @@ ternary               --codec ternary
 relgrad:gradient      --codec relgrad:of=gradient
 relgrad,nearest       --codec relgrad --sum nearest
 relgrad,rate          --codec relgrad --lr 0.1316"
-    common="--conv gemm --train-samples 20000 $common" # as its first rows
+    common="--conv gemm --train-samples 20000 $common" # like its first rows
     seeds=${2:-1 2 3}
     look_at=3 look_every=16
     ;;

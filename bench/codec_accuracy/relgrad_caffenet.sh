@@ -1,11 +1,14 @@
 #!/bin/bash
-# relgrad_caffenet.sh : the fp8 paper's Fig. 8, 11 and 12 in small: CaffeNet at 64 pixels on 20,000 images of CIFAR-10, 8 epochs, 8 ranks as
-# 2 nodes of 4, in fp32 and by relgrad: what eps, of=gradient and one all-reduce instead of two stages do to test accuracy; and which
-# gradients are lost on the way.
-# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]      (DIR/cifar10 holds the binary batches; seeds: "1 2")
-# Each finished training is a line of $TABLES/caffenet.tsv and is not run again; what is lost, counted by bench_shares on the gradients that
-# fp32's first training has in mid-run, stands in $TABLES/caffenet-shares.md. --table only prints what is there.
-# TABLES: where they are kept (bench/data). The gradients of one step take 730 MB below $B, until they are counted.
+# relgrad_caffenet.sh : trains CaffeNet in fp32 and with relgrad, as in the fp8 paper's Fig. 8,
+# 11 and 12 but smaller: 64 pixels, 20,000 images of CIFAR-10, 8 epochs, 8 ranks as 2 nodes of
+# 4. It measures the effect of eps, of=gradient and one all-reduce instead of two stages on
+# test accuracy, and counts lost gradients.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]
+# DIR/cifar10 holds the binary batches; SEEDS: "1 2". Each finished training is a line of
+# $TABLES/caffenet.tsv and is not run again. bench_shares counts the losses on gradients from
+# the middle of fp32's first training, in $TABLES/caffenet-shares.md. --table only prints the
+# existing results. TABLES: the folder of the tables (bench/data). The gradients of one step
+# take 730 MB in $B until they are counted.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -18,8 +21,9 @@ tables=${TABLES:-bench/data}
 tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
 LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 
-# Batch, momentum, decay and biases as Caffe ships the network, the rate as the paper lets it fall for GoogLeNet; it rises in the first
-# epoch, without which these weights die. The first 100 steps of all rows travel in fp32, as the paper's do.
+# Batch, momentum, decay and biases as Caffe ships the network; the rate falls as in the paper's
+# GoogLeNet. It rises in the first epoch, without which these weights die. As in the paper, the
+# first 100 steps of all rows send fp32.
 node=4 middle=312 # the step of 624 whose gradients are counted
 common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"
@@ -33,7 +37,7 @@ relgrad,direct     --codec relgrad:eps=1e-5 --algo direct"
 
 . bench/trainings.sh
 
-# Counts the gradients, once they are there; until that has ended the table is not.
+# Count the gradients if they are dumped; the table exists only after that.
 count_shares() {
     [ -d "$dump" ] || return 0
     "$B/bench_shares" "$dump" --group "$node" >"$shares.new"

@@ -1,12 +1,19 @@
 #!/bin/bash
-# loss_scale.sh : what scales of gradients do in e5m10 on CIFAR-10: to gradients, and to test accuracy.
-# usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers                                        (DIR/cifar10 holds the binary batches)
+# loss_scale.sh : measures the effect of scaling the activation gradients in e5m10 on
+# CIFAR-10: on gradients, and on test accuracy.
+# usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers
 #        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
-#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]         and a chart, $B/loss_scale.svg, of resnet20's
-# layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
-# $B/loss_scale/layers.tsv. sweep: trainings with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones, 5 passes over 10,000 images
-# (resnet110: fp32, none and adaptive, 3 over 5,000), seeds "1 2 3"; each finished one is a line of $TABLES/scale-MODEL.tsv and is not run again.
-# --table: what is there. TABLES: where they are kept (bench/data). SAMPLES, EPOCHS, RATE: others, for a table of its own.
+#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]
+# DIR/cifar10 holds the binary batches.
+#   layers   runs 200 steps of resnet110 and compares every scheme with fp32 on the same weights and
+#            images (bench_loss_scale); one line per layer in $B/loss_scale/layers.tsv
+#   sweep    trains with fp32, constant scales 1, 2, 4 ... 8192, dynamic and adaptive scales, 5
+#            passes over 10,000 images (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS
+#            "1 2 3"; each finished training is a line of $TABLES/scale-MODEL.tsv and is not run
+#            again
+#   --table  prints the existing results, and draws $B/loss_scale.svg for resnet20
+# Environment: TABLES, the folder of the tables (bench/data); SAMPLES, EPOCHS, RATE:
+# other values, for a table of their own.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -35,7 +42,7 @@ resnet20)
     samples=10000 epochs=5 rate=0.1
     scales=$(echo none && for ((k = 2; k <= 8192; k *= 2)); do echo $k; done && echo dynamic && echo adaptive)
     ;;
-resnet110) # at 0.1 its first steps are chaos in fp32, too
+resnet110) # at 0.1 its first steps are chaotic, also in fp32
     samples=5000 epochs=3 rate=0.02
     scales=$(printf '%s\n' none adaptive)
     ;;

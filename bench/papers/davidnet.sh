@@ -1,10 +1,12 @@
 #!/bin/bash
-# davidnet.sh : CIFAR-10 on a GPU as in the APS paper's Table 4: davidnet, 8 emulated ranks, batch 4096, every format with and without APS.
-# usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]   (DIR/cifar10 holds the six .bin files)
-# Each finished training is a line of $B/davidnet.tsv and is not run again; --table only prints the table of what is there. What it holds
-# was trained by the options of its day: remove it when they change, these below or those behind --.
-# A GPU multiplies in tf32 (factors with the mantissa of e5m10, sums in fp32), for which its tensor cores are; -- --precision fp32 does not.
-# Sums are exact here; CPD's script rounds each addition, in the order of ranks: -- --algo gather --sum nearest.
+# davidnet.sh : trains davidnet on CIFAR-10 on a GPU as in the APS paper's Table 4: 8 emulated
+# ranks, batch 4096, every format with and without APS.
+# usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
+# DIR/cifar10 holds the six .bin files. Each finished training is a line of $B/davidnet.tsv and is
+# not run again. --table only prints the existing results. Remove the file if the options change,
+# below or after --. A GPU multiplies in tf32 on its tensor cores (factors with the mantissa of
+# e5m10, sums in fp32), unless the options are -- --precision fp32. Sums are exact here. CPD's
+# script rounds each addition in the order of ranks: -- --algo gather --sum nearest.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -14,11 +16,11 @@ tsv=$B/davidnet.tsv
 DEVICE=${DEVICE:-cuda}
 [ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
 math=
-[ "$DEVICE" != cuda ] || math='--precision tf32' # a CPU has fp32 alone
+[ "$DEVICE" != cuda ] || math='--precision tf32' # a CPU has only fp32
 . bench/trainings.sh
 
-# format, scale and what overflows | what the paper's table has. Without APS CPD sends sums over a rank's 512 images, where gradients here
-# are means, and what is too large for a format is inf.
+# Format, scale and overflow | the paper's accuracy. Without APS, CPD sends sums over a rank's 512
+# images, where gradients here are means. Values too large for a format become inf.
 base='fp32 none saturate'
 configs="$base|88.2
 e5m2 const:512 inf|88.3
@@ -30,10 +32,12 @@ e4m3 aps-tight saturate|-
 e3m0 const:512 inf|10.0
 e3m0 aps saturate|81.3
 e3m0 aps-tight saturate|-"
-# As CPD's script (github.com/drcut/CPD, example/DavidNet), which is DavidNet's own. It sums the loss over a rank's images and the gradients
-# over ranks, and divides the rate of 0.4 by 512: with means over 4096 that is 0.4 * 8, and a weight decay of 0.256 / 4096. The rate falls
-# until epoch 24, where the paper's text has 20 epochs behind the first 5. Departures: no decay of norms and biases; the rate grows
-# linearly, as the paper and DavidNet have it, where CPD's script multiplies it by step / warm-up steps once more.
+# The options follow CPD's script (github.com/drcut/CPD, example/DavidNet), which is DavidNet's. It
+# sums the loss over a rank's images and the gradients over ranks, and divides the rate of 0.4 by
+# 512. With means over 4096 images this is 0.4 * 8, and a weight decay of 0.256 / 4096. The rate
+# falls until epoch 24; the paper's text has 20 epochs after the first 5. Departures: no decay of
+# norms and biases; the rate grows linearly, as in the paper and in DavidNet (CPD's script
+# multiplies it by step / warm-up steps once more).
 common="--model davidnet --batch 4096 --epochs 24 --lr 3.2 --schedule linear --warmup 5 --momentum 0.9 --nesterov
         --weight-decay 6.25e-5 --augment crop-reflect+flip+cutout:8"
 

@@ -1,13 +1,17 @@
 #!/bin/bash
-# papers.sh : tables and figures of the papers beside ours, on real data and emulated ranks: one command each.
-# usage: NARROWCAST_DATA=DIR bench/papers/papers.sh [--table] WHICH [MORE]      (DIR/cifar10 holds the binary batches)
-#   4 5 6 7 8       APS paper: accuracy by format, with and without APS; under LARS; on 256 ranks; in fp32's last layer; by the size of groups
-#   9 [EPOCHS]      its round-off by the size of groups, behind so many epochs ("0 2 5")
-#   fig1 fig2       its distributions of gradients, by network and by layer
-#   fig6 fig10      its curves of accuracy, of tables 4 and 6
-#   fig11           its time of an all-reduce: fp16 beside 8 bits with APS, layers one by one and together
-#   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, on 2 and 8 nodes
-# What was measured stands in $TABLES (bench/data) and is not measured again; --table prints what is there.
+# papers.sh : measures tables and figures of the papers on real data with emulated ranks, and
+# prints them beside the papers' own figures.
+# usage: NARROWCAST_DATA=DIR bench/papers/papers.sh [--table] WHICH [MORE]
+# DIR/cifar10 holds the binary batches. WHICH:
+#   4 5 6 7 8       APS paper: accuracy by format, with and without APS; with LARS; on 256 ranks;
+#                   with the last layer in fp32; by group size
+#   9 [EPOCHS]      APS paper: round-off by group size, after EPOCHS epochs ("0 2 5")
+#   fig1 fig2       APS paper: distributions of gradients, by network and by layer
+#   fig6 fig10      APS paper: accuracy over epochs, for tables 4 and 6
+#   fig11           APS paper: time of an all-reduce in fp16 and in 8 bits with APS, layers one by
+#                   one and together
+#   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, 2 and 8 nodes
+# Results are kept in $TABLES (bench/data) and are not measured again. --table only prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

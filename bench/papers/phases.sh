@@ -1,10 +1,13 @@
 #!/bin/bash
-# phases.sh : the APS paper's Fig. 11: res5c's three layers of ResNet-50 (1048576, 2359296 and 1048576 weights), each in an all-reduce of its own and
-# all in one: fp16 by MPI's own all-reduce against e5m2 with aps, whose exponents travel first. 4 nodes with 1 Gbit/s, by netlab.sh.
+# phases.sh : measures the APS paper's Fig. 11: res5c's three layers of ResNet-50 (1048576, 2359296
+# and 1048576 weights), in one all-reduce each and in one for all. It compares fp16 by MPI's own
+# all-reduce with e5m2 with aps, which sends exponents first, on 4 nodes with 1 Gbit/s (netlab.sh).
 # usage: bench/papers/phases.sh [--table] fig11
-# environment: RUNS [9] of REPS [5] repetitions, of which a run's figure is the median; they take two minutes. NODES [4]; LINK [1gbit]
-# A run that ended is 15 rows of $TABLES/fig11.tsv (bench/data): run, what, algorithm, format, and in us exponents, codes, casts (means over ranks)
-# and time (the slowest rank's). It is not run again; fig11.svg, where there is gnuplot, shows the medians of the runs. --table only prints.
+# Environment: RUNS [9]; REPS [5], the repetitions of a run, whose median counts; NODES [4]; LINK
+# [1gbit]. All runs take two minutes. A finished run is 15 rows of $TABLES/fig11.tsv (bench/data)
+# and is not run again: run, layers, algorithm, format, then us of exponents, codes and casts (means
+# over ranks) and of the total (slowest rank). fig11.svg shows the medians of the runs, if gnuplot
+# is installed. --table only prints the existing results.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,14 +20,16 @@ only=''
 whole RUNS "$RUNS" 'a number of runs'
 tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 
-# One run, on the nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+# Run once on the nodes. mpirun warns that it cannot setpgid its stand-in
+# for ssh; the warning is harmless.
 bench() {
     # shellcheck disable=SC2086  # several words
     mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" --layers 1048576,2359296,1048576 --fused --algo ring,direct --format e5m2 \
         --reps "$REPS" --json 2> >(grep -v setpgid >&2)
 }
 
-# rows RUN: of what bench_allreduce said. Layers go by their order, since two have one size.
+# rows RUN: print the rows of bench_allreduce's output. Layers are named by
+# order, because two have the same size.
 rows() {
     awk -v run="$1" '
         function of(key, at) {
@@ -58,7 +63,7 @@ measure() {
     done
 }
 
-# medians FORM: over runs; as a Markdown table, or "json" as bench_allreduce would say them.
+# medians FORM: print medians over runs, as a Markdown table or, with "json", like bench_allreduce
 medians() {
     awk -F '\t' -v form="$1" '
         function middle(text, n, i, k, x, t) {

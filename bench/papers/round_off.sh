@@ -1,10 +1,14 @@
 #!/bin/bash
-# round_off.sh : the APS paper's Table 9: what the size K of groups does to the round-off of a sum of 256 ranks.
+# round_off.sh : measures the APS paper's Table 9: the effect of the group size K on
+# the round-off of a sum of 256 ranks.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
-# resnet20, 32 images a rank, the gradients of 20 steps behind so many epochs, the same ones for every K: e5m2 and e4m3, aps, rounded at each
-# addition. In groups of K (group-master; 256: one ring); in e4m3 also with a scale of its own for a group's sum (--rescale); and in rank
-# order with Kahan's sums, with one rounding in all (e4m3 also by aps-tight), in fp32.
-# The gradients take 5.6 GB below $B until they are counted; a step takes 20 s of one core.
+# The gradients are those of 20 steps of resnet20 with 32 images per rank after EPOCHS epochs, the
+# same for every K. They are added in e5m2 and e4m3 with aps, each addition rounded, in groups of
+# K (group-master; 256: one ring); in e4m3 also with a scale for each group's sum (--rescale); and
+# in rank order with Kahan's sums, with one rounding in all (in e4m3 also with aps-tight), and in
+# fp32. $TABLES/table9-FORMAT-EPOCHS.tsv has: algorithm, layer, relative L2 error, mean (eq. 5)
+# and median of the elements' relative errors. The gradients take 5.6 GB in $B until they are
+# counted; a step takes 20 s of one core.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,7 +23,8 @@ ranks=256 share=32 steps=20
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
 
-# sums WAY WORDS...: rows "way layer l2 mean median" of what bench_error says of the gradients in $dump; WAY & stands for the algorithm
+# sums WAY WORDS...: print bench_error's results for the gradients in $dump as rows "way layer l2
+# mean median"; in WAY, & is replaced by the algorithm
 sums() {
     "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
         function of(key, at) {
@@ -33,7 +38,7 @@ sums() {
           print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'
 }
 
-# all_sums FORMAT: every way to add in it
+# all_sums FORMAT: add in every way
 all_sums() {
     sums '&' --format "$1" --algo "$groups" --sum nearest
     [ "$1" = e5m2 ] || sums '& rescaled' --format "$1" --algo "${groups%,*}" --sum nearest --rescale
@@ -43,7 +48,7 @@ all_sums() {
     sums fp32 --format "$1" --algo gather --sum fp32
 }
 
-# measure EPOCHS: into $tables/table9-FORMAT-EPOCHS.tsv
+# measure EPOCHS: write $tables/table9-FORMAT-EPOCHS.tsv
 measure() {
     local dump=$B/papers/table9-$1 first=$((per_epoch * $1)) left='' format
     for format in e5m2 e4m3; do [ -s "$tables/table9-$format-$1.tsv" ] || left+=" $format"; done
@@ -59,7 +64,7 @@ measure() {
     rm -r "$dump"
 }
 
-# table EPOCHS LAYER TITLE: relative L2 error, median and mean (eq. 5) by K
+# table EPOCHS LAYER TITLE: print relative L2 error, median and mean (eq. 5) by K
 table() {
     local format tsv
     for format in e5m2 e4m3; do

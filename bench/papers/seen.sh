@@ -1,12 +1,16 @@
 #!/bin/bash
-# seen.sh : the APS paper's figures of gradients as they are: how their exponents are distributed, and what 8 bits without a scale lose of them.
-# usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2       (DIR/cifar10 holds the binary batches)
-# fig1   by network: eight of them
-# fig2   by layer of resnet50: the weights of its convolutions and of the last layer
-# Gradients of steps 1 and 11 in fp32, 4 emulated ranks with 8 images each, before they travel: `emulate --stats`. Kept are FIGURE.tsv in $TABLES
-# (bench/papers): name, step, how many values of all ranks are 0, the first exponent that one has, how many have this and the next ones; and, of
-# the last step, FIGURE.svg where there is gnuplot. What is there is not measured again, nor is a network whose statistics stand in
-# $B/papers/seen; --table only prints. Both figures take some three minutes of one core.
+# seen.sh : measures the APS paper's Fig. 1 and 2: the distribution of the gradients' exponents, and
+# the values that 8 bits lose without a scale.
+# usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2
+# DIR/cifar10 holds the binary batches.
+#   fig1   by network: eight of them
+#   fig2   by layer of resnet50: the weights of its convolutions and of the last layer
+# `emulate --stats` counts gradients before they are sent, at steps 1 and 11 in fp32, on 4 emulated
+# ranks with 8 images each. $TABLES/FIGURE.tsv (bench/data) has: name, step, number of zeros on all
+# ranks, the first exponent that occurs, and the number of values with this and each next one.
+# FIGURE.svg shows the last step, if gnuplot is installed. Existing results are not measured again,
+# nor are networks whose statistics are in $B/papers/seen. --table only prints the results. Both
+# figures take about three minutes of one core.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -23,7 +27,7 @@ figure=${1-}
 case $figure in fig1 | fig2) ;; *) echo "seen.sh: '$figure': must be a figure: fig1 or fig2" >&2 && exit 2 ;; esac
 tsv=$TABLES/$figure.tsv svg=$TABLES/$figure.svg
 
-# The training images, and so few to test on that testing is no matter.
+# Link the training images, with so few test images that the test takes no time.
 images() {
     [ -f "$NARROWCAST_DATA/cifar10/test_batch.bin" ] ||
         { echo "seen.sh: no cifar10/test_batch.bin in '$NARROWCAST_DATA': NARROWCAST_DATA must be the folder that holds it" >&2 && exit 1; }
@@ -33,12 +37,12 @@ images() {
     head -c $((100 * 3073)) "$NARROWCAST_DATA/cifar10/test_batch.bin" >"$seen/cifar10/test_batch.bin"
 }
 
-# statistics NETWORK: into $seen/NETWORK.jsonl
+# statistics NETWORK: write $seen/NETWORK.jsonl
 statistics() {
     local to=$seen/$1.jsonl image=0
     [ ! -s "$to" ] || return 0
     need_data 'cifar10/'
-    [ "$1" != caffenet ] || image=64 # the least that it can take is 39
+    [ "$1" != caffenet ] || image=64 # its minimum is 39
     echo "seen.sh: $1" >&2
     mkdir -p "$seen" && images
     "$B/narrowcast" emulate --ranks 4 --batch 32 --model "$1" --image $image --data "cifar10:$seen/cifar10" --format fp32 --scale none \
@@ -48,7 +52,8 @@ statistics() {
     mv "$to.new" "$to"
 }
 
-# counts [NAME] FILE: a line a step: NAME, all layers in one; without NAME a line a step and weight.
+# counts [NAME] FILE: print a line per step for all layers together, named NAME;
+# without NAME a line per step and weight
 counts() {
     local file=${2:-$1}
     awk -v OFMT=%.0f -v CONVFMT=%.0f -v name="${2:+$1}" -v file="${file##*/}" '
@@ -84,7 +89,7 @@ counts() {
         }' "$file"
 }
 
-draw() { # draw KIND WORDS...: not where there is no gnuplot
+draw() { # draw KIND WORDS...: draw the chart, if gnuplot is installed
     command -v gnuplot >/dev/null || return 0
     "$B/narrowcast" plot "$@" --out "$seen/chart.svg"
     mv "$seen/chart.svg" "$svg"
@@ -105,9 +110,11 @@ measure() {
     mv "$tsv.new" "$tsv"
 }
 
-# table WHAT NAMES: a row for each of NAMES (none: for all) at the last step; and what a constant for all that there are must bear, then and at
-# the first step as well. Of an 8-bit float, whose smallest number is 2^s (e5m2: -16, e4m3: -9), all below 2^(s-1) becomes 0, and from 2^t on
-# (16, 8) all is beyond its largest. A constant 2^k is one by which nothing gets there, and less than 1 % of what is not 0 becomes 0.
+# table WHAT NAMES: print a row for each of NAMES (none: for all) at the last step, and two
+# rows for a constant for all names, at this step and at both. In an 8-bit float whose
+# smallest number is 2^s (e5m2: -16, e4m3: -9), values below 2^(s-1) become 0, and values from
+# 2^t on (16, 8) are too large. A constant 2^k is listed if no value becomes too large and
+# less than 1 % of the non-zero values become 0.
 table() {
     awk -F '\t' -v what="$1" -v listed="$2" '
         function percent(part) { return 100 * part / sum }
@@ -158,5 +165,5 @@ table() {
 
 mkdir -p "$TABLES"
 [ "$only" ] || measure
-[ -s "$tsv" ] || exit 0 # none so far
+[ -s "$tsv" ] || exit 0 # no results yet
 if [ "$figure" = fig1 ]; then table network ''; else table "layer of $deep" "$layers"; fi

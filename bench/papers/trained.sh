@@ -1,10 +1,12 @@
 #!/bin/bash
-# trained.sh : the papers' tables of accuracies in small: resnet8 on 20,000 images of CIFAR-10, batch 512, 10 epochs, 3 seeds.
+# trained.sh : trains for the papers' tables of accuracies, at a smaller size: resnet8 on 20,000
+# images of CIFAR-10, batch 512, 10 epochs, 3 seeds.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
-# Each finished training is a line of $TABLES/trained.tsv and is not run again; curves of seed 1 stand in $TABLES/curves; of seed 2, means over steps,
-# how near the mean of the gradients that travelled is to the true one stands in $TABLES/trained-steps.tsv.
-# "none" travels with the scale that the papers' programs hide in their gradients (CPD sums or divides them before they are cast), and
-# what overflows becomes inf, as in theirs.
+# Each finished training is a line of $TABLES/trained.tsv and is not run again. $TABLES/curves has
+# the accuracy by epoch of seed 1. $TABLES/trained-steps.tsv compares the applied mean gradient of
+# seed 2 with the true one: name, L2 error, cosine, share of elements cast to 0, slope, as means
+# over steps. "none" uses the scale that the papers' programs hide in their gradients (CPD sums or
+# divides them before it casts them). Values that overflow become inf, as in these programs.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -23,7 +25,7 @@ LOGS=$B/papers/trained
 common='--conv gemm --model resnet8 --train-samples 20000 --batch 512 --epochs 10 --lr 0.4 --momentum 0.9 --weight-decay 1e-4 --schedule cosine
         --warmup 1 --augment crop+flip --sum nearest'
 none='--overflow inf --scale const:'
-lars='--optimizer lars --lr 8' # of 0.8, 3.2 and 8 the best after 3 epochs of fp32
+lars='--optimizer lars --lr 8' # the best of 0.8, 3.2 and 8 after 3 epochs of fp32
 base=fp32
 small="fp32|88.2|8|--format fp32 --scale none --algo ring
 e5m2 aps|88.4|8|--format e5m2 --scale aps --algo ring
@@ -37,7 +39,8 @@ e4m3 aps lars|92.44|8|--format e4m3 --scale aps --algo ring $lars
 e4m3 none lars|92.036|8|--format e4m3 ${none}0.125 --algo ring $lars
 e5m2 aps lars|92.015|8|--format e5m2 --scale aps --algo ring $lars
 e5m2 none lars|91.737|8|--format e5m2 ${none}0.125 --algo ring $lars"
-# Of 256 ranks in groups of 16, the last layer in fp32 unless the name says "all". First rows of two tables.
+# 256 ranks in groups of 16, the last layer in fp32 unless the name says "all".
+# These rows are in two tables each.
 e5m2_256="e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer"
 e4m3_256="e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer"
 e5m2_all="e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16"
@@ -75,14 +78,15 @@ fig10) rows=$large curve=1 ;;
 *) echo "trained.sh: '${1-}': must be 4 5 6 7 8 fig6 fig10 or oyama11" >&2 && exit 2 ;;
 esac
 
-# keep_curves: of the trainings whose logs are there, seed 1's accuracy by epoch
+# keep_curves: keep seed 1's accuracy by epoch from the logs; a training
+# that diverged at once has none
 keep_curves() {
     local name log
     while IFS='|' read -r name _; do
         log=$LOGS-${name// /-}-1.jsonl
         if [ -f "$log" ] && grep -q "^$name	1	" "$tsv"; then
             mkdir -p "$curves"
-            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || rm "$curves/${name// /-}.jsonl" # one that diverged at once has none
+            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || rm "$curves/${name// /-}.jsonl"
         fi
     done <<<"$rows"
 }
@@ -96,7 +100,7 @@ table() {
     cut -d "|" -f 1 <<<"$rows" | steps_of row
 }
 
-# draw: the curves that are there, as a chart beside the table, or as a table where there is no gnuplot
+# draw NAME: print the existing curves as a table, and draw them if gnuplot is installed
 draw() {
     local files=() name
     while IFS='|' read -r name _; do

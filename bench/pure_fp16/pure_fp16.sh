@@ -1,11 +1,17 @@
 #!/bin/bash
-# pure_fp16.sh : pure fp16 beside fp32 and mixed precision on CIFAR-10, by the form of residual blocks; and the batch from which it fails.
-# usage: NARROWCAST_DATA=DIR bench/pure_fp16/pure_fp16.sh [--table] [resnet8|resnet20|batches [SEEDS]]      (DIR/cifar10 holds the binary batches)
-# resnet8: 20,000 images, every form; resnet20: all 50,000, the paper's form; batches: resnet8, batches doubled and the rate with them, with
-# and without LARS. Seeds "1 2 3", of batches "1". 4 ranks, 10 epochs. Each finished training is a line of $TABLES/pure-WHICH.tsv and is not run
-# again; --table only prints the tables of what is there. TABLES: where they are kept (bench/data). ROWS: some rows alone, as
-# "fp32 pure,swap"; EPOCHS, RATE (not of batches): another number, another rate than 0.1, for a table of its own.
-# The last seed's trainings say 16 times an epoch what explains them (pure-WHICH-steps.tsv), by --stats.
+# pure_fp16.sh : compares pure fp16 with fp32 and mixed precision on CIFAR-10, by
+# form of residual blocks and by batch.
+# usage: NARROWCAST_DATA=DIR bench/pure_fp16/pure_fp16.sh [--table] [WHICH [SEEDS]]
+# DIR/cifar10 holds the binary batches. WHICH, with 4 ranks, 10 epochs,
+# SEEDS "1 2 3" (batches: "1").
+#   resnet8    20,000 images, every form of block
+#   resnet20   all 50,000 images, the paper's form
+#   batches    resnet8, batch and rate doubled repeatedly, with and without LARS
+# Each finished training is a line of $TABLES/pure-WHICH.tsv and is not run again. For
+# the last seed, pure-WHICH-steps.tsv has figures of --stats from 16 steps per epoch.
+# --table only prints the existing results.
+# Environment: TABLES, the folder of the tables (bench/data); ROWS, only these rows ("fp32
+# pure,swap"); EPOCHS, and RATE (except for batches) instead of 0.1, for a table of their own.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,8 +23,9 @@ which=${1:-resnet8}
 tsv=${TABLES:-bench/data}/pure-$which.tsv
 LOGS=$B/pure_fp16/$which
 
-# A row's name, then its options. Mixed: what lies between layers, and the weights that they read, are e5m10's; the optimiser's weights,
-# gradients of weights and running statistics are fp32. Gradients of weights travel as fp16 but in fp32's rows.
+# Each row: name, then its options. Mixed: activations, activation gradients and the weights that
+# layers read are e5m10; the optimiser's weights, the weights' gradients and running statistics are
+# fp32. Gradients are sent as fp16, except in the rows of fp32.
 mixed='--quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --format fp16 --scale none'
 pure='--precision fp16-pure --format fp16 --scale none'
 fp32='--format fp32 --scale none'
@@ -73,8 +80,9 @@ look_at=${seeds##* }
 another='EPOCHS RATE'
 . bench/trainings.sh
 
-# step_of NAME FILE: of what a training's --stats say: name; shares of updates that are lost in the first and in the last tenth of looks, of
-# variances too small, of looks that were skipped; the largest value of a node
+# step_of NAME FILE: print from a training's --stats: name; shares of updates lost in the
+# first and in the last tenth of the measured steps, of variances too small, and of skipped
+# steps; and the largest value of a node
 step_of() {
     awk -v name="$1" '
         function of(key, at) { at = index($0, "\"" key "\":"); if (!at) return "null"; at = substr($0, at + length(key) + 3); sub(/[,}].*/, "", at); return at }
@@ -86,7 +94,7 @@ step_of() {
               if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%s\n", name, early, late, norms ? small / norms : 0, skipped / looks, infinite ? "inf" : sprintf("%.4g", most) }' "$2"
 }
 
-# steps_of WHAT: a row for each of the names on standard input that $steps has
+# steps_of WHAT: print a row for each name on standard input that $steps has
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '

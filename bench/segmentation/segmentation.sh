@@ -1,9 +1,9 @@
 #!/bin/bash
-# segmentation.sh : label maps as in the APS paper's Table 3, small: fcn at an eighth of its width on generated shapes, 8 ranks, 8-bit formats with
-# and without APS.
+# segmentation.sh : trains on label maps in 8-bit formats with and without APS, as in the APS
+# paper's Table 3 but smaller: fcn at an eighth of its width on generated shapes, 8 ranks.
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
-# Each finished training is a line of $TABLES/shapes-N.tsv and is not run again; --table only prints the table of what is there. TABLES: where it
-# is kept (bench/segmentation).
+# Each finished training is a line of $TABLES/shapes-N.tsv and is not run again. --table only prints
+# the existing results. TABLES: the folder of the table (bench/data).
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -27,7 +27,7 @@ common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epoc
 
 . bench/trainings.sh
 
-# A row a name: means over seeds, and the lowest and highest mIoU.
+# Print one row per name: means over seeds, and the lowest and highest mIoU.
 table() {
     echo "| format, scale | runs | mIoU, mean % | lowest .. highest | to fp32, points | mAcc, % | pixels right, % | bytes a step and rank |"
     echo "|---|---|---|---|---|---|---|---|"

@@ -1,11 +1,14 @@
 #!/bin/bash
-# sequences.sh : what codecs do to networks of sequences: the character error rate of lstm on AN4, the bits a character of charlstm on tiny
-# Shakespeare, both a quarter as wide as published.
-# usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]      (DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare input.txt)
-# Each finished training is a line of $TABLES/an4.tsv or text.tsv and is not run again; --table only prints the tables of what is there.
-# TABLES: where they are kept (bench/data).   EPOCHS: other than 20 and 8, for a table of its own.
-# LARS sets the step of each matrix to a share of its length: plain SGD, at the largest rate that its first steps survive, learns as much of AN4 in
-# 7 epochs as LARS in 2.
+# sequences.sh : measures the effect of codecs on networks of sequences: the character
+# error rate of lstm on AN4, and the bits per character of charlstm on tiny Shakespeare,
+# both with a quarter of their published width.
+# usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]
+# DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Each finished training is a line
+# of $TABLES/an4.tsv or text.tsv and is not run again. --table only prints the existing results.
+# TABLES: the folder of the tables (bench/data). EPOCHS instead of 20 and 8, for a table of its own.
+#
+# LARS sets the step of each matrix to a share of its norm. With plain SGD at the largest rate that
+# its first steps survive, AN4 learns as much in 7 epochs as with LARS in 2.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,7 +20,7 @@ kind=${1:-an4} seeds=${2:-1}
 tsv=${TABLES:-bench/data}/$kind.tsv
 LOGS=${LOGS:-$B/sequences}/$kind
 
-# A row's name, then its options.
+# Each row: name, then its options.
 base=fp32
 rows="fp32      --format fp32 --scale none
 qsgd:2    --codec qsgd:2

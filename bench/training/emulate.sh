@@ -1,6 +1,8 @@
 #!/bin/bash
-# emulate.sh : what an emulated rank costs: its step against a plain step of the same images, both runs by turns.
-# usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]    options of train for both; 32 images a rank
+# emulate.sh : measures the cost of an emulated rank: its step compared with a plain
+# step of the same images, in turn.
+# usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]
+# OPTIONs are those of train, for both. Each rank has 32 images.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,7 +19,7 @@ each=32
 images=$((ranks * each * 5 / 4 / 10 * 10 + 40)) # a fifth are test images
 common=(--data "synthetic:$images,1" --warmup 0 "$@")
 
-# rate COMMAND...: images a second
+# rate COMMAND...: print images per second
 rate() { "$B/narrowcast" "$@" "${common[@]}" 2>"$dir/said" | tee "$dir/out" | sed -n 's/^speed *\([0-9]*\) images.s/\1/p'; }
 for ((i = 0; i < runs; i++)); do
     plain=$(rate train --batch $each --steps "$ranks")

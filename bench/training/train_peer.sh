@@ -1,7 +1,9 @@
 #!/bin/bash
-# train_peer.sh : images a second of a training step, ours and PyTorch's (eager, torch.compile, on a GPU with graphs too; channels last) in turn, and
-# their ratio: on one GPU, or on one core.
-# usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]       skips what is missing: a GPU, PyTorch
+# train_peer.sh : compares the images per second of a training step with PyTorch's, in
+# turn, on one GPU or one core. PyTorch runs eager and with torch.compile, on a GPU
+# also with graphs, with channels last.
+# usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]
+# Skips what is missing: a GPU, or PyTorch.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
