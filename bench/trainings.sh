@@ -12,7 +12,7 @@
 #   look_at   a seed: its trainings compare the applied means with the fp64 means of the same
 #             gradients every $look_every steps, and append the results to $steps, next to the table
 #   figure    for networks of sequences: the figure of the program's last lines to use instead of
-#             the accuracy (CER, bits); $figure_is describes it, $figure_times is a factor for display
+#             the accuracy (CER, bits); $figure_is describes it, $figure_times scales it for display
 #   another   environment variables that change the trainings, and are accepted only with TABLES
 # A training that diverged, as the program reports, has the accuracy "diverged".
 # Any other failure ends the script.
