@@ -87,7 +87,8 @@ ip link set lo up
 tcp=net.ipv4.tcp_congestion_control=cubic
 sysctl -qw $tcp 2>/dev/null || tcp=net.ipv4.tcp_congestion_control=reno
 sysctl -qw $tcp
-ip link add br0 address 02:00:0a:4d:00:fe type bridge # without one it has its ports' least, another when one goes or comes
+# A fixed address: otherwise the bridge takes its ports' lowest one, which changes with the ports.
+ip link add br0 address 02:00:0a:4d:00:fe type bridge
 ip addr add 10.77.0.254/24 dev br0
 ip link set br0 up
 

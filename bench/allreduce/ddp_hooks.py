@@ -38,7 +38,7 @@ def resnet18():
 
 
 class Gradients(nn.Module):
-    """Nothing but parameters of the same shapes: a step is the all-reduce of their gradients."""
+    """Model with nothing but parameters of the same shapes: a step is their all-reduce."""
 
     def __init__(self, of):
         super().__init__()
@@ -73,7 +73,7 @@ first_bucket = dist._DEFAULT_FIRST_BUCKET_BYTES
 
 
 def median_step(module, x, hook, n_steps):
-    """Seconds, of the slowest rank, and bytes that this rank sent in a step (None: not ours to count)."""
+    """Return the slowest rank's step time in s, and this rank's sent bytes (None: not ours)."""
     # PowerSGD's later all-reduces begin in callbacks, in a different order on each rank. gloo can
     # handle this with a single bucket only.
     cap = 1 << 30 if hook.startswith("PowerSGD") else first_bucket

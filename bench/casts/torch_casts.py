@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""torch_casts.py : PyTorch's own casts and its largest magnitude on a GPU, by bytes moved, as a ratio to a device-to-device copy in the same
-run: what bench_gpu's rows are held against. One JSON line a row.
+"""torch_casts.py : measures PyTorch's casts and largest magnitude on a GPU.
+They are the reference of bench_gpu's rows. Speeds count bytes moved, as a ratio to a
+device-to-device copy in the same run. Prints one JSON line per row.
 usage: bench/casts/torch_casts.py [--mib 1024] [--reps 21]"""
 import argparse
 import json
@@ -15,7 +16,7 @@ except (ImportError, OSError) as why:  # a library of NVIDIA's that it lacks is 
 
 
 def timed(run):
-    """Milliseconds of a launch, between events."""
+    """Return the milliseconds of one launch, between events."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     run()

@@ -69,7 +69,7 @@ here=$PWD
 cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
 paths=$here/lib
 for name in cudnn cublas nccl; do
-    found=$(device/run/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # the system's folders need no naming
+    found=$(device/run/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # system folders: no rpath
 done
 export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""gpu_summary.py : the figures of gpu_all.sh beside what is asked of them.
-usage: bench/gpu/gpu_summary.py FILE.jsonl... [--json FILE]     a line each: met, below, or not measured, and why"""
+"""gpu_summary.py : prints the figures of gpu_all.sh beside their goals.
+usage: bench/gpu/gpu_summary.py FILE.jsonl... [--json FILE]
+Prints one line per figure: met, below, or not measured, with the reason."""
 import argparse
 import json
 
-# What is asked, and of which figure: at least, or exactly 0.
+# Goals by figure: a lower bound, or exactly 0.
 GOALS = [
     ("resnet18 32 px batch 512 tf32 to compile", 1.0), ("resnet18 32 px batch 512 fp16 to compile", 1.0),
     ("resnet18 32 px batch 512 tf32 to eager", 1.3), ("resnet18 32 px batch 512 fp16 to eager", 1.3),
@@ -15,7 +16,10 @@ ZEROS = ["all 2^32 floats, six formats: differences", "tests of vectors", "tests
 
 
 def rows_of(files):
-    """(name, asked, value, why) of every figure, in the files' order; of one name the last. What is cut off, of a part that was stopped, is no figure."""
+    """Return {name: (asked, value, why)} of all figures, in the files' order.
+
+    A name's last figure counts. Partial lines of a part that was stopped are skipped.
+    """
     rows, asked = {}, dict(GOALS)
     for name, goal in GOALS:
         rows[name] = (f">= {goal}", None, "not run")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""nccl_plugin.py : NCCL itself, in PyTorch, loads libnccl-net-narrowcast.so: all-reduces of ranks that share a GPU and take
-themselves for machines of their own, through a simulated card. Sums must be right, and NCCL's log must say that they came by the card.
-usage: bench/gpu/nccl_plugin.py [--build build] [--ranks 2]        exit 0, 1, or 77 where there is no GPU, PyTorch or plugin"""
+"""nccl_plugin.py : tests NCCL, in PyTorch, with libnccl-net-narrowcast.so and a simulated card.
+Ranks share a GPU, but appear to NCCL as separate machines. Sums must be right, and NCCL's log must
+report that the card made them.
+usage: bench/gpu/nccl_plugin.py [--build build] [--ranks 2]
+Exits 0, 1, or 77 without a GPU, PyTorch or the plugin."""
 import argparse
 import os
 import re
@@ -18,7 +20,7 @@ def skip(why):
 
 
 def rank(number, ranks, port):
-    """A rank: sums of whole numbers, which e5m2 holds for so few ranks."""
+    """Run a rank: add integers that are small enough for e5m2. Return 1 if a sum is wrong."""
     import torch
     import torch.distributed as dist
     device = torch.device("cuda", 0)
@@ -39,7 +41,7 @@ def rank(number, ranks, port):
 
 
 def run(build, ranks):
-    """All ranks beside a card."""
+    """Start a card and all ranks. Return 0 if every sum is right and came from the card."""
     card = subprocess.Popen([f"{build}/narrowcast-sim", "--model", "c", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
         where = card.stdout.readline().split()[-1]

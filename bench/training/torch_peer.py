@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""torch_peer.py : PyTorch's speed at what bench_train measures: images a second of one training step, one JSON line a case.
+"""torch_peer.py : measures PyTorch's images per second in a training step, to compare with bench_train's.
 usage: bench/training/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50] [--batch N] [--size 32|224]
                            [--precision fp32|tf32|fp16|bf16] [--mode eager,compile,graphs] [--seconds S]
-graphs: compiled, its launches recorded ("reduce-overhead"), as ours are.
-The same networks (stem of 3x3 below 64 pixels, else 7x7 and a pooling), SGD with momentum, channels last, data on the device."""
+graphs: compiled, with recorded launches ("reduce-overhead"), like ours. Prints one JSON line per mode.
+The networks are those of bench_train (stem of 3x3 below 64 pixels, else 7x7 and a pooling), with SGD
+with momentum, channels last, and data on the device."""
 import argparse
 import json
 import sys
@@ -19,7 +20,7 @@ except (ImportError, OSError) as why:  # a library of NVIDIA's that it lacks is 
 
 
 class Shortcut(nn.Module):
-    """Without parameters: every second pixel, channels of zeros."""
+    """Shortcut without parameters: every second pixel, padded with channels of zeros."""
 
     def __init__(self, more):
         super().__init__()
