@@ -1,5 +1,4 @@
-/* measure.h : allocates memory in large pages, reads a thread's CPU time and
- * finds medians, for all benches. */
+/* measure.h : provides benches with memory in large pages, CPU time of a thread, and medians. */
 #ifndef MEASURE_H
 #define MEASURE_H
 #include "base/err.h"
@@ -9,9 +8,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Allocate `bytes` of zeroed memory; free() releases it. small: pages of 4 KiB
- * only; otherwise 2 MiB where there are any, so that the page table is not
- * measured. NULL after reporting an error. */
+/* Allocate zeroed memory for free(). small: pages of 4 KiB; otherwise 2 MiB if possible, so that
+ * the page table is not measured. NULL after reporting an error. */
 static inline void *measure_alloc_pages(size_t bytes, bool small)
 {
     const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;

@@ -1,5 +1,4 @@
-/* allreduce_card.h : checks that an all-reduce of bench_allreduce goes through
- * cards, and counts its cost on them. */
+/* allreduce_card.h : counts the cost on cards of an all-reduce of bench_allreduce. */
 #ifndef ALLREDUCE_CARD_H
 #define ALLREDUCE_CARD_H
 #include "base/err.h"
@@ -12,8 +11,8 @@ struct through_card {
     struct fpga_time start_time; /* of all cards */
 };
 
-/* Returns the work of all cards so far, with the clocks of the busiest one. asks:
- * true on rank 0; other ranks get 0. */
+/* Returns the work of all cards so far, and the clocks of the busiest.
+ * asks: true on rank 0, others get 0. */
 static inline struct fpga_time card_times(struct offload *o, bool asks)
 {
     struct fpga_time sum = {0}, one;
@@ -26,8 +25,8 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* Check that a job meant for cards uses them, because a fallback would measure MPI. Called by
- * all ranks. Returns 0, or -EIO after rank 0 has reported an error. */
+/* Check that the job uses its cards, because a fallback would measure MPI. Collective. Returns
+ * 0, or -EIO after rank 0 has reported an error. */
 static inline int card_check(struct through_card *c, const struct job *job)
 {
     c->offload = job->offload;
@@ -46,8 +45,7 @@ static inline void card_begin(struct through_card *c, bool asks)
     c->start_time = card_times(c->offload, asks);
 }
 
-/* Means per run: this rank's packets and retransmits, clocks of the busiest card,
- * and their time at its clock rate. */
+/* Means per run: this rank's packets and retransmits, clocks of the busiest card, their time. */
 struct card_cost {
     double packets, resent, clocks, line_s;
 };

@@ -1,5 +1,4 @@
-/* allreduce_contender.h : prepares a row of bench_allreduce: MPI's fp32, or a
- * job with an algorithm and a format. */
+/* allreduce_contender.h : prepares a row of bench_allreduce: MPI's fp32, or a job. */
 #ifndef ALLREDUCE_CONTENDER_H
 #define ALLREDUCE_CONTENDER_H
 #include "allreduce_card.h"
@@ -19,7 +18,7 @@ struct contender {
     uint64_t wrong, wire_bytes, port_bytes;
 };
 
-/* Set up a contender; type: "FORMAT" or "FORMAT/OUT". */
+/* type: "FORMAT" or "FORMAT/OUT". */
 static inline void contender_init(struct contender *c, const struct options *o, const char *algo,
                                   const char *type)
 {
@@ -38,8 +37,8 @@ static inline void contender_init(struct contender *c, const struct options *o, 
             .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
 }
 
-/* Open the job for n elements; called by all ranks. Returns 0, -EINVAL if the combination does
- * not exist (one rank has reported it), or another negative errno. */
+/* Open the job for n elements. Collective. Returns 0, -EINVAL if there is no such combination
+ * (one rank has reported it), or another negative errno. */
 static inline int contender_open(struct contender *c, struct comm *comm, size_t n)
 {
     const struct reducer_layer layer = {.name = "all", .n = n};

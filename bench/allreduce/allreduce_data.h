@@ -1,15 +1,13 @@
-/* allreduce_data.h : generates the data of bench_allreduce, small integers whose sums
- * are known, and counts wrong results.
+/* allreduce_data.h : generates integers with known sums for
+ * bench_allreduce, and counts wrong results.
  *
  * An element is +-1 on none, one or two ranks, or +1 on one rank and -1 on another. Every
- * partial sum is therefore 0, +-1 or +-2, which every format represents, in any order of
- * additions. Any difference is an error. */
+ * partial sum is therefore 0, +-1 or +-2, exact in every format and order. */
 #ifndef ALLREDUCE_DATA_H
 #define ALLREDUCE_DATA_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns element i of rank `rank` of n_ranks. */
 static inline float data_of(uint64_t i, int rank, int n_ranks)
 {
     const uint32_t bits = (uint32_t)((i * 0x9e3779b97f4a7c15u) >> 32);
@@ -18,16 +16,16 @@ static inline float data_of(uint64_t i, int rank, int n_ranks)
     switch (bits >> 1 & 3) {
     case 0: /* no rank */
         return 0;
-    case 1: /* one rank */
+    case 1:
         return rank == first ? sign : 0;
     case 2: /* two ranks, same sign */
         return rank == first || (rank == second && n_ranks > 1) ? sign : 0;
-    default: /* two ranks, which cancel */
+    default: /* two ranks, cancelling */
         return rank == first ? sign : rank == second ? -sign : 0;
     }
 }
 
-/* Fill own[n], this rank's addends, and want[n], the sums over ranks. */
+/* Fill own[n], this rank's addends, and want[n], the sums. */
 static inline void data_fill(float *own, float *want, size_t n, int rank, int n_ranks)
 {
     for (size_t i = 0; i < n; i++) {
@@ -43,7 +41,7 @@ static inline uint64_t data_wrong(const float *x, const float *want, size_t n, f
 {
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++)
-        wrong += x[i] != want[i] / divisor; /* true for nan, too */
+        wrong += x[i] != want[i] / divisor; /* nan, too */
     return wrong;
 }
 

@@ -4,7 +4,7 @@
 #include "allreduce_contender.h"
 #include "allreduce_layers.h"
 
-/* Run one contender on all ranks; rank 0 prints. base_s[N_PHASES]: times of the first contender. */
+/* Run one contender on all ranks. base_s[N_PHASES]: times of the first. */
 static inline int fig11_run(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
                             double *base_s)
 {

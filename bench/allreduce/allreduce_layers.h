@@ -1,10 +1,9 @@
-/* allreduce_layers.h : measures layers in one all-reduce each and in one for all (lazy
- * all-reduce), separately for the message with the exponents, the codes, and the casts. As in the
- * APS paper's Fig. 11, it compares fp16 without a scale by MPI's own all-reduce (on virtual
+/* allreduce_layers.h : times layers in one all-reduce each and in one for all, by exponents,
+ * codes and casts. As the APS paper's Fig. 11, it compares fp16 by MPI's own all-reduce (virtual
  * ranks: a ring) with narrow codes with aps.
  *
- * Real ranks are timed: the total after a barrier, on the slowest rank, and its parts as means
- * over ranks. Virtual ranks share a core, so they have bytes and rounds but no times. */
+ * Real ranks are timed: the total after a barrier on the slowest rank, its parts as means over
+ * ranks. Virtual ranks share a core, and only bytes and rounds are counted. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"
@@ -46,7 +45,6 @@ static inline int layers_read(const char *text, struct layers *l)
     }
 }
 
-/* Cost of one all-reduce. */
 struct phase {
     double exponents_s, codes_s, cast_s, all_s;
     uint64_t sent_bytes, exponent_bytes, rounds, wrong;
@@ -80,8 +78,7 @@ static inline int part_open(struct layers_part *p, const struct layers *l, struc
     return job_open(&p->job, p->layer, n);
 }
 
-/* This rank's gradients and the expected sums. Virtual ranks are not timed,
- * so their sums are not checked. */
+/* This rank's gradients and the expected sums, which only real ranks check. */
 struct layers_data {
     float *own, *want, *x; /* [all]; virtual ranks have only x */
 };
@@ -188,8 +185,8 @@ static inline int run_rank(struct comm *comm, void *contender)
 
 /* ---- output ---- */
 
-/* Returns medians over the runs of real ranks: the total of the slowest rank, and means over
- * ranks of the parts. The runs lose their order. Collective. */
+/* Returns medians over the runs of real ranks, which lose their order: the slowest rank's total,
+ * and the ranks' mean parts. Collective. */
 static inline struct phase phase_of_real(struct layers_contender *c, int what)
 {
     const size_t reps = (size_t)c->l->o->reps;
@@ -214,7 +211,6 @@ static inline struct phase phase_of_real(struct layers_contender *c, int what)
     return sum;
 }
 
-/* Returns the largest bytes and rounds of the virtual ranks. */
 static inline struct phase phase_of_virtual(const struct layers_contender *c, int what)
 {
     struct phase most = c->of[what][0];
@@ -245,7 +241,7 @@ static inline void phase_head(bool is_virtual)
                "exponents, us", "codes, us", "casts, us", "time, us", "wire_bytes", "#wrong");
 }
 
-/* Print a row. base_s: the same phase in fp16, or 0 if this is fp16. */
+/* base_s: the same phase in fp16; 0: this is fp16. */
 static inline int phase_show(const struct layers_contender *c, int what, const struct phase *p,
                              double base_s)
 {

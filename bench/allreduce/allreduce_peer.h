@@ -1,9 +1,9 @@
-/* allreduce_peer.h : runs the reference of bench_allreduce: MPI_Allreduce of fp32
- * with each of Open MPI's algorithms.
+/* allreduce_peer.h : runs MPI_Allreduce of fp32 with each of Open MPI's algorithms,
+ * the reference of bench_allreduce.
  *
- * coll/tuned reads the algorithm setting when a communicator is made, so each algorithm gets a
- * communicator of its own. The setting is changed through MPI's tools interface. An MPI without
- * this setting has one peer, its default choice. */
+ * coll/tuned reads the algorithm, which MPI's tools interface can set, when a
+ * communicator is made. So each algorithm has its own communicator. Without this
+ * setting, MPI's default is the only peer. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>
@@ -38,7 +38,7 @@ static inline void peers_add(struct peers *p, const char *name)
     MPI_Comm_dup(MPI_COMM_WORLD, &peer->comm);
 }
 
-/* Open a peer for each value of the setting, or only for `only` if it is not NULL. */
+/* Open a peer for each value of the setting, or only for `only`. */
 static inline void peers_open(struct peers *p, const char *only)
 {
     int level, index, bytes = 64, verbosity, n_words = 0, binding, scope, count, name_bytes = 64;
@@ -77,7 +77,7 @@ static inline void peers_close(struct peers *p)
         MPI_Comm_free(&p->peer[i].comm);
 }
 
-/* Run out of place, which is MPI's fastest case. */
+/* Run out of place, MPI's fastest case. */
 static inline void peer_run(const struct peer *p, const float *x, float *sum, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k) { /* MPI counts are int */

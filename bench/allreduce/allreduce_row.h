@@ -1,4 +1,4 @@
-/* allreduce_row.h : prints a row of bench_allreduce: the results of one contender at one size. */
+/* allreduce_row.h : prints a row of bench_allreduce. */
 #ifndef ALLREDUCE_ROW_H
 #define ALLREDUCE_ROW_H
 #include "allreduce_card.h"
@@ -10,14 +10,13 @@
 
 struct row {
     const char *algo, *type; /* "direct", "e3m0/e4m3"; for MPI "mpi:ring", "fp32" */
-    uint64_t bytes;          /* the user's fp32 bytes, counted by algbw */
+    uint64_t bytes;          /* user's fp32 bytes, for algbw */
     int n_ranks;
     double time_s, p99_s; /* over runs, slowest rank */
     double codec_s;       /* casting, slowest rank; 0 for MPI */
     double base_s;        /* time_s of MPI's fp32 */
     uint64_t wrong;       /* elements on all ranks, in the worst run */
-    /* payload sent by the rank that sends most; for MPI, which does
-     * not report it, that of a ring */
+    /* payload of the rank that sends most; for MPI, that of a ring */
     uint64_t wire_bytes;
     /* bytes that left the busiest host's interfaces, with headers; 0 within one host */
     uint64_t port_bytes;

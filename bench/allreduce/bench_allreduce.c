@@ -1,13 +1,13 @@
-/* bench_allreduce.c : times an all-reduce as a user calls it: fp32 gradients
+/* bench_allreduce.c : times an all-reduce as its user calls it: fp32 gradients
  * in, fp32 means out, casts included.
  *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0]
  *       [--sizes 1k:256m] [--json]
  *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4
  *       build/bench_allreduce --sizes 4m:64m'
  *
- * At every size all contenders run in turn. One of them is MPI_Allreduce of fp32 with the
- * fastest of Open MPI's algorithms, which is determined first. A run is timed on each rank after
- * a barrier, and the slowest rank counts. The sums are known; #wrong counts the errors. */
+ * At every size all contenders run in turn, including MPI_Allreduce of fp32 with the fastest of
+ * Open MPI's algorithms, which is determined first. Runs begin at a barrier; the slowest rank
+ * counts. #wrong counts errors, because the sums are known. */
 #include "allreduce_contender.h"
 #include "allreduce_data.h"
 #include "allreduce_fig11.h"
@@ -33,7 +33,7 @@ static struct bench {
 
 /* ---- one run ---- */
 
-/* Returns the bytes that have left this host through any interface except lo. */
+/* Returns the bytes that left this host, except through lo. */
 static uint64_t port_sent(void)
 {
     FILE *f = fopen("/proc/net/dev", "r");
@@ -80,7 +80,7 @@ static int run(struct contender *c, size_t rep)
     return 0;
 }
 
-/* ---- the peer: the fastest of MPI's own algorithms ---- */
+/* ---- the peer: MPI's fastest algorithm ---- */
 
 static double of_slowest(double seconds)
 {
@@ -112,7 +112,7 @@ static const struct peer *fastest_peer(void)
     return best;
 }
 
-/* Try all peers again that took at most `within` times as long as the best. */
+/* Try the peers again that took at most `within` times as long as the best. */
 static int try_peers(struct contender *c, double within, int n_runs)
 {
     const double limit = within * fastest_peer()->seconds;
@@ -122,7 +122,6 @@ static int try_peers(struct contender *c, double within, int n_runs)
     return 0;
 }
 
-/* Choose the peer for this size. */
 static int choose_peer(struct contender *c)
 {
     const bool is_long = b.n > 1 << 20;
@@ -142,7 +141,7 @@ static int choose_peer(struct contender *c)
 
 /* ---- contenders ---- */
 
-/* Copy the next word of the list at *at, and advance *at. Returns false at the end. */
+/* Copy the next word of the list at *at, and move on. Returns false at the end. */
 static bool next_word(const char **at, char *word, size_t size)
 {
     const size_t length = strcspn(*at, ",");
@@ -151,7 +150,7 @@ static bool next_word(const char **at, char *word, size_t size)
     return length > 0;
 }
 
-/* List all contenders asked for. Returns 0, or -EINVAL after rank 0 has reported an error. */
+/* List all combinations of --algo and --format. */
 static int list_words(void)
 {
     char algo[NAME_BYTES], type[2 * NAME_BYTES];
@@ -169,7 +168,7 @@ static int list_words(void)
     return 0;
 }
 
-/* Keep the contenders that exist; rank 0 reports why others do not. Collective. */
+/* Keep those that exist; rank 0 reports why others do not. Collective. */
 static int list_contenders(void)
 {
     int n = 1;
@@ -277,7 +276,7 @@ static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
     return 0;
 }
 
-/* Run --layers. Virtual ranks settle their jobs themselves. */
+/* Virtual ranks settle their jobs themselves. */
 static int run_layers(void)
 {
     struct layers l = {.o = &b.o};
@@ -331,7 +330,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all();
     if (rc < 0)
-        comm_abort(b.comm, rc); /* other ranks may wait for this one */
+        comm_abort(b.comm, rc); /* other ranks may wait for it */
     comm_close(b.comm);
     return 0;
 }

@@ -3,12 +3,11 @@
  *   bench/allreduce/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce with its best for fp32
  *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
  *
- * Each row runs in turn with MPI's two all-reduces of the same elements in fp32, from barrier to
- * barrier: MPI_Allreduce with the fastest of Open MPI's algorithms, which is determined first,
- * and MPI_Iallreduce. The faster of the two is the reference of that run. Times are medians; the
- * ratio is how many times faster than the reference a row is. Casts are not counted (see
- * bench_cast). Rows of MPI include only its call and the wait. fp16 and e5m2 use our MPI_Op. One
- * row of fp32 does, too, to show its cost compared with MPI_SUM (the fp8 paper's figure 3). */
+ * Each row runs in turn with two all-reduces of the same elements in fp32, from barrier to
+ * barrier: MPI_Allreduce with Open MPI's fastest algorithm, which is determined first, and
+ * MPI_Iallreduce. Ratios are to the faster of these in each run; times are medians. Casts are
+ * not counted. MPI's rows are its call and the wait. fp16 and e5m2 use our MPI_Op, and so does
+ * one row of fp32, to show the cost compared with MPI_SUM (the fp8 paper's figure 3). */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -46,7 +45,6 @@ static const struct row {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], BLOCKING = 0, NATIVE = 1, OUR_OP = 2 };
 
-/* One way to add, with its buffers. */
 struct way {
     const struct peer *peer; /* for MPI_Allreduce; NULL: run algo with call */
     bool our_op;             /* run MPI_Iallreduce of fp32 with add_fp32() */
@@ -58,21 +56,18 @@ struct way {
     uint8_t *codes;
 };
 
-/* The fp32 references of every row. */
 struct fp32 {
     struct peers peers;
     struct way blocking, native;
 };
 
-/* Reduce op for MPI's rows: leaves MPI's sum as it is, without `native`'s overflow
- * and conversion to the result format. */
+/* Reduce op for MPI's rows: leaves MPI's sum as it is, not converted to the result format. */
 static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
 }
 
-/* Returns a number uniform in [-1, 1). */
 static float element(int rank, size_t i)
 {
     return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
@@ -162,8 +157,7 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     return 0;
 }
 
-/* Open both references. Rank 0 chooses the algorithm of MPI_Allreduce, the
- * fastest in three runs of each. */
+/* Rank 0 chooses MPI_Allreduce's algorithm: the fastest in three runs of each. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
 {
     double best = 1e300, seconds;
@@ -191,10 +185,10 @@ static void fp32_close(struct fp32 *fp32)
     peers_close(&fp32->peers);
 }
 
-/* Seconds of one run, or medians of several. */
+/* Seconds of one run, or medians. */
 struct result {
     double taken;
-    double fp32, fp32_slower; /* the faster and the slower of MPI's two */
+    double fp32, fp32_slower; /* faster and slower of MPI's two */
     double ratio;             /* fp32 / taken */
 };
 
@@ -250,7 +244,7 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
-/* Print the settings of the reference, also as JSON, because ratios mean little without them. */
+/* Ratios mean little without the reference's settings, so JSON has them, too. */
 static int show_head(struct comm *c, const struct options *o, const struct fp32 *fp32)
 {
     char copies[MPI_COPY_BYTES];
@@ -332,7 +326,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all(c, &o);
     if (rc < 0)
-        comm_abort(c, rc); /* other ranks wait for this one */
+        comm_abort(c, rc); /* other ranks wait for it */
     comm_close(c);
     return 0;
 }

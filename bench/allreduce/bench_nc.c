@@ -1,9 +1,7 @@
-/* bench_nc.c : measures how much of an all-reduce is hidden if a caller of narrowcast.h hands
- * in layers while it computes. It times the all-reduce only, the computation only, and both at
- * once with nc_iallreduce() and nc_ready().
+/* bench_nc.c : measures how much of an all-reduce is hidden if a caller of narrowcast.h hands in
+ * layers while it computes, with nc_iallreduce() and nc_ready().
  * usage: mpirun -np P bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]
- *   defaults: 50 layers of 200000 elements each, 200 ms of computation, asleep (like a process that
- *   waits for a GPU), e5m2 */
+ *   defaults: 50 layers of 200000 elements, 200 ms, asleep (as if waiting for a GPU), e5m2 */
 #include "base/clock.h"
 #include "bench/measure.h"
 #include <math.h>
@@ -24,8 +22,7 @@ static void compute(double seconds, int busy)
         nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
 }
 
-/* Returns the seconds of one step. travels: with the all-reduce of gradients that are computed
- * layer by layer, from the last to the first. */
+/* Returns the seconds of a step. travels: all-reduce gradients computed from the last layer on. */
 static double step(struct nc *nc, float **grads, int n_layers, double seconds, int busy,
                    int travels)
 {

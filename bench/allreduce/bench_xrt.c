@@ -1,10 +1,9 @@
-/* bench_xrt.c : measures the cost of controlling a card through XRT, and over the socket of
- * `narrowcast card` and simulated cards.
+/* bench_xrt.c : measures the cost of controlling a card, through XRT and through a socket.
  *   XILINX_XRT=build/xrt build/bench_xrt --xclbin build/narrowcast.sim.xclbin    (a simulated card)
  *   build/bench_xrt --xclbin FILE --card xrt:0000:65:00.1                          (a real card)
  *
- * Prints medians of single calls. The card on the socket is the simulated
- * one in plain C, started here. */
+ * Prints medians of single calls. The socket is that of a simulated
+ * card in plain C, started here. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -43,7 +42,6 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* The object of a row. */
 struct subject {
     struct fpga *card;
     struct fpga_caps caps;
@@ -135,7 +133,7 @@ static int control_rows(const struct options *o, const char *name)
     return rc;
 }
 
-/* Time reduce_mm on two parts of 2 KiB in the card's memory. */
+/* Add two parts of 2 KiB in the card's memory. */
 static int run_rows(const struct options *o)
 {
     struct xrt_card card;

@@ -1,6 +1,5 @@
-/* mpi_copy.h : finds out how Open MPI's ranks on one machine copy each other's memory, so that
- * benches can print it. With CMA (process_vm_readv) a message is copied once, without it
- * twice. Some containers do not permit CMA. */
+/* mpi_copy.h : finds out how Open MPI copies between ranks on one machine. With CMA
+ * (process_vm_readv) a message is copied once, without it twice. Some containers forbid CMA. */
 #ifndef MPI_COPY_H
 #define MPI_COPY_H
 #include <mpi.h>
@@ -10,8 +9,7 @@
 
 enum { MPI_COPY_BYTES = 96 };
 
-/* Get the value of Open MPI 4's setting after MPI_Init: "cma", "none", ...;
- * "" if there is no such setting. */
+/* Get Open MPI 4's setting after MPI_Init: "cma", "none", ...; "" if there is none. */
 static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
 {
     int level, index, verbosity, binding, scope, count, value, n_words, name_bytes = 0,
@@ -42,8 +40,8 @@ static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
     MPI_T_finalize();
 }
 
-/* Returns on rank 0 whether it may read the memory of the last rank, which must be
- * on the same machine. Collective. */
+/* Returns on rank 0 whether it may read the memory of the last rank,
+ * on this machine. Collective. */
 static inline int mpi_copy_permitted(void)
 {
     int rank, n_ranks, seen = 0;
@@ -62,7 +60,7 @@ static inline int mpi_copy_permitted(void)
     return seen;
 }
 
-/* Describe the copying in `words`, on rank 0. Collective. */
+/* Collective; rank 0 gets the description. */
 static inline void mpi_copy_words(char words[MPI_COPY_BYTES])
 {
     char setting[MPI_COPY_BYTES];

@@ -1,17 +1,16 @@
-/* bench_cast.c : measures casts and sums on one core, relative to the fastest copy of
- * memory and to memcpy(), in turn with each.
+/* bench_cast.c : measures casts and sums on one core relative to copies
+ * of memory, in turn with each.
  *   build/bench_cast [--mib 256 | --kib 96] [--pages small] [--isa avx512] [--only e5m2] [--json]
  *
- * It uses three arrays of --mib MiB. First it times all copies of copies.h and takes the fastest.
- * Then it runs every row --reps times, in CPU time of the thread, each time after one memcpy() of
- * the fp32 array and one run of the fastest copy. The faster of these two is "copy" in that run. A
- * streaming copy and reading only are two more references. Arrays of less than 16 MiB are processed
- * several times per run. Results are medians. Ratios compare, per second:
+ * Uses three arrays of --mib MiB. First it finds the fastest copy of copies.h. Every row then
+ * runs --reps times, in CPU time of the thread, each time after one memcpy() of the fp32 array
+ * and one fastest copy; the faster of the two is "copy" in that run. Other references are a
+ * streaming copy and reading only. Arrays of less than 16 MiB are processed several times per
+ * run. Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
- *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read
- * For reading only they count the bytes it reads. */
+ *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -49,7 +48,6 @@ static void fill(struct bench *b)
         memcpy(b->x + i, b->x, (b->n - i < tile ? b->n - i : tile) * sizeof *b->x);
 }
 
-/* Fill the array of codes with codes of the row's format. */
 static void fill_codes(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = {.fmt = r->fmt};
@@ -61,7 +59,7 @@ static void fill_codes(struct bench *b, const struct row *r)
 
 /* ---- measuring ---- */
 
-/* Medians over runs: speeds of the row and of its references in GB/s of the bytes that count. */
+/* Medians over runs, in GB/s of the bytes that count. */
 struct result {
     double gbs, copy_gbs, memcpy_gbs, stream_gbs, read_gbs;
     double ratio, ratio_memcpy, ratio_stream, ratio_read;
@@ -114,7 +112,7 @@ static size_t passes(const struct bench *b)
     return 4 * b->n < LEAST ? LEAST / (4 * b->n) : 1;
 }
 
-/* Time one run. Both return GB/s. */
+/* Return the GB/s of one run. */
 static double time_copy(struct bench *b, const struct copy *copy)
 {
     const size_t n = passes(b);
@@ -133,14 +131,14 @@ static double time_row(struct bench *b, const struct row *r)
     return 1e-9 * (double)bytes / (measure_cpu_s() - start);
 }
 
-/* Time all copies in turn, print the speed of each, and keep the fastest. */
+/* Time all copies in turn, print them, and keep the fastest. */
 static int choose_copy(struct bench *b, size_t reps, bool json)
 {
     struct copy copies[COPIES_MAX];
     const int n = copies_here(copies);
     double gbs[COPIES_MAX][MAX_REPS], of[COPIES_MAX];
     int fastest = 0;
-    for (size_t i = 0; i <= reps; i++) /* the first is not counted */
+    for (size_t i = 0; i <= reps; i++) /* the first does not count */
         for (int k = 0; k < n; k++) {
             if (i == 0)
                 memset(b->copy, 0xff, 4 * b->n);
@@ -167,7 +165,7 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
     const struct row read = {"read only", run_read, {0}, MF_NEAREST, 0, 1};
     if (r->run == run_add || r->run == run_sum || r->run == run_decode)
         fill_codes(b, r);
-    for (size_t i = 0; i <= reps; i++) { /* the first is not counted */
+    for (size_t i = 0; i <= reps; i++) { /* the first does not count */
         const size_t at = i > 0 ? i - 1 : 0;
         gbs[MEMCPY][at] = r->copy_counts * time_copy(b, &plain);
         gbs[COPY][at] = fmax(gbs[MEMCPY][at], r->copy_counts * time_copy(b, &b->fastest));

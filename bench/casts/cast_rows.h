@@ -1,5 +1,5 @@
-/* cast_rows.h : lists the rows of bench_cast, each with a function that runs it once
- * and returns the bytes that count. */
+/* cast_rows.h : lists the rows of bench_cast, each with a function that
+ * returns the bytes that count. */
 #ifndef CAST_ROWS_H
 #define CAST_ROWS_H
 #include "codec/codec.h"
@@ -35,7 +35,6 @@ static inline struct vec_cast cast_of(const struct row *r)
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
 }
 
-/* The references. */
 static inline size_t run_stream(struct bench *b, const struct row *r)
 {
     (void)r;
@@ -70,7 +69,7 @@ static inline size_t run_absmax(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* Two passes: a layer's shift is known only after all of it has been scanned. */
+/* Two passes: the shift is known only after the layer has been scanned. */
 static inline size_t run_aps(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -79,7 +78,7 @@ static inline size_t run_aps(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* The same, for layers that fit the cache. */
+/* The same for layers that fit the cache. */
 static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -91,7 +90,7 @@ static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* One pass with a guessed shift; the scan that checks it runs along. */
+/* A guessed shift; the scan that checks it runs along. */
 static inline size_t run_aps_guess(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -122,7 +121,7 @@ static inline size_t run_sum(struct bench *b, const struct row *r)
     return RANKS * part;
 }
 
-/* Encode in 4 bits with buckets of 512, random numbers included. */
+/* 4 bits in buckets of 512, random numbers included. */
 static inline size_t run_levels(struct bench *b, const struct row *r)
 {
     const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
@@ -139,7 +138,7 @@ static inline size_t run_values(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* Encode signs in buckets of 64; the residual is read and written. */
+/* Signs in buckets of 64; the residual is read and written. */
 static inline size_t run_signs(struct bench *b, const struct row *r)
 {
     const struct signs_rule rule = {64, 1};

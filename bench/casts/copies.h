@@ -1,12 +1,10 @@
-/* copies.h : copies and reads memory in several ways, to find the fastest on this
- * machine as a reference for benches.
+/* copies.h : copies and reads memory in several ways, so that benches
+ * can use this machine's fastest.
  *
- * memcpy() is not always the fastest: a C library may read what it is about to overwrite, or
- * stop streaming too late or too early for the machine. The others are the CPU's string copy and
- * streaming stores that bypass the caches. These go straight on; in four pages at a time, which
- * keeps more rows of memory open; or straight on with prefetches 4 KiB ahead that bypass the
- * caches, the reference "streaming copy". Reading only uses 64 bytes at a time and no software
- * prefetch. Everything runs in one thread. */
+ * memcpy() may read what it is about to overwrite, or stop streaming too late or too early. The
+ * others are the CPU's string copy and streaming stores that bypass the caches: straight on, in
+ * four pages at a time (more rows of memory open at once), or straight on with prefetches 4 KiB
+ * ahead, the reference "streaming copy". Reading only has no software prefetch. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>
@@ -18,8 +16,7 @@
 
 enum { COPIES_MAX = 8, COPY_PAGE = 4096, COPY_UNIT = 4 * COPY_PAGE };
 
-/* run: copies n bytes, a multiple of COPY_UNIT; to and from do not
- * overlap and are aligned to 64 bytes. */
+/* n: a multiple of COPY_UNIT; to and from do not overlap, 64-byte aligned. */
 struct copy {
     const char *name;
     void (*run)(char *to, const char *from, size_t n);
@@ -45,7 +42,7 @@ static inline void copy_wait(const char *from)
     (void)from;
 }
 
-/* Copies n_pages side by side, one cache line of each in turn. */
+/* Copies n_pages side by side, a cache line of each in turn. */
 #define COPY_STREAM(name, isa, vector, load, store, n_pages, ask)                                  \
     __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)     \
     {                                                                                              \
@@ -68,7 +65,7 @@ COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_str
             copy_ask)
 #endif
 
-/* List the copies that this CPU supports, memcpy first. Returns their number. */
+/* Returns the number of copies this CPU supports, memcpy first. */
 static inline int copies_here(struct copy copies[COPIES_MAX])
 {
     int n = 0;
@@ -89,14 +86,14 @@ static inline int copies_here(struct copy copies[COPIES_MAX])
     return n;
 }
 
-/* Returns the reference: the last copy, with the widest registers. */
+/* Returns the last copy, which has the widest registers. */
 static inline struct copy copies_stream(void)
 {
     struct copy copies[COPIES_MAX];
     return copies[copies_here(copies) - 1];
 }
 
-/* Reads all n bytes, a multiple of 256, and returns bits that depend on them. */
+/* Returns bits that depend on all n bytes, a multiple of 256. */
 #define READ_LOOP(vector, zero, either)                                                     \
     vector all[4] = {zero, zero, zero, zero};                                               \
     const size_t lanes = sizeof(vector);                                                    \

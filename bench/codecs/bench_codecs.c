@@ -2,14 +2,13 @@
  * bias and variance of stochastic rounding.
  *   build/bench_codecs DIR [--draws 1000] [--mib 64] [--only qsgd] [--json]
  *
- * DIR was written by `narrowcast train --dump-gradients DIR`. The bench takes rank 0's
- * gradients of the first step without inf or nan. Each codec runs on all layers, including
- * small ones, as if there were only one rank. Columns:
+ * DIR is from `narrowcast train --dump-gradients DIR`; rank 0's first step without inf or nan is
+ * used. Each codec runs on all layers, as on a single rank. Columns:
  *     encode   GB/s of fp32 read by one thread, in CPU time, on gradients repeated to fill --mib,
- *              and the ratio to a memcpy of the same fp32, in turn with it. Includes all scans
- *              (ternary's maxima) except those for shifts, which are the previous step's
+ *              and the ratio to a memcpy of the same fp32 in turn with it; with all scans except
+ *              those for shifts, which are the previous step's
  *     decode   the same, of fp32 written
- *     bytes    per element: counted as bytes that encoding wrote, and by formula for long layers
+ *     bytes    per element: written by encoding, and by formula for long layers
  *     L2       sqrt(sum (x - g)^2 / sum g^2) of one step; for 1bitSGD of its first
  *     bias, variance   over --draws samples: codec_noise.h */
 #include "base/buf.h"
@@ -33,9 +32,9 @@ struct options {
 
 struct bench {
     struct dump dump;
-    int copies;     /* of the gradient, for timing */
+    int copies;     /* for timing */
     float *x, *out; /* [copies][n] */
-    float *weights; /* [n] or NULL: the dump has none */
+    float *weights; /* [n] or NULL */
     struct progress progress;
 };
 
@@ -87,7 +86,7 @@ static void bench_close(struct bench *b)
 
 /* ---- measuring ---- */
 
-/* Time one pass. Returns GB of fp32 per second. */
+/* Returns GB of fp32 per second. */
 static double gbs_of(struct codec_pass *p, void (*run)(struct codec_pass *p), double gb)
 {
     const double start = measure_cpu_s();
@@ -107,7 +106,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
         codec_pass_measure(&p);
         codec_pass_keys(&p, 0);
     }
-    for (size_t i = 0; i <= reps && rc == 0; i++) { /* the first is not counted */
+    for (size_t i = 0; i <= reps && rc == 0; i++) { /* the first does not count */
         const size_t at = i > 0 ? i - 1 : 0;
         const double start = measure_cpu_s();
         memcpy(b->out, b->x, n * sizeof *b->x);
@@ -130,7 +129,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
     return rc;
 }
 
-/* Count the bytes that encoding writes: those that are equal after two different fillings. */
+/* Count bytes that are equal after encoding over two different fillings. */
 static int count_bytes(struct codec_pass *p, size_t *n)
 {
     uint8_t *first = buf_alloc(p->code_bytes);
@@ -184,7 +183,7 @@ static int measure_codes(struct bench *b, const struct codec_row *r, const struc
     return rc;
 }
 
-/* Measure a row. Returns 1 if the dump lacks the weights that the codec needs. */
+/* Returns 1 if the dump lacks weights that the codec needs. */
 static int measure(struct bench *b, const struct codec_row *r, const struct options *o,
                    struct result *x)
 {

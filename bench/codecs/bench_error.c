@@ -3,13 +3,11 @@
  *   build/bench_error DIR [--json]
  *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
  *
- * DIR was written by `narrowcast train --dump-gradients DIR`: meta.txt ("ranks P steps S
- * first F"), layers.txt (name, offset, length) and one raw fp32 file per step and rank. The P
- * ranks are emulated in this process. Every layer has its own exponent, and sums that are not
- * exact are added in rank order. Columns:
+ * DIR is from `narrowcast train --dump-gradients DIR`: meta.txt ("ranks P steps S first F"),
+ * layers.txt (name, offset, length) and one raw fp32 file per step and rank. Ranks are emulated in
+ * this process, with an exponent per layer; inexact sums are added in rank order. Columns:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
- *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (the APS paper's average
- *              round-off error; heavy-tailed)
+ *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (APS paper; heavy-tailed)
  *     median   of the same quotients, accurate to 0.4 % */
 #include "base/buf.h"
 #include "base/err.h"
@@ -107,8 +105,8 @@ static void bench_close(struct bench *b)
 
 /* ---- one step ---- */
 
-/* Compute the fp64 mean and the layers' largest magnitudes. Returns false if a rank has inf or
- * nan, because training skips such a step. */
+/* Compute the fp64 mean and the layers' maxima. Returns false for a step with
+ * inf or nan, which training skips. */
 static bool measure_step(struct bench *b)
 {
     const struct dump *d = &b->dump;
@@ -131,7 +129,7 @@ static bool measure_step(struct bench *b)
     return true;
 }
 
-/* Reduce layer l with the codec into b->mean. */
+/* Reduce layer l into b->mean. */
 static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
 {
     const struct dump *d = &b->dump;

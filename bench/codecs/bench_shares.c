@@ -1,18 +1,15 @@
-/* bench_shares.c : counts the gradients that relgrad loses, layer by layer: those too
- * small and those too large for its codes.
+/* bench_shares.c : counts gradients that are too small or too large for relgrad's codes, by layer.
  *   build/bench_shares DIR [--group K] [--json]
  *
- * DIR was written by `narrowcast train --dump-gradients DIR`, with weights. Each codec runs as on
- * the ranks of the dump, in one process, and computes its quantiles in every step. With two stages,
- * nodes of --group ranks are added first, as group-scatter:K does; otherwise there is one stage.
- * For each codec and layer, over all steps:
+ * DIR is from `narrowcast train --dump-gradients DIR`, with weights. Each codec runs as on the
+ * ranks of the dump and computes quantiles in every step. With two stages, nodes of --group ranks
+ * are added first, as by group-scatter:K. For each codec and layer, over all steps:
  *     q           quantile in use, the largest of all ranks, in the first step
  *     underflow   share of all ranks' non-zero gradients whose code is 0
- *     saturate    share of all gradients whose code is the largest number, used for anything above
+ *     saturate    share of all gradients whose code is the largest number
  *     lost, top   the same for sums: 0 where the fp64 mean is not, and the largest number
- *
- * For each codec the output also has these shares over all layers, and the ratio of the
- * largest to the smallest layer's quantile. */
+ * and for each codec the same over all layers, and the ratio of the
+ * largest to the smallest quantile. */
 #include "base/buf.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -69,7 +66,7 @@ static uint8_t **open_vectors(int n, size_t bytes)
     uint8_t **list = buf_alloc((size_t)n * sizeof *list);
     for (int i = 0; list && i < n; i++)
         if (!(list[i] = buf_alloc(bytes)))
-            return NULL; /* what is allocated is freed at exit */
+            return NULL; /* freed at exit */
     return list;
 }
 
@@ -126,7 +123,7 @@ static const float *grads_of(const struct bench *b, int rank, int l)
     return b->grads + (size_t)rank * b->dump.n + b->dump.layers[l].offset;
 }
 
-/* Encode the layer on all ranks with the largest rank's quantile. */
+/* Encode on all ranks with the largest rank's quantile. */
 static void encode(const struct bench *b, const struct codec *c, uint64_t step,
                    struct codec_layer *layer)
 {
@@ -149,7 +146,7 @@ static void encode(const struct bench *b, const struct codec *c, uint64_t step,
         }
 }
 
-/* Add the ranks' codes into b->sum, first in nodes of `node` ranks each. */
+/* Add the codes into b->sum, first in nodes of `node` ranks. */
 static void add(const struct bench *b, const struct codec *c, int node, size_t n)
 {
     const struct codec_call call = {.codec = c};
@@ -259,7 +256,7 @@ static double apart(const struct bench *b, int row)
     return most > 0 ? most / least : 1;
 }
 
-/* Print one JSON line; layer NULL: all layers. */
+/* layer NULL: all layers. */
 static void json_line(struct jsonl *j, const struct bench *b, int row, const char *layer,
                       const struct shares *s)
 {
@@ -288,7 +285,6 @@ static void print_json(const struct bench *b)
     }
 }
 
-/* The tables, each with its kind of cell. */
 enum cell { SENT, SUMS, QUANTILE, N_CELLS };
 static void print_cell(enum cell cell, const struct shares *s)
 {

@@ -1,11 +1,11 @@
 /* codec_noise.h : tests whether stochastic rounding is unbiased and has the
  * variance that the codec's grid predicts.
  *
- * A number v between two grid values is rounded to one of them at random, so that the mean is v:
+ * A number v is rounded to one of the grid values around it at random, so that the mean is v:
  *
  *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v)
  *
- * The grid is computed here, in double, from the gradients only. */
+ * The grid is computed here, in double, from the gradients. */
 #ifndef CODEC_NOISE_H
 #define CODEC_NOISE_H
 #include "codec/codec_minifloat.h"
@@ -19,12 +19,12 @@ enum { NOISE_MOVES = 100 };
 
 struct codec_noise {
     double worst; /* largest |mean - v| of one moving element, in standard deviations */
-    double all;   /* bias in magnitude over all elements together, in standard deviations */
-    double ratio; /* measured variance / predicted variance */
+    double all;   /* bias of all elements together, in standard deviations */
+    double ratio; /* measured / predicted variance */
     size_t n_moving;
 };
 
-/* Near v, the grid has the values origin + k * step for whole k. */
+/* Grid values near v: origin + k * step. */
 struct noise_grid {
     double origin, step;
 };
@@ -52,8 +52,7 @@ static inline struct noise_grid noise_grid_of(const struct codec_row *r, const s
     return (struct noise_grid){0, scale / ((1 << (r->bits - 1)) - 1)};
 }
 
-/* Returns the variance of rounding v; *moves: the product of its
- * probabilities to go up and down. */
+/* Returns the variance of rounding v; *moves: P(up) * P(down). */
 static inline double noise_of(struct noise_grid g, double v, double *moves)
 {
     const double at = g.step > 0 ? (v - g.origin) / g.step : 0, rest = at - floor(at);
@@ -61,8 +60,7 @@ static inline double noise_of(struct noise_grid g, double v, double *moves)
     return *moves * g.step * g.step;
 }
 
-/* Expected values of all n elements: v (clipped where ternary clips),
- * predicted variance, and moves. */
+/* [n] each: v, clipped where ternary clips; predicted variance; moves. */
 struct noise_expected {
     double *v, *variance, *moves;
 };
@@ -87,7 +85,7 @@ static inline void noise_expect(const struct codec_row *r, const struct codec_pa
     }
 }
 
-/* Compare the sums over `draws` samples, and their squared deviations, with the expectation. */
+/* Judge sums and squared deviations over `draws` samples. */
 static inline struct codec_noise noise_judge(const struct noise_expected *e, const double *sums,
                                              double squares, size_t n, int draws)
 {
@@ -107,7 +105,7 @@ static inline struct codec_noise noise_judge(const struct noise_expected *e, con
     return noise;
 }
 
-/* Take `draws` samples of the pass p over n elements, which writes `out`, and judge them. */
+/* Take `draws` samples of a pass over n elements, which writes `out`, and judge them. */
 static inline int codec_noise(const struct codec_row *r, struct codec_pass *p, const float *out,
                               size_t n, int draws, struct codec_noise *noise)
 {

@@ -1,4 +1,4 @@
-/* codec_pass.h : passes a gradient through a codec and back as a single rank, in the steps of a
+/* codec_pass.h : passes a gradient through a codec and back on one rank, in the steps of a
  * reducer, each a call that can be timed. */
 #ifndef CODEC_PASS_H
 #define CODEC_PASS_H
@@ -17,7 +17,7 @@ struct codec_pass {
     size_t code_bytes, state_bytes;
 };
 
-/* Bytes in codes, sums and state: a layer's size, or the offset of its first byte. */
+/* A layer's bytes in codes, sums and state, or the offsets of its first bytes. */
 struct codec_places {
     size_t code, sum, state;
 };
@@ -29,7 +29,7 @@ static inline struct fold codec_pass_fold(struct codec_call *call, const struct 
     return codec_fold(call);
 }
 
-/* Returns the bytes of layer i, and sets its padded length. */
+/* Returns the bytes of layer i, and pads it. */
 static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
 {
     struct codec_call call = {.codec = p->codec};
@@ -41,7 +41,7 @@ static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
 }
 
 /* Open a pass over `copies` copies of the dump's layers: x[copies][n] -> out[copies][n],
- * weights[n] or NULL. codec must be settled for one rank. All arguments must outlive the pass. */
+ * weights[n] or NULL. codec: settled for one rank. All must outlive the pass. */
 static inline int codec_pass_open(struct codec_pass *p, const struct codec *codec,
                                   const struct dump *d, int copies, const float *x,
                                   const float *weights, float *out)
@@ -94,7 +94,7 @@ static inline void codec_pass_close(struct codec_pass *p)
     free(p->codes), free(p->sums), free(p->state);
 }
 
-/* Compute the values that ranks would agree on before encoding: shifts and maxima. */
+/* Compute shifts and maxima, on which ranks would agree. */
 static inline void codec_pass_measure(struct codec_pass *p)
 {
     codec_absmax_all(p->codec, p->spans, p->parts, p->n);
@@ -120,13 +120,13 @@ static inline bool codec_pass_asks_max(const struct codec_pass *p)
     return false;
 }
 
-/* Make the state written by the last encode the input of the next. */
+/* The state that the last encode wrote is the input of the next. */
 static inline void codec_pass_take(struct codec_pass *p)
 {
     memcpy(p->state, p->state + p->state_bytes, p->state_bytes);
 }
 
-/* Encode as a reducer does: in one pass if the shift is known or was guessed correctly. */
+/* As a reducer does: in one pass if the shift is known or guessed correctly. */
 static inline void codec_pass_encode(struct codec_pass *p)
 {
     if (codec_pass_asks_max(p)) {
@@ -137,8 +137,8 @@ static inline void codec_pass_encode(struct codec_pass *p)
     }
 }
 
-/* Sum one rank's codes, for codecs whose results have another code than their inputs. Codecs
- * that encode sums again use one code for both, so their codes are copied. */
+/* Sum one rank's codes, if the codec's results have another code. Codecs that encode sums
+ * again have one code, which is copied. */
 static inline void codec_pass_sum(struct codec_pass *p, uint64_t step)
 {
     struct codec_call call = {.codec = p->codec, .step = step};

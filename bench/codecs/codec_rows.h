@@ -1,11 +1,11 @@
-/* codec_rows.h : lists the rows of bench_codecs: a codec's spec, its bytes by formula,
- * and its kind of stochastic rounding. */
+/* codec_rows.h : lists the rows of bench_codecs: spec, bytes by formula,
+ * kind of stochastic rounding. */
 #ifndef CODEC_ROWS_H
 #define CODEC_ROWS_H
 #include "codec/codec.h"
 #include "dump.h"
 
-/* Grid values next to a number that is rounded at random: see codec_noise.h. */
+/* The grid of stochastic rounding: see codec_noise.h. */
 enum codec_draws {
     DRAWS_NONE,  /* deterministic */
     DRAWS_FLOAT, /* the two neighbours in the format */
@@ -18,8 +18,8 @@ struct codec_row {
     const char *name;
     struct codec_words words;
     enum codec_draws draws;
-    /* Bits per element, and extra bytes per bucket of `bucket` elements. bucket 0: a column of
-     * the layer, whose bits fill 32-bit words. */
+    /* Bits per element, and extra bytes per `bucket` elements; bucket 0: per column of the
+     * layer, whose bits fill 32-bit words. */
     unsigned bits, beside;
     size_t bucket;
     bool norm2; /* a bucket's scale is its 2-norm */
@@ -61,8 +61,7 @@ static const struct codec_row codec_rows[] = {
 #undef STOCHASTIC
 enum { N_CODEC_ROWS = sizeof codec_rows / sizeof codec_rows[0] };
 
-/* Returns bytes per element for layers so long that their ends do not count; for
- * columns, those of all layers of the dump. */
+/* Returns bytes per element, without the ends of layers; for columns, those of the dump. */
 static inline double codec_row_bytes(const struct codec_row *r, const struct dump *d)
 {
     if (r->bucket)

@@ -1,5 +1,4 @@
-/* dump.h : reads the gradients that `narrowcast train --dump-gradients DIR`
- * wrote (app/train/grad_dump.h). */
+/* dump.h : reads the dump of `narrowcast train --dump-gradients DIR` (app/train/grad_dump.h). */
 #ifndef DUMP_H
 #define DUMP_H
 #include "base/err.h"
@@ -37,7 +36,7 @@ static inline int dump_read_meta(struct dump *d)
     return 0;
 }
 
-/* Append the layer described by `line`. Layers must lie end to end, in order. */
+/* Append the layer in `line`. Layers must lie end to end, in order. */
 static inline int dump_read_layer(struct dump *d, const char *path, const char *line)
 {
     struct dump_layer l = {.column = 0};
@@ -74,7 +73,7 @@ static inline int dump_read_layers(struct dump *d)
     return rc;
 }
 
-/* Read the n elements of one file of a step into x; name: "rank0" or "weights". */
+/* Read n elements of a step's file; name: "rank0" or "weights". */
 static inline int dump_read_flat(const struct dump *d, uint64_t step, const char *name, float *x)
 {
     char path[PATH_MAX], beyond;
@@ -99,7 +98,7 @@ static inline int dump_read_rank(const struct dump *d, uint64_t step, int rank, 
     return dump_read_flat(d, step, name, grads);
 }
 
-/* Open the dump in dir, which must outlive it. Reports errors. */
+/* dir must outlive the dump. */
 static inline int dump_open(struct dump *d, const char *dir)
 {
     *d = (struct dump){.dir = dir};

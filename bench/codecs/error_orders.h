@@ -1,6 +1,6 @@
-/* error_orders.h : implements `bench_error DIR --algo A,B,...`: reduces dumped gradients of P
- * ranks with the real algorithms on P virtual ranks, and prints the error of the mean by layer.
- * The order of every addition and every intermediate rounding are those of a job of P ranks. */
+/* error_orders.h : reduces dumped gradients with the real algorithms on virtual ranks,
+ * and prints the error of the mean by layer (`bench_error DIR --algo A,B,...`). Every
+ * addition and rounding is that of a job. */
 #ifndef ERROR_ORDERS_H
 #define ERROR_ORDERS_H
 #include "base/buf.h"
@@ -66,7 +66,7 @@ struct orders {
     struct orders_options o;
     struct dump dump;
     struct reducer_layer *layers; /* [n_layers] */
-    struct tally *tallies;        /* [n_layers + 1]; the last: all layers */
+    struct tally *tallies;        /* [n_layers + 1]; last: all layers */
     float *grads;                 /* [n_ranks][n] of a step; later its means */
     double *ref;                  /* [n] mean in fp64 */
     uint64_t step, n_steps, n_skipped;
@@ -105,8 +105,7 @@ static inline void orders_close(struct orders *b)
     dump_close(&b->dump);
 }
 
-/* Read the step's gradients of all ranks and compute their fp64 mean. *finite is
- * false if training would skip the step. */
+/* Read the step and compute its fp64 mean. *finite: false if training would skip it. */
 static inline int orders_read(struct orders *b, bool *finite)
 {
     const struct dump *d = &b->dump;
@@ -150,7 +149,6 @@ static inline int orders_rank(struct comm *c, void *ctx)
     return rc;
 }
 
-/* Run all steps with one algorithm, and tally the errors. */
 static inline int orders_run(struct orders *b, struct comm_virtual *v)
 {
     const struct dump *d = &b->dump;
@@ -232,7 +230,7 @@ static inline bool orders_has_layer(const struct dump *d, const char *name)
     return found;
 }
 
-/* Run each algorithm of `algos`, a comma-separated list, which is cut up. */
+/* algos: a comma-separated list, which is cut up. */
 static inline int orders_each(struct orders *b, char *algos)
 {
     const struct orders_options *o = &b->o;
@@ -262,7 +260,7 @@ static inline int orders_each(struct orders *b, char *algos)
     return rc;
 }
 
-/* Parse the arguments after the program's name, and run. Returns the exit status. */
+/* argv: without the program's name. Returns the exit status. */
 static inline int orders_main(int argc, char **argv)
 {
     struct orders b = {.dump = {.dir = NULL}};

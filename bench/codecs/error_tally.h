@@ -1,5 +1,5 @@
-/* error_tally.h : tallies the errors of means against fp64 over steps: mean L2 of the steps, and
- * mean and median of the quotients of all steps (vec/round_off.h). */
+/* error_tally.h : tallies errors of means over steps: mean L2 of the steps, and mean and median
+ * of the quotients of all steps (vec/round_off.h). */
 #ifndef ERROR_TALLY_H
 #define ERROR_TALLY_H
 #include "vec/round_off.h"
@@ -24,7 +24,6 @@ static inline void tally_clear(struct tally *t)
     round_off_clear(&t->off);
 }
 
-/* Add one step: mean[n] against ref[n]. */
 static inline void tally_add(struct tally *t, const double *ref, const float *mean, size_t n)
 {
     t->off.diff2 = t->off.ref2 = 0; /* L2 is per step, quotients over all */

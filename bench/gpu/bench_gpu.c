@@ -2,11 +2,10 @@
  * device-to-device copy in the same run.
  *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
  *
- * It uses three arrays of --mib MiB in device memory. Every row runs --reps times between events
- * of the device, each time after one copy of the whole array (read and written: twice its
- * bytes). Results are medians. Rows of layers cut the array into layers of that size and launch
- * one after another from a graph, so that no layer is still in a cache; "copy, layers" shows how
- * the copy does the same. The column after the ratio is the goal, if there is one. */
+ * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events,
+ * each time after one copy of the whole array (twice its bytes: read and written). Results are
+ * medians. Rows of layers launch layers of that size one after another from a graph, so that
+ * none is in a cache; "copy, layers" is a copy of the same. The last column is the goal. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -52,7 +51,7 @@ static int fill(struct bench *b)
     return rc;
 }
 
-/* Fill the array of codes with codes of the row's format, and list its layers. */
+/* Fill codes in the row's format, and list its layers. */
 static int prepare(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = {.fmt = r->fmt};
@@ -108,7 +107,7 @@ struct result {
     double gbs, copy_gbs, ratio;
 };
 
-/* Time one run of a row between events, from its graph if it has one. */
+/* Time one run between events; graph may be NULL. */
 static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
 {
     double bytes = 0;
@@ -128,7 +127,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
                         size_t reps, struct result *out)
 {
     double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
-    for (size_t i = 0; i < reps + 3; i++) { /* the first three are not counted */
+    for (size_t i = 0; i < reps + 3; i++) { /* three do not count */
         double g = 0, c = 0;
         TRY(timed(b, &rows[0], NULL, &c));
         TRY(timed(b, r, graph, &g));
@@ -152,7 +151,7 @@ static int measure(struct bench *b, const struct row *r, size_t reps, struct res
     if (!many)
         return measure_with(b, r, NULL, 0, reps, out);
     struct dev_graph *graph = NULL;
-    TRY(r->run(b, r, &bytes)); /* the graph must not contain a first launch's setup */
+    TRY(r->run(b, r, &bytes)); /* keeps a first launch's setup out of the graph */
     TRY(b->run->wait(b->stream));
     bytes = 0;
     TRY(b->run->graph_begin(b->stream));

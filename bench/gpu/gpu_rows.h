@@ -1,5 +1,5 @@
-/* gpu_rows.h : lists the rows of bench_gpu; each enqueues its work once and
- * returns the bytes that it moves. */
+/* gpu_rows.h : lists the rows of bench_gpu; each enqueues its work once
+ * and returns the bytes it moves. */
 #ifndef GPU_ROWS_H
 #define GPU_ROWS_H
 #include "base/err.h"
@@ -41,8 +41,8 @@ static inline struct vec_cast cast_of(const struct row *r)
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
 }
 
-/* Elements of resnet50's tensors with 1000 classes: a convolution, gamma, beta,
- * ..., the classifier and its biases. */
+/* Elements of resnet50's tensors: a convolution, gamma, beta, ...,
+ * the classifier and its biases. */
 static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 {
     static const int counts[] = {3, 4, 6, 3};
@@ -67,7 +67,7 @@ static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes);
 
-/* List the row's layers: all floats, or as many of them as whole layers of one length take. */
+/* List all floats, or as many as whole layers of one length take. */
 static inline void list_layers(struct bench *b, const struct row *r)
 {
     const bool resnet50 = r->layer == RESNET50;
@@ -92,7 +92,7 @@ static inline void list_layers(struct bench *b, const struct row *r)
     }
 }
 
-/* Copy the row's list to the device, as host/vec does. Every row begins with it. */
+/* Every row copies its list first, as host/vec does. */
 static inline int send_layers(struct bench *b)
 {
     return b->run->copy(b->spans, b->pinned, (size_t)b->n_layers * sizeof *b->pinned, b->stream);
@@ -103,7 +103,7 @@ static inline int send_list(struct bench *b, const void *list, size_t bytes)
     return b->run->copy(b->list, b->pinned_list, bytes, b->stream);
 }
 
-/* Returns the bytes of `passes` over all floats and one over their codes. */
+/* Count `passes` over the floats and one over the codes. */
 static inline double bytes_of(const struct bench *b, const struct row *r, double passes)
 {
     return 4 * passes * (double)b->n + (double)vec_bytes(r->fmt, b->n);
@@ -185,7 +185,7 @@ static inline int run_add(struct bench *b, const struct row *r, double *bytes)
     return b->vec->add(&sum, b->codes, b->codes + half, half * 8 / mf_width(r->fmt), b->stream);
 }
 
-/* ---- levels and signs: one layer; the row's format is unused ---- */
+/* ---- levels and signs: one layer, no format ---- */
 
 static const struct levels_rule qsgd_4 = {.scheme = {4, 0}, .bucket = 512},
                                 qsgd_16 = {.scheme = {16, 0}, .bucket = 8192};
@@ -220,7 +220,7 @@ static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *
     return b->vec->levels_decode(&qsgd_4, RANKS, b->list, 1, b->n, b->stream);
 }
 
-/* Works on half of the floats: the old residual is in `codes`, the new one in `out`. */
+/* Uses half of the floats: the old residual is in `codes`, the new one in `out`. */
 static inline int signs_encode(struct bench *b, const struct signs_rule *rule, double *bytes)
 {
     const size_t run = rule->column * rule->stride, n = b->n / 2 / run * run;

@@ -1,21 +1,20 @@
-/* bench_loss_scale.c : measures the effect of scaling the activation gradients in a narrow format,
- * by scheme and layer. It trains a network in this format with adaptive scales per layer. At some
- * steps the same weights and images also pass through every other scheme, and through fp32.
+/* bench_loss_scale.c : measures the effect of scaling activation gradients in a narrow format. It
+ * trains a network with adaptive scales per layer; at some steps the same weights and images also
+ * pass through every other scheme and through fp32.
  *   build/bench_loss_scale --data cifar10:DIR [--model resnet110] [--steps 200] [--look 40]
  *                          [--layers FILE]
  *
- * Columns for each scheme, over the measured steps:
+ * Columns for each scheme, over these steps:
  *     underflow   share of a layer's non-zero activation gradients below the format's smallest
  *                 number before rounding: the layer with most, the median layer, layers above 1 %
  *     lost        share of fp32's non-zero activation gradients that are 0 or below it here,
- *                 including those lost nearer the loss: the layer with most
- *     L2          error of the weights' gradient to fp32's, and to that of a network with equally
- *                 narrow activations and weights but fp32 activation gradients: this one is the
- *                 scheme's own part
+ *                 also if lost nearer the loss: the layer with most
+ *     L2          error of the weights' gradient to fp32's, and to that of a network with fp32
+ *                 activation gradients but equally narrow activations and weights
  *     overflowed  passes whose gradients were not finite; the dynamic scale halves until they are
  *
- * FILE gets one line per measured step, scheme and layer: step, scheme, index from the
- * loss on, layer, underflow, lost, s, S s. */
+ * FILE gets a line per step, scheme and layer: step, scheme, index from the loss
+ * on, layer, underflow, lost, s, S s. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -61,7 +60,7 @@ static const struct opt_command command = {
     .alone = true,
 };
 
-/* The schemes, after two references: fp32, and activation gradients in fp32. */
+/* The schemes, after two references. */
 static const char *const schemes[] = {"fp32", "fp32 errors", "none",    "16",
                                       "128",  "dynamic",     "adaptive"};
 enum { FP32, FP32_ERRORS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
@@ -126,7 +125,6 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Tally every layer of a pass. */
 static void look_at_layers(struct bench *b, int step, int scheme, const struct nn_model *m,
                            int least_bin)
 {

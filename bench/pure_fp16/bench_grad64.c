@@ -1,10 +1,10 @@
-/* bench_grad64.c : compares dumped gradients with fp64 gradients of the same weights and images,
- * layer by layer, to show the cost of narrow numbers and narrow sums in a network.
+/* bench_grad64.c : compares dumped gradients with fp64 gradients of the same weights and images, by
+ * layer: the cost of narrow numbers and sums in a network.
  *   build/bench_grad64 DIR [--model resnet8] [--block plain] [--data SPEC] [--batch N] [--seed N]
  *
- * DIR was written by `narrowcast train --dump-gradients DIR`, with weights. The options must be
- * those of that run, for a network without dropout, and without --augment, --image and --micro.
- * Prints for each layer, and for all together, |g - g64| / |g64|: the mean over steps and ranks. */
+ * DIR is from `narrowcast train --dump-gradients DIR`, with weights. The options must be those
+ * of that run, without dropout, --augment, --image and --micro. Prints |g - g64| / |g64|, the
+ * mean over steps and ranks, by layer and for all together. */
 #include "tests/lib/nn_double.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -80,7 +80,7 @@ static int open_bench(struct bench *b)
     return b->flat && b->x && b->labels && b->lengths && b->order && b->l2 ? 0 : -ENOMEM;
 }
 
-/* Add |flat - grads| / |grads| of elements [at, at + n) to *l2. */
+/* Add |flat - grads| / |grads| of n elements to *l2. */
 static void judge(struct bench *b, size_t at, size_t n, double *l2)
 {
     double error = 0, all = 0;
@@ -162,6 +162,6 @@ int main(int argc, char **argv)
     struct bench b = {.o = &o};
     const int rc = run(&b);
     bench_close(&b);
-    (void)check_bad; /* unused here, but tests use it */
+    (void)check_bad; /* for tests */
     return rc < 0;
 }

@@ -1,5 +1,5 @@
-/* bench_train.c : measures the speed of a training step on one core, with the
- * share of time in CBLAS, or on one GPU.
+/* bench_train.c : measures a training step on one core, with CBLAS's
+ * share of the time, or on one GPU.
  *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--conv gemm]
  *                     [--device cuda --precision fp16] [--json] */
 #include <stdio.h>
@@ -59,8 +59,7 @@ struct bench {
     struct dataset data; /* two batches of noise */
     struct feed *feed;
     uint32_t *order;
-    /* fp16: checks gradients for inf and nan, as a training does, and
-     * adapts the scale; otherwise NULL */
+    /* fp16: checks gradients for inf and nan, as training does; otherwise NULL */
     const struct vec_ops *looks;
 };
 
@@ -69,8 +68,7 @@ struct times {
     double step_s, gemm_s; /* means over steps */
 };
 
-/* Returns the operations of a step's GEMMs: one pass forward, two back; the first
- * layer has no gradient to pass on. */
+/* Returns the operations of a step's GEMMs: one pass forward, two back (first layer: one). */
 static double step_flop(const struct nn_model *m, int batch)
 {
     double sum = 0;
