@@ -1,10 +1,9 @@
 #!/bin/bash
-# median.sh : runs a bench several times and prints for each row the medians over
-# the runs and the range of the ratio.
+# median.sh : runs a bench several times and prints each row's medians over the
+# runs and the range of its ratio.
 # usage: bench/median.sh RUNS COMMAND...
-# COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. Each
-# run places buffers, ranks and cards anew. The median of a single run therefore shows the spread
-# of its repetitions, but not that of runs.
+# COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. One run
+# shows the spread of its repetitions only: buffers, ranks and cards are placed anew in each run.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
@@ -17,8 +16,7 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# A row is named by its text fields and size. MPI's fastest algorithm may differ
-# from run to run, so all are named MPI.
+# A row is named by its text fields and size. All of MPI's algorithms are named MPI.
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""

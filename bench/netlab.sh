@@ -1,11 +1,9 @@
 #!/bin/bash
-# netlab.sh : runs a command on a small Ethernet that exists only while it runs: one network
-# namespace per node, one switch, and a speed limit on every port in both directions.
-# `netlab.sh --help` prints its usage.
+# netlab.sh : runs a command on a small Ethernet that exists only while it runs: a network namespace
+# per node, one switch, and a speed limit on every port in both directions. See `netlab.sh --help`.
 #
-# Everything happens in separate namespaces (network, mounts, processes, host name, and
-# users unless run as root). No interface of this machine is touched, and nothing is
-# left behind, even when it is killed.
+# Everything is in separate namespaces (network, mounts, processes, host name, and users unless run
+# as root). No interface of this machine is touched, and nothing remains, even if it is killed.
 set -euo pipefail
 
 usage() {
@@ -83,7 +81,7 @@ dir=/run/netlab
 mkdir -p $dir /run/netns
 hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
 ip link set lo up
-# Use the same congestion control on all nodes, the one that most systems have.
+# The same congestion control on all nodes, which most systems have.
 tcp=net.ipv4.tcp_congestion_control=cubic
 sysctl -qw $tcp 2>/dev/null || tcp=net.ipv4.tcp_congestion_control=reno
 sysctl -qw $tcp
@@ -110,7 +108,7 @@ for i in $(seq 1 "$nodes"); do
     echo "10.77.0.$i slots=$slots" >>$dir/hosts
 done
 
-# Stand-in for ssh for mpirun: each node has its own network and host name.
+# Stand-in for ssh: each node has its own network and host name.
 cat >$dir/netlab-exec <<'AGENT'
 #!/bin/bash
 node=n${1##*.}
@@ -128,8 +126,7 @@ export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh
 export PRTE_MCA_prte_if_include=10.77.0.0/24
 export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
-# Process ids repeat in every netlab, so keep mpirun's files, named after
-# them, in a folder of this one.
+# mpirun names files after its process id, which repeats in every netlab.
 export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 unset NETLAB_INSIDE
 "$@"

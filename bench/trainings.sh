@@ -1,21 +1,18 @@
 # shellcheck shell=bash
-# trainings.sh : runs trainings once each and prints the table of their accuracies, for the
-# scripts that source it, like accuracy.sh.
+# trainings.sh : runs trainings once each and prints the table of their
+# accuracies, for the scripts that source it.
 #
-# Ranks are emulated (the same bits as on as many machines), so a training takes one core. $JOBS of
-# them run at a time, by default one per core. A finished training is a line of the file $tsv: name,
-# seed, accuracy, bytes per step and rank, and the values of $keys in the log's last epoch. It is
-# not run again. Scripts that run at the same time share the remaining trainings of a table.
-#
-# Variables of the sourcing script:
-#   LOGS      prefix of the files with a training's output; default: after the table
+# Ranks are emulated (the same bits), so a training takes one core. $JOBS run at a time [one per
+# core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy, bytes per
+# step and rank, and the values of $keys in the log's last epoch. Scripts that run at the same time
+# share the remaining trainings of a table. A training that diverged has the accuracy "diverged";
+# any other failure ends the script. Variables:
+#   LOGS      prefix of the files with a training's output [after the table]
 #   look_at   a seed: its trainings compare the applied means with the fp64 means of the same
-#             gradients every $look_every steps, and append the results to $steps, next to the table
-#   figure    for networks of sequences: the figure of the program's last lines to use instead of
-#             the accuracy (CER, bits); $figure_is describes it, $figure_times scales it for display
-#   another   environment variables that change the trainings, and are accepted only with TABLES
-# A training that diverged, as the program reports, has the accuracy "diverged".
-# Any other failure ends the script.
+#             gradients every $look_every steps, into $steps, next to the table
+#   figure    the figure of the program's last lines (CER, bits) to use instead of the accuracy;
+#             $figure_is describes it, $figure_times scales it for display
+#   another   environment variables that change the trainings, accepted only with TABLES
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 # seeds_of WORD...: reject words that are not seeds
 seeds_of() {
@@ -36,7 +33,7 @@ done
 JOBS=${JOBS:-$(nproc)}
 whole JOBS "$JOBS" 'a number of trainings at once'
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
-# With $only, only print the existing table, and create nothing.
+# With $only, print the existing table, and create nothing.
 if [ -z "${only-}" ]; then
     mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
     touch "$tsv"
@@ -49,7 +46,7 @@ look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
 keys=${keys-}
 
-# End all trainings with this script. Each is a process group, which Ctrl-C does not reach.
+# End all trainings with this script: Ctrl-C does not reach their process groups.
 stop() {
     local pid
     for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
@@ -88,7 +85,7 @@ train_once() {
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }
 
-# step_of NAME FILE: print name and means over the steps of a training's --stats: L2 error,
+# step_of NAME FILE: print name and means over the steps of FILE, a training's --stats: L2 error,
 # cosine, share of elements cast to 0, slope
 step_of() {
     awk -v name="$1" '
@@ -108,8 +105,8 @@ launch() {
     running+=($!)
 }
 
-# launch_rows RANKS OPTION...: run each line of $rows (a name and its own options)
-# with each of $seeds, and wait for all
+# launch_rows RANKS OPTION...: run each line of $rows, a name and options,
+# with each of $seeds, and wait
 launch_rows() {
     local seed name options
     for seed in ${seeds:?the seeds}; do
@@ -121,8 +118,7 @@ launch_rows() {
     settle 1
 }
 
-# settle N: wait until fewer than N trainings run. After a failure, wait for
-# all of them and end the script.
+# settle N: wait until fewer than N trainings run; after a failure, for all, and exit
 settle() {
     local left pid failed=''
     while [ ${#running[@]} -ge "$1" ] || [ "$failed" ] && [ ${#running[@]} -gt 0 ]; do
@@ -136,9 +132,9 @@ settle() {
     [ -z "$failed" ] || exit 1
 }
 
-# row_of NAME BASE: print a row of the table, or nothing if there is no training of this name. The
-# difference to BASE is the mean over the seeds that both have; the row shows their number if NAME
-# has more. Trainings that diverged are counted, but left out of every mean.
+# row_of NAME BASE: print NAME's row, if it has trainings. The difference to BASE is the mean
+# over the seeds that both have; their number is shown if NAME has more. Trainings that
+# diverged are counted, but are in no mean.
 row_of() {
     awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }
@@ -156,8 +152,7 @@ row_of() {
               printf " | %s |\n", bytes }' "$tsv"
 }
 
-# table_of WHAT BASE: print a row for each name on standard input, one
-# per line, under the heading WHAT
+# table_of WHAT BASE: print a row for each name on standard input under the heading WHAT
 table_of() {
     local points=', points'
     [ "$figure_times" = 100 ] || points=''
@@ -168,9 +163,8 @@ table_of() {
     done
 }
 
-# steps_of WHAT: print a row for each name on standard input that $steps has; a name's
-# last line counts. The column of slopes appears only if a row has a slope, which
-# earlier trainings did not measure.
+# steps_of WHAT: print a row for each name on standard input that $steps has; its last line
+# counts. Earlier trainings have no slope.
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# usage.sh : prints the head comment of the script that sources it if its first argument is
-# --help or -h, and rejects invalid arguments.
+# usage.sh : prints the head comment of the sourcing script for --help or -h,
+# and rejects invalid arguments.
 case ${1-} in
 -h | --help)
     sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" | grep -v '^shellcheck '
@@ -13,12 +13,12 @@ refuse() {
     echo "${0##*/}: $*" >&2
     exit 2
 }
-# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on. Arithmetic needs this check,
-# because bash would run the command in 'a[$(command)]'.
+# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on: in arithmetic, bash
+# would run the command in 'a[$(command)]'
 whole() {
     case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 on" ;; esac
 }
-# need_data WHAT: exit with an error if NARROWCAST_DATA is not set
+# need_data WHAT: exit if NARROWCAST_DATA is not set
 need_data() {
     [ -n "${NARROWCAST_DATA-}" ] || refuse "NARROWCAST_DATA is not set: must be the folder that holds $1"
 }

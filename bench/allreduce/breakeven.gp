@@ -1,10 +1,8 @@
-# breakeven.gp : draws the results of bench/allreduce/breakeven.sh: ratio to MPI's
-# fp32 all-reduce over link speed.
+# breakeven.gp : draws breakeven.sh's ratios to MPI's fp32 all-reduce over link speed.
 #   FILE=build/breakeven.json gnuplot bench/allreduce/breakeven.gp >build/breakeven.svg
-# The shell reads the file name from the environment, and names in the file lose their
-# quotes, so that no name is run as a command.
+# The shell reads FILE, and names in it lose their quotes, so that no name is run as a command.
 number = '\([0-9.e+-]*\)'
-# One line per row: series, links, ratio; blanks within a word become '_'. MPI's rows are 1.
+# Lines: series, links, ratio; blanks become '_'. MPI's rows are 1.
 rows = "sed -n '/\"algo\":\"mpi:/d; s/.*\"label\":\"\\([^\"]*\\)\",\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"ratio\":" . \
        number . ",.*/\\2 \\3|\\1|\\4/p' <\"$FILE\" | tr ' |' '_ ' | tr -d \"'\""
 series = system(rows . " | cut -d' ' -f1 | sort -u")

@@ -1,10 +1,10 @@
 #!/bin/bash
-# model_check.sh : compares `narrowcast model` with all-reduces on netlab.sh's small Ethernet
-# that the model has not been fitted to.
+# model_check.sh : compares `narrowcast model` with all-reduces on netlab.sh's
+# Ethernet that are not among its input.
 # usage: bench/allreduce/model_check.sh [--table]
 # --table uses existing measurements. Exits 1 if the model is off by more than 20 %.
 #
-# Input of the model ($B/model_rates.json), none of which is checked:
+# Input of the model ($B/model_rates.json):
 #   casts and sums   bench_cast, one run per node at a time
 #   latency          all-reduces of 1 KiB without link limit, also through a card
 #   CPU time         direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, without link limit;
@@ -14,8 +14,7 @@
 # Checked points ($B/model_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
 #
 # Long all-reduces run RUNS times in turn, short ones three times as often. Medians count, because
-# the placement of processes on cores matters more than the differences between steps. All nodes
-# share this machine's cores with everything else that runs on it.
+# the placement of processes on cores matters most. All nodes share this machine's cores.
 # Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
@@ -27,8 +26,8 @@ links=${LINKS:-1gbit 2.5gbit}
 whole NODES "$NODES" 'a number of nodes'
 whole RUNS "$RUNS" 'a number of runs'
 
-# Run a card and the bench at the head. mpirun warns that it cannot setpgid its
-# stand-in for ssh; the warning is harmless.
+# At the head: a card and the bench. mpirun warns of a setpgid by its
+# stand-in for ssh; this is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
@@ -44,7 +43,7 @@ on() {
     grep '"kind":"allreduce"' "$B/model_check.rows" | grep -v '"algo":"mpi:' || true
 }
 
-# round REPS TOLD ASKED: add rows for both ranges of sizes, input and checked points
+# round REPS TOLD ASKED: add rows of both ranges of sizes
 round() {
     local told=(--reps "$1" --factor 3 --sizes "$2") link
     {

@@ -1,13 +1,12 @@
 #!/bin/bash
-# tradeoff.sh : measures the effect of codecs on the speed of trainings on 4 nodes with 1 Gbit/s
-# (netlab.sh), as in figures 10 and 16 of the 1-bit study: images/s, bytes and time by activity for
-# every codec and network, and speed-up over MB per GFLOP.
+# tradeoff.sh : measures the speed of trainings on 4 nodes with 1 Gbit/s (netlab.sh) by
+# codec and network, as the 1-bit study's figures 10 and 16: images/s, bytes, time by
+# activity, speed-up over MB per GFLOP.
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
 # NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native".
 # Environment: B, the build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE,
-# the file of rows [$B/tradeoff.tsv]. Each finished row is a line of the table and is not run again.
-# --table only prints the existing rows and draws the chart. Images are generated, 28 x 28 pixels,
-# scaled up where a network needs more; accuracy does not matter here.
+# the file of finished rows, which are not repeated [$B/tradeoff.tsv]. --table prints it and draws
+# the chart. Images are generated, 28 x 28 pixels, scaled up where a network needs more.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -68,7 +67,7 @@ measure_flop() {
     printf '%s\t%s\t%s\n' "$1" gflop "$gflop" >>"$tsv"
 }
 
-# medians: over rank 0's steps, except the first two, which touch memory for the first time
+# medians: over rank 0's steps, except the first two, which touch new memory
 medians() {
     for field in samples_per_s sent_bytes fp32_bytes comm_s codec_s; do
         sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | sort -g |
@@ -115,7 +114,7 @@ table() {
               } }' "$tsv"
 }
 
-# Print networks by rising MB per GFLOP with each codec's speed-up, and the rank
+# Networks by MB per GFLOP with each codec's speed-up, and the rank
 # correlation (Spearman) of the two.
 tradeoff() {
     awk -F '\t' -v order="$order" '

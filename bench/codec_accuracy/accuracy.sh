@@ -1,10 +1,9 @@
 #!/bin/bash
-# accuracy.sh : measures the effect of narrow gradients on test accuracy: Fashion-MNIST, resnet8,
-# 4 ranks, every format, scale and seed.
+# accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4
+# ranks, every format, scale and seed.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]
-# DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Each finished training is a line of
-# $TABLES/fashion-mnist.tsv and is not run again. --table only prints the existing results.
-# TABLES: the folder of the table (bench/data).
+# DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Finished trainings are lines of
+# $TABLES/fashion-mnist.tsv (bench/data) and are not repeated; --table prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,7 +16,7 @@ tsv=${TABLES:-bench/data}/fashion-mnist.tsv
 LOGS=$B/codec_accuracy/fashion-mnist
 . bench/trainings.sh
 
-# Format and scale; everything else, including overflow, is the same in all rows.
+# Format and scale; all else, including overflow, is the same.
 base='fp32 none'
 configs="$base
 e5m2 none

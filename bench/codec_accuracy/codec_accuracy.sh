@@ -1,14 +1,14 @@
 #!/bin/bash
-# codec_accuracy.sh : measures the effect of every kind of --codec on test accuracy, compared with
-# fp32 and minifloats: CIFAR-10, 4 ranks, 10 epochs.
+# codec_accuracy.sh : measures test accuracy with every kind of --codec, fp32 and
+# minifloats: CIFAR-10, 4 ranks, 10 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
-# DIR/cifar10 holds the binary batches. MODEL is resnet8 (20,000 images, seeds "1 2 3") or resnet20
-# (all 50,000, seeds "1 2"). Each finished training is a line of $TABLES/MODEL.tsv and is not run
-# again. --table only prints the existing results. TABLES: the folder of the tables (bench/data).
+# DIR/cifar10 holds the binary batches. MODEL: resnet8 (20,000 images, seeds "1 2 3") or
+# resnet20 (50,000, "1 2"). Finished trainings are lines of $TABLES/MODEL.tsv (bench/data) and
+# are not repeated; --table prints them.
 #
-# The last seed's trainings of resnet8 also compare the applied means with the fp64 means of the
-# same gradients, ten times per epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the
-# true one, so "relgrad,rate" uses the rate of the other rows divided by 0.76.
+# The last seed of resnet8 also compares the applied means with the fp64 means of the same
+# gradients, ten times per epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true
+# one, so "relgrad,rate" has the rate of the other rows divided by 0.76.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

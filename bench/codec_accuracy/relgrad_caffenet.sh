@@ -1,14 +1,12 @@
 #!/bin/bash
-# relgrad_caffenet.sh : trains CaffeNet in fp32 and with relgrad, as in the fp8 paper's Fig. 8,
-# 11 and 12 but smaller: 64 pixels, 20,000 images of CIFAR-10, 8 epochs, 8 ranks as 2 nodes of
-# 4. It measures the effect of eps, of=gradient and one all-reduce instead of two stages on
-# test accuracy, and counts lost gradients.
+# relgrad_caffenet.sh : trains CaffeNet in fp32 and with relgrad, like the fp8 paper's Fig. 8, 11
+# and 12 but smaller: 64 pixels, 20,000 images of CIFAR-10, 8 epochs, 2 nodes of 4 ranks. Rows vary
+# eps, of=gradient, and one all-reduce instead of two stages.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]
-# DIR/cifar10 holds the binary batches; SEEDS: "1 2". Each finished training is a line of
-# $TABLES/caffenet.tsv and is not run again. bench_shares counts the losses on gradients from
-# the middle of fp32's first training, in $TABLES/caffenet-shares.md. --table only prints the
-# existing results. TABLES: the folder of the tables (bench/data). The gradients of one step
-# take 730 MB in $B until they are counted.
+# DIR/cifar10 holds the binary batches; SEEDS: "1 2". Finished trainings are lines of
+# $TABLES/caffenet.tsv (bench/data) and are not repeated. bench_shares counts the gradients lost in
+# the middle of fp32's first training, into caffenet-shares.md; a step's gradients take 730 MB in
+# $B until then. --table prints the results.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -21,9 +19,9 @@ tables=${TABLES:-bench/data}
 tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
 LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 
-# Batch, momentum, decay and biases as Caffe ships the network; the rate falls as in the paper's
-# GoogLeNet. It rises in the first epoch, without which these weights die. As in the paper, the
-# first 100 steps of all rows send fp32.
+# Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's
+# GoogLeNet. Without a first epoch of rising rate these weights die. The first 100 steps
+# of all rows send fp32, as the paper's.
 node=4 middle=312 # the step of 624 whose gradients are counted
 common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"

@@ -1,23 +1,21 @@
 #!/bin/bash
-# gpu_all.sh : runs all measurements and tests that need a GPU, the most important first, each part
-# with its time limit, and prints a table of goals and results.
-# usage: bench/gpu/gpu_all.sh [PART...]                 parts 1 to 8; default: all, at most an hour;
-#                                                       1 to 4 take at most 25 minutes
-#        bench/gpu/gpu_all.sh --table                    the table of the results so far
+# gpu_all.sh : runs all GPU measurements and tests, the most important first, each part with its
+# time limit, and prints a table of goals and results.
+# usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 25 minutes
+#        bench/gpu/gpu_all.sh --table         the results so far
 #     1  casts, scan, APS and sums by bytes moved, 1 and 4 GiB, PyTorch's casts;
 #        tests of vectors with every float                                     (8 minutes)
 #     2  a training step of resnet18, batch 512, tf32 and fp16, PyTorch eager
 #        and compiled, between runs of ours                                    (4)
 #     3  the same of resnet50, 224 pixels, fp16                                (4)
-#     4  every test of the GPU, and trainings; collectives of 2 and 4 ranks
-#        that share it                                                         (9)
-#     5  the share of the all-reduce that overlap hides with 2 and 4 ranks on
-#        the GPU, without and with NVIDIA's multi-process service              (9)
+#     4  every test of the GPU; trainings; collectives of 2 and 4 ranks on it  (9)
+#     5  the share of the all-reduce hidden by overlap with 2 and 4 ranks,
+#        without and with NVIDIA's multi-process service                       (9)
 #     6  ncu on five kernels, if installed; the kernels of a step by time      (9)
 #     7  compute-sanitizer                                                     (9)
 #     8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card (5)
-# A part writes its output to $OUT/PART.txt and its figures to $OUT/PART.jsonl ($OUT: $B/gpu_all).
-# The table is written to $OUT/summary.txt and .json.
+# Output: $OUT/PART.txt; figures: $OUT/PART.jsonl; table: $OUT/summary.txt
+# and .json ($OUT: $B/gpu_all).
 # Environment: B, the build folder; PYTHON, one with PyTorch (python3); MIB and SECONDS_A_RUN
 # shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
 set -u
@@ -31,11 +29,10 @@ PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
 limits=(0 480 240 240 540 540 540 540 300)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
-# figure NAME VALUE [WHY]: print a figure as one JSON line; VALUE null
-# means none, for the reason WHY
+# figure NAME VALUE [WHY]: print a JSON line; VALUE null: no figure, because WHY
 figure() { printf '{"kind":"gpu_all","name":"%s","value":%s%s}\n' "$1" "$2" "${3:+,\"why\":\"$3\"}"; }
-# verdict NAME COMMAND...: record 0 if COMMAND succeeds, 1 if not; no figure if it is missing (77)
-# or did not end in time (124, as timeout returns)
+# verdict NAME COMMAND...: record 0 if COMMAND succeeds, 1 if not, none if it is
+# missing (77) or out of time (124)
 verdict() {
     local rc=0
     "${@:2}" || rc=$?
@@ -67,8 +64,7 @@ ours() {
     now=$(field images_per_s <<<"$said")
 }
 
-# step MODEL BATCH SIZE PRECISION: run ours, PyTorch eager, ours, compiled, ours. A mode that fails
-# or runs out of time does not affect the other.
+# step MODEL BATCH SIZE PRECISION: run ours, PyTorch eager, ours, compiled, ours; one mode may fail
 step() {
     local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now
     [ "$3" -lt 64 ] || classes=1000 # torch_peer.py's
@@ -162,7 +158,7 @@ for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    # a session of its own: ends with everything that the part has started
+    # a session, which ends with all that the part has started
     GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
     session=$!
     wait "$session"

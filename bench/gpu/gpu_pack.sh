@@ -1,11 +1,11 @@
 #!/bin/bash
-# gpu_pack.sh : packs the files that gpu_all.sh needs on a machine with a GPU and little else into
-# one archive of less than 45 MiB. It holds programs and the GPU library for one architecture,
-# tests, benches, Open MPI and OpenBLAS. NVIDIA's libraries are taken from that machine.
+# gpu_pack.sh : packs gpu_all.sh with all it needs on a machine with a GPU and little else into one
+# archive of less than 45 MiB: programs and the GPU library for one architecture, tests, benches,
+# Open MPI and OpenBLAS. NVIDIA's libraries are that machine's.
 # usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]   (build/gpu_pack.tar.xz) after make GPU_ARCHS=sm_90
-#          there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
-#                 gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
-#                 gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
+#        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
+#               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
+#               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -33,14 +33,15 @@ rm -f "$to"/build/tests/*.*
 cp -r host/ranks.sh --parents "$to/"
 cp device/run/libs.sh "$to/device/run/"
 cp -r --parents bench/*.sh bench/*/*.sh bench/*/*.py bench/*/*.gp tests/*.sh tests/*/*.sh "$to/"
-grep -lZ '/\* RANKS: ' tests/*/test_gpu_*.c | xargs -0 cp --parents -t "$to" # for run.sh
+# run.sh reads their number of ranks there.
+grep -lZ '/\* RANKS: ' tests/*/test_gpu_*.c | xargs -0 cp --parents -t "$to"
 cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
 cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
-# Open MPI's components, without those that need network vendors' libraries.
+# Open MPI's components, except those that need a network vendor's libraries.
 for c in "$components"/mca_*.so; do
     case $c in *ofi* | *ucx* | *psm* | *openib* | *usnic* | *monitoring* | *libfabric* | *slurm* | *rdma*) ;; *) cp "$c" "$to/components/" ;; esac
 done
-# Shared libraries of all these, without those of any Linux and NVIDIA's.
+# Their shared libraries, except those of any Linux and NVIDIA's.
 find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     while read -r file; do
         case ${file##*/} in
@@ -55,14 +56,14 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec stri
 cat >"$to/python" <<'END'
 #!/bin/sh
 # python : runs PyTorch with its own NVIDIA libraries; this archive's are for the
-# simulated card and for the plugin in NCCL.
+# simulated card and NCCL's plugin.
 export LD_LIBRARY_PATH="$(cd "$(dirname "$0")" && pwd)/lib${OWN_LIBRARY_PATH:+:$OWN_LIBRARY_PATH}"
 exec "${OWN_PYTHON:-python3}" "$@"
 END
 cat >"$to/go" <<'END'
 #!/bin/bash
-# go [COMMAND...] : runs a command (bench/gpu/gpu_all.sh) with the libraries of this archive,
-# and with this machine's NVIDIA libraries.
+# go [COMMAND...] : runs a command (bench/gpu/gpu_all.sh) with the libraries of this
+# archive and NVIDIA's of this machine.
 set -u
 cd "$(dirname "$0")" || exit 1
 here=$PWD
@@ -75,7 +76,7 @@ export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
 export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here PMIX_MCA_pcompress_base_silence_warning=1
 [ ! -e /dev/nvidiactl ] || export NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so # needs a driver
-# mpirun needs a remote shell, even if it runs on one machine
+# mpirun needs a remote shell even on one machine
 [ -n "$(command -v ssh)" ] || export OMPI_MCA_plm_rsh_agent=/bin/false
 [ $# -gt 0 ] || set -- bench/gpu/gpu_all.sh
 exec "$@"

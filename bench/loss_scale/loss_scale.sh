@@ -1,19 +1,17 @@
 #!/bin/bash
-# loss_scale.sh : measures the effect of scaling the activation gradients in e5m10 on
-# CIFAR-10: on gradients, and on test accuracy.
+# loss_scale.sh : measures how scaling activation gradients affects gradients and
+# test accuracy in e5m10 on CIFAR-10.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers
 #        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
 #        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]
 # DIR/cifar10 holds the binary batches.
-#   layers   runs 200 steps of resnet110 and compares every scheme with fp32 on the same weights and
-#            images (bench_loss_scale); one line per layer in $B/loss_scale/layers.tsv
-#   sweep    trains with fp32, constant scales 1, 2, 4 ... 8192, dynamic and adaptive scales, 5
-#            passes over 10,000 images (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS
-#            "1 2 3"; each finished training is a line of $TABLES/scale-MODEL.tsv and is not run
-#            again
+#   layers   200 steps of resnet110, every scheme against fp32 with the same weights and images
+#            (bench_loss_scale); one line per layer in $B/loss_scale/layers.tsv
+#   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
+#            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; finished trainings
+#            are lines of $TABLES/scale-MODEL.tsv (bench/data) and are not repeated
 #   --table  prints the existing results, and draws $B/loss_scale.svg for resnet20
-# Environment: TABLES, the folder of the tables (bench/data); SAMPLES, EPOCHS, RATE:
-# other values, for a table of their own.
+# SAMPLES, EPOCHS, RATE: other values, for a table in another folder TABLES.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

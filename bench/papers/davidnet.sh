@@ -1,12 +1,12 @@
 #!/bin/bash
-# davidnet.sh : trains davidnet on CIFAR-10 on a GPU as in the APS paper's Table 4: 8 emulated
-# ranks, batch 4096, every format with and without APS.
+# davidnet.sh : trains davidnet on a GPU as the APS paper's Table 4: CIFAR-10, 8 emulated ranks,
+# batch 4096, every format with and without APS.
 # usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
-# DIR/cifar10 holds the six .bin files. Each finished training is a line of $B/davidnet.tsv and is
-# not run again. --table only prints the existing results. Remove the file if the options change,
-# below or after --. A GPU multiplies in tf32 on its tensor cores (factors with the mantissa of
-# e5m10, sums in fp32), unless the options are -- --precision fp32. Sums are exact here. CPD's
-# script rounds each addition in the order of ranks: -- --algo gather --sum nearest.
+# DIR/cifar10 holds the six .bin files. Finished trainings are lines of $B/davidnet.tsv and
+# are not repeated; --table prints them. Remove the file when options change. A GPU multiplies
+# in tf32 on its tensor cores (factors with the mantissa of e5m10, sums in fp32); --
+# --precision fp32 avoids this. Sums are exact here. CPD's script rounds each addition in rank
+# order: -- --algo gather --sum nearest.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,8 +19,8 @@ math=
 [ "$DEVICE" != cuda ] || math='--precision tf32' # a CPU has only fp32
 . bench/trainings.sh
 
-# Format, scale and overflow | the paper's accuracy. Without APS, CPD sends sums over a rank's 512
-# images, where gradients here are means. Values too large for a format become inf.
+# Format, scale, overflow | the paper's accuracy. Without APS, CPD sends sums over a rank's 512
+# images (here: means), and what is too large for a format becomes inf.
 base='fp32 none saturate'
 configs="$base|88.2
 e5m2 const:512 inf|88.3
@@ -32,11 +32,11 @@ e4m3 aps-tight saturate|-
 e3m0 const:512 inf|10.0
 e3m0 aps saturate|81.3
 e3m0 aps-tight saturate|-"
-# The options follow CPD's script (github.com/drcut/CPD, example/DavidNet), which is DavidNet's. It
-# sums the loss over a rank's images and the gradients over ranks, and divides the rate of 0.4 by
-# 512. With means over 4096 images this is 0.4 * 8, and a weight decay of 0.256 / 4096. The rate
-# falls until epoch 24; the paper's text has 20 epochs after the first 5. Departures: no decay of
-# norms and biases; the rate grows linearly, as in the paper and in DavidNet (CPD's script
+# The options are those of CPD's script (github.com/drcut/CPD, example/DavidNet), which is
+# DavidNet's. It sums the loss over a rank's images and the gradients over ranks, and divides the
+# rate of 0.4 by 512: for means over 4096, that is 0.4 * 8, with a weight decay of 0.256 / 4096. The
+# rate falls until epoch 24; the paper's text has 20 epochs after the first 5. Departures: no decay
+# of norms and biases; the rate grows linearly, as in the paper and DavidNet (CPD's script
 # multiplies it by step / warm-up steps once more).
 common="--model davidnet --batch 4096 --epochs 24 --lr 3.2 --schedule linear --warmup 5 --momentum 0.9 --nesterov
         --weight-decay 6.25e-5 --augment crop-reflect+flip+cutout:8"

@@ -1,17 +1,16 @@
 #!/bin/bash
-# papers.sh : measures tables and figures of the papers on real data with emulated ranks, and
-# prints them beside the papers' own figures.
+# papers.sh : measures tables and figures of the papers on real data with emulated ranks,
+# and prints them beside the papers' own.
 # usage: NARROWCAST_DATA=DIR bench/papers/papers.sh [--table] WHICH [MORE]
-# DIR/cifar10 holds the binary batches. WHICH:
-#   4 5 6 7 8       APS paper: accuracy by format, with and without APS; with LARS; on 256 ranks;
-#                   with the last layer in fp32; by group size
-#   9 [EPOCHS]      APS paper: round-off by group size, after EPOCHS epochs ("0 2 5")
-#   fig1 fig2       APS paper: distributions of gradients, by network and by layer
-#   fig6 fig10      APS paper: accuracy over epochs, for tables 4 and 6
-#   fig11           APS paper: time of an all-reduce in fp16 and in 8 bits with APS, layers one by
-#                   one and together
+# DIR/cifar10 holds the binary batches. Results in $TABLES (bench/data) are not measured again;
+# --table prints them. WHICH, of the APS paper unless it says otherwise:
+#   4 5 6 7 8       accuracy by format, with and without APS; with LARS; on 256 ranks; with the last
+#                   layer in fp32; by group size
+#   9 [EPOCHS]      round-off by group size, after EPOCHS epochs ("0 2 5")
+#   fig1 fig2       distributions of gradients, by network and by layer
+#   fig6 fig10      accuracy over epochs, for tables 4 and 6
+#   fig11           time of an all-reduce in fp16 and in 8 bits with APS, one by one and fused
 #   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, 2 and 8 nodes
-# Results are kept in $TABLES (bench/data) and are not measured again. --table only prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

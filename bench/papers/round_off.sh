@@ -1,14 +1,13 @@
 #!/bin/bash
-# round_off.sh : measures the APS paper's Table 9: the effect of the group size K on
-# the round-off of a sum of 256 ranks.
+# round_off.sh : measures the APS paper's Table 9: the round-off of a sum
+# of 256 ranks by group size K.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
-# The gradients are those of 20 steps of resnet20 with 32 images per rank after EPOCHS epochs, the
-# same for every K. They are added in e5m2 and e4m3 with aps, each addition rounded, in groups of
-# K (group-master; 256: one ring); in e4m3 also with a scale for each group's sum (--rescale); and
-# in rank order with Kahan's sums, with one rounding in all (in e4m3 also with aps-tight), and in
-# fp32. $TABLES/table9-FORMAT-EPOCHS.tsv has: algorithm, layer, relative L2 error, mean (eq. 5)
-# and median of the elements' relative errors. The gradients take 5.6 GB in $B until they are
-# counted; a step takes 20 s of one core.
+# All columns use the same gradients: 20 steps of resnet20 after EPOCHS epochs, 32 images per rank.
+# They are added in e5m2 and e4m3 with aps, each addition rounded, in groups of K (group-master;
+# 256: one ring), in e4m3 also with a scale per group sum (--rescale); and in rank order with
+# Kahan's sums, with one rounding (in e4m3 also aps-tight), and in fp32.
+# $TABLES/table9-FORMAT-EPOCHS.tsv has algorithm, layer, relative L2 error, mean (eq. 5) and median
+# of the elements' relative errors. The gradients take 5.6 GB in $B, and a step 20 s of one core.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -23,8 +22,8 @@ ranks=256 share=32 steps=20
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
 
-# sums WAY WORDS...: print bench_error's results for the gradients in $dump as rows "way layer l2
-# mean median"; in WAY, & is replaced by the algorithm
+# sums WAY WORDS...: print bench_error's results for $dump as "way layer l2 mean
+# median"; & in WAY is the algorithm
 sums() {
     "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
         function of(key, at) {

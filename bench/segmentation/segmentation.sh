@@ -1,9 +1,9 @@
 #!/bin/bash
-# segmentation.sh : trains on label maps in 8-bit formats with and without APS, as in the APS
-# paper's Table 3 but smaller: fcn at an eighth of its width on generated shapes, 8 ranks.
+# segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS paper's
+# Table 3 but smaller: fcn at an eighth of its width, generated shapes, 8 ranks.
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
-# Each finished training is a line of $TABLES/shapes-N.tsv and is not run again. --table only prints
-# the existing results. TABLES: the folder of the table (bench/data).
+# Finished trainings are lines of $TABLES/shapes-N.tsv (bench/data) and are
+# not repeated; --table prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

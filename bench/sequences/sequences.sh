@@ -1,14 +1,13 @@
 #!/bin/bash
-# sequences.sh : measures the effect of codecs on networks of sequences: the character
-# error rate of lstm on AN4, and the bits per character of charlstm on tiny Shakespeare,
-# both with a quarter of their published width.
+# sequences.sh : measures codecs on networks of sequences: lstm's character error rate on AN4, and
+# charlstm's bits per character on tiny Shakespeare, both at a quarter of their published width.
 # usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]
-# DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Each finished training is a line
-# of $TABLES/an4.tsv or text.tsv and is not run again. --table only prints the existing results.
-# TABLES: the folder of the tables (bench/data). EPOCHS instead of 20 and 8, for a table of its own.
+# DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Finished trainings are lines of
+# $TABLES/an4.tsv or text.tsv (bench/data) and are not repeated; --table prints them. EPOCHS instead
+# of 20 and 8: for a table in another folder TABLES.
 #
-# LARS sets the step of each matrix to a share of its norm. With plain SGD at the largest rate that
-# its first steps survive, AN4 learns as much in 7 epochs as with LARS in 2.
+# LARS sets each matrix's step to a share of its norm. Plain SGD, at the largest rate that its first
+# steps survive, learns as much of AN4 in 7 epochs as LARS in 2.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
-# emulate.sh : measures the cost of an emulated rank: its step compared with a plain
-# step of the same images, in turn.
+# emulate.sh : compares an emulated rank's step with a plain step of the same images, in turn.
 # usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]
 # OPTIONs are those of train, for both. Each rank has 32 images.
 set -eu
