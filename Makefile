@@ -1,4 +1,4 @@
-# One Makefile, one output folder. `make help` lists what it can do.
+# One Makefile, one output folder. `make help` lists the targets.
 B        ?= build
 CC       ?= cc
 MPICC    ?= mpicc
@@ -16,16 +16,16 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
-# The build first installs what it needs, where it can; tests also install what the build can do without. Each stamp is a
-# makefile: make starts over and sees the new tools.
+# The build first installs its dependencies where it can; tests also install the optional tools. Each
+# stamp is a makefile, so make starts over and sees the new tools.
 ifneq ($(filter-out help map clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(B)/installed $(if $(filter test test-long,$(MAKECMDGOALS)),$(B)/tools)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 
-# Bits are promised: no contraction, no reassociation. Names and messages are cut by snprintf on purpose. Constants are
-# enumerators, also in floating-point expressions (clang 19 warns about that).
-# The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS come behind ours, what bits hang on behind all.
+# Results must have equal bits: no contraction, no reassociation. snprintf truncates names and messages
+# on purpose. Constants are enumerators, also in floating-point expressions (clang 19 warns about that).
+# The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS follow ours; the flags that decide bits come last.
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation -Wno-enum-float-conversion
 EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno
 FLAGS     = $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
@@ -35,16 +35,16 @@ ifneq ($(filter check test test-long lint,$(MAKECMDGOALS)),)
 WERROR   := 1
 endif
 werror    = $(if $(WERROR),-Werror)
-# The library's objects serve libnarrowcast.a and .so alike; with its names hidden, PIC costs what PIE does (bench_cast, no difference).
+# libnarrowcast.a and .so share objects. With hidden names, PIC is as fast as PIE (bench_cast).
 LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program, what is loaded at run time, before MPI (host/pmpi) or by NCCL (host/collnet), a library of its own, all else of host/ the library; a test or bench is one file and
-# the library.
+# host/app is the program. host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) are libraries
+# of their own. All else of host/ is the library. A test or bench is one file and the library.
 LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
-# A folder's files may lie in rooms below it.
+# Files of a folder may be in folders below it.
 files     = $(sort $(wildcard $(foreach f,$2,$1/$f $1/*/$f $1/*/*/$f)))
 SRC      := $(filter-out $(LOADED) $(PMPI) $(COLLNET),$(call files,host,*.c))
 LIB      := $(filter-out host/app/%,$(SRC)) $(call files,hls,*.c)
@@ -63,7 +63,7 @@ ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run .githooks/*))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
-# What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
+# A file's name says which x86 extension it uses; vec_cpu.c calls it only on CPUs that have it.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 isa_avx2   = -mavx2 -mf16c -mfma
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
@@ -72,31 +72,32 @@ isa       = $(if $(X86),$(foreach i,avx2 avx512 avx512vbmi,$(if $(filter %_$(i).
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
-# The Verilated card and the tests of modules need Verilator, which needs a C++ compiler; without, cards are the plain C ones.
-# Loops of more than 12, such as over lanes of the tile, stay loops: one code for all.
+# The Verilated card and the tests of modules need Verilator, which needs a C++ compiler. Without them
+# cards are simulated in plain C. Loops of more than 12 turns (the lanes of a tile) stay loops.
 VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 --unroll-count 12 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
-# The card behind LiteEth: where that is, or was asked for by make shell.
+# The card with a LiteEth MAC: if LiteEth is installed, or for make shell.
 LITEETH   := $(if $(VERILATOR),$(wildcard $(B)/shell/venv/done))
 test_bin  = $(patsubst %.c,$(B)/tests/%,$(notdir $(1)))
 TEST_BIN  := $(call test_bin,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/rtl/test_shell_%),$(RTL_TESTS))))
 
-# What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
+# The GPU library needs nvcc, a C++ compiler and cuDNN. tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC)))))
-# cuDNN, cuBLAS and NCCL are CUDA's, the system's or Python's (device/run/libs.sh), or where CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER say.
+# cuDNN, cuBLAS and NCCL: CUDA's, the system's or Python's (device/run/libs.sh), or those in
+# CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER.
 CUDNN := find
 CUBLAS := find
 NCCL := find
 bar := |
 of_nvidia = $(if $(NVCC),$(if $2,$(call unbroken,$(subst $(bar), $(bar) ,$(shell device/run/libs.sh $1 '$(CUDA)' $(filter-out find,$2))))))
-unbroken  = $(if $(filter-out -% /% $(bar),$1),,$1)# a folder with a blank in its name is none
+unbroken  = $(if $(filter-out -% /% $(bar),$1),,$1)# folders with a blank in the name are left out
 cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
 cublas   := $(call of_nvidia,cublas,$(CUBLAS))
 nccl     := $(call of_nvidia,nccl,$(NCCL))
-# GPU code for this machine's GPU, else for sm_80; GPU_ARCHS=all, for a release, for three generations; GPU_ARCHS='sm_90 sm_100' for
-# these. A GPU that is later than the last compiles it when it is loaded.
+# GPU code for this machine's GPU, else for sm_80. GPU_ARCHS=all (a release): three generations.
+# GPU_ARCHS='sm_90 sm_100': these. A later GPU compiles the code when it is loaded.
 gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
 gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]\)$$/sm_\1\2/p' | sort -u))
 GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
@@ -108,21 +109,21 @@ NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-f
 GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
-# What speaks to cards by XRT is a library of its own, too.
+# Cards reached through XRT: a library of its own.
 XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
-# And what speaks to libfabric, which takes a fifth of a second to load.
+# libfabric: a library of its own, because it takes a fifth of a second to load.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
 FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
 
-# The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. It is put under a
-# library of XRT's that does nothing.
+# The simulated card as a device of the Xilinx runtime, for any program that uses it:
+# XILINX_XRT=$(B)/xrt. It replaces an XRT library that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
             -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
-# Tests need the GPU library where there is a GPU; elsewhere tests/device/test_gpu_build.sh sees that it compiles.
+# With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
@@ -137,31 +138,31 @@ skips:
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
 	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
 	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
-run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
+run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card adds the gradients (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
-check: $(HERE) skips                    ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
+check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
-# test_bitstream.sh is the one to judge: this loads nextpnr (40 MB), where it can.
-test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
+# Downloads nextpnr (40 MB) if possible. test_bitstream.sh decides what a failure means.
+test: $(HERE) skips                     ## all tests except the long ones; 20 minutes on 2 cores
 	$(Q)$(MAKE) --no-print-directory bitstream BOARD=lane || :
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
-test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
+test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
 placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
             $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
-install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, library, header, pkg-config file, manual pages
+install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
-deb: $(placed)                          ## the same as a Debian package, $(B)/narrowcast_*.deb
+deb: $(placed)                          ## make a Debian package, $(B)/narrowcast_*.deb
 	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
-dist:                                   ## what is committed, without bench/data, as $(B)/narrowcast-VERSION.tar.gz
+dist:                                   ## make $(B)/narrowcast-VERSION.tar.gz from the last commit, without bench/data
 	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD -- . ':(exclude)bench/data' && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
-# chart NAME: of $(B)/NAME.json
+# chart NAME: draws $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/*/$(1).gp >'$(B)/$(1).svg' && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
-bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu/gpu_all.sh
+bench-gpu: all                          ## measure and test everything on a GPU; up to an hour (bench/gpu/gpu_all.sh)
 	$(Q)B=$(B) bench/gpu/gpu_all.sh
-bench: all                              ## what is measured: see bench/README.md
+bench: all                              ## measure casts and all-reduces on this machine (bench/README.md)
 	$(Q)$(B)/bench_train
 	$(Q)B=$(B) bench/allreduce/bench_native.sh 4
 	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json \
@@ -170,21 +171,22 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)B=$(B) bench/allreduce/breakeven.sh || test $$? = 77
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(call chart,bench_cast)
-tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
+tools:                                  ## only install the optional tools: Verilator, libfabric, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools && rtl/shell/venv.sh $(B)/shell
-sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
-shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
-formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
+sim: $(B)/narrowcast-sim                ## build the simulated card as a program (RTL with Verilator, else plain C)
+shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
+formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys
 	$(Q)B=$(B) tests/formal.sh
-# A word that is no board, and one without a shell, do not install LiteEth first.
+# An unknown board, or one without a shell, does not install LiteEth first.
 SHELL_BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) .*/\1/p' rtl/ecp5/boards.list)
-bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell/eth_ecpix5.v)  ## a placed and routed card, BOARD=ecpix5 (an hour; or lane: a part, a minute): rtl/ecp5/README.md
+bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell/eth_ecpix5.v)  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
-synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
+synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
-# ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another; uninitvar and
-# preprocessorErrorDirective: cppcheck 2.17 is wrong in every case here. Another clang-format formats otherwise.
-lint:                                   ## other compilers' and linters' opinions; a missing tool is one line
+# Suppressed: ctunullpointer, because cppcheck confuses functions that one line of layers.def declares;
+# uninitvar and preprocessorErrorDirective, where cppcheck 2.17 is wrong in every case. Other versions
+# of clang-format give another layout.
+lint:                                   ## run clang, shellcheck, cppcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
 	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
@@ -200,9 +202,9 @@ fmt:                                    ## format all C with clang-format
 clean:                                  ## remove $(B)
 	$(Q)test ! -e '$(B)' || test -e '$(B)/installed' || { echo "make clean: '$(B)' is no build folder: it has no file 'installed'" >&2; exit 1; }
 	$(Q)rm -rf $(B)
-hooks:                                  ## refuse commits whose message is not "area: Verb the thing"
+hooks:                                  ## install a git hook that refuses commits unless their message is "area: Verb the thing"
 	$(Q)git config core.hooksPath .githooks
-map:                                    ## every folder and file with its idea (IN=FOLDER: of one)
+map:                                    ## print every folder and file with its purpose (IN=FOLDER: one folder)
 	@tests/map.sh $(IN)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -210,8 +212,8 @@ help:                                   ## print this list
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
-# Stamps: what the build needs was looked for (and installed), the rest likewise, and the flags are those of last time (else all
-# is rebuilt).
+# Stamps: dependencies are installed, optional tools are installed, and the flags are those of the last
+# build (else everything is rebuilt).
 $(B)/installed: host/install.sh
 	$(Q)mkdir -p $(@D); $(INSTALL) needs && touch $@
 $(B)/tools: host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt | $(B)/installed
@@ -221,8 +223,9 @@ $(B)/flags: force
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
-# The commit that is built. Only main.o has it, so a new commit compiles one file and links the program. A tree without .git (a tarball, also
-# one unpacked in another repository) is of an unknown commit. If that is all that is known of a built tree, or git refuses, the stamp stays.
+# The commit of the build. Only main.o contains it, so a new commit compiles one file and links the
+# program. A tree without .git (a tarball, also inside another repository) has an unknown commit. The
+# stamp stays if nothing else is known of a built tree, or if git refuses.
 $(B)/commit: force
 	$(Q)mkdir -p $(@D); commit=$$(test -e .git && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null) || \
 	    test ! -s $@ || exit 0; echo "$${commit:-unknown}" | cmp -s - $@ || echo "$${commit:-unknown}" >$@
@@ -236,7 +239,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-# What others link: the names of narrowcast.h, and no other; of the rest only what these need.
+# The shared library exports only the names of narrowcast.h and contains only what they need.
 $(B)/$(SONAME): $(call obj,$(API)) $(B)/libnarrowcast.a host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
@@ -250,23 +253,23 @@ $(B)/libnarrowcast_xrt.so: $(call obj,host/offload/xrt/fpga_xrt.c)
 $(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire/wire_fabric.c host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
-# What stands in front of MPI, for LD_PRELOAD.
+# The PMPI library, for LD_PRELOAD.
 $(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o %.a,$^) \
 	    -Wl,--as-needed -lm -ldl -lpthread -o $@
-# What NCCL loads.
+# The NCCL plugin.
 $(B)/libnccl-net-narrowcast.so: $(call obj,$(COLLNET)) $(B)/libnarrowcast.a host/collnet/collnet.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
 	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
-# The same as one object: others' programs do not meet our names.
+# The static library as one object, so that other programs do not see our internal names.
 $(B)/pic/libnarrowcast.a: $(call obj,$(API)) $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); $(LD) -r $^ -o $(@D)/narrowcast.o && objcopy --localize-hidden $(@D)/narrowcast.o && rm -f $@ && ar rcs $@ $(@D)/narrowcast.o
 $(B)/man/narrowcast.1: $(B)/narrowcast host/man.sh host/include/narrowcast.h
 	$(if $(V),,@echo 'man   $(@D)')
 	$(Q)host/man.sh $< host/include/narrowcast.h $(@D)
-# What is simulated without Verilator: the card in plain C.
+# The simulated card in plain C, without Verilator.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # The program without its main(), for tests of its parts.
@@ -275,11 +278,11 @@ $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
-# What XRT loads into the simulated card.
+# The container that XRT loads into the simulated card.
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
-archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first has the name that counts
+archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first defines the names
 $(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
@@ -287,7 +290,7 @@ $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b))
 $(B)/bench_%: $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
-# The network once more with double for real, for those who include tests/lib/nn_double.h.
+# The network with double instead of float, for tests that include tests/lib/nn_double.h.
 DOUBLE := $(filter host/nn/model% host/nn/cpu/cpu_% host/nn/layers/% host/nn/zoo/% %/dataset.c %/sample_images.c,$(LIB))
 $(B)/o/double/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
@@ -296,7 +299,7 @@ $(B)/o/double/%.o: %.c $(B)/flags
 $(B)/libnn_double.a: $(DOUBLE:%.c=$(B)/o/double/%.o)
 	$(Q)rm -f $@; ar rcs $@ $^
 $(call test_bin,$(filter tests/nn/test_nn_grad% %/test_nn_ctc.c,$(TESTS))) $(B)/bench_grad64: $(B)/libnn_double.a
-# The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
+# The GPU library finds CUDA's libraries where they were at build time, or on the loader's path.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'nvcc  $<')
@@ -304,7 +307,7 @@ $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 $(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(NVCC) -shared $^ $(filter-out -I% $(bar),$(cublas) $(cudnn) $(nccl)) -o $@
-# The same for the CPU. build.sh compiles what has changed.
+# The GPU library for the CPU. build.sh compiles what has changed.
 $(B)/emu/libnarrowcast_cuda.so: $(CU)
 $(B)/emu/selftest.so: tests/emu/selftest_kernels.cu tests/emu/selftest_host.cu | $(B)/emu/libnarrowcast_cuda.so
 $(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/emu/*) $(B)/flags
@@ -312,17 +315,18 @@ $(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/e
 	$(Q)mkdir -p $(@D); CXX='$(CXX)' SAN='$(san)' JOBS=2 V='$(V)' OBJECTS=$(@D)/o \
 	    tests/emu/build.sh $@ $(filter $(if $(findstring self,$@),tests/emu,device)/%.cu,$^)
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
-# RTL: the package from the .def lists; a Verilated library a line of sim/rtl/models; a test program links the one it is named
-# after: test_MODEL_rtl, test_card_ANY_rtl.
+# RTL: the package made from the .def lists, one Verilated library per line of sim/rtl/models, and test
+# programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
-# LiteEth in a virtual environment of Python's, and the Verilog that it writes.
+# LiteEth in a Python virtual environment, and its Verilog.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 	$(Q)rtl/shell/venv.sh $(B)/shell
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-# What is compared with last time has @B@ in it: another word for the same build folder verilates nothing anew.
+# The text that is compared with the last build has @B@ in it, so that another name of the same build
+# folder verilates nothing again.
 model     = $(shell sed -n 's/^$(1) //p' sim/rtl/models)
 line      = $(subst @B@,$(B),$(call model,$1))
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v
