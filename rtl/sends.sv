@@ -39,7 +39,7 @@ module sends #(
   (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
-  logic [Slots-1:0] turn_q;                  // slots after the last one sent: these come first
+  logic [Slots-1:0] turn_q;                  // slots after the last one picked: these come first
   logic [SlotW-1:0] pick_q;
   logic             found_q, pick_valid_q;
 

@@ -6,8 +6,8 @@
 enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's capacity */
 
 /* Write text, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait at most a
- * second and then drop the text. Do not wait after err_never_wait(), or until the reader has read
- * on. The next text that is written says how many were dropped. */
+ * second and then drop the text. No text waits after err_never_wait(), or after a drop until one is
+ * written again. The next text that is written says how many were dropped. */
 void err_line(const char *text);
 
 /* Never wait again: for servers. */

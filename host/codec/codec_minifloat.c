@@ -29,9 +29,9 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 
 /* ---- a layer ---- */
 
-/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are rescaled, K *
- * max replaces P * max. The caller clamps to +-126: layers with P * max > 2^126 meet the overflow
- * policy, while the clamp at -126 only leaves head-room. */
+/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are rescaled,
+ * K * max replaces P * max. The caller clamps to +-126: layers with P * max > 2^126 meet the
+ * overflow policy, while the clamp at -126 only leaves head-room. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);

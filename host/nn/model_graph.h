@@ -17,8 +17,8 @@ struct layer_kind {
     bool adds_dx;
     /* Bytes kept for backward besides y. NULL: none. */
     size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
-    /* Plans the backend's work before the first pass, and its scratch.
-     * Returns 0 or -errno. NULL: nothing. */
+    /* Called once, before the first pass: plans the backend's work and stores the scratch that it
+     * needs in *scratch_bytes (0 before the call). Returns 0 or -errno. NULL: nothing to plan. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
     /* Writes initial weights and statistics into host arrays of zeros. NULL: zeros. */
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,

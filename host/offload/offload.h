@@ -7,8 +7,9 @@
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets. offload_open()
  * fails if a card cannot exist (an unknown host, a missing file or device). A card that refuses or
- * is silent closes the path, which is an error only if `needed` is set. way_ops.begin() then tries
- * to reopen it, after 1, 2, 4, ... 10 s. */
+ * falls silent closes the path: an error only in offload_open(), and only if `needed` is set. The
+ * next way_ops.begin() reopens the path with the cards that are left. It tries each lost card again
+ * after 1, 2, 4, ... 10 s, or later if finding the failure took long. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 #include "reduce/way.h"

@@ -24,7 +24,7 @@ static const double register_s = 2, stop_s = 0.2;
 /* Messages between ranks, sent as raw bytes: all ranks run the same program. */
 struct hello {
     int n_members, members[OFFLOAD_MOST_CARDS]; /* 0: the path stays closed */
-    /* Some card is at 127.0.0.1: other hosts cannot reach it. */
+    /* Some card has a loopback address (127.x.x.x): other hosts cannot reach it. */
     bool on_this_host;
     uint32_t beats;
     struct fpga_rank cards[OFFLOAD_MOST_CARDS]; /* where frames go to and come from */

@@ -1,4 +1,5 @@
-/* pmpi_comm.c : Keeps a duplicate of each communicator, and an `nc` for each length of all-reduce.
+/* pmpi_comm.c : Keeps the state of the program's communicators. One whose sums are narrowed has a
+ * duplicate, and an `nc` for each length of all-reduce.
  *
  * All ranks open and close these in the same calls. */
 #include "pmpi/pmpi.h"

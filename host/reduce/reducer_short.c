@@ -7,9 +7,10 @@
  *
  * Codes are made with the last step's shift. A layer without a shift, or whose shift
  * was wrong more than once in the last eight steps, is sent as words: any rank makes
- * its codes from words once the shift is known (reducer_parcel.c). If the codec
- * cannot do that, the step sends exponents first, as usual. The bits are the same in
- * all cases: codes have the agreed shift, and sums are in rank order. */
+ * its codes from words once the shift is known (reducer_parcel.c). If the codec's
+ * codes cannot be made from words, or words do not fit the message, a step with such
+ * a layer sends exponents first, as usual. The bits are the same in all cases: codes
+ * have the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -153,8 +153,9 @@ const struct algo *algo_at(int i);
  * direct). group: out: K, or 0. Returns 0 or reports -EINVAL. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* Replaces *algo, between algo_find() and algo_settle(), by its variant for these ranks (virtual
- * ones). Returns 0, or reports -EINVAL if they cannot run it. */
+/* For virtual ranks, replaces *algo by its by_memory if it has one; otherwise keeps it. Call it
+ * between algo_find() and algo_settle(). Returns 0, or reports -EINVAL if ranks of this kind cannot
+ * run it: mpis_order needs MPI, not virtual ranks or a transport of the caller's. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
 /* Returns the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges

@@ -29,8 +29,8 @@ struct winograd_kernels {
     /* y (+)= bias + A' m A, m [16][n][c]. bias [c] or NULL */
     void (*gather)(const struct winograd_tiles *t, const float *m, const float *bias, bool add,
                    float *y);
-    /* u [16][k][n] = G w G' of w [out][3][3][in], in the panels of `multiply`; k = in, n = out.
-     * turned: w rotated by 180 degrees; k = out, n = in. */
+    /* u [16][k][n] = G w G' of w [out][3][3][in], columns in panels as `multiply` reads them; k =
+     * in, n = out. turned: w rotated by 180 degrees; k = out, n = in. */
     void (*filters)(int in, int out, const float *w, bool turned, float *u);
     /* o [rows][n] = a [rows][k] * u [k][n] of one point; rows: a multiple of WINOGRAD_ROWS. */
     void (*multiply)(int rows, int k, int n, const float *a, const float *u, float *o);

@@ -27,8 +27,9 @@ struct gpu_lane {
  * and setting gpu_failed(). */
 struct gpu_lane *gpu_lane(void);
 
-/* Copy a list to the lane's device memory, for the next launch on its stream. absmax, which kernels
- * raise, is set to 0 there. NULL after printing an error and setting gpu_failed(). */
+/* Copy a list to the lane's device memory, for the next launch on its stream, and return the copy.
+ * absmax, which kernels raise, is set to 0 there. Return NULL after printing an error and setting
+ * gpu_failed(). */
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);

@@ -1,5 +1,6 @@
-/* levels_avx512.c : Converts buckets of levels with AVX-512, codes of 2 and 4 bits by loops
- * of its own. */
+/* levels_avx512.c : Converts buckets of levels with AVX-512. Loops of its own encode codes of 2 and
+ * 4 bits of the sign scheme, and decode those of both schemes by a table of values in a register.
+ * levels_body.h does all else. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
