@@ -179,8 +179,8 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
 
 void window_time_due(struct window *w, struct window_slot *s, double now);
 
-/* Ask the card and set the timer; measure a round trip, if the echo is that of the slot's first or
- * last ping; true if the card is silent for too long. */
+/* For window_flow.c. Ask the card and set the timer; measure a round trip, if the echo is that of
+ * the slot's first or last ping; true if the card is silent for too long. */
 void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
 void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
                           double now);
