@@ -34,7 +34,7 @@ settings() { # settings FILE SECTION
     awk -v section="$2" '
         function judge() {
             if (item ~ /e3m0|4 bits/ && item !~ /result/) { print "no format of results: " substr(item, 1, 90); bad = 1 }
-            if (item ~ /through (a|the) card/ && item !~ /port has no limit/) { print "no speed of the port of the card: " substr(item, 1, 90); bad = 1 }
+            if (item ~ /through (a|the) (simulated )?card/ && item !~ /port has no limit|not rate-limited/) { print "no speed of the port of the card: " substr(item, 1, 90); bad = 1 }
             item = ""
         }
         /^#/ { judge(); on = index($0, section) > 0 }
