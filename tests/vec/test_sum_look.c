@@ -1,5 +1,5 @@
-/* test_sum_look.c : every entry of the tables that bytes are added by matters: with any one of them
- * wrong, all pairs or sums of a few ranks are no longer mf.h's. */
+/* test_sum_look.c : checks that every entry of the tables used to add bytes matters. With any
+ * single entry wrong, all pairs of codes, or sums over a few ranks, must differ from mf.h. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/sum/sum_dot.h"
@@ -11,7 +11,7 @@ enum { PAIRS = 1 << 16, RANKS = 5, SEED = 3 };
 
 static struct vec_ops ops;
 
-/* ---- what is added: all pairs of two vectors, or bytes of some ranks ---- */
+/* ---- inputs: all pairs of two vectors, or random bytes of RANKS ranks ---- */
 
 static uint8_t codes[RANKS][PAIRS], want[PAIRS];
 
@@ -37,12 +37,12 @@ static bool differs(const struct vec_sum *s)
     return memcmp(got, want, PAIRS) != 0;
 }
 
-/* Each entry of a table in turn is one too large. At least `live` of them must be noticed: the others
- * belong to no sum. */
+/* Makes each entry of the table one too large in turn. At least `live` of these changes must be
+ * noticed; no sum uses the other entries. */
 static void mutate(const struct vec_sum *s, const char *what, const uint8_t *table, size_t n,
                    int live)
 {
-    uint8_t *entry = (uint8_t *)(uintptr_t)table; /* constant to all but the one who made it */
+    uint8_t *entry = (uint8_t *)(uintptr_t)table; /* const only for its users */
     int caught = 0;
     sum_all(&vec_plain, s, want);
     CHECK(!differs(s), "e%um%u: sums differ without a mutant", s->in.e, s->in.m);
@@ -90,7 +90,7 @@ static void check_dots(void)
 static void check_nibbles(void)
 {
     static const struct mf_fmt formats[] = {{3, 0, 0}, {2, 1, 0}, {1, 2, 0}};
-    static const int sums[] = {128, 54, 26}; /* that the codes of these ranks make */
+    static const int sums[] = {128, 54, 26}; /* entries that sums of RANKS codes reach */
     for (unsigned i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         const struct vec_sum s = {
             .rule = VEC_EXACT, .in = formats[i], .out = formats[i], .n_ranks = RANKS};

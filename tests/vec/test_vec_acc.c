@@ -1,6 +1,6 @@
-/* test_vec_acc.c : sums whose partial sums have a format of their own: vec_plain against long
- * doubles, every instruction set of this CPU against vec_plain, and against rules that are the same
- * where formats are. */
+/* test_vec_acc.c : sums whose partial sums have their own format. Compares vec_plain with
+ * long doubles, every instruction set of this CPU with vec_plain, and rules with each other
+ * where equal formats make them the same. */
 #include "mf_slow.h"
 #include "sum_tables.h"
 #include "vec_inputs.h"
@@ -17,8 +17,8 @@ enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
 
 /* ---- vec_plain against long doubles ---- */
 
-/* a + b of long doubles has 64 bits, which rounds once more without harm (sum_lanes.h). A nan has no
- * sign, and is inf where m = 0. */
+/* a + b of long doubles has 64 bits; its second rounding is harmless (sum_lanes.h). A nan
+ * has no sign, and is inf where m = 0. */
 static long double slow_add(struct slow *s, const struct vec_sum *sum, long double a, long double b)
 {
     return slow_dec(s->f,
@@ -73,7 +73,7 @@ static void check_plain(const struct vec_sum *sum, int p)
 
 /* ---- every table against vec_plain ---- */
 
-/* The first ranks' sum as it travels, and the last one's codes. */
+/* Adds the last rank's codes to the partial sum of the others. */
 static void check_hop(const struct vec_ops *t, const struct vec_sum *s, const uint8_t *const *parts,
                       int p, size_t n, struct mf_fmt out)
 {
@@ -119,7 +119,7 @@ static void check_all(void)
             }
 }
 
-/* Every partial sum with every addend; step: of the latter. */
+/* Adds every step-th code to every partial sum. */
 static void check_all_codes(struct mf_fmt in, struct mf_fmt acc, enum mf_overflow overflow,
                             uint32_t step)
 {
@@ -161,10 +161,10 @@ static void check_exhaustively(bool all)
     }
 }
 
-/* ---- the same sums by other words ---- */
+/* ---- the same sums by other rules ---- */
 
-/* In fp32 as by the rule fp32; in the addends' own as without. Finite codes, and inf for what is
- * beyond fp32: the rule fp32 saturates at the end alone. */
+/* A sum in fp32 equals the rule fp32; one in the addends' format equals the sum without `acc`.
+ * Codes are finite, and overflow becomes inf: the rule fp32 saturates only at the end. */
 static void check_same(struct mf_fmt in, enum vec_rule rule, struct mf_fmt acc,
                        enum vec_rule as_rule, enum kind kind, int p)
 {
@@ -198,7 +198,7 @@ static void check_equals(void)
             }
 }
 
-/* ---- nothing is read or written behind buffers that end where a page does ---- */
+/* ---- no access beyond buffers that end at the end of a page ---- */
 
 static void check_ends(const struct pair *f, size_t n)
 {

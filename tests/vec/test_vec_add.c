@@ -1,5 +1,5 @@
-/* test_vec_add.c : codes += codes with every instruction set that this CPU has equals vec_plain:
- * all pairs. */
+/* test_vec_add.c : codes += codes equals vec_plain with every instruction set of this CPU,
+ * for all pairs of codes of 3 to 8 bits. */
 #include "sum_codes.h"
 
 enum { N_PAIRS = 1 << 16 };
@@ -54,8 +54,8 @@ static void check_all_pairs(void)
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
 }
 
-/* 20 million pairs of halves: all codes beside zeros, the largest, inf and any other; neighbours that
- * cancel. */
+/* 20 million pairs of halves: all codes with each corner value, random
+ * pairs, and neighbours that cancel. */
 static void check_halves(void)
 {
     static uint16_t a[N_PAIRS], b[N_PAIRS];

@@ -1,6 +1,7 @@
-/* test_vec_chance.c : stochastic rounding goes up with the probability of what goes, to 2^-32, and by
- * the same bits with every instruction set: rests that only the lower 16 of an element's bits decide,
- * means of a million draws, cuts anywhere. */
+/* test_vec_chance.c : stochastic rounding goes up with the probability of the dropped
+ * part, to 2^-32, and with the same bits on every instruction set. Tests dropped
+ * parts that only the lower 16 random bits of an element decide, means of a million
+ * samples, and vectors cut anywhere. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -18,8 +19,8 @@ static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {6, 1, 
                                         {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* All tables cast x[0] ... x[n - 1], elements at ... of their layer, to the bytes of vec_plain; what
- * says where they come from. Those are in `want`. */
+/* Casts x[0 .. n - 1], elements at, at + 1, ... of their layer, with all tables, and compares
+ * the bytes with vec_plain's, which stay in `want`. */
 static void compare(const struct vec_cast *cast, const char *what, size_t at, size_t n, int shift)
 {
     const size_t bytes = vec_bytes(cast->fmt, n);
@@ -31,7 +32,8 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     }
 }
 
-/* Every rest has the upper half of its element's bits, and a lower half beside theirs. */
+/* Dropped parts that agree with their element's random word in the upper half and
+ * are close to it in the lower half. */
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
     const struct vec_cast cast = {
@@ -50,7 +52,7 @@ static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
     compare(&cast, "lower halves", at, N - 37, shift);
 }
 
-/* Anything at all, of which the lower halves decide some. */
+/* Inputs of all kinds; the lower halves decide some of them. */
 static void check_any(struct mf_fmt f, int shift, size_t at, int turn)
 {
     const struct vec_cast cast = {.fmt = f,
@@ -74,7 +76,7 @@ static void check_any(struct mf_fmt f, int shift, size_t at, int turn)
     }
 }
 
-/* ---- the law ---- */
+/* ---- probability ---- */
 
 static const double rests[] = {0,       0x1p-32,           0x1p-17, 0x1p-16 - 0x1p-32,
                                0x1p-16, 0x1p-16 + 0x1p-32, 0.5,     1 - 0x1p-32};
@@ -87,12 +89,12 @@ static void check_count(const char *what, double p, double ups)
           ups, DRAWS, mean, deviation);
 }
 
-/* 10^6 draws at each rest: by mf_pack(), whose rests have 64 bits, and by casts where an fp32 has the
- * rest. */
+/* Takes 10^6 samples of each dropped part: with mf_pack(), which drops up to 64 bits, and with
+ * casts if fp32 can hold the dropped part. */
 static void check_law(void)
 {
     const struct mf_fmt f = {5, 2, 0};
-    const struct vec_ops *ops = &tables[n_tables - 1]; /* all give the same bits */
+    const struct vec_ops *ops = &tables[n_tables - 1]; /* all tables give the same bits */
     for (int r = 0; r < N_RESTS; r++) {
         const uint64_t key = philox_key(SEED, 2, (uint32_t)r, 0, 0);
         const uint64_t rest = (uint64_t)ldexp(rests[r], 32);
@@ -105,7 +107,7 @@ static void check_law(void)
 
         const struct vec_cast cast = {.fmt = f, .round = MF_STOCHASTIC, .key = key ^ 1};
         if ((double)(float)rests[r] != rests[r])
-            continue; /* 1 - 2^-32 */
+            continue; /* fp32 cannot hold 1 - 2^-32 */
         ups = 0;
         for (size_t i = 0; i < N; i++)
             x[i] = vec_rest(f, (uint32_t)rest, 0);

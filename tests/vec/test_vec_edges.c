@@ -1,9 +1,8 @@
-/* test_vec_edges.c : casts of every instruction set at the edges: tails, places in memory, streams,
- * modes, chunks.
+/* test_vec_edges.c : casts of every instruction set at the edges: tails, alignment, streaming
+ * stores, floating-point modes, chunks.
  *
- * Inputs and outputs end where memory does, so whatever is touched beyond is a fault; guard bytes
- * see what is written around outputs that lie anywhere. long: 10^7 samples of stochastic
- * rounding. */
+ * Inputs and outputs end at the end of a page, so an access beyond it faults. Guard bytes detect
+ * writes around outputs at other places. `long` takes 10^7 samples of stochastic rounding. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -46,7 +45,7 @@ static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n
           cast.fmt.e, cast.fmt.m, n);
 
     if (n * mf_width(cast.fmt) % 8)
-        /* unused bits are not read as codes */
+        /* unused bits must not be read as codes */
         codes[bytes - 1] |= (uint8_t)(0xff << n * mf_width(cast.fmt) % 8);
     for (size_t i = 0; i < n + 32; i++)
         back[(ptrdiff_t)i - 16] = 42;
@@ -63,7 +62,7 @@ static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n
     free(want), free(box), free(room), free(plain);
 }
 
-/* Every width with every tail; rounding and place vary along. */
+/* Every width with every tail; rounding and alignment vary. */
 static void check_tails(void)
 {
     for (int t = 0; t < n_tables; t++)
@@ -85,8 +84,7 @@ static void check_tails(void)
             }
 }
 
-/* Long vectors are written past the caches: the same bytes as in chunks that are not, wherever they
- * lie. */
+/* Long vectors are written around the caches: same bytes as in short chunks, at any alignment. */
 static void check_streams(void)
 {
     static const struct mf_fmt formats[] = {{3, 0, 0}, {5, 2, 0}, {8, 7, 0}, {8, 23, 0}};
@@ -127,8 +125,8 @@ static void check_streams(void)
     free(x), free(back), free(whole), free(parts);
 }
 
-/* The CPU's floating-point mode: IEEE's, and four that callers may have set; without what has been
- * raised. */
+/* The CPU's floating-point mode: IEEE's, and four that callers may have set.
+ * Sticky exception flags are left out. */
 #if defined(__x86_64__)
 enum { IEEE_MODE = 0x1f80, FLUSH_OUT = 0x8000, FLUSH_IN = 0x40, TO_ZERO = 0x6000 };
 static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT,
@@ -163,12 +161,12 @@ static void set_mode(unsigned mode)
 }
 static unsigned get_mode(void)
 {
-    return 1; /* unknown: no mode is kept, none is tested */
+    return 1; /* unknown CPU: modes are not tested */
 }
 #endif
 
-/* A caller that flushes subnormals, or does not round to nearest, gets the same bits, and its mode
- * back. */
+/* A caller that flushes subnormals or does not round to nearest gets the
+ * same bits, and its mode back. */
 static void check_modes(void)
 {
     enum { N = 4000 };
@@ -181,7 +179,7 @@ static void check_modes(void)
                 const int shift = shifts[s % 5];
                 const unsigned mode = modes[s / 5];
                 set_mode(mode);
-                const bool kept = get_mode() == mode; /* valgrind knows no flushing */
+                const bool kept = get_mode() == mode; /* valgrind does not flush */
                 set_mode(IEEE_MODE);
                 if (!kept)
                     continue;
@@ -207,8 +205,8 @@ static void check_modes(void)
             }
 }
 
-/* The same random bits for any instruction set and chunks, also where the counter's low half runs
- * over. */
+/* The random bits are the same for any instruction set and any chunks, also where the
+ * low half of the counter overflows. */
 static void check_chunks(void)
 {
     enum { N = 5000 };
@@ -234,14 +232,14 @@ static void check_chunks(void)
     }
 }
 
-/* A rest that equals its random word stays down, the next larger one goes up. */
+/* A dropped part equal to its random word rounds down, the next larger one up. */
 static void check_random_ties(void)
 {
     const struct vec_cast cast = {.fmt = {4, 0, 0}, .round = MF_STOCHASTIC, .key = 11};
     for (size_t at = 0, found = 0; found < 20; at++) {
         const uint32_t word = philox_round_u32(cast.key, at);
         if (word & 0x1ff || word == 0)
-            continue; /* e4m0 drops 23 bits, which are the top of a word */
+            continue; /* e4m0 drops 23 bits, compared with the top of the word */
         const float x[2] = {float_of(0x3f800000 | word >> 9),
                             float_of((0x3f800000 | word >> 9) + 1)};
         found++;
@@ -255,8 +253,8 @@ static void check_random_ties(void)
     }
 }
 
-/* A value at p between two neighbours goes up with probability p: the mean of n has deviation unit
- * * sqrt(p (1-p) / n). */
+/* A value at p between two neighbours rounds up with probability p: the mean of n has
+ * deviation unit * sqrt(p (1-p) / n). */
 static void check_unbiased(size_t n_samples)
 {
     enum { N = 100000 };
@@ -264,10 +262,10 @@ static void check_unbiased(size_t n_samples)
     static uint8_t codes[N * 2];
     static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
                                             {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
-    const struct vec_ops *ops = &tables[n_tables - 1]; /* all give the same bits */
+    const struct vec_ops *ops = &tables[n_tables - 1]; /* all tables give the same bits */
     for (unsigned f = 0; f < 6; f++) {
         double error = 0, variance = 0;
-        const double unit = ldexp(1, -formats[f].m); /* from 1 to 2 */
+        const double unit = ldexp(1, -formats[f].m); /* spacing in [1, 2) */
         for (size_t done = 0; done < n_samples; done += N) {
             const struct vec_cast cast = {.fmt = formats[f], .round = MF_STOCHASTIC, .key = 77 + f};
             for (size_t i = 0; i < N; i++) {

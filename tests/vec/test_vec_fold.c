@@ -1,5 +1,5 @@
-/* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h; wide partial
- * sums lose nothing. */
+/* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h,
+ * and wide partial sums lose nothing. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -9,7 +9,7 @@
 
 enum { N = 777, MAX_P = 9, GUARD = 16, SEED = 3 };
 
-/* One element's addends, one after the other, and the result by the rule's definition. */
+/* Adds one element's codes in order and rounds the sum, as the rule defines it. */
 static uint32_t fp32_sum(const struct vec_sum *s, const uint32_t *codes, int p, struct mf_fmt out)
 {
     float acc = 0;
@@ -91,7 +91,7 @@ static void *acc_of(const struct vec_sum *s)
 {
     size_t bytes = vec_acc_bytes(s, N);
     uint8_t *acc = aligned_alloc(8, (bytes + 2 * GUARD + 7) & ~(size_t)7);
-    return memset(acc, 0xa5, bytes + GUARD); /* `first` overwrites what is there */
+    return memset(acc, 0xa5, bytes + GUARD); /* `first` overwrites the old contents */
 }
 
 static void check_finish(const struct vec_sum *s, const void *acc, int p, struct mf_fmt out,
@@ -108,7 +108,7 @@ static void check_finish(const struct vec_sum *s, const void *acc, int p, struct
             column[r] = codes[r][i];
         uint32_t want = want_sum(s, column, p, out, shift);
         if ((want & mf_nan(out)) == 0)
-            want = 0; /* zero sums are +0, also where a small sum rounds to zero */
+            want = 0; /* a zero sum is +0, also after rounding */
         CHECK(got[i] == want, "rule %d e%um%u -> e%um%u shift %d p %d: %zu is %x, want %x",
               (int)s->rule, s->in.e, s->in.m, out.e, out.m, shift, p, i, got[i], want);
     }
@@ -119,7 +119,7 @@ static void check_finish(const struct vec_sum *s, const void *acc, int p, struct
 static void check_rule(struct vec_sum s, int p, int shift)
 {
     uint8_t *acc = acc_of(&s);
-    fill(s.in, s.rule != VEC_TRUNC); /* nan pairs are outside trunc's contract */
+    fill(s.in, s.rule != VEC_TRUNC); /* trunc is not defined for nan */
     for (int r = 0; r < p; r++)
         vec_plain.fold(&s, acc, packed[r] + 1, N, r == 0);
     for (size_t i = vec_acc_bytes(&s, N); i < vec_acc_bytes(&s, N) + GUARD; i++)
@@ -152,7 +152,7 @@ static void check_rules(void)
                 }
 }
 
-/* Two groups that spill and merge end with the accumulators of one. */
+/* Two groups that write wide sums and merge them end with the accumulators of one group. */
 static void check_wide(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
@@ -176,7 +176,7 @@ static void check_wide(struct mf_fmt fmt, int n_ranks)
     free(one), free(group), free(merged), free(wide);
 }
 
-/* The largest sums that P ranks can have, of either sign, survive the trip. */
+/* The largest sums of n_ranks ranks, of either sign, keep their value as wide sums. */
 static void check_wide_limits(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
@@ -212,7 +212,7 @@ int main(void)
             check_wide(wide[i], p);
             check_wide_limits(wide[i], p);
         }
-    check_wide_limits(half, 1 << 21); /* 62 bits: all of the word */
+    check_wide_limits(half, 1 << 21); /* 62 bits: the whole word */
     check_wide_bytes(e5m2, 1, 5);
     check_wide_bytes(e5m2, 32, 5);
     check_wide_bytes(e5m2, 33, 6);

@@ -1,9 +1,9 @@
-/* test_vec_isa.c : the casts of every instruction set give the bits of the plain backend, which
- * gives those of mf.h.
+/* test_vec_isa.c : the casts of every instruction set give the bits of the plain
+ * backend, which gives those of mf.h.
  *
- * Quick: six formats on strided inputs and all their boundaries; every (e,m) on boundaries, several
- * shifts, all roundings and overflows. long: six formats on all 2^32 inputs. The plain backend runs
- * once for all. */
+ * Quick: six formats on strided inputs and all their boundaries; every (e, m) on boundaries,
+ * with several shifts, all roundings and overflows. `long`: six formats on all 2^32 inputs. The
+ * plain backend runs once for all tables. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
                                     {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
 enum { N_SIX = sizeof six / sizeof *six };
 
-/* Codes through all tables to their values. */
+/* Decodes the codes with all tables. */
 static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
                          float divisor)
 {
@@ -33,8 +33,8 @@ static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
     }
 }
 
-/* One block of inputs through all tables: codes, largest magnitude, and the codes' values (divisor
- * 0: not those). */
+/* Runs one block of inputs through all tables: codes, largest magnitude and,
+ * unless divisor is 0, the codes' values. */
 static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
                         float divisor)
 {
@@ -60,7 +60,7 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
         check_decode(cast->fmt, want, n, -shift, divisor);
 }
 
-/* All fp32 from `first`, `stride` apart. */
+/* Every stride-th fp32 from `first` on. */
 static void check_range(const struct vec_cast *cast, uint32_t first, uint64_t stride)
 {
     static float x[BLOCK];
@@ -96,14 +96,14 @@ static void check_six(uint64_t stride)
     check_boundaries(trunc, 0, 1 << 17, 1);
 }
 
-/* One format under one shift: all roundings, both overflows. */
+/* One format and one shift: all roundings, both overflows. */
 static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
 {
     static const float divisors[] = {1, 3, 4, 1024, 0x1p-100f, 0x1p127f, 7};
     static unsigned turn;
     static uint32_t codes[BLOCK];
     for (size_t i = 0; i < n_inputs && i < BLOCK; i++)
-        /* any bytes are codes, and their values need not be inputs of the shift */
+        /* any bytes are codes; they need not come from inputs with this shift */
         codes[i] = philox_u32(0x9abc, i);
     check_decode(fmt, (const uint8_t *)codes, n_inputs < BLOCK ? n_inputs : BLOCK, -shift,
                  divisors[turn % 7]);
@@ -118,17 +118,17 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
     }
 }
 
-/* Every format; shifts of all sizes, and those about which its smallest values leave fp32's
- * normals and its largest ones fp32's range. */
+/* Every format. The shifts include those around which the smallest values become subnormal in
+ * fp32 and the largest leave its range. */
 static void check_all(size_t n_inputs)
 {
     static const int shifts[] = {0,    1,   -1,  5,    -20, 24,   60,  -90, 110,
                                  -126, 128, 141, -149, 260, -300, 400, -400};
     static const int steps[] = {-1, 0, 1, 2, 4, 9};
-    /* about which its largest values leave fp32's range */
+    /* around these the largest values leave fp32's range */
     static const int large[] = {-11, -10, -3, -2, -1, 0, 1};
     for (unsigned e = 1; e <= 8; e++)
-        for (unsigned m = e == 1; m <= 23; m++) /* e1m0 has no number but 0 */
+        for (unsigned m = e == 1; m <= 23; m++) /* e1m0 has only 0 */
             for (unsigned fn = 0; fn <= (m > 0 && e < 8); fn++) {
                 const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
                 const int leaves = 126 - mf_bias(fmt) - fmt.m;

@@ -1,6 +1,7 @@
-/* test_vec_levels.c : buckets of levels by every instruction set: the bytes of plain C, for any
- * number of elements, any caller's floating-point mode, and nothing touched beyond; the layout by a
- * slow reader; sums against what each part decodes to. */
+/* test_vec_levels.c : buckets of levels on every instruction set give the bytes of
+ * plain C. Covers any number of elements, any floating-point mode of the caller and
+ * accesses out of bounds, reads the layout with a slow reader, and compares sums
+ * with the values each part decodes to. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
@@ -30,7 +31,7 @@ static struct levels_rule rule(int k)
         .scheme = {bits, even}, .bucket = buckets[k % 3], .norm2 = k / 10 % 2};
 }
 
-/* The whole buckets, and codes of the last one for its elements, in words of 32. */
+/* Whole buckets, then the last one's codes for its elements in words of 32. */
 static size_t bytes_of(const struct levels_rule *r, size_t n)
 {
     const size_t each = 4 + r->bucket * r->scheme.bits / 8;
@@ -40,8 +41,8 @@ static size_t bytes_of(const struct levels_rule *r, size_t n)
     return n ? bytes + 4 + (n + 31) / 32 * 4 * r->scheme.bits : bytes;
 }
 
-/* The codes as vec.h's reader has them, and their values one by one. x: of what they were made,
- * from element `at` of the stream on. */
+/* Decodes the codes one by one with the reader of vec.h. x: the inputs of the codes; x[0]
+ * is element `at` of the random stream. */
 static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const float *x, size_t n,
                         size_t at, float *values)
 {
@@ -72,7 +73,7 @@ static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const
     }
 }
 
-/* One table against plain C. */
+/* Compares one table with plain C. */
 static void check_table(const struct vec_ops *ops, const struct levels_rule *r, size_t n, int kind)
 {
     static uint8_t skipped[8 * N_MOST], *const want = skipped + SKIP_BYTES, sums[8 * N_MOST];
@@ -107,7 +108,7 @@ static void check_table(const struct vec_ops *ops, const struct levels_rule *r, 
           r->scheme.bits, r->bucket, n);
 }
 
-/* A vector in one go, and cut at any bucket. */
+/* A vector encoded at once equals one cut at any bucket. */
 static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
 {
     static uint8_t whole[8 * N_MOST], cut[8 * N_MOST];
@@ -125,7 +126,7 @@ static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
           r->scheme.bits);
 }
 
-/* Codes alone, on a grid that others have chosen; deviations. */
+/* Codes without their scale, on a grid given by the caller; deviations. */
 static void check_draw(const struct vec_ops *ops, size_t n, int kind)
 {
     static uint8_t want[N_MOST];
@@ -160,7 +161,7 @@ static void check_draw(const struct vec_ops *ops, size_t n, int kind)
     }
 }
 
-/* What is long may go past the caches: the same bits, at any alignment. */
+/* Long vectors may bypass the caches: the same bits, at any alignment. */
 static void check_long(const struct vec_ops *ops)
 {
     const size_t n = ((size_t)1 << 20) + 33;
@@ -184,14 +185,15 @@ static void check_long(const struct vec_ops *ops)
     vec_plain.free(codes), vec_plain.free(want);
 }
 
-/* x, some ulps further from 0 */
+/* x, moved n ulps away from 0 */
 static float ulps(float x, int n)
 {
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* The stream's next word from `at` on whose draw is one of the smallest or largest: else a number that
- * is a value up to rounding becomes it anyway. */
+/* Returns the first index of the random stream, from `at` on, whose sample is among
+ * the smallest or largest. With other samples a number that is a level up to
+ * round-off becomes that level anyway. */
 static uint64_t sharp_draw(uint64_t at)
 {
     while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)
@@ -199,8 +201,8 @@ static uint64_t sharp_draw(uint64_t at)
     return at;
 }
 
-/* A bucket of two with numbers a few ulps around what decides: values, and values and their draw. The
- * scale is the number of levels, so a step is 1. */
+/* Numbers a few ulps around the decisive ones: levels, and levels plus their sample. The scale
+ * is the number of levels, so a step is 1. */
 static void check_edges(const struct vec_ops *ops, uint32_t bits, uint32_t bucket, uint64_t at)
 {
     const struct levels_rule r = {.scheme = {bits, 0}, .bucket = bucket};
@@ -233,7 +235,8 @@ static void check_all_edges(void)
         for (int t = 0; t < n_tables; t++)
             for (uint32_t bits = 2; bits <= 4; bits += 2) {
                 check_edges(&tables[t], bits, 512, at);
-                check_edges(&tables[t], bits, 160, ((uint64_t)1 << 34) - 1); /* carries inside */
+                /* the counter carries inside */
+                check_edges(&tables[t], bits, 160, ((uint64_t)1 << 34) - 1);
             }
     }
 }

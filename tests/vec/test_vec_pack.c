@@ -1,5 +1,5 @@
-/* test_vec_pack.c : packing of every width and tail against a bit-by-bit reference, and nothing
- * touched beyond. */
+/* test_vec_pack.c : packing of every width and tail equals a bit-by-bit
+ * reference, without access out of bounds. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -31,11 +31,12 @@ static void check_width(unsigned width, size_t n, size_t offset)
         CHECK(bit_of(at, b) == want, "width %u n %zu offset %zu: bit %zu", width, n, offset, b);
     }
 
-    /* the byte in front shifts it; a sanitizer sees any read beyond */
+    /* the extra byte misaligns it; a sanitizer detects any read beyond */
     uint8_t *exact = malloc(bytes + 1);
     memcpy(exact + 1, at, bytes);
     if (n * width % 8)
-        exact[bytes] |= (uint8_t)(0xff << n * width % 8); /* unused bits are not read as codes */
+        /* unused bits must not be read as codes */
+        exact[bytes] |= (uint8_t)(0xff << n * width % 8);
     back[n] = 0xdeadbeef;
     pack_read(width, exact + 1, n, back);
     CHECK(n == 0 || memcmp(codes, back, n * sizeof *codes) == 0, "width %u n %zu: codes come back",
@@ -52,7 +53,7 @@ int main(void)
             for (size_t offset = 0; offset < 8; offset++)
                 check_width(width, n, offset);
 
-    /* The picture of vec.h. */
+    /* The example drawn in vec.h. */
     const uint32_t six[3] = {0x2a, 0x15, 0x33};
     uint8_t bytes[3];
     pack_write(6, six, 3, bytes);

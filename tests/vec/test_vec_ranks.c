@@ -1,5 +1,6 @@
-/* test_vec_ranks.c : exact sums of 1 to thousands of ranks with every instruction set that this CPU
- * has equal vec_plain: any codes, cancelling ones, inf and nan, and as wide as sums can be. */
+/* test_vec_ranks.c : exact sums of 1 to thousands of ranks equal vec_plain with
+ * every instruction set of this CPU: random codes, cancelling ones, inf and
+ * nan, sums of the largest width. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -10,9 +11,9 @@ static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 static uint8_t codes[RANKS][N], wide[MOST_RANKS][LANES];
 
-/* What kind of codes: any; any but few of them no numbers; finite; of few exponents; in pairs that
- * cancel but for every seventh; one large, the others small; all the largest, of one sign, and one of
- * another size. */
+/* ANY: random codes. FEW: few of them are inf or nan. NEAR: of few exponents. CANCELS: in pairs
+ * that cancel, except every seventh. ONE_LARGE: one large, the others small. LARGEST: all the
+ * largest, of one sign, except one of another size. */
 enum style { ANY, FEW, FINITE, NEAR, CANCELS, ONE_LARGE, LARGEST, STYLES };
 
 static uint32_t one_code(struct mf_fmt f, enum style style, int rank, size_t i, uint32_t random)
@@ -57,7 +58,7 @@ static void fill(struct mf_fmt f, enum style style, int n_ranks)
         }
 }
 
-/* n_parts parts that are those of n_ranks over and over. */
+/* Adds n_parts parts, which repeat those of n_ranks ranks. */
 static void check_sum(const struct vec_sum *s, int n_ranks, int n_parts, size_t n,
                       struct mf_fmt out, int shift, enum style style)
 {
@@ -100,10 +101,10 @@ static void check_ranks(struct mf_fmt f, int n_ranks)
     }
 }
 
-/* ---- ties, and one unit beside them, of sums as wide as a way takes ---- */
+/* ---- ties, and sums one unit beside them, at the largest width of each method ---- */
 
-/* Codes of n_parts ranks, `most` and less, whose sum is +-target units, the largest first. Returns false where it takes
- * more ranks. */
+/* Finds codes of at most `most` for n_parts ranks whose sum is +-target units, the largest
+ * first. Returns false if n_parts ranks are not enough. */
 static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target, uint32_t sign,
                    size_t i)
 {
@@ -117,7 +118,7 @@ static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target,
     return target == 0;
 }
 
-/* Sums whose leading bit is number t. */
+/* Sums with leading bit t. */
 static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struct mf_fmt out)
 {
     static const uint8_t *parts[MOST_RANKS];
@@ -151,7 +152,8 @@ static void check_ties_of(struct mf_fmt f, uint32_t most, int n_parts)
             check_ties(f, most, n_parts, t, outs[o]);
 }
 
-/* As many ranks as a way takes, and more: there another one must. */
+/* As many ranks as each method of adding allows, and one more: then
+ * another method must take over. */
 static void check_limits(void)
 {
     static const int limits[] = {8,   16,  17,  18,   19,   68,   69,   136,   137,

@@ -1,6 +1,7 @@
-/* test_vec_ratio.c : what is sent of gradients and made back of sums, by every instruction set: the
- * bits of the paper's expressions, operation by operation, whatever mode the caller has left; and the
- * quantile of numbers that are equal, few or subnormal. */
+/* test_vec_ratio.c : relative gradients, and values restored from their sums, have the
+ * bits of the paper's expressions. Every instruction set must match operation by
+ * operation, in any floating-point mode of the caller. Also tests the quantile of
+ * numbers that are equal, few or subnormal. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -19,7 +20,7 @@ static float from_bits(uint32_t bits)
     return f;
 }
 
-/* Any finite number, zeros, subnormals and the largest among them. */
+/* Any finite number, among them zeros, subnormals and the largest. */
 static void make_inputs(void)
 {
     static const float edges[] = {0, -0.0f, 0x1p-149f, -0x1p-127f, 0x1p-126f, 0x1.fffffep127f, 1};
@@ -59,7 +60,7 @@ static void check(const struct vec_ops *ops, size_t n, float q, float share, flo
     }
 }
 
-/* As a library built with -ffast-math leaves the CPU: subnormals are zero. */
+/* The CPU mode that a library built with -ffast-math leaves: subnormals are zero. */
 static void check_mode(const struct vec_ops *ops)
 {
 #if defined(__x86_64__)

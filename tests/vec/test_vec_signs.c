@@ -1,6 +1,6 @@
-/* test_vec_signs.c : signs and means of columns by every instruction set, against slow loops over
- * columns as they are defined: any length, stride and floating-point mode, nothing touched beyond;
- * what is left of a number and what it became are the number. */
+/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops over
+ * the columns as they are defined. Covers any length, stride and floating-point mode, and
+ * accesses out of bounds. The decoded value plus the residual must be the number. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/list/vec_signs.h"
@@ -24,18 +24,18 @@ static float input(uint64_t i, int kind)
     if (kind == 4)
         return float_of(word); /* anything, nan and inf too */
     if (kind == 3)
-        return i % 7 ? fabsf((float)(int32_t)word) : -0.0f; /* no negative one */
+        return i % 7 ? fabsf((float)(int32_t)word) : -0.0f; /* no negative number */
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 128);
 }
 
-/* ---- one element after the other ---- */
+/* ---- one element at a time ---- */
 
 struct slow {
     float v[N_MOST], q[N_MOST], left[N_MOST];
     uint8_t codes[16 * N_MOST];
 };
 
-/* Of the column that begins at `first`: its means, and where its codes begin. */
+/* The column that begins at `first`: computes its means and writes its codes. */
 static void slow_column(const struct signs_rule *r, size_t first, size_t n, uint8_t *codes,
                         struct slow *s)
 {
@@ -71,7 +71,7 @@ static void slow_all(const struct signs_rule *r, size_t n, size_t padded, struct
                 slow_column(r, run + c, n, to, s);
 }
 
-/* ---- against them ---- */
+/* ---- comparisons ---- */
 
 static void check_same(const char *what, const struct vec_ops *ops, const struct signs_rule *r,
                        size_t n, const uint8_t *codes, size_t bytes, const float *left,
@@ -84,7 +84,7 @@ static void check_same(const char *what, const struct vec_ops *ops, const struct
           r->stride, n, what);
 }
 
-/* q + what is left is the number, but for the rounding of what is left. */
+/* q plus the residual is the number, up to the residual's round-off. */
 static void check_whole(const struct slow *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -134,7 +134,7 @@ static void check_table(const struct vec_ops *ops, const struct signs_rule *r, s
     check_same("sums", ops, r, n, sums, bytes, left.next, &sum);
 }
 
-/* What is long may go past the caches: the same bits, at any alignment. */
+/* Long vectors may bypass the caches: the same bits, at any alignment. */
 static void check_long(const struct vec_ops *ops)
 {
     const size_t n = ((size_t)1 << 20) + 33, bytes = signs_bytes(&rules[0], n);

@@ -1,5 +1,4 @@
-/* test_vec_sum.c : the sums of every instruction set that this CPU has equal vec_plain's, to the
- * last bit. */
+/* test_vec_sum.c : the sums of every instruction set of this CPU have the bits of vec_plain's. */
 #include "sum_tables.h"
 #include "vec_inputs.h"
 #ifdef VEC_X86
@@ -55,7 +54,7 @@ static void check_all_exact(void)
         }
 }
 
-/* Sums too wide for shortcuts: what n_big + 2 ranks have is one smallest unit above a tie. */
+/* Sums too wide for shortcuts: those of n_big + 2 ranks are one smallest unit above a tie. */
 static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
                            struct mf_fmt out)
 {
@@ -79,7 +78,7 @@ static void check_capacity(struct mf_fmt f, float big, int n_big, float small, f
     }
 }
 
-/* Accumulators as no test has the ranks for: any bits, and ties with something far below. */
+/* Accumulators of more ranks than a test can have: random bits, and ties with a bit far below. */
 static void check_words(struct mf_fmt f)
 {
     for (int o = 0; o < N_OUTS; o++)
@@ -109,8 +108,8 @@ static void check_words(struct mf_fmt f)
         }
 }
 
-/* 1 + 2^-m, an odd code, and what is 2^-(2m+2) less than half its unit: stays, unless the CPU's float
- * makes a tie of it first. */
+/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must stay, unless the CPU's
+ * float first rounds the sum to a tie. */
 static void check_rounded_twice(uint8_t e, uint8_t m)
 {
     const struct mf_fmt f = {e, m, 0};
@@ -193,7 +192,7 @@ static void check_all_wide(void)
         check_wide(e5m2, 5, n);
 }
 
-/* ---- ends of memory: nothing is read or written behind buffers that end where a page does ---- */
+/* ---- no access beyond buffers that end at the end of a page ---- */
 
 static void check_ends(struct mf_fmt f, size_t n)
 {
@@ -227,7 +226,7 @@ static void check_callers_mode(void)
     for (unsigned f = 0; f < sizeof ins / sizeof ins[0]; f++)
         for (int i = 0; i < n_tables; i++)
             for (int rule = 0; rule < VEC_TRUNC; rule++) {
-                /* some of its results are subnormal */
+                /* some results are subnormal */
                 const struct mf_fmt out = rule == VEC_EXACT ? e4m3 : ins[f];
                 const int shift = rule == VEC_EXACT ? 6 : 0;
                 const struct vec_sum s = {
@@ -238,9 +237,9 @@ static void check_callers_mode(void)
                 fill(ins[f], rule == VEC_EXACT ? FINITE : SMALL, 3, N);
                 vec_plain.sum(&s, parts, 3, N, out, shift, want[rule]);
                 const unsigned was = _mm_getcsr();
-                /* FTZ, DAZ, and everything is rounded toward zero */
+                /* FTZ, DAZ, and rounding toward zero */
                 _mm_setcsr(was | 0xe040);
-                const unsigned mode = _mm_getcsr() & 0xe040; /* valgrind knows no flushing */
+                const unsigned mode = _mm_getcsr() & 0xe040; /* valgrind does not flush */
                 tables[i].sum(&s, parts, 3, N, out, shift, box_got);
                 const unsigned left = _mm_getcsr();
                 _mm_setcsr(was);
