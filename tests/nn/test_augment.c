@@ -1,13 +1,12 @@
-/* test_augment.c : what --augment's words mean, and what becomes of an image: held to a slow
- * transcription that makes the border, cuts the window, turns it and blanks the square, one after
- * the other, with draws of its own. */
+/* test_augment.c : the specs of --augment, and its images against a slow transcription:
+ * border, window, flip, blank square. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
 
 enum { SEED = 20240131, SIDE = 32, BORDER = 13, WIDE = SIDE + 2 * BORDER };
 
-/* ---- the words ---- */
+/* ---- specs ---- */
 
 static void test_words(void)
 {
@@ -81,7 +80,7 @@ static void test_fits(const struct dataset *d, int least)
 
 /* ---- the border ---- */
 
-/* numpy.pad([1, 2, 3, 4, 5], (2, 3), 'reflect') of its manual; and as far as one reflection goes. */
+/* The example of numpy.pad(..., 'reflect'), and the widest possible reflection. */
 static void test_reflect(void)
 {
     static const int want[] = {3, 2, 1, 2, 3, 4, 5, 4, 3, 2};
@@ -94,7 +93,7 @@ static void test_reflect(void)
 
 /* ---- the pixels ---- */
 
-/* The next of a stream of words, below n: what draw.h says, with a division. */
+/* The next number below n of a random stream, as draw.h defines it, by a division. */
 static int below(uint64_t key, uint64_t *next, uint64_t n)
 {
     for (;;) {
@@ -104,7 +103,7 @@ static int below(uint64_t key, uint64_t *next, uint64_t n)
     }
 }
 
-/* One image, step by step. A mirror is walked: at an edge the way turns. */
+/* Walks a reflection pixel by pixel; the direction turns at edges. */
 static void transcribe(const struct dataset *d, uint32_t image, const struct dataset_augment *a,
                        real *out)
 {
@@ -173,7 +172,7 @@ static void test_pixels(const struct dataset *d, struct augment how)
 
 /* ---- the square ---- */
 
-/* Where it is: the first pixel that is 0, which no pixel of the image is. -1: none. */
+/* Returns the first pixel that is 0, which no pixel of the images is, or -1. */
 static int find_square(const struct dataset *d, int n, const real *x)
 {
     int first = -1, zeros = 0;
@@ -187,8 +186,8 @@ static int find_square(const struct dataset *d, int n, const real *x)
     return zeros == n * n ? first : -1;
 }
 
-/* One square, wholly inside, and all of its places equally often: chi-square with 34 degrees of
- * freedom stays under 65.2, with 2 under 13.9 (1 in 1000). Outside of it nothing changes. */
+/* The square is equally often at all places: chi-square with 34 degrees of freedom stays
+ * under 65.2, with 2 under 13.9 (1 in 1000). */
 static void test_square(const struct dataset *d, int n, double limit)
 {
     enum { EPOCHS = 100, N = 35, PLACES_MAX = 35 };

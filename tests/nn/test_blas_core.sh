@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_blas_core.sh : an OpenBLAS that does not know this CPU is told, once, which kernels to take; not where the user has said so.
+# test_blas_core.sh : narrowcast tells an OpenBLAS that does not know this CPU, once, which
+# kernels to use, unless the user chose them.
 set -eu
 B=${B:-build}
 n=$(realpath "$B")/narrowcast
@@ -20,7 +21,8 @@ case " $features " in
 esac
 [ "$best" = Prescott ] || [ "$(core)" != Prescott ] || fail "kernels for SSE3 on a CPU with $features"
 
-# One that says of itself that it does not know the CPU, and of each start of the program what it was told.
+# A fake OpenBLAS that does not know the CPU. It logs the choice that
+# each start of the program gets.
 cat >shim.c <<'END'
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,7 +42,7 @@ END
 "${CC:-cc}" -shared -fPIC -o shim.so shim.c
 export BEGINS=$dir/begins ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
-# begun WANT COMMAND...: what the program is told whenever it begins, in a line
+# begun WANT COMMAND...: WANT is the choice at each start of the program, in one line
 begun() {
     : >"$BEGINS"
     timeout 60 env LD_PRELOAD="$dir/shim.so" "${@:2}" >out 2>err || fail "exit $?: ${*:2}: $(cat err)"

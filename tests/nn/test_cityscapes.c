@@ -1,6 +1,6 @@
-/* test_cityscapes.c : a folder in Cityscapes' layout, made here: crops of training images lie inside
- * them with the labels of their pixels, tiles of test images cover each pixel once; what does not
- * fit, one of 600 random changes of a file among it, is one line. */
+/* test_cityscapes.c : reads a folder in Cityscapes' layout: crops of training images with
+ * their labels, tiles that cover test images once. Unsuitable folders, and any of 600 random
+ * changes of a file, give a one-line error. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { H = 70, W = 100, SIDE = 32, CROPS = 3, IMAGE = SIDE * SIDE * 3, MAP = SID
 
 static char folder[64];
 
-/* A pixel tells where it is and of which image; its label, too. */
+/* Each pixel encodes its place and its image; so does its label. */
 static void fill(int number, uint8_t *x, uint8_t *y)
 {
     for (int i = 0; i < H * W; i++) {
@@ -117,8 +117,8 @@ static int open_data(const char *more, struct dataset **d)
     return dataset_open(spec, 0, d);
 }
 
-/* A crop is a window of the image that its blue says, labels included. Returns where it is; true
- * where a pixel counts is noted in `seen`, if there is one. */
+/* Checks that a crop is a window of image `number`, labels included. Counts labelled
+ * pixels in `seen` unless it is NULL. */
 static void check_crop(const uint8_t *x, const uint8_t *map, int number, bool whole, int *seen)
 {
     static uint8_t from[H * W * 3], labels[H * W];
@@ -178,7 +178,8 @@ static void check_refused(const char *more, int want, const char *part)
           part, rc, said.text);
 }
 
-/* Cut short, longer, or up to four bytes or bits changed, half of them where the header is. */
+/* Cuts the file, makes it longer, or changes up to four bytes or
+ * bits, half of them in the header. */
 static size_t change(struct draw *d, uint8_t *bytes, size_t n)
 {
     const uint32_t near = n > 32 && draw_below(d, 2) ? 32 : (uint32_t)n;
@@ -197,8 +198,7 @@ static size_t change(struct draw *d, uint8_t *bytes, size_t n)
     }
 }
 
-/* A file of the folder, under ROUNDS changes: the folder is taken, or refused by one line that names the file or its
- * partner. */
+/* Each changed file must load, or be refused by one line that names it or its partner. */
 static void check_changes(const char *path, const char *scene, uint32_t which)
 {
     enum { SEED = 4711, ROUNDS = 150, MOST = H * W * 3 + 1000 };

@@ -1,5 +1,5 @@
-/* test_dataset.c : data sets from files: what is read is what was written, and whatever is wrong
- * with a file is refused by one line that names the file and the offset. */
+/* test_dataset.c : data sets are read from files as they were written; a bad file is refused by
+ * one line with its name and the offset. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#ifdef __has_feature /* clang's way to say it */
+#ifdef __has_feature /* clang */
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
 #endif
@@ -62,7 +62,6 @@ static void test_cifar(bool gz)
     fixture_close(x);
 }
 
-/* Mean and deviation against the definition, in a loop of its own for each channel. */
 static void test_moments(void)
 {
     struct fixture *x = fixture_open_cifar(false);
@@ -84,12 +83,11 @@ static void test_moments(void)
     fixture_close(x);
 }
 
-/* Labels that are not what a network's heads want are refused in a line that names what would do. */
 static void test_suits(void)
 {
     static const struct {
         struct nn_target wants;
-        const char *said; /* NULL: it suits */
+        const char *said; /* NULL: it fits */
     } cases[] = {{{NN_CLASS, 1}, NULL},
                  {{NN_CLASS, 2}, "has 1 labels a sample, network 'fcn' takes 2"},
                  {{NN_DENSE, FIXTURE_H * FIXTURE_W}, "wants a label for each pixel or time step"}};
@@ -111,7 +109,7 @@ static void test_suits(void)
     fixture_close(x);
 }
 
-/* The first 2 of each class, in the file's order. */
+/* The first 2 samples of each class, in the file's order. */
 static void test_subset(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -139,13 +137,12 @@ static void test_subset(void)
     fixture_close(x);
 }
 
-/* One change to one file of a good data set, and what must then be said beside the file's name. */
 struct damage {
     int file;
     enum { SET, CUT, APPEND } how;
     size_t at;
     uint8_t byte;
-    const char *says, *names; /* names: the file to blame, where it is not the damaged one */
+    const char *says, *names; /* names: the file to blame, if another one */
 };
 
 static void check_damage(const struct fixture *x, const struct damage *m)
@@ -218,7 +215,7 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
         CHECK(mkdir(path, 0700) == 0, "%s", path);
         fixture_refused(x->spec, 0, path, "is no regular file");
         CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s",
-              path); /* waiting for its writer would be for ever */
+              path); /* must not block to wait for a writer */
         fixture_refused(x->spec, 0, path, "is no regular file");
         fixture_remove(x, f->name);
         fixture_write(x, f->name, f->data, f->bytes);
@@ -229,7 +226,7 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
     fixture_close(x);
 }
 
-/* Damage below the unpacked data: a packed file that is cut, or has one wrong byte. */
+/* A packed file that is cut, or has one wrong byte. */
 static void test_gzip_damage(void)
 {
     static uint8_t packed[FIXTURE_BYTES_MAX];
@@ -242,7 +239,7 @@ static void test_gzip_damage(void)
     if (f)
         fclose(f);
     CHECK(bytes > 100 && bytes < sizeof packed, "%zu", bytes);
-    x->gz = false; /* packed bytes are written as they are, under the packed name */
+    x->gz = false; /* write the packed bytes as they are */
     char packed_name[64];
     snprintf(packed_name, sizeof packed_name, "%s.gz", name);
     const size_t cuts[] = {12, bytes / 2, bytes - 9, bytes - 8, bytes - 1};
@@ -268,8 +265,7 @@ static void test_gzip_damage(void)
     fixture_close(x);
 }
 
-/* Two headers that agree on seven gigabytes: refused for the missing data, without asking for that
- * memory. */
+/* Headers that agree on seven gigabytes are refused before that memory is allocated. */
 static void test_lying_header(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -326,7 +322,6 @@ static void test_specs(void)
     fixture_refused(deep, 0, "cannot open '/dddd", "");
 }
 
-/* The real files, where they are. */
 static void test_real(const char *root)
 {
     char spec[PATH_MAX], path[PATH_MAX];

@@ -1,5 +1,4 @@
-/* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels,
- * which view of it. */
+/* test_dataset_batch.c : the order of an epoch, and the images, pixels and views of a batch. */
 #include "capture.h"
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
@@ -42,8 +41,8 @@ static void test_order_is_permutation(void)
           hash); /* from a Python program */
 }
 
-/* All 24 orders of 4 images over 24,000 epochs: chi-square with 23 degrees of freedom stays under
- * 49.7 (1 in 1000). */
+/* All 24 orders are equally frequent: chi-square with 23 degrees of
+ * freedom stays under 49.7 (1 in 1000). */
 static void test_order_is_fair(void)
 {
     int count[256] = {0};
@@ -58,8 +57,7 @@ static void test_order_is_fair(void)
     CHECK(chi2 < 49.7, "chi-square %g", chi2);
 }
 
-/* A range of 3 * 2^30: without the second draw, a third of the results would come twice as often as
- * the others. */
+/* With a range of 3 * 2^30 and no rejection, a third of the results would be twice as frequent. */
 static void test_draw_is_fair(void)
 {
     struct draw draw = draw_open(SEED, DRAW_ORDER, 0, 0);
@@ -82,7 +80,7 @@ static real normal(const struct dataset *d, int c, int pixel)
     return (real)((pixel / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
 }
 
-/* The view of an image as the recipe is told: a black border all around, a cut, a flip. */
+/* A black border all around, a crop, a flip. */
 static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip,
                     real *x)
 {
@@ -100,7 +98,7 @@ static void view_of(const struct dataset *d, uint32_t image, int crop, int top, 
                     normal(d, c, wide[top + row][left + col][c]);
 }
 
-/* Which view (top, left, flip) of its image x is; -1 for none. */
+/* Returns which view (top, left, flip) of its image x is, or -1. */
 static int find_view(const struct dataset *d, uint32_t image, int crop, const real *x)
 {
     static real want[64 * 64 * 3];
@@ -114,7 +112,7 @@ static int find_view(const struct dataset *d, uint32_t image, int crop, const re
     return -1;
 }
 
-/* Batches with no change, in any grouping and from both sets. */
+/* Without augmentation, in any grouping and from both sets. */
 static void test_plain(const struct dataset *d)
 {
     size_t size = (size_t)(d->h * d->w * d->c);
@@ -139,8 +137,7 @@ static void test_plain(const struct dataset *d)
     free(want);
 }
 
-/* Every batch image is a view of the right image; views come out evenly; they depend on (seed,
- * epoch, image) alone. */
+/* Views are equally frequent, and depend only on (seed, epoch, image). */
 static void test_augment(const struct dataset *d, int crop)
 {
     enum { EPOCHS = 30, N = 12 };
@@ -181,7 +178,7 @@ static void test_augment(const struct dataset *d, int crop)
     free(alone);
 }
 
-/* Switched off, flips do not happen; the places stay where they were. */
+/* Without flips the places stay the same. */
 static void test_no_flip(const struct dataset *d)
 {
     size_t size = (size_t)(d->h * d->w * d->c);
@@ -198,13 +195,13 @@ static void test_no_flip(const struct dataset *d)
     free(x);
 }
 
-/* Pixel `to` of n_to as PyTorch's interpolate(mode='bilinear', align_corners=False) places it. */
+/* PyTorch's interpolate(mode='bilinear', align_corners=False). */
 static double place(int to, int n_from, int n_to)
 {
     return fmax(0, (to + 0.5) * n_from / n_to - 0.5);
 }
 
-/* Scaled batches against the definition in double, over the same batch unscaled. */
+/* Compares scaled batches with the definition in double. */
 static void test_scaled(struct dataset *d, int side)
 {
     const struct dataset_augment augment = {{4, 1, 1, 8}, 3, 5};
@@ -238,13 +235,13 @@ static void test_scaled(struct dataset *d, int side)
                         (double)y[(size_t)i * n_to + (size_t)((row * side + col) * c + k)];
                     worst = fmax(worst, fabs(got - want));
                 }
-    /* values up to 4; three sums of two products, and parts that were rounded */
+    /* values up to 4; three sums of two products, and rounded weights */
     CHECK(worst <= 16 * 4 * 0x1p-24, "%dx%d to %d: off by %.3g", h, w, side, worst);
     CHECK(side != h || side != w || memcmp(x, y, 2 * n * sizeof *x) == 0, "same size, other bits");
     free(x), free(y);
 }
 
-/* PyTorch's own example of Upsample(scale_factor=2, mode='bilinear'): {{1, 2}, {3, 4}}. */
+/* PyTorch's example of Upsample(scale_factor=2, mode='bilinear'). */
 static void test_known_scale(void)
 {
     static const float want[4][4] = {{1, 1.25f, 1.75f, 2},

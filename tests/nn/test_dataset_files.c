@@ -1,8 +1,7 @@
-/* test_dataset_files.c : files of data sets under the names that people have, and the line about those that
- * are missing. */
+/* test_dataset_files.c : common variants of data set file names, and
+ * the error about missing files. */
 #include "data_fixture.h"
 
-/* A data set that is not there: one line with its name, its site and its files, to the last word. */
 static void test_missing(void)
 {
     static const struct {
@@ -27,7 +26,7 @@ static void test_missing(void)
     }
 }
 
-/* MNIST's files with a dot in their names, as some programs unpack them; any of them. */
+/* MNIST's files may have a dot in their names, as some programs unpack them. */
 static void test_dots(bool gz)
 {
     struct fixture *x = fixture_open_idx(gz);

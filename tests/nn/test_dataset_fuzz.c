@@ -1,11 +1,11 @@
-/* test_dataset_fuzz.c : 4,000 random mutations of small data sets: each one loads, or is refused by
- * exactly one line. Run under sanitizers it finds reads and writes out of place as well. */
+/* test_dataset_fuzz.c : each of 4,000 random mutations of small data sets loads,
+ * or is refused by exactly one line. */
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
 
 enum { SEED = 4711, ROUNDS = 500 };
 
-/* The bytes of a file as they lie on the disk, packed or not. */
+/* The bytes on disk, packed or not. */
 struct raw {
     char path[PATH_MAX];
     size_t bytes;
@@ -29,7 +29,7 @@ static void raw_write(const struct raw *r)
           r->path);
 }
 
-/* Half of all places are in the first 32 bytes, where the headers are. */
+/* Half of all places are in the headers: the first 32 bytes. */
 static uint32_t place(struct draw *d, size_t bytes)
 {
     uint32_t n = bytes > 32 && draw_below(d, 2) ? 32 : (uint32_t)bytes;

@@ -1,5 +1,5 @@
-/* test_gemm_low.c : products with a narrow accumulator on the CPU equal the codes of hls/arith/mf.h,
- * operation by operation. */
+/* test_gemm_low.c : products with a narrow accumulator on the CPU equal the codes of
+ * hls/arith/mf.h, operation by operation. */
 #include "gemm_fixture.h"
 #include "codec/codec.h"
 
@@ -29,8 +29,7 @@ static void check_shapes(void)
             }
 }
 
-/* One product each: every float of a format of 16 bits or fewer between its values, at ties and
- * next to them. */
+/* All values of a format of up to 16 bits, ties, and their neighbours, as products of one term. */
 static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
 {
     const struct gemm_rule r = {f, overflow, false};
@@ -51,8 +50,7 @@ static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
         }
 }
 
-/* 4096 ones in e5m2 stick at 8; rounding the finished sum would give 4096, which is what this is
- * not. */
+/* 4096 ones in e5m2 stick at 8. Rounding the finished sum would give 4096. */
 static void check_sticking(void)
 {
     static float ones[4096];

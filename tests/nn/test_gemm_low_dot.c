@@ -1,5 +1,5 @@
-/* test_gemm_low_dot.c : what rounding each step of a dot product does, and rounding its end alone does
- * not (APS paper, Fig. 12); in fp32 it is the dot product in order; Kahan's sum brings it back to fp64. */
+/* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding only its end
+ * (APS paper, Fig. 12); Kahan's sum comes back to fp64. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"
@@ -24,7 +24,7 @@ static float cast(struct mf_fmt f, float x)
     return x;
 }
 
-/* ---- Fig. 12: 3 bits, 2 of them exponent: 0, 1 and 2 are all there is ---- */
+/* ---- Fig. 12: 3 bits, 2 of them exponent; the only magnitudes are 0, 1 and 2 ---- */
 
 static void check_figure(void)
 {
@@ -32,11 +32,11 @@ static void check_figure(void)
         float a[4], b[4];
         float each, end; /* rounded at each step, at the end */
     } rows[] = {
-        /* 1, 2, 3 is beyond and stays 2, 2 - 2 */
+        /* 1, 2, 3 saturates to 2, 2 - 2 */
         {{0.9f, 1.1f, 1.3f, -1.6f}, {1.2f, 0.8f, 0.9f, 1.1f}, 0, 1},
-        /* 2, 4 is beyond and stays 2, 2 - 1, 1 - 2 */
+        /* 2, 4 saturates to 2, 2 - 1, 1 - 2 */
         {{2, 1.7f, -1, -2}, {1, 1, 1.4f, 1}, -1, 1},
-        /* nothing is lost on the way: the same */
+        /* no intermediate round-off */
         {{1, -1, 2, 0.4f}, {1, 1, 1, 2}, 2, 2},
     };
     const struct gemm_rule r = {{2, 0, 0}, MF_SATURATE, false};
@@ -56,7 +56,7 @@ static void check_figure(void)
     }
 }
 
-/* ---- random ones ---- */
+/* ---- random vectors ---- */
 
 static float a[K], b[K];
 

@@ -1,14 +1,12 @@
-/* test_loss_scale.c : scales of layers on the way back: the rule of hls/nn/loss_scale.h against the words
- * of its source, moments against plain sums; networks with random powers of two planted at every
- * layer end, bit for bit, in the weights of networks without; in e5m10 the rule's scales overflow
- * nothing and come nearer to the fp32 gradient than none. */
+/* test_loss_scale.c : adaptive loss scaling: the rule of hls/nn/loss_scale.h against its source,
+ * moments against plain sums. Powers of two planted at every layer end must not change a bit of
+ * the weights. In e5m10 the rule's scales overflow nothing and come nearer to the fp32 gradient. */
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
 
 enum { BATCH = 2, RANDOM = 20000 };
 
-/* A power of two in 2^low .. 2^high. */
 static double power(uint64_t key, uint64_t i, int low, int high)
 {
     return ldexp(1, low + (int)(philox_u32(key, i) % (uint32_t)(high - low + 1)));
@@ -41,7 +39,7 @@ static struct node_scale random_scale(uint64_t i)
                                .dx = {0, (float)real_in(6, i, -30, 15)}};
 }
 
-/* A hair beside a power of two both answers are right. */
+/* Close to a power of two both answers are right. */
 static bool near_a_power(double x)
 {
     int e;
@@ -93,8 +91,8 @@ static void check_rule(void)
     CHECK(same.own == 1, "not finite: s %g", (double)same.own);
 }
 
-/* Two branches: neither overflows, nor their sum; at twice the scale one would, or it is the larger
- * of theirs. */
+/* Neither branch nor their sum overflows; at twice the scale one would,
+ * or it is the larger of theirs. */
 static void check_meeting(void)
 {
     int lowered = 0, raised = 0;
@@ -195,7 +193,6 @@ static void step(struct learner *l, const struct images *d, uint64_t key)
     optim_step(l->o, l->w, nn_model_grads(l->m), 0.002);
 }
 
-/* Scales from 2^-20 to 2^20 at every layer, others in every step. */
 static void check_planted(const char *name, double width, struct nn_shape in, int steps)
 {
     struct scale_choice c;
@@ -240,9 +237,8 @@ static double norm_of(const real *a, size_t n)
     return sqrt(sum);
 }
 
-/* The same start and images: how far the first layer's gradient is from fp32's, relative, where
- * errors are e5m10. They
- * are so small that e5m10 loses most of them. */
+/* Returns the relative error of the first layer's gradient if all activation gradients are e5m10.
+ * They are so small that e5m10 loses most of them. */
 static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **out)
 {
     const struct nn_shape in = {28, 28, 3};
@@ -263,7 +259,7 @@ static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **
     struct images d = images_open(in, 8);
     nn_model_watch(narrow, true);
     const struct answer a = answer_of(plain, &d), b = answer_of(narrow, &d);
-    n = plain->params[0].n; /* the farthest from the loss */
+    n = plain->params[0].n;
     const double error = distance(a.grads, b.grads, n) / norm_of(a.grads, n);
     CHECK(isfinite(error), "gradients that are not finite");
     free(a.grads), free(b.grads);
@@ -302,7 +298,7 @@ static void check_e5m10(void)
     nn_model_close(adaptive);
 }
 
-/* Of a table that rounds nothing away, and of none; a pass that is not watched leaves them. */
+/* Counts do not depend on a table that rounds nothing. An unwatched pass keeps them. */
 static void check_watched(void)
 {
     const struct nn_shape in = {28, 28, 1};

@@ -1,6 +1,5 @@
-/* test_nn_block.c : the forms of a residual block (--block): what ends a block and stands inside it
- * against the formula in double, value by value; which norms are touched; where gammas begin; words
- * and networks that are refused. */
+/* test_nn_block.c : the forms of a residual block (--block) against the formula in double: block
+ * ends, norms, initial gammas, refusals. */
 #include "capture.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -40,7 +39,7 @@ static struct nn_model *open_model(const char *name, const char *word)
     return m;
 }
 
-/* A channel of a norm's output by the formula, of what it has read. */
+/* Checks one channel of a norm's output against the formula. */
 static void check_channel(const struct nn_model *m, const struct node *node, const char *word,
                           size_t channel)
 {
@@ -64,12 +63,11 @@ static void check_channel(const struct nn_model *m, const struct node *node, con
         const double error = fabs((double)node->y[at] - want) / (1 + fabs(want) + fabs(hat));
         worst = error > worst ? error : worst;
     }
-    /* the sum of a variance's roundings, then a few of its own */
+    /* round-off of the variance's sum, plus a few roundings */
     CHECK(worst < 64 * 0x1p-24, "%s, %s, channel %zu: off by %g", word,
           m->params[node->first_param].name, channel, worst);
 }
 
-/* Norms of a form, from the stem on. */
 static void check_form(const char *name, const struct form *f, int n_blocks)
 {
     struct nn_model *m = open_model(name, f->word);
@@ -109,7 +107,6 @@ static void check_form(const char *name, const struct form *f, int n_blocks)
     nn_model_close(m);
 }
 
-/* One line, with these words. */
 static void check_said(const char *what, const char *said, const char *words)
 {
     CHECK(strstr(said, words) && capture_lines(said) == 1, "'%s': said '%s'", what, said);

@@ -1,5 +1,5 @@
-/* test_nn_ctc.c : connectionist temporal classification in double against its definition: all paths of up to 6
- * steps, one by one; transcripts without a path; batches with lengths; edit distances. */
+/* test_nn_ctc.c : connectionist temporal classification in double against its definition, all
+ * paths of up to 6 steps; batches with lengths, edit distances. */
 #include "nn_double.h"
 
 enum { STEPS = 6, LABELS = 4 };
@@ -21,7 +21,7 @@ static void probabilities(struct sums *s, int steps, int classes, const double *
     }
 }
 
-/* Is path [steps] one of the transcript? */
+/* True if path [steps] spells the transcript. */
 static bool says(const int *path, int steps, const int32_t *labels, int n)
 {
     int at = 0;
@@ -52,7 +52,7 @@ static void all_paths(struct sums *s, int steps, int classes, const int32_t *lab
     } while (t < steps);
 }
 
-/* Labels below 0 behind the n-th; far: logits up to 40 apart. */
+/* Labels after the n-th are below 0. far: logits up to 40 apart. */
 static void check_sample(void *ctx, int steps, int classes, const int32_t *labels, int n, bool far)
 {
     double z[STEPS * LABELS], dz[STEPS * LABELS];
@@ -86,7 +86,7 @@ static void check_sample(void *ctx, int steps, int classes, const int32_t *label
     free(scratch);
 }
 
-/* Every transcript of up to STEPS labels of two or three classes, paths or none. */
+/* Every transcript of up to STEPS labels, with paths or without. */
 static void check_all(void *ctx)
 {
     for (int classes = 2; classes <= LABELS; classes++)
@@ -105,8 +105,7 @@ static void check_all(void *ctx)
             }
 }
 
-/* A batch is its samples, each with its length; what stands behind an end is neither read nor changed to
- * anything but zero. */
+/* Steps after a sample's end are not read, and their gradients become zero. */
 static void check_batch(void *ctx)
 {
     enum { N = 5, CLASSES = 4, T = 9 };
@@ -142,7 +141,7 @@ static void check_batch(void *ctx)
     free(scratch);
 }
 
-/* path: a letter a step, - is blank; what the likeliest path says is so many edits from the wanted. */
+/* path: a letter a step, '-' for blank. Its likeliest transcript is n_edits from `want`. */
 static void check_edits(void *ctx, const char *path, const char *want, int n_edits)
 {
     enum { T = 12, CLASSES = 5 };

@@ -1,7 +1,6 @@
-/* test_nn_dense.c : the loss of pixels: its sums, counts and table of confusions against a slow walk
- * in double, rows that do not count, none that counts, rows with nan; and as the head of a network:
- * the table is of evaluations alone, and the loss does not depend on how pixels share out to
- * images. */
+/* test_nn_dense.c : the loss of pixels, with rows that do not count or have nan, against a slow
+ * loop in double. As a network's head: only evaluations fill the confusion table, and the loss
+ * does not depend on how pixels are grouped into images. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -23,11 +22,11 @@ static double random_at(uint64_t i)
     return (double)philox_u32(philox_key(5, 0, 0, 0, 0), i) * 0x1p-31 - 1;
 }
 
-/* Some rows have equal logits, some a winner. every: so many rows have a label. */
+/* Some rows have equal logits, some a winner. every: one in this many rows has a label. */
 static struct rows make_rows(int every)
 {
     struct rows t;
-    memset(&t, 0x5a, sizeof t); /* all of what a pass writes it must write */
+    memset(&t, 0x5a, sizeof t); /* all results must be written */
     for (int i = 0; i < ROWS; i++) {
         t.labels[i] = every && i % every == 0 ? i * 5 % CLASSES : i % 2 ? NN_IGNORED : 255;
         for (int j = 0; j < CLASSES; j++)
@@ -38,7 +37,6 @@ static struct rows make_rows(int every)
     return t;
 }
 
-/* The first of the largest. */
 static int largest(const real *z)
 {
     int best = 0;
@@ -83,7 +81,7 @@ static void check_against_slow(int every)
     CHECK(!every || (correct > 0 && correct < n), "%d of %d: no test", correct, n);
 }
 
-/* Where a logit is nan nothing is right, and each row stands in the table all the same. */
+/* With a nan logit nothing is right, but each row is still in the table. */
 static void check_nan(void)
 {
     for (int bad = 0; bad < CLASSES; bad++)

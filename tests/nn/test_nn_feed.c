@@ -1,4 +1,4 @@
-/* test_nn_feed.c : a feed trains and tests a model on the batches it was told of, in their order:
+/* test_nn_feed.c : a feed trains and tests a model on the batches queued in it, in order, with
  * the bits of dataset_batch() and nn_model_train(). */
 #include <string.h>
 #include "check.h"
@@ -20,7 +20,6 @@ static struct nn_model *opened(void)
     return m;
 }
 
-/* Batch sizes differ from step to step. */
 static int size_of(int step)
 {
     return BATCH - step;

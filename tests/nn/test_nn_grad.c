@@ -15,7 +15,7 @@ static void conv_d(struct layer *l)
     struct var *x = &l->vars[0], *w = &l->vars[1];
     nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, x->d, false, w->d, dbias,
                          l->scratch);
-    /* dx added to what is there, and dx not wanted, must give the same numbers. */
+    /* adding to dx, or not wanting it, must not change the other results */
     double *dx = new_reals(x->n), *dw = new_reals(w->n);
     for (size_t i = 0; i < x->n; i++)
         dx[i] = 1;
@@ -98,7 +98,7 @@ static void check_groups(void *ctx)
     check_conv_groups(ctx, 1, (struct nn_shape){9, 8, 130}, 4, 3, 1, 1, 2, true);
 }
 
-/* Taps that lie apart: wholly and partly outside, by the rows of dy and by those of x, in groups. */
+/* Dilated kernels: taps wholly and partly outside, in groups. */
 static void check_dilated(void *ctx)
 {
     static const struct {
@@ -158,7 +158,7 @@ static void norm_d(struct layer *l)
 {
     size_t n = l->vars[0].n / (size_t)l->f.c, bytes = l->n_y * sizeof(double);
     double *dx = l->vars[0].d;
-    if (!l->f.addend) /* in place */
+    if (!l->f.addend)
         dx = memcpy(dx, l->dy, bytes);
     nn_cpu.batch_norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->f.addend ? l->vars[3].v : NULL,
                                l->y, l->f.addend ? l->dy : dx, dx, l->vars[1].d, l->vars[2].d,

@@ -1,5 +1,5 @@
-/* test_nn_grad_lstm.c : the LSTM in double, with sequences of uneven lengths: its output against its equations
- * written as plain loops, every gradient against central differences; exp, sigmoid and tanh against libm. */
+/* test_nn_grad_lstm.c : the LSTM in double against its equations as plain loops, its gradients
+ * against central differences; exp, sigmoid and tanh against libm. */
 #include "nn_grad.h"
 #include "hls/nn/squash.h"
 
@@ -22,7 +22,7 @@ static struct nn_lstm lstm_of_layer(const struct layer *l)
     };
 }
 
-static double *memory; /* kept */
+static double *memory; /* kept from forward for backward */
 
 static void lstm_y(struct layer *l)
 {
@@ -39,7 +39,7 @@ static void lstm_d(struct layer *l)
     double *dx = new_reals(n_x), *dr = new_reals(n_r), *dy = new_reals(l->n_y);
     memcpy(dy, l->dy, l->n_y * sizeof *dy);
     for (size_t i = 0; i < n_x; i++)
-        l->vars[0].d[i] = 7; /* what was there does not matter */
+        l->vars[0].d[i] = 7; /* old contents do not matter */
     nn_cpu.lstm_backward(l->ctx, &f, l->batch, l->labels, l->vars[0].v, l->y, dy, l->vars[0].d, &d,
                          memory, l->scratch);
     /* the same without dx */
@@ -59,7 +59,7 @@ static double squashed(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* What gate `gate` of cell j sums up but its peephole. */
+/* Input of a gate without its peephole. */
 static double summed(const struct nn_lstm *f, int gate, int j, const double *x, const double *r)
 {
     const int row = gate * f->cells + j;
@@ -127,7 +127,7 @@ static void check_lstm(void *ctx, struct sizes s, const int32_t *lengths)
     close_layer(&l);
 }
 
-/* Two units in the last place; of tanh near 0, of 1. */
+/* Two units in the last place; for tanh near 0, of 1. */
 static void check_squash(void)
 {
     const double most = 4 * 0x1p-52;

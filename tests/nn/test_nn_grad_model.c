@@ -1,6 +1,5 @@
-/* test_nn_grad_model.c : gradients of whole small networks against central differences of their
- * loss, in double: that nodes are wired up rightly, residuals and shortcuts included, and shared
- * gradient buffers are not used too early or too long. */
+/* test_nn_grad_model.c : gradients of whole small networks against central differences, in
+ * double: nodes are connected correctly, and shared gradient buffers used at the right time. */
 #include "nn_double.h"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_plain.c"
@@ -13,8 +12,8 @@ struct case_data {
     int32_t *labels;
 };
 
-/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that
- * a step went round a bend. */
+/* Identifies the active ReLUs and the places of maxima: a change shows
+ * that a difference crossed a kink. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;
@@ -39,7 +38,6 @@ static uint64_t pattern(const struct nn_model *m)
     return sum;
 }
 
-/* Mean loss in training mode, dropout key 3. */
 static double loss(struct case_data *c)
 {
     const struct nn_batch batch = {.n = BATCH, .x = c->x, .labels = c->labels};
@@ -120,8 +118,8 @@ static struct nn_model *all_kinds(struct nn_shape in)
     return m;
 }
 
-/* What CaffeNet adds: convolutions in groups, pooling that rounds up, normalisation across channels
- * behind it and before it. */
+/* CaffeNet's additions: convolutions in groups, pooling that rounds up,
+ * normalisation across channels. */
 static struct nn_model *in_groups(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -135,8 +133,7 @@ static struct nn_model *in_groups(struct nn_shape in)
     return m;
 }
 
-/* Additions behind a ReLU, one after the other and one whose addend is itself a sum: the gradient
- * of each goes two ways. */
+/* Additions after a ReLU, in a row and with a sum as addend: each gradient goes two ways. */
 static struct nn_model *sums(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -152,7 +149,7 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
-/* The same in another form; gammas are none that the formulas could leave out. */
+/* The same network in another form, with random gammas so that formulas cannot leave them out. */
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {
@@ -178,7 +175,7 @@ static struct nn_model *build_bottlenecks(struct nn_model *m)
     return m;
 }
 
-/* Projections, bottlenecks, both stems; a few channels instead of 64. */
+/* Projections, bottlenecks, both stems; few channels. */
 static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
     static const int blocks[4] = {2, 1, 1, 2};
@@ -196,7 +193,7 @@ static struct nn_model *narrow_davidnet(struct nn_shape in)
     return m;
 }
 
-/* Blocks in a row, where a tensor is read by two convolutions and an addition. */
+/* Two convolutions and an addition read one tensor. */
 static struct nn_model *small_resnet(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -204,8 +201,8 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
-/* What a transformer's blocks have besides attention: a tensor read by an addition and by the layer norm
- * before it, so that the norm adds to its gradient. */
+/* A transformer's blocks without attention: an addition and the layer norm before it read one
+ * tensor, so the norm adds to its gradient. */
 static struct nn_model *transformer(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -220,7 +217,7 @@ static struct nn_model *transformer(struct nn_shape in)
     return m;
 }
 
-/* A second head in the middle, that counts less: its tensor's gradient comes from two sides. */
+/* A second head in the middle, with a smaller weight: its tensor gets gradients from two sides. */
 static struct nn_model *two_heads(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -234,8 +231,8 @@ static struct nn_model *two_heads(struct nn_shape in)
     return m;
 }
 
-/* Two inception blocks, the second pooled beside them, and a pooling of its own for a head between them:
- * tensors that three convolutions and two poolings read, and whose gradients are slices of another's. */
+/* Inception blocks: three convolutions and two poolings read one tensor, whose
+ * gradient is a slice of another's. */
 static struct nn_model *branches(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -256,8 +253,8 @@ static struct nn_model *branches(struct nn_shape in)
     return m;
 }
 
-/* What FCN adds: taps that lie apart, a tensor joined with what was made of it, outputs scaled up, a loss
- * for each pixel, and one of a tensor on the way. */
+/* FCN's additions: dilation, a tensor joined with its own derivative, upsampling, a
+ * loss for each pixel, a second head. */
 static struct nn_model *pixels(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -281,8 +278,8 @@ static struct nn_model *planned(struct nn_model *m)
     return m;
 }
 
-/* More nodes and params than a list begins with: factors in a row, all of them 1 but for what they
- * begin and end in. */
+/* More nodes and params than the initial lists hold: a chain of
+ * factors, 1 except first and last. */
 static struct nn_model *long_chain(int n)
 {
     struct nn_model *m = opened((struct nn_shape){2, 3, 1});

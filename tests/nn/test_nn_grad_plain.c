@@ -1,5 +1,5 @@
-/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the loss, against central
- * differences. */
+/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the
+ * loss, against central differences. */
 #include "nn_grad.h"
 #include "hls/nn/gelu.h"
 
@@ -55,7 +55,7 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
     close_layer(&l);
 }
 
-/* Against libm's erf; the share below zero is relative to itself, far into the tail. */
+/* Against libm's erf; the part below zero relative to itself, far into the tail. */
 static void check_gelu(void)
 {
     double worst = 0;
@@ -89,7 +89,7 @@ static void check_all_weightless(void *ctx)
             check_weightless(ctx, "max pool", max_y, max_d, 1 + s, g);
             check_weightless(ctx, "avg pool", avg_y, avg_d, 1 + s, g);
         }
-        /* the last windows reach over the end, as where pooling rounds up */
+        /* the last windows reach past the edge, as pooling that rounds up does */
         for (int k = 2; k <= 3; k++) {
             struct nn_window up = window(in, in.c, k, 2, 0);
             up.out.h = (in.h - k + 1) / 2 + 1;
@@ -109,7 +109,6 @@ static void check_all_weightless(void *ctx)
     }
 }
 
-/* To any larger size, and to their own. */
 static void check_bilinear(void *ctx)
 {
     static const int sides[][4] = {{3, 4, 24, 32}, {1, 5, 7, 9},  {4, 3, 4, 3},
@@ -155,7 +154,7 @@ static void check_concat(void *ctx, int pixels, int a, int b, int c)
     close_layer(&l);
 }
 
-/* ---- softmax cross-entropy: its value is the function, no weights needed ---- */
+/* ---- softmax cross-entropy: returns its value, no weights needed ---- */
 static void loss_y(struct layer *l)
 {
     struct nn_result r;
@@ -187,7 +186,7 @@ static void check_loss(void *ctx, int batch, int classes, double scale)
     close_layer(&l);
 }
 
-/* ---- the same for rows, of which some do not count: a mean over the others ---- */
+/* ---- the same for rows of which some do not count: the mean over the others ---- */
 static void dense_y(struct layer *l)
 {
     struct nn_result r;
@@ -201,7 +200,7 @@ static void dense_d(struct layer *l)
     nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, NULL, &r, NULL);
 }
 
-/* every: so many rows count, in turn; 0: none */
+/* every: one in this many rows counts; 0: none */
 static void check_dense(void *ctx, int rows, int classes, int every)
 {
     struct layer l = {

@@ -1,5 +1,5 @@
-/* test_nn_learns.c : large networks, made narrow: each learns one batch of random images by heart, and
- * hands out its gradients last layer first, each once. */
+/* test_nn_learns.c : large networks, made narrow, learn one batch of random images by heart and
+ * report gradients once, last layer first. */
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
@@ -9,7 +9,7 @@
 
 enum { CLASSES = 5, BATCH = 10 };
 
-/* A network and what it needs to learn the batch: images of side x side, steps by a rate that falls to 0. */
+/* side: of the images. lr falls to 0 over the steps. */
 struct lesson {
     const char *model;
     double width;
@@ -58,7 +58,7 @@ static void check_names(const char *model, const struct nn_param *params, int n_
                   params[i].name);
 }
 
-/* One a sample, or one for each pixel: of the quarter of the image where it lies; between them none. */
+/* One label a sample, or one for each pixel by its quarter of the image, with none in between. */
 static void make_labels(struct nn_target target, int side, int32_t *labels)
 {
     for (int i = 0; i < BATCH * target.n; i++) {
@@ -71,8 +71,8 @@ static void make_labels(struct nn_target target, int side, int32_t *labels)
     }
 }
 
-/* Judged in evaluation where there is dropout, else in the last training pass, whose batch norms see the
- * batch. */
+/* Judged by an evaluation if there is dropout, else by the last training pass,
+ * whose batch norms see the batch. */
 static void check_learns(const struct lesson *l)
 {
     const struct nn_setup setup = {.math = NN_FP32, .width = l->width};
@@ -115,7 +115,7 @@ static void check_learns(const struct lesson *l)
     free(x), free(labels);
 }
 
-/* Evaluation is the first head's alone: its loss, and what only the others read is not worked out. */
+/* Evaluation uses only the first head and computes nothing that only other heads read. */
 static void check_side(void)
 {
     const struct nn_shape in = {6, 5, 2};

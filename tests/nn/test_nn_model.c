@@ -1,5 +1,5 @@
-/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order,
- * refuse bad sizes. */
+/* test_nn_model.c : whole models learn, repeat their bits, report gradients
+ * in order, and refuse bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct data {
     int32_t *labels;
 };
 
-/* n random images: noise, labels by chance. There is nothing to learn but the images themselves. */
+/* Noise with random labels: there is nothing to learn but the images. */
 static struct data random_images(int n, struct nn_shape s)
 {
     size_t pixels = (size_t)n * (size_t)(s.h * s.w * s.c);
@@ -82,8 +82,8 @@ static struct nn_result epoch(struct session *s, const struct data *d, size_t im
     return all;
 }
 
-/* Random labels of random images can only be learned by heart: loss must go down to nearly
- * nothing. Another CBLAS rounds otherwise and needs more epochs or fewer. */
+/* Random labels can only be learned by heart: the loss must fall to almost 0. Another CBLAS
+ * rounds differently and needs more epochs or fewer. */
 static void check_learns(const char *model, double lr, int most)
 {
     struct nn_shape in = {SIDE, SIDE, 1};
@@ -100,7 +100,6 @@ static void check_learns(const char *model, double lr, int most)
     free_data(d);
 }
 
-/* Two trainings give the same bits; another seed gives others. */
 static void check_repeats(const char *model)
 {
     struct nn_shape in = {30, 29, 3};
@@ -134,8 +133,7 @@ static void note(void *ctx, int first, int n)
     o->next = first;
 }
 
-/* Gradients come last layer first, each once; the flat arrays are covered by the params without a
- * gap. */
+/* Gradients come last layer first, each once; the params cover the flat arrays without a gap. */
 static void check_params(const char *model)
 {
     struct nn_shape in = {28, 32, 3};
@@ -162,7 +160,7 @@ static void check_params(const char *model)
     free_data(d);
 }
 
-/* He et al., Table 6: weights of the CIFAR family (with batch norm's two a channel). */
+/* He et al., Table 6: weights of the CIFAR family, with batch norm's two a channel. */
 static void check_size(const char *model, struct nn_shape in, size_t want)
 {
     struct session s = open_session(model, in, 1);
@@ -178,8 +176,7 @@ static size_t resnet_weights(int n, size_t channels)
     return sum;
 }
 
-/* Parameters as torchvision and DAWNBench's program count them, for 10 classes; and a step of one
- * image runs. */
+/* Parameters as counted by torchvision and DAWNBench's program, for 10 classes. */
 static void check_wide(const char *model, struct nn_shape in, size_t want)
 {
     struct data d = random_images(1, in);
@@ -197,7 +194,6 @@ static void check_wide(const char *model, struct nn_shape in, size_t want)
     free_data(d);
 }
 
-/* Halved by every bad step, doubled by 2000 good ones in a row, between 1 and 2^24. */
 static void check_loss_scale(void)
 {
     struct session s = open_session("mlp", (struct nn_shape){28, 28, 1}, 1);
@@ -256,7 +252,7 @@ static void check_refusals(void)
     optim_close(NULL);
 }
 
-/* ---- a backend that fails on the way ---- */
+/* ---- a backend that fails in the middle ---- */
 
 static int bad_wait(void *ctx)
 {
@@ -269,7 +265,7 @@ static void no_mark(void *ctx, uint32_t *flag)
     (void)ctx, (void)flag;
 }
 
-/* The loss is not a number, and nobody waits for gradients in vain. */
+/* The loss is nan, and gradients are still reported, so no caller waits for ever. */
 static void check_failure(void)
 {
     struct nn_ops broken = nn_cpu;
@@ -294,15 +290,15 @@ static void check_failure(void)
     free_data(d);
 }
 
-static int left; /* allocations that go well */
+static int left; /* allocations until one fails */
 
 static void *alloc_some(void *ctx, size_t bytes)
 {
     return left-- > 0 ? nn_cpu.alloc(ctx, bytes) : buf_alloc(SIZE_MAX / 2);
 }
 
-/* Whatever memory is not there, one line says so, and what would take less where that is the number of
- * images: not of weights, their gradients and statistics, which come first. */
+/* A failed allocation prints one line, which suggests a smaller batch unless it is for
+ * weights, their gradients or statistics. */
 static void check_memory(void)
 {
     struct nn_ops ops = nn_cpu;
@@ -327,8 +323,7 @@ static void check_memory(void)
     nn_model_close(m);
 }
 
-/* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model
- * changes. */
+/* An answer does not depend on the rest of the batch, and the model does not change. */
 static void check_eval(const char *model)
 {
     struct nn_shape in = {SIDE, SIDE, 1};

@@ -1,6 +1,4 @@
-/* test_nn_ops.c : the CPU's layers in float against their definitions, written as plain loops in
- * double: convolution both ways, batch norm and its running statistics, evaluation, softmax at
- * extreme logits, dropout. */
+/* test_nn_ops.c : the CPU's layers in float against their definitions as plain loops in double. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -8,8 +6,8 @@
 #include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
-/* A float sum of n random products of numbers up to 1: n roundings of partial sums of about sqrt(n)
- * each, which add up like a random walk, so n * 2^-24; times 4 to be safe. */
+/* Bound for a float sum of n random products of numbers up to 1: n roundings of partial sums of
+ * about sqrt(n), which add up like a random walk: n * 2^-24; times 4 to be safe. */
 static double sum_bound(size_t n)
 {
     return 4 * (double)n * 0x1p-24;
@@ -48,8 +46,7 @@ static void check_near(const char *what, const real *x, const double *want, size
         CHECK(x[i] == x[i], "%s: element %zu is nan", what, i);
 }
 
-/* --- conv2d by its definition: each weight meets each pixel
- * -------------------------------------------- */
+/* ---- conv2d by its definition: each weight meets each pixel ---- */
 struct conv {
     struct nn_window g;
     int batch;
@@ -117,7 +114,7 @@ static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, i
     slow_conv(&slow);
     nn_cpu.conv_plan(ctx, &g, true, true, batch, &bytes);
     void *scratch = buf_alloc(bytes);
-    memset(scratch, 0xff, bytes); /* nan: nothing of it may be read before it is written */
+    memset(scratch, 0xff, bytes); /* nan: a read before the first write shows */
     nn_cpu.conv_forward(ctx, &g, batch, x, w, bias, y, scratch);
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
@@ -140,16 +137,15 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     check_dilated(ctx, batch, in, out_c, k, stride, pad, groups, 1);
 }
 
-/* --- batch norm
- * ------------------------------------------------------------------------------------------ */
+/* ---- batch norm ---- */
 struct norm_case {
     size_t n;
     int c;
     bool relu, addend;
-    double offset; /* of the values: a mean far from zero */
+    double offset; /* mean of the values, far from zero */
 };
 
-/* Everything by definition, in double; var is the biased variance. */
+/* By definition; var is the biased variance. */
 static void slow_moments(const real *x, size_t n, size_t c, size_t i, double *mean, double *var)
 {
     *mean = *var = 0;
@@ -225,8 +221,7 @@ static void check_norm(void *ctx, struct norm_case k)
         free(all[i]);
 }
 
-/* --- local response normalisation
- * ------------------------------------------------------------------------ */
+/* ---- local response normalisation ---- */
 static void check_lrn(void *ctx, size_t n, int c, double alpha)
 {
     char name[96];
@@ -247,12 +242,10 @@ static void check_lrn(void *ctx, size_t n, int c, double alpha)
     free(x), free(y), free(want);
 }
 
-/* --- softmax cross-entropy
- * ------------------------------------------------------------------------------- */
+/* ---- softmax cross-entropy ---- */
 static void check_loss(void *ctx)
 {
-    /* Extreme logits: no overflow, exact ends. One row: loss, right or wrong, gradient of its
-     * label. */
+    /* Extreme logits: no overflow, exact limits. */
     static const struct {
         real z[3];
         int label, correct;
@@ -288,8 +281,7 @@ static void check_loss(void *ctx)
     }
 }
 
-/* By definition: sorted, the first of equals first; each label of rows with ties, and of three
- * classes, where all are among the five. */
+/* Places by definition: sorted, the first of equals first. */
 static void check_top(void *ctx)
 {
     enum { CLASSES = 9 };
@@ -308,8 +300,7 @@ static void check_top(void *ctx)
     }
 }
 
-/* --- dropout
- * --------------------------------------------------------------------------------------------- */
+/* ---- dropout ---- */
 static void check_dropout(void *ctx)
 {
     enum { N = 100000 };
@@ -338,7 +329,7 @@ static void check_dropout(void *ctx)
     free(x), free(y), free(dx), free(other);
 }
 
-/* The exponent's a^2 / 2 is off by an ulp of itself, which the exponential has as a relative error. */
+/* The exponent a^2 / 2 is off by an ulp; the exponential turns that into a relative error. */
 static void check_gelu(void *ctx)
 {
     enum { N = 4000 };
@@ -357,7 +348,8 @@ static void check_gelu(void *ctx)
     }
 }
 
-/* Against sums in double: rounds(c) of a row's values up to `most`, relative to its deviation. */
+/* Against sums in double: rounds(c) roundings of a row's values up to
+ * `most`, relative to its deviation. */
 static void check_layer_norm(void *ctx, size_t n, int c)
 {
     const size_t all = n * (size_t)c;

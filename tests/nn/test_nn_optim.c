@@ -1,5 +1,5 @@
-/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given
- * steps; refusals. */
+/* test_nn_optim.c : optimiser steps against a slow definition in
+ * double, learning rates, refusals. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -24,8 +24,7 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales d of tensors that
- * decay. */
+/* torch.optim.SGD's documentation, without dampening. LARS scales d of tensors that decay. */
 static void slow_step(const struct optim_options *o, double *w, const double *g, double *v,
                       double lr)
 {
@@ -65,7 +64,7 @@ static void check_optim(const char *name, struct optim_options o)
             slow_g[i] =
                 (double)(g[i] =
                              (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1));
-        if (step == 3) /* a tensor without gradients, as LARS must survive */
+        if (step == 3) /* LARS must survive a tensor without gradients */
             memset(g, 0, sizeof g), memset(slow_g, 0, sizeof slow_g);
         optim_step(optim, w, g, 0.1 / (1 + step));
         slow_step(&o, slow_w, slow_g, slow_v, 0.1 / (1 + step));
@@ -99,7 +98,7 @@ static void check_optims(void)
     }
 }
 
-/* Velocities are the whole state: taking them over in mid-run changes nothing. */
+/* Velocities are the whole state. */
 static void check_state(void)
 {
     static real w[2][N], g[N];
@@ -157,7 +156,7 @@ static void check_schedules(void)
         CHECK(fabs(lr - points[i].want) < 1e-12, "'%s', warm-up %g, step %g: %.15g, not %g",
               points[i].word, points[i].warmup, points[i].step, lr, points[i].want);
     }
-    /* 0.1 to 1.6 in ten steps: a tenth of the way each */
+    /* a tenth of the way in each of ten steps */
     struct schedule s = {.lr = 1.6, .total_steps = 100, .warmup_steps = 10, .warmup_from = 0.1};
     CHECK(schedule_parse("const", &s) == 0, "const refused");
     for (int step = 0; step < 12; step++) {

@@ -1,7 +1,6 @@
-/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure). Every value of every weight,
- * gradient, velocity, activation and running statistic is one of e5m10 behind every slot, in real
- * steps, with scales of layers too; they are the values that rounding gives: gradients those of a network whose tensors alone
- * are rounded. */
+/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure): after every slot
+ * all weights, gradients, velocities, activations and statistics are e5m10. Gradients equal
+ * those of a network that only rounds tensors. */
 #include "check.h"
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
@@ -14,7 +13,7 @@
 
 enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
 
-/* By the bits of an fp32, whatever mf.h thinks. */
+/* Decided by the bits of an fp32, without mf.h. */
 static bool is_half(float x)
 {
     uint32_t bits;
@@ -28,7 +27,7 @@ static bool is_half(float x)
     return (mantissa & ((1u << lost) - 1)) == 0;
 }
 
-/* ---- the table, watched ---- */
+/* ---- a table that checks values after each call ---- */
 
 static struct {
     const struct nn_model *m; /* NULL: none */
@@ -142,7 +141,6 @@ static struct batch batch_of(const struct nn_model *m, uint64_t key)
     return b;
 }
 
-/* Of the first n samples. */
 static struct nn_batch first_of(const struct nn_model *m, const struct batch *b, int n)
 {
     const bool sequence = m->nodes[0].window.out.w == 1;
@@ -155,7 +153,7 @@ static void batch_free(struct batch *b)
     free(b->x), free(b->labels);
 }
 
-/* The layers that no network by name has. */
+/* Layers that no named network has. */
 static struct nn_model *open_transformer(const struct nn_ops *ops, const struct nn_setup *setup,
                                          struct nn_shape in)
 {
@@ -195,7 +193,6 @@ static struct nn_model *open_model(const struct nn_ops *ops, const struct round_
     return open_shaped(ops, round, name, block, (struct nn_shape){SIDE, SIDE, 1}, 1, NULL);
 }
 
-/* What statistics say of each node. */
 static void check_largest(struct nn_model *m)
 {
     enum { PIECE = 1000 };
@@ -212,7 +209,7 @@ static void check_largest(struct nn_model *m)
     }
 }
 
-/* Steps of two micro-batches, an evaluation, and what an epoch's end puts. scales: of layers, NULL: none. */
+/* Two micro-batches a step, an evaluation, and an epoch's end, which uploads statistics. */
 static void check_steps(const char *name, const char *block, struct nn_shape in, double width,
                         const struct scale_setup *scales, const struct optim_options *o,
                         uint64_t n_steps)
@@ -266,7 +263,7 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
     nn_model_close(m);
 }
 
-/* Images of a data set, the last batch a smaller one. */
+/* The last batch is smaller. */
 static void check_feed(void)
 {
     const struct nn_ops ops = watching();
@@ -301,8 +298,8 @@ static size_t n_not_rounded(const real *pure, const real *wide, size_t n)
     return bad;
 }
 
-/* Tensors rounded by --quant's words, of weights and images that are e5m10's: gradients and
- * statistics are as they come, and fp16-pure has them rounded once. */
+/* With weights and images in e5m10, fp16-pure gives the gradients and statistics of a
+ * network with --quant, rounded once. */
 static void check_values(const char *name, const char *block)
 {
     const struct round_setup round = pure_setup();

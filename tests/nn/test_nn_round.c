@@ -1,6 +1,5 @@
-/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) against a slow
- * walk that rounds every tensor by mf.h behind each layer: every output, every gradient, training
- * and evaluation, bit for bit. Formats of fp32 change nothing. */
+/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) has
+ * the bits of a slow pass that rounds every tensor by mf.h. */
 #include "gpu_models.h"
 #include "hls/arith/mf.h"
 #include "nn/round/round_ops.h"
@@ -36,15 +35,15 @@ static void round_weights(struct nn_model *m, const struct round_setup *s)
                           m->params[m->nodes[i].first_param + k].n);
 }
 
-/* What passed the ReLU of a norm is what is above zero once it is rounded. */
+/* A norm's ReLU passes the gradient where its rounded output is above zero. */
 static void mask_relu(const struct node *node)
 {
     for (size_t i = 0; node->kind == &layer_batch_norm && node->relu && i < out_n(node); i++)
         node->dy[i] = node->y[i] > 0 ? node->dy[i] : 0;
 }
 
-/* A pass over the plain backend, every tensor rounded as soon as it is there. m's weights are
- * rounded for good. */
+/* A pass over the plain backend that rounds tensors as they are
+ * computed, and m's weights for good. */
 static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *s,
                                   const struct images *d, bool train)
 {
@@ -80,7 +79,7 @@ static size_t n_differ(const real *a, const real *b, size_t n)
     return bad;
 }
 
-/* nan where things overflow. */
+/* Overflows give nan. */
 static bool same(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
@@ -95,7 +94,7 @@ static struct round_setup setup_of(const char *words, int shift)
     return s;
 }
 
-/* Windows that overlap, so that their gradients add up; a tensor that two read, scaled up and joined. */
+/* Overlapping windows, whose gradients add up; a tensor with two readers, upsampled and joined. */
 static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_setup *setup,
                                    struct nn_shape in)
 {
@@ -114,7 +113,7 @@ static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_set
     return m;
 }
 
-/* Of that name, with biases that are not 0. */
+/* Biases are not 0. */
 static struct nn_model *open_model(const struct nn_ops *ops, const struct nn_setup *setup,
                                    const char *name)
 {
@@ -165,7 +164,7 @@ static void check(const char *name, const char *words, int shift, bool same_as_p
     images_close(&d);
 }
 
-/* Values alone: ties, ends of the range, more than a block of them. */
+/* Ties, ends of the range, more values than a block. */
 static void check_values(void)
 {
     enum { N = 5000 };
@@ -218,7 +217,7 @@ static void check_words(void)
           "error=fp16,overflow=inf,act=e4m3fn is read otherwise");
 }
 
-/* No slot of the table is left out: all but the name are functions. */
+/* No slot is empty: all members except the name are functions. */
 static void check_table(void)
 {
     void (*slots[sizeof nn_round / sizeof(void (*)(void))])(void);

@@ -1,5 +1,5 @@
-/* test_nn_sequence.c : networks of sequences, made narrow: each learns one batch by heart, transcripts and a label
- * for each step; a sample's answer depends on nothing but its steps; images are refused. */
+/* test_nn_sequence.c : sequence networks, made narrow, learn one batch by heart; a sample's
+ * answer depends only on its own steps; images are refused. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct sequences {
     int32_t labels[BATCH * STEPS];
 };
 
-/* Noise, and labels by chance: of transcripts one less from sample to sample. */
+/* Noise, and random labels; each transcript is one label shorter than the one before. */
 static void fill(struct sequences *s, const struct nn_model *m)
 {
     const struct nn_target target = nn_model_target(m);
@@ -49,7 +49,7 @@ static bool learned(const struct nn_result *r, double first)
     return r->n_correct == r->n_labels && r->n_edits == 0 && r->loss_sum < first / 10;
 }
 
-/* Within so many steps; another CBLAS rounds otherwise and needs more or fewer. */
+/* Another CBLAS rounds differently and needs more steps or fewer. */
 static void check_learns(const char *name, double lr, int most)
 {
     static struct sequences s;
@@ -81,7 +81,6 @@ static void check_learns(const char *name, double lr, int most)
     nn_model_close(m);
 }
 
-/* A batch's loss is that of its samples one by one, whatever stands behind their ends. */
 static void check_alone(const char *name)
 {
     static struct sequences s;

@@ -1,6 +1,5 @@
-/* test_nn_zoo.c : the networks by name: how many weights they have at the size that they were made for, as
- * published, and at other widths; the shapes on the way, the smallest image that they fit, and what is
- * said of a smaller one. Built alone: no memory for weights. */
+/* test_nn_zoo.c : networks by name have the published numbers of weights, the right shapes at
+ * other widths, and a one-line error for small images. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -18,7 +17,6 @@ static void check_weights(const char *name, int side, int n_classes, size_t want
     graph_fini(&m);
 }
 
-/* Tensors of weights, and nodes. */
 static void check_sizes(const char *name, int side, int n_params, int n_nodes)
 {
     struct nn_model m;
@@ -29,8 +27,7 @@ static void check_sizes(const char *name, int side, int n_params, int n_nodes)
     graph_fini(&m);
 }
 
-/* A network at widths that leave whole numbers, halves and less than 1: each number of channels by
- * the rule, but for what the classes decide. */
+/* Widths that give whole numbers, halves and less than 1. The number of classes stays. */
 static void check_width(const char *name, double width)
 {
     const struct nn_shape in = {64, 64, 3};
@@ -59,7 +56,7 @@ static void check_width(const char *name, double width)
     graph_fini(&m);
 }
 
-/* Of every convolution whose taps lie apart, in order. */
+/* The dilations of all dilated convolutions, in order. */
 static void check_dilations(const char *name, const int *want, int n)
 {
     struct nn_model m;
@@ -93,7 +90,7 @@ static void check_heads(const char *name, const struct loss_kind *loss, const do
     graph_fini(&m);
 }
 
-/* Of sequences of 363 features, and of that width. */
+/* Sequences of 363 features. */
 static void check_sequence(const char *name, double width, int n_classes, size_t want)
 {
     struct nn_model m;
@@ -105,7 +102,6 @@ static void check_sequence(const char *name, double width, int n_classes, size_t
     graph_fini(&m);
 }
 
-/* Sides of the outputs of convolutions and poolings, in order. */
 static void check_sides(const char *name, int side, const int *want, int n)
 {
     struct nn_model m;
@@ -125,7 +121,6 @@ static void check_sides(const char *name, int side, const int *want, int n)
     graph_fini(&m);
 }
 
-/* Kinds of nodes in order, a letter each. */
 static void check_order(const char *name, const char *want)
 {
     static const struct {
@@ -180,7 +175,7 @@ int main(void)
     check_weights("caffenet", 227, 1000, 60965224);
     check_weights("alexnet", 227, 1000, 62378344);
     check_weights("vgg19", 224, 1000, 143667240);
-    check_sequence("lstm", 1, 132, 13634692); /* as the QSGD paper has it */
+    check_sequence("lstm", 1, 132, 13634692); /* as in the QSGD paper */
     check_sequence("lstm", 0.25, 28, 1134364);
     check_weights("resnet110", 32, 10, 1727962);
     check_weights("resnet18", 224, 1000, 11689512);

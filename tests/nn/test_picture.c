@@ -1,6 +1,5 @@
-/* test_picture.c : pictures from files: PNG in grey, RGB and with a palette, with every filter, in
- * one chunk and in many; PGM and PPM; cut anywhere, with any byte changed, and what is said about
- * those that nobody reads here. */
+/* test_picture.c : pictures from files: PNG in grey, RGB and with a palette, PGM and PPM;
+ * cut anywhere, or with any byte changed. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -32,7 +31,6 @@ static int read_bytes(const uint8_t *bytes, size_t n, struct picture *p)
     return picture_read(folder, "picture", p);
 }
 
-/* One line that has `part`. */
 static void check_refused(const char *what, const uint8_t *bytes, size_t n, const char *part)
 {
     struct capture said;
@@ -59,7 +57,7 @@ static void check_png(void)
     uint8_t x[H * W * 3], index[H * W], palette[3 * 100];
     struct png_file f;
     for (int first = 0; first < 10; first++) {
-        for (int i = 0; i < H * W * 3; i++) /* few levels: Paeth has to choose among equals */
+        for (int i = 0; i < H * W * 3; i++) /* few levels: Paeth must break ties */
             x[i] = first < 5 ? pixel(i) : pixel(i) % 6;
         for (int c = 1; c <= 3; c += 2)
             for (size_t part = 1; part < 1000; part = 10 * part + 1) {
@@ -89,7 +87,7 @@ static void check_png(void)
     check_refused("a colour that is not there", f.bytes, f.n, "has colour 99 of 99");
 }
 
-/* Every byte of a PNG is under a checksum. */
+/* Every byte of a PNG is covered by a checksum. */
 static void check_damage(void)
 {
     uint8_t x[H * W];
@@ -111,7 +109,7 @@ static void check_damage(void)
     check_refused("longer", bad.bytes, bad.n, "but it goes on");
 }
 
-/* A header with one byte changed and its checksum put right. */
+/* A header with one byte changed and its checksum corrected. */
 static void check_header(int at, uint8_t value, const char *part)
 {
     uint8_t x[H * W] = {0}, head[13] = {0, 0, 0, W, 0, 0, 0, H, 8};

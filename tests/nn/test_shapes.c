@@ -1,6 +1,5 @@
-/* test_shapes.c : generated images with label maps: the same bytes on every machine; every class,
- * borders that do not count; labels move with the pixels that they are of, whatever the
- * augmentation; what such images cannot do is refused. */
+/* test_shapes.c : generated images with label maps: the same bytes on every machine, labels
+ * that move with their pixels, refused uses. */
 #include <errno.h>
 #include <string.h>
 #include "capture.h"
@@ -33,7 +32,7 @@ static void check_bytes(const struct dataset *d)
     dataset_close(other);
 }
 
-/* Each class has its share of pixels; what does not count lies where classes meet. */
+/* Pixels that do not count lie where classes meet. */
 static void check_classes(const struct dataset *d)
 {
     size_t n[256] = {0};
@@ -56,8 +55,8 @@ static void check_classes(const struct dataset *d)
     }
 }
 
-/* Each pixel is taken to be its own place: channel 0 the row, 1 the column. So where an augmented
- * pixel came from can be read, and its label must have come from there. */
+/* Channel 0 of a pixel holds its row, channel 1 its column, so the origin
+ * of an augmented pixel is known. */
 static void check_places(struct dataset *d, struct augment how)
 {
     enum { N = 6 };
@@ -133,7 +132,6 @@ static void check_refusals(struct dataset *d)
           "what it can do is refused");
 }
 
-/* The first n. */
 static void check_subset(const struct dataset *d)
 {
     struct dataset *some = NULL;

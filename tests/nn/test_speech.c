@@ -1,5 +1,5 @@
-/* test_speech.c : samples that are sequences: features of sounds against a transform by its definition, their
- * neighbours, normalisation, transcripts, lengths; windows of a text; damaged files. */
+/* test_speech.c : samples that are sequences: features of sounds against the definition,
+ * transcripts, lengths, windows of a text, damaged files. */
 #include "data_fixture.h"
 #include "nn/data/melbank.h"
 #include "nn/data/speech.h"
@@ -10,7 +10,6 @@ static double mel(double hz)
     return 2595 * log10(1 + hz / 700);
 }
 
-/* Energy of one band of a frame, by the definitions. */
 static double slow_energy(const int16_t *samples, int band)
 {
     const double pi = acos(-1), low = mel(20), step = (mel(8000) - low) / 34;
@@ -44,7 +43,7 @@ static void slow_energies(int sound, size_t n, double *energies)
             energies[t * MELBANK_BANDS + b] = slow_energy(samples + t * 160, b);
 }
 
-/* Of both sounds; mean and deviation of each band are those of all their frames. */
+/* The mean and deviation of each band are those of all frames of both sounds. */
 static void check_features(const struct dataset *d)
 {
     enum { A = 11, B = 4, ALL = A + B, BESIDE = 5, N = 363 };
@@ -109,7 +108,6 @@ static void check_an4(void)
     fixture_close(x);
 }
 
-/* One file has other bytes; then it is as it was. */
 static void check_damage(struct fixture *x, int file, const char *from, const char *to,
                          const char *one, const char *two)
 {
@@ -124,7 +122,7 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
-/* Sizes that a program leaves behind which writes to a pipe: the samples are all that follows. */
+/* Sizes that a program writes into a pipe: the samples are the rest of the file. */
 static void check_pipes(void)
 {
     static const char *const sizes[] = {"\xff\xff\xff\xff", "\x00\xf0\xff\x7f", "\0\0\0\0"};
@@ -147,7 +145,7 @@ static void check_pipes(void)
         dataset_close(d);
         fixture_write(x, good->name, piped, 60);
         fixture_refused(x->spec, 0, "a.wav' offset 44", "8 samples, expected");
-        memcpy(piped + 16, sizes[i], 4); /* only the samples may go on to the end */
+        memcpy(piped + 16, sizes[i], 4); /* only the samples may extend to the end */
         fixture_write(x, good->name, piped, good->bytes);
         fixture_refused(x->spec, 0, "a.wav' offset", i == 2 ? "a format of 0 bytes" : "are left");
     }

@@ -1,5 +1,5 @@
-/* test_synthetic.c : the generated data set is the same everywhere; no linear model learns it,
- * others do. */
+/* test_synthetic.c : the generated data set is the same everywhere; no
+ * linear model learns it, others do. */
 #include "data_fixture.h"
 #include <math.h>
 
@@ -47,7 +47,6 @@ static void test_same_bytes(void)
     dataset_close(standard);
 }
 
-/* Normalised images. */
 struct images {
     size_t n;
     float *x;    /* [n, PIXELS] */
@@ -64,7 +63,6 @@ static struct images take(const struct dataset *d, bool test)
     return m;
 }
 
-/* Scores of one image under w [N_CLASSES, PIXELS]. */
 static int best_class(const float *w, const float *x, float score[N_CLASSES])
 {
     int best = 0;
@@ -86,8 +84,8 @@ static double accuracy(const float *w, struct images m)
     return (double)n_right / (double)m.n;
 }
 
-/* Plain gradient descent on the cross-entropy of a linear classifier, one image at a time. Returns
- * its accuracy. */
+/* Gradient descent on the cross-entropy of a linear classifier, one image
+ * at a time. Returns its accuracy. */
 static double train_linear(struct images train, struct images test, int n_epochs)
 {
     float *w = calloc(N_CLASSES * PIXELS, sizeof *w), score[N_CLASSES];
@@ -116,8 +114,7 @@ static void test_linear_fails(struct images train, struct images test)
     }
 }
 
-/* The same trainer on the same images, but each has a bright row that only its class has: so the
- * trainer does work. */
+/* The control: the trainer learns the same images if each class has a bright row of its own. */
 static void test_linear_control(struct images train, struct images test)
 {
     struct images both[2] = {train, test};
@@ -141,8 +138,7 @@ static float likeness(const float *a, const float *b, int dy, int dx)
     return fabsf(sum) / sqrtf((float)n);
 }
 
-/* The class of the training image that is most like a test image in either sign and any small
- * move. */
+/* The class of the training image most like a test image, in either sign and slightly shifted. */
 static void test_nonlinear_succeeds(struct images train, struct images test)
 {
     enum { N_KNOWN = 120, N_ASKED = 50 };

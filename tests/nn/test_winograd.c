@@ -1,6 +1,6 @@
-/* test_winograd.c : convolutions by Winograd's filtering against the definition in double, beside
- * im2row and GEMM: no pass is more than three times as far off. Every instruction set gives the same
- * bits, whatever else is in the batch. */
+/* test_winograd.c : convolutions by Winograd's filtering against the definition in
+ * double; errors are at most three times those of GEMM. Every instruction set gives the
+ * same bits, whatever else is in the batch. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -24,7 +24,6 @@ static size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* A convolution, there and back. */
 struct pass {
     struct nn_window g;
     int batch;
@@ -102,7 +101,6 @@ static void exact_free(struct exact e)
     free(e.y), free(e.dx), free(e.dw);
 }
 
-/* Root of the mean square of what x is off by. */
 static double off(const float *x, const double *want, size_t n)
 {
     double sum = 0;
@@ -138,7 +136,7 @@ static void by_kernels(const struct winograd_kernels *by, const struct pass *p, 
     free(scratch);
 }
 
-/* dw and forward of one image alone are those of the batch. */
+/* One image alone has the dw and y of the batch. */
 static void check_alone(const struct winograd_kernels *by, const struct pass *p, struct result all)
 {
     struct pass one = *p;
@@ -179,7 +177,7 @@ static void check(int batch, int h, int w, int in, int out, bool bias, bool add)
         const double far[3] = {off(r.y, want.y, p.n_y) / off(gemm.y, want.y, p.n_y),
                                off(r.dx, want.dx, p.n_x) / off(gemm.dx, want.dx, p.n_x),
                                off(r.dw, want.dw, p.n_w) / off(gemm.dw, want.dw, p.n_w)};
-        /* an image of one pixel is 1 of the 9 products by GEMM, and all sums of a tile here */
+        /* for one pixel GEMM adds 1 of 9 products, a tile all its sums */
         const double most = h * w > 1 ? 3 : 5;
         for (int i = 0; i < 3; i++)
             CHECK(far[i] <= most,

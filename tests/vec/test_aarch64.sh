@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_aarch64.sh : casts, sums and codecs on aarch64: cross-compiled, run by qemu's
-# user mode. There is no hand-written NEON: this tests C that the compiler vectorises,
-# and the switch of the floating-point mode.
+# test_aarch64.sh : casts, sums and codecs, cross-compiled for aarch64 and run by qemu's user mode.
+# There is no hand-written NEON: this tests vectorised C and the switch of the floating-point mode.
 # Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,6 +1,5 @@
-/* test_vec_acc.c : sums whose partial sums have their own format. Compares vec_plain with
- * long doubles, every instruction set of this CPU with vec_plain, and rules with each other
- * where equal formats make them the same. */
+/* test_vec_acc.c : sums whose partial sums have their own format: vec_plain against long
+ * doubles, every instruction set against vec_plain, and rules that equal formats make the same. */
 #include "mf_slow.h"
 #include "sum_tables.h"
 #include "vec_inputs.h"
@@ -163,8 +162,8 @@ static void check_exhaustively(bool all)
 
 /* ---- the same sums by other rules ---- */
 
-/* A sum in fp32 equals the rule fp32; one in the addends' format equals the sum without `acc`.
- * Codes are finite, and overflow becomes inf: the rule fp32 saturates only at the end. */
+/* A sum in fp32 equals the rule fp32, one in the addends' format the sum without `acc`. Codes
+ * are finite and overflow gives inf, since the rule fp32 saturates only at the end. */
 static void check_same(struct mf_fmt in, enum vec_rule rule, struct mf_fmt acc,
                        enum vec_rule as_rule, enum kind kind, int p)
 {
@@ -198,7 +197,7 @@ static void check_equals(void)
             }
 }
 
-/* ---- no access beyond buffers that end at the end of a page ---- */
+/* ---- no access beyond buffers that end with a page ---- */
 
 static void check_ends(const struct pair *f, size_t n)
 {

@@ -1,7 +1,5 @@
-/* test_vec_chance.c : stochastic rounding goes up with the probability of the dropped
- * part, to 2^-32, and with the same bits on every instruction set. Tests dropped
- * parts that only the lower 16 random bits of an element decide, means of a million
- * samples, and vectors cut anywhere. */
+/* test_vec_chance.c : stochastic rounding goes up with the probability of the dropped part, to
+ * 2^-32, with the same bits on every instruction set. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -19,8 +17,8 @@ static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {6, 1, 
                                         {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Casts x[0 .. n - 1], elements at, at + 1, ... of their layer, with all tables, and compares
- * the bytes with vec_plain's, which stay in `want`. */
+/* Compares x[0 .. n - 1], elements at, at + 1, ... of a layer, cast by all tables, with
+ * vec_plain's bytes, which stay in `want`. */
 static void compare(const struct vec_cast *cast, const char *what, size_t at, size_t n, int shift)
 {
     const size_t bytes = vec_bytes(cast->fmt, n);
@@ -32,8 +30,7 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     }
 }
 
-/* Dropped parts that agree with their element's random word in the upper half and
- * are close to it in the lower half. */
+/* Dropped parts equal to their random word in the upper half and close to it in the lower half. */
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
     const struct vec_cast cast = {
@@ -89,8 +86,7 @@ static void check_count(const char *what, double p, double ups)
           ups, DRAWS, mean, deviation);
 }
 
-/* Takes 10^6 samples of each dropped part: with mf_pack(), which drops up to 64 bits, and with
- * casts if fp32 can hold the dropped part. */
+/* Takes 10^6 samples of each dropped part with mf_pack(), and with casts if fp32 can hold it. */
 static void check_law(void)
 {
     const struct mf_fmt f = {5, 2, 0};

@@ -1,8 +1,8 @@
 /* test_vec_edges.c : casts of every instruction set at the edges: tails, alignment, streaming
  * stores, floating-point modes, chunks.
  *
- * Inputs and outputs end at the end of a page, so an access beyond it faults. Guard bytes detect
- * writes around outputs at other places. `long` takes 10^7 samples of stochastic rounding. */
+ * Buffers end at the end of a page, so an access beyond faults; guard bytes detect writes around
+ * others. `long` takes 10^7 samples of stochastic rounding. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -62,7 +62,6 @@ static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n
     free(want), free(box), free(room), free(plain);
 }
 
-/* Every width with every tail; rounding and alignment vary. */
 static void check_tails(void)
 {
     for (int t = 0; t < n_tables; t++)
@@ -125,8 +124,8 @@ static void check_streams(void)
     free(x), free(back), free(whole), free(parts);
 }
 
-/* The CPU's floating-point mode: IEEE's, and four that callers may have set.
- * Sticky exception flags are left out. */
+/* The floating-point mode without its exception flags: IEEE's, and
+ * four that callers may have set. */
 #if defined(__x86_64__)
 enum { IEEE_MODE = 0x1f80, FLUSH_OUT = 0x8000, FLUSH_IN = 0x40, TO_ZERO = 0x6000 };
 static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT,
@@ -205,8 +204,7 @@ static void check_modes(void)
             }
 }
 
-/* The random bits are the same for any instruction set and any chunks, also where the
- * low half of the counter overflows. */
+/* Random bits do not depend on chunks, also where the low half of the counter overflows. */
 static void check_chunks(void)
 {
     enum { N = 5000 };
@@ -253,8 +251,7 @@ static void check_random_ties(void)
     }
 }
 
-/* A value at p between two neighbours rounds up with probability p: the mean of n has
- * deviation unit * sqrt(p (1-p) / n). */
+/* The mean of n values at p between two neighbours has deviation unit * sqrt(p (1-p) / n). */
 static void check_unbiased(size_t n_samples)
 {
     enum { N = 100000 };

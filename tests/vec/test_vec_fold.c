@@ -1,5 +1,5 @@
-/* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h,
- * and wide partial sums lose nothing. */
+/* test_vec_fold.c : the plain backend's sums equal the rules written over mf.h;
+ * wide partial sums lose nothing. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -9,7 +9,6 @@
 
 enum { N = 777, MAX_P = 9, GUARD = 16, SEED = 3 };
 
-/* Adds one element's codes in order and rounds the sum, as the rule defines it. */
 static uint32_t fp32_sum(const struct vec_sum *s, const uint32_t *codes, int p, struct mf_fmt out)
 {
     float acc = 0;
@@ -152,7 +151,7 @@ static void check_rules(void)
                 }
 }
 
-/* Two groups that write wide sums and merge them end with the accumulators of one group. */
+/* Two groups that merge wide sums end with the accumulators of one group. */
 static void check_wide(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
@@ -176,7 +175,7 @@ static void check_wide(struct mf_fmt fmt, int n_ranks)
     free(one), free(group), free(merged), free(wide);
 }
 
-/* The largest sums of n_ranks ranks, of either sign, keep their value as wide sums. */
+/* The largest sums of n_ranks ranks, of either sign, survive as wide sums. */
 static void check_wide_limits(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};

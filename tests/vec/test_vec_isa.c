@@ -1,9 +1,8 @@
 /* test_vec_isa.c : the casts of every instruction set give the bits of the plain
  * backend, which gives those of mf.h.
  *
- * Quick: six formats on strided inputs and all their boundaries; every (e, m) on boundaries,
- * with several shifts, all roundings and overflows. `long`: six formats on all 2^32 inputs. The
- * plain backend runs once for all tables. */
+ * Quick: six formats on strided inputs and boundaries; every (e, m) on boundaries, with several
+ * shifts, all roundings and overflows. `long`: six formats on all 2^32 inputs. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <inttypes.h>
@@ -17,7 +16,6 @@ static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
                                     {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
 enum { N_SIX = sizeof six / sizeof *six };
 
-/* Decodes the codes with all tables. */
 static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
                          float divisor)
 {
@@ -33,8 +31,8 @@ static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
     }
 }
 
-/* Runs one block of inputs through all tables: codes, largest magnitude and,
- * unless divisor is 0, the codes' values. */
+/* Codes, largest magnitude and, unless divisor is 0, decoded values
+ * of one block, from all tables. */
 static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
                         float divisor)
 {
@@ -96,7 +94,6 @@ static void check_six(uint64_t stride)
     check_boundaries(trunc, 0, 1 << 17, 1);
 }
 
-/* One format and one shift: all roundings, both overflows. */
 static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
 {
     static const float divisors[] = {1, 3, 4, 1024, 0x1p-100f, 0x1p127f, 7};
@@ -118,8 +115,7 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
     }
 }
 
-/* Every format. The shifts include those around which the smallest values become subnormal in
- * fp32 and the largest leave its range. */
+/* Shifts include those around which the smallest values become subnormal in fp32. */
 static void check_all(size_t n_inputs)
 {
     static const int shifts[] = {0,    1,   -1,  5,    -20, 24,   60,  -90, 110,

@@ -1,7 +1,6 @@
-/* test_vec_levels.c : buckets of levels on every instruction set give the bytes of
- * plain C. Covers any number of elements, any floating-point mode of the caller and
- * accesses out of bounds, reads the layout with a slow reader, and compares sums
- * with the values each part decodes to. */
+/* test_vec_levels.c : buckets of levels on every instruction set have the bytes of
+ * plain C, for any length and floating-point mode. Compares the layout with a slow
+ * reader, and sums with decoded parts. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
@@ -31,7 +30,7 @@ static struct levels_rule rule(int k)
         .scheme = {bits, even}, .bucket = buckets[k % 3], .norm2 = k / 10 % 2};
 }
 
-/* Whole buckets, then the last one's codes for its elements in words of 32. */
+/* Whole buckets, then the last one's codes in words of 32 elements. */
 static size_t bytes_of(const struct levels_rule *r, size_t n)
 {
     const size_t each = 4 + r->bucket * r->scheme.bits / 8;
@@ -41,8 +40,7 @@ static size_t bytes_of(const struct levels_rule *r, size_t n)
     return n ? bytes + 4 + (n + 31) / 32 * 4 * r->scheme.bits : bytes;
 }
 
-/* Decodes the codes one by one with the reader of vec.h. x: the inputs of the codes; x[0]
- * is element `at` of the random stream. */
+/* Decodes with the reader of vec.h. x: the inputs; x[0] is element `at` of the random stream. */
 static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const float *x, size_t n,
                         size_t at, float *values)
 {
@@ -73,7 +71,6 @@ static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const
     }
 }
 
-/* Compares one table with plain C. */
 static void check_table(const struct vec_ops *ops, const struct levels_rule *r, size_t n, int kind)
 {
     static uint8_t skipped[8 * N_MOST], *const want = skipped + SKIP_BYTES, sums[8 * N_MOST];
@@ -108,7 +105,6 @@ static void check_table(const struct vec_ops *ops, const struct levels_rule *r, 
           r->scheme.bits, r->bucket, n);
 }
 
-/* A vector encoded at once equals one cut at any bucket. */
 static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
 {
     static uint8_t whole[8 * N_MOST], cut[8 * N_MOST];
@@ -126,7 +122,7 @@ static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
           r->scheme.bits);
 }
 
-/* Codes without their scale, on a grid given by the caller; deviations. */
+/* Codes without their scale, on the caller's grid; deviations. */
 static void check_draw(const struct vec_ops *ops, size_t n, int kind)
 {
     static uint8_t want[N_MOST];
@@ -185,15 +181,14 @@ static void check_long(const struct vec_ops *ops)
     vec_plain.free(codes), vec_plain.free(want);
 }
 
-/* x, moved n ulps away from 0 */
+/* x, n ulps further from 0 */
 static float ulps(float x, int n)
 {
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* Returns the first index of the random stream, from `at` on, whose sample is among
- * the smallest or largest. With other samples a number that is a level up to
- * round-off becomes that level anyway. */
+/* Returns the first index from `at` on whose sample is among the smallest or largest. With
+ * others, a number that is a level up to round-off becomes that level anyway. */
 static uint64_t sharp_draw(uint64_t at)
 {
     while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)
@@ -201,8 +196,7 @@ static uint64_t sharp_draw(uint64_t at)
     return at;
 }
 
-/* Numbers a few ulps around the decisive ones: levels, and levels plus their sample. The scale
- * is the number of levels, so a step is 1. */
+/* Numbers a few ulps around levels, and around levels plus their sample. The step is 1. */
 static void check_edges(const struct vec_ops *ops, uint32_t bits, uint32_t bucket, uint64_t at)
 {
     const struct levels_rule r = {.scheme = {bits, 0}, .bucket = bucket};
@@ -241,7 +235,6 @@ static void check_all_edges(void)
     }
 }
 
-/* A caller that flushes subnormals. */
 static void check_modes(void)
 {
 #ifdef VEC_X86

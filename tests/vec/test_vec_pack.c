@@ -1,5 +1,4 @@
-/* test_vec_pack.c : packing of every width and tail equals a bit-by-bit
- * reference, without access out of bounds. */
+/* test_vec_pack.c : packing of every width and tail equals a bit-by-bit reference. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -7,7 +6,6 @@
 
 enum { MAX_N = 130, GUARD = 9, SEED = 1 };
 
-/* Bit b of the byte string. */
 static unsigned bit_of(const uint8_t *bytes, size_t b)
 {
     return bytes[b / 8] >> b % 8 & 1;
@@ -31,7 +29,7 @@ static void check_width(unsigned width, size_t n, size_t offset)
         CHECK(bit_of(at, b) == want, "width %u n %zu offset %zu: bit %zu", width, n, offset, b);
     }
 
-    /* the extra byte misaligns it; a sanitizer detects any read beyond */
+    /* misaligned by a byte; a sanitizer detects any read beyond */
     uint8_t *exact = malloc(bytes + 1);
     memcpy(exact + 1, at, bytes);
     if (n * width % 8)
@@ -53,7 +51,7 @@ int main(void)
             for (size_t offset = 0; offset < 8; offset++)
                 check_width(width, n, offset);
 
-    /* The example drawn in vec.h. */
+    /* the example in vec.h */
     const uint32_t six[3] = {0x2a, 0x15, 0x33};
     uint8_t bytes[3];
     pack_write(6, six, 3, bytes);

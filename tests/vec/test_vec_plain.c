@@ -43,9 +43,9 @@ static float any_float(uint64_t i)
     return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
 }
 
-/* code * 2^shift / divisor in fp64, which can hold the product. The second rounding of a
- * normal fp32 is harmless: fp64 has more than twice its bits. Small products may end as
- * subnormals, so they are rounded as vec.h says. */
+/* code * 2^shift / divisor in fp64. The second rounding of a normal fp32 is
+ * harmless: fp64 has more than twice its bits. Small products may end as subnormals,
+ * so they are rounded as vec.h says. */
 static float quotient(struct mf_fmt f, uint32_t code, int shift, float divisor)
 {
     const double product = ldexp((double)from_bits(mf_dec(f, code, 0)), shift);
@@ -109,8 +109,8 @@ static void check_casts(void)
             check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
 }
 
-/* Means near fp32's largest number. Every divisor meets every shift, from the one at which all
- * codes fit fp32 to the one at which even the smallest quotients overflow. */
+/* Means near fp32's largest number, with every shift from the one at which all codes fit fp32 to
+ * the one at which even the smallest quotients overflow. */
 static void check_large(void)
 {
     static const float divisors[] = {1, 2, 3, 4, 5, 7, 8, 16, 255, 256, 1000, 0x1p31f, 0.75f, 0.5f};
@@ -134,7 +134,7 @@ static void check_large(void)
     }
 }
 
-/* Random bits depend on an element's index in its layer, not on its index in the call. */
+/* Random bits depend on an element's index in its layer, not in the call. */
 static void check_chunks(void)
 {
     struct vec_cast cast = {.fmt = {3, 2, 0}, .round = MF_STOCHASTIC, .key = 99};
@@ -156,8 +156,7 @@ static void check_chunks(void)
     CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) != 0, "another key gives the same bits");
 }
 
-/* Rounding up with probability p has a mean error of 0 and a deviation
- * of unit * sqrt(p (1-p) / n). */
+/* The mean error of n values is 0, with a deviation of unit * sqrt(p (1-p) / n). */
 static void check_unbiased(void)
 {
     enum { N = 1 << 16 };

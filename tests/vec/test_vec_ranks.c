@@ -1,6 +1,5 @@
-/* test_vec_ranks.c : exact sums of 1 to thousands of ranks equal vec_plain with
- * every instruction set of this CPU: random codes, cancelling ones, inf and
- * nan, sums of the largest width. */
+/* test_vec_ranks.c : exact sums of 1 to thousands of ranks equal vec_plain on every instruction
+ * set, also for cancelling codes, inf, nan and the widest sums. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -11,9 +10,8 @@ static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 static uint8_t codes[RANKS][N], wide[MOST_RANKS][LANES];
 
-/* ANY: random codes. FEW: few of them are inf or nan. NEAR: of few exponents. CANCELS: in pairs
- * that cancel, except every seventh. ONE_LARGE: one large, the others small. LARGEST: all the
- * largest, of one sign, except one of another size. */
+/* FEW: few codes are inf or nan. NEAR: few exponents. CANCELS: pairs that cancel, except every
+ * seventh. LARGEST: the largest code of one sign, except one of another size. */
 enum style { ANY, FEW, FINITE, NEAR, CANCELS, ONE_LARGE, LARGEST, STYLES };
 
 static uint32_t one_code(struct mf_fmt f, enum style style, int rank, size_t i, uint32_t random)
@@ -58,7 +56,7 @@ static void fill(struct mf_fmt f, enum style style, int n_ranks)
         }
 }
 
-/* Adds n_parts parts, which repeat those of n_ranks ranks. */
+/* The n_parts parts repeat those of n_ranks ranks. */
 static void check_sum(const struct vec_sum *s, int n_ranks, int n_parts, size_t n,
                       struct mf_fmt out, int shift, enum style style)
 {
@@ -103,8 +101,8 @@ static void check_ranks(struct mf_fmt f, int n_ranks)
 
 /* ---- ties, and sums one unit beside them, at the largest width of each method ---- */
 
-/* Finds codes of at most `most` for n_parts ranks whose sum is +-target units, the largest
- * first. Returns false if n_parts ranks are not enough. */
+/* Finds codes up to `most` for n_parts ranks whose sum is +-target units.
+ * Returns false if more ranks are needed. */
 static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target, uint32_t sign,
                    size_t i)
 {
@@ -152,8 +150,7 @@ static void check_ties_of(struct mf_fmt f, uint32_t most, int n_parts)
             check_ties(f, most, n_parts, t, outs[o]);
 }
 
-/* As many ranks as each method of adding allows, and one more: then
- * another method must take over. */
+/* The most ranks that each method of adding allows, and more. */
 static void check_limits(void)
 {
     static const int limits[] = {8,   16,  17,  18,   19,   68,   69,   136,   137,

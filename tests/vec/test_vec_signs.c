@@ -1,6 +1,5 @@
-/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops over
- * the columns as they are defined. Covers any length, stride and floating-point mode, and
- * accesses out of bounds. The decoded value plus the residual must be the number. */
+/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops, for
+ * any length, stride and floating-point mode; decoded value plus residual gives the number. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/list/vec_signs.h"
@@ -35,7 +34,7 @@ struct slow {
     uint8_t codes[16 * N_MOST];
 };
 
-/* The column that begins at `first`: computes its means and writes its codes. */
+/* Writes the means and the codes of the column that begins at `first`. */
 static void slow_column(const struct signs_rule *r, size_t first, size_t n, uint8_t *codes,
                         struct slow *s)
 {
@@ -84,7 +83,7 @@ static void check_same(const char *what, const struct vec_ops *ops, const struct
           r->stride, n, what);
 }
 
-/* q plus the residual is the number, up to the residual's round-off. */
+/* The residual may be off by its round-off. */
 static void check_whole(const struct slow *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -134,7 +133,6 @@ static void check_table(const struct vec_ops *ops, const struct signs_rule *r, s
     check_same("sums", ops, r, n, sums, bytes, left.next, &sum);
 }
 
-/* Long vectors may bypass the caches: the same bits, at any alignment. */
 static void check_long(const struct vec_ops *ops)
 {
     const size_t n = ((size_t)1 << 20) + 33, bytes = signs_bytes(&rules[0], n);
@@ -154,7 +152,6 @@ static void check_long(const struct vec_ops *ops)
     vec_plain.free(codes), vec_plain.free(want);
 }
 
-/* A caller that flushes subnormals. */
 static void check_modes(void)
 {
 #ifdef VEC_X86

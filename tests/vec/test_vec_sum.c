@@ -54,7 +54,7 @@ static void check_all_exact(void)
         }
 }
 
-/* Sums too wide for shortcuts: those of n_big + 2 ranks are one smallest unit above a tie. */
+/* Sums too wide for shortcuts: n_big + 2 ranks add up to one smallest unit above a tie. */
 static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
                            struct mf_fmt out)
 {
@@ -108,8 +108,8 @@ static void check_words(struct mf_fmt f)
         }
 }
 
-/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must stay, unless the CPU's
- * float first rounds the sum to a tie. */
+/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must
+ * stay, unless float makes a tie. */
 static void check_rounded_twice(uint8_t e, uint8_t m)
 {
     const struct mf_fmt f = {e, m, 0};
@@ -192,7 +192,7 @@ static void check_all_wide(void)
         check_wide(e5m2, 5, n);
 }
 
-/* ---- no access beyond buffers that end at the end of a page ---- */
+/* ---- no access beyond buffers that end with a page ---- */
 
 static void check_ends(struct mf_fmt f, size_t n)
 {
