@@ -1,8 +1,8 @@
-/* cudnn_plans.cpp : the real cuDNN, without a GPU: are there plans for the convolutions of the models?
- * Of test_cudnn_plans.sh.
+/* cudnn_plans.cpp : asks the real cuDNN, without a GPU, for plans of the models'
+ * convolutions; part of test_cudnn_plans.sh.
  *
- * cuDNN finalises descriptors and plans for a device that is only described to it. device/nn/conv_graph.cu is compiled in
- * here; where it names its handle, the description is given instead. */
+ * cuDNN finalises plans for a device that is only described to it. This file compiles
+ * device/nn/conv_graph.cu and passes it that description instead of a handle. */
 #include <cudnn.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static const struct {
     {{{227, 227, 3}, {55, 55, 96}, 11, 4, 0}, 128},
     {{{64, 64, 256}, {64, 64, 256}, 3, 1, 2, 1, 0, 2}, 16}, /* fcn */
     {{{64, 64, 512}, {64, 64, 512}, 3, 1, 4, 1, 0, 4}, 16},
-    {{{5, 6, 3}, {5, 6, 5}, 3, 1, 1}, 1}, /* nothing that engines like */
+    {{{5, 6, 3}, {5, 6, 5}, 3, 1, 1}, 1}, /* engines dislike this shape */
 };
 
 int main()
@@ -84,7 +84,7 @@ int main()
     static const int chips[] = {800, 900, 1000};
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
-    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0; /* pure fp16; that adds in half */
+    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0; /* pure fp16; those that add in half */
     struct nn_conv conv = {};
     struct dev_nn d = {};
     d.conv = &conv;

@@ -1,10 +1,10 @@
 #!/bin/bash
-# test_cudnn_plans.sh : asks the real cuDNN, on a machine without a GPU too, for plans of the models' convolutions.
+# test_cudnn_plans.sh : asks the real cuDNN for plans of the models' convolutions; needs no GPU.
 set -u
 cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# found: INCLUDES|LIBRARIES of the one that the build takes
+# found: INCLUDES|LIBRARIES of the cuDNN that the build uses
 if ! command -v g++ >/dev/null || ! found=$(device/run/libs.sh cudnn "$cuda" "${CUDNN-}"); then
     echo "skip: no g++ with cuDNN's headers"
     exit 77

@@ -1,6 +1,5 @@
-/* test_emu.c : the emulator (tests/emu) does what a GPU does, refuses what one refuses, and dies
- * with a line of its own where a GPU would hang or read what was never written. Each case is a
- * process. */
+/* test_emu.c : the emulator (tests/emu) does what a GPU does, and dies with one line where a GPU
+ * would hang or read uninitialised memory. Each case is a process. */
 #include "check.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -11,8 +10,8 @@
 #include <unistd.h>
 
 struct scene {
-    const char *name, *settings[2]; /* function self_NAME of selftest_*.cu; of the environment */
-    const char *dies;               /* words of the line it must die with; NULL: it must succeed */
+    const char *name, *settings[2]; /* NAME of self_NAME in selftest_*.cu; environment */
+    const char *dies;               /* expected in the line it dies with; NULL: success */
 };
 static const struct scene scenes[] = {
     {"barriers", {"EMU_REVERSE=0"}, NULL},

@@ -1,6 +1,5 @@
-/* test_gpu_cast.c : floats to codes on the GPU give the bits of the plain backend: values, formats,
- * roundings. Lists of spans, alignments and bounds: test_gpu_cast_spans.c; all 2^32 floats:
- * test_gpu_cast_all.c. */
+/* test_gpu_cast.c : floats to codes on the GPU have the bits of the plain backend.
+ * test_gpu_cast_spans.c tests lists, alignments and bounds, test_gpu_cast_all.c all 2^32 floats. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -26,7 +25,7 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
     CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0, "copy");
     for (int scan = 0; scan < 2; scan++) {
         struct vec_cast on_gpu = *cast;
-        on_gpu.key = 0; /* the span's counts */
+        on_gpu.key = 0; /* the span's key counts */
         memset(codes, 0xa5, 4 * N + GUARD);
         *spans = (struct vec_span){.x = x_gpu,
                                    .codes = codes,
@@ -58,8 +57,8 @@ static void check_boundaries(struct vec_cast cast, int shift, size_t n, size_t a
     check_block(&cast, x, n, at, shift);
 }
 
-/* Every exponent, with fractions at the ends and near every boundary of the format, and any. No inf
- * or nan in the most of it, so that items stay on the way that they belong to. */
+/* Every exponent, with random fractions and fractions near the format's boundaries. No inf or
+ * nan, which would move neighbouring items to another path. */
 static void check_exponents(struct vec_cast cast, int shift)
 {
     static float x[N];
@@ -95,7 +94,6 @@ static void check_six(void)
     }
 }
 
-/* Every format, rounding and overflow. */
 static void check_all_formats(void)
 {
     size_t at = 0;
@@ -112,7 +110,7 @@ static void check_all_formats(void)
                 }
 }
 
-/* Rests that only the lower half of an element's bits decides. */
+/* Dropped parts that only the lower half of an element's random bits decides. */
 static void check_lower_halves(void)
 {
     static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {3, 2, 0}};

@@ -1,5 +1,5 @@
-/* test_gpu_cast_all.c : floats to codes on a real GPU, all 2^32 of them: six formats, the bits of
- * the plain backend, which are mf.h's. long: several shifts, and what overflows becomes inf. */
+/* test_gpu_cast_all.c : all 2^32 floats to codes on a real GPU have the bits of the plain
+ * backend, in six formats. `long`: several shifts, and overflow to inf. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -15,11 +15,11 @@ static uint8_t *got;           /* [2 * CHUNK] pinned */
 static struct vec_span *spans; /* [1] pinned */
 static int n_threads;
 
-/* ---- a part of a chunk in a thread ---- */
+/* ---- one part of a chunk per thread ---- */
 
 struct part {
     pthread_t thread;
-    const struct vec_cast *cast; /* NULL: make the floats that begin at `first` */
+    const struct vec_cast *cast; /* NULL: make the floats from `first` on */
     uint32_t first;
     int shift;
     size_t from, n; /* of the chunk */
@@ -48,7 +48,7 @@ static void *check_part(void *arg)
     return NULL;
 }
 
-/* Returns the bytes that differ, of which *bad is one. */
+/* Returns the number of bytes that differ; *bad is one of them. */
 static size_t in_threads(const struct vec_cast *cast, uint32_t first, int shift, struct part *bad)
 {
     static struct part parts[THREADS_MAX];

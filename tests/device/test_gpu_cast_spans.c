@@ -1,6 +1,5 @@
-/* test_gpu_cast_spans.c : lists of spans on the GPU: any number, length and alignment; codes end
- * where they should; one layer through aps(), which finds its shift itself. All against the plain
- * backend and the codec. */
+/* test_gpu_cast_spans.c : lists of spans on the GPU equal the plain backend, for any number,
+ * length and alignment; aps() finds the shift of a layer itself. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -33,8 +32,8 @@ static void to_gpu(void)
 
 /* ---- lists ---- */
 
-/* Random spans over x and codes, with gaps and of any alignment (tidy: of that which layers have).
- * Returns the sum of n. */
+/* Makes random spans with gaps and of any alignment (tidy: that of
+ * layers). Returns the sum of n. */
 static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
 {
     size_t at_x = 0, at_code = 0, sum = 0;
@@ -103,7 +102,7 @@ static void check_maxima(int n_spans, bool scanned, const char *what)
     }
 }
 
-/* As kernels that find maxima are given them. */
+/* Kernels that find maxima expect zeros. */
 static void clear_maxima(int n_spans)
 {
     for (int i = 0; i < n_spans; i++)
@@ -186,7 +185,7 @@ static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_
     check_maxima(1, true, "aps");
 }
 
-/* finite: floats alone, of a size that `up` says. */
+/* finite: no inf or nan; exponents begin at `up`. */
 static void fill_layer(size_t n, bool finite, int up)
 {
     for (size_t i = 0; i < n; i++) {
@@ -198,7 +197,7 @@ static void fill_layer(size_t n, bool finite, int up)
           "copy");
 }
 
-/* A list in one launch; whole_blocks: layers that take several blocks, and all of them. */
+/* One list in one launch. */
 static void check_aps_list(const struct dev_aps *aps, int n_spans, size_t longest, bool tidy)
 {
     const size_t sum = make_spans(n_spans, longest, aps->cast.fmt, tidy);

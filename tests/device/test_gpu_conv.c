@@ -1,13 +1,11 @@
-/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths: forward, both
- * gradients, dx +=, biases, batches smaller than the planned one, weights on odd addresses, plans
- * that are timed and plans that are not, the loss scale, and a graph of it all.
+/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths, with biases, dx +=,
+ * other batches than planned, odd addresses, plans, the loss scale and graphs.
  *
- * What may differ, for a sum of n products whose magnitudes add up to S:
- *     fp32        either side rounds n times: 2 n 2^-24 S
- *     the others  tensor cores cut where others round: n 2^-23 S in place of n 2^-24 S
- *     tf32        and each factor has lost 2^-10 of itself at most: 2 * 2^-10 S
- *     16 bits     and the result is rounded to the type: half a unit, or two halves where a bias
- *                 follows */
+ * Bounds for a sum of n products whose magnitudes add up to S:
+ *       fp32        each side rounds n times: 2 n 2^-24 S
+ *       the others  tensor cores truncate where others round: n 2^-23 S instead of n 2^-24 S
+ *       tf32        each factor has also lost 2^-10 of itself at most: 2 * 2^-10 S
+ *       16 bits     the result is rounded to the type: half a unit, or two halves with a bias */
 #include "gpu_layers.h"
 
 struct passes {
@@ -25,8 +23,8 @@ static double sum_bound(const struct passes *t, size_t n, double magnitude)
            (t->tf32 ? 0x1p-9 * magnitude : 0);
 }
 
-/* n: products a sum; magnitude [count]: of their sum; halves: roundings to the type of numbers up
- * to |want| + |bias|; everything is divided by scale. Frees got. */
+/* n: products in a sum; magnitude [count]: sums of magnitudes; halves: roundings to the type of
+ * numbers up to |want| + |bias|. Divides by scale and frees got. */
 static void check_close(const struct passes *t, const char *name, const char *what, float *got,
                         const float *want, const float *magnitude, size_t count, size_t n,
                         int halves, double scale)
@@ -59,7 +57,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
     const struct dev_run_ops *run = t->g.run;
     if (bytes > t->scratch_bytes) {
         char *nan = layers_memory(bytes);
-        memset(nan, 0xff, bytes); /* nothing of it may be read before it is written */
+        memset(nan, 0xff, bytes); /* nan: a read before the first write shows */
         run->free(t->scratch);
         t->scratch = run->alloc(bytes);
         t->scratch_bytes = bytes;
@@ -70,8 +68,8 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* Weights and biases of a layer as a model has them: parts of one flat array, the first of them
- * `skew` floats in. */
+/* Weights and biases of a layer as in a model: parts of one flat
+ * array, the first at `skew` floats. */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
@@ -108,8 +106,7 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* --- conv2d
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- conv2d ---- */
 struct conv_case {
     struct nn_window g;
     struct nn_window w;
@@ -135,8 +132,7 @@ static void conv_on_gpu(struct passes *t, struct conv_case *c, bool with_bias, b
           "%s", c->name);
 }
 
-/* The same on the CPU, of the numbers or of their magnitudes; y, dx, dw, dbias: out; dx: added
- * to. */
+/* magnitude: uses the numbers' magnitudes. dx is added to. */
 static void conv_on_cpu(struct passes *t, struct conv_case *c, bool magnitude, float *y, float *dx,
                         float *dw, float *dbias)
 {
@@ -266,14 +262,13 @@ static void check_convs(struct passes *t)
     check_dilated(t, (struct nn_shape){9, 8, 6}, 4, 3, 2, 3, 2, 3);
 }
 
-/* Many rows: the sum over them takes two steps. */
+/* Many rows: their sum takes two steps. */
 static void check_many_rows(struct passes *t)
 {
     check_conv(t, (struct nn_shape){40, 31, 2}, 40, 1, 1, 0);
 }
 
-/* --- linear
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- linear ---- */
 static void linear_compare(struct passes *t, const char *name, int batch, int in, int out,
                            const struct flat *f, const float *x, const float *dy, void *dev_y,
                            void *dev_dx, void *dev_dw, void *dev_dbias)
@@ -339,7 +334,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     free(x), free(dy), free(blank);
 }
 
-/* Where cuDNN has nothing that adds to dx (its stand-in can be told to have none), a kernel does. */
+/* Without a cuDNN plan that adds to dx (the emulated one can be told so), a kernel does. */
 static void check_apart(struct passes *t)
 {
     if (strcmp(gpu_info()->name, "emulated") || setenv("EMU_CUDNN_ADDS", "0", 1))
@@ -375,7 +370,7 @@ int main(void)
             layers_math(&t.g, (enum nn_math)math);
             t.tf32 = math == NN_TF32;
             if (t.tf32)
-                t.g.math = NN_FP32; /* what its tensors are */
+                t.g.math = NN_FP32; /* the type of its tensors */
             t.g.nn->loss_scale(t.g.d, t.scale);
             check_convs(&t);
             check_many_rows(&t);

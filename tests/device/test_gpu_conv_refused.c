@@ -1,8 +1,7 @@
-/* test_gpu_conv_refused.c : convolutions that cannot be are refused in a line, and so are words of
- * NARROWCAST_CONV that say nothing. */
+/* test_gpu_conv_refused.c : impossible convolutions, and unknown values of
+ * NARROWCAST_CONV, are refused by one line. */
 #include "gpu_layers.h"
 
-/* A window that cannot be is refused in a line, and the context goes on. */
 static void check_refused(struct layers *g)
 {
     const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1, 0, 1};
@@ -11,7 +10,6 @@ static void check_refused(struct layers *g)
           "an output larger than its input allows was planned");
 }
 
-/* NARROWCAST_CONV: how plans are chosen; another word is refused. */
 static void check_words(const struct layers *g)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* test_gpu_ctc.c : connectionist temporal classification on the GPU against nn_cpu: counts equal; losses and
- * gradients within what exponentials of double, in another order, and the type of activations allow; samples
- * without a path, lengths, the loss scale. */
+/* test_gpu_ctc.c : connectionist temporal classification on the GPU against
+ * nn_cpu: equal counts; losses and gradients up to the order of exponentials in
+ * double and the type of activations. */
 #include "gpu_layers.h"
 
 struct sizes {
@@ -17,7 +17,7 @@ static void check_ctc(struct layers *g, struct sizes s, float scale)
             *lengths = g->run->alloc_pinned((size_t)s.batch * sizeof *lengths);
     struct nn_result cpu, *r = g->run->alloc_pinned(2 * sizeof *r);
     size_t bytes;
-    for (int b = 0; b < s.batch; b++) { /* every third has more labels than steps, or nearly so */
+    for (int b = 0; b < s.batch; b++) { /* every third has about as many labels as steps, or more */
         const int most = b % 3 ? s.targets / 3 : s.targets;
         const int count = (int)(philox_u32(g->key, (uint64_t)b) % (uint32_t)(most + 1));
         lengths[b] = 1 + (int32_t)(philox_u32(g->key + 1, (uint64_t)b) % (uint32_t)s.steps);
@@ -63,7 +63,7 @@ static void check_ctc(struct layers *g, struct sizes s, float scale)
     CHECK(!memcmp(&r[0].loss_sum, &r[1].loss_sum, sizeof(double)) && r[0].n_edits == r[1].n_edits &&
               r[0].n_labels == r[1].n_labels,
           "without a gradient the result is another");
-    free(layers_fetch(g, ps)); /* its borders */
+    free(layers_fetch(g, ps)); /* checks its guard bytes */
     layers_drop(g);
     g->run->free_pinned(labels), g->run->free_pinned(lengths), g->run->free_pinned(r);
     g->run->free_pinned(k);

@@ -1,6 +1,5 @@
-/* test_gpu_feed.c : images that the GPU makes from bytes are those of dataset_batch(), bit for bit
- * before the rounding to the type of activations: any seed, epoch, image and augmentation; and
- * a recorded launch follows its keys. */
+/* test_gpu_feed.c : images that the GPU makes from bytes equal those of dataset_batch(), bit for
+ * bit before the rounding to the type of activations; a recorded launch follows its keys. */
 #include "gpu_layers.h"
 #include "nn/data/dataset.h"
 
@@ -16,7 +15,7 @@ struct feed_test {
     uint8_t *bytes;  /* device, [batch, image] */
     float *want;
     int32_t *labels;    /* [batch] */
-    size_t size, shown; /* of an image: in bytes, and as it is seen, in values */
+    size_t size, shown; /* of an image: bytes; values after scaling */
     void *x;
 };
 
@@ -56,7 +55,7 @@ static void feed_test_close(struct layers *g, struct feed_test *t)
     free(t->data.train_x), free(t->data.train_y), free(t->want), free(t->labels);
 }
 
-/* Other images, other keys: on the device, and what must become of them in want. */
+/* Uploads other images and keys, and computes the expected images. */
 static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t epoch)
 {
     const struct dataset_augment augment = {t->f.augment, seed, epoch};
@@ -70,7 +69,7 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
     dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels, NULL);
 }
 
-/* side: 0, or what images are scaled to. */
+/* side: images are scaled to it; 0: not scaled */
 static void check_feed(struct layers *g, int h, int w, int c, int batch, struct augment augment,
                        int side)
 {
@@ -101,7 +100,7 @@ static void check_graph(struct layers *g, int side)
     feed_test_close(g, &t);
 }
 
-/* More images than a grid has lines. */
+/* More images than a grid has rows. */
 static void check_many(struct layers *g)
 {
     struct feed_test t = feed_test_open(g, 2, 2, 1, 65537, none, 0);
@@ -122,7 +121,7 @@ int main(void)
             check_feed(&g, 32, 32, 3, 3, none, 0);
             check_feed(&g, 28, 28, 1, 7, (struct augment){.crop = 2}, 0);
             check_feed(&g, 33, 31, 3, 5, (struct augment){.flip = 1}, 0);
-            /* packs go over the ends of lines */
+            /* packs cross the ends of rows */
             check_feed(&g, 32, 31, 3, 6, (struct augment){.crop = 64, .flip = 1}, 0);
             check_feed(&g, 32, 32, 3, 40, davidnet, 0);
             check_feed(&g, 28, 30, 1, 9, (struct augment){.crop = 27, .reflect = 1}, 0);

@@ -1,7 +1,5 @@
-/* test_gpu_gemm_train.c : conv2d and linear on the GPU by products that round at every step
- * (--gemm): the bits of nn_cpu by the same rule, for sums that are cut into many blocks too; and
- * with them whole steps of lenet5 and mlp, with narrow numbers between the layers as well
- * (--quant). */
+/* test_gpu_gemm_train.c : conv2d, linear and whole training steps with products that round at
+ * every step (--gemm) have nn_cpu's bits on the GPU, also with --quant. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/cpu/gemm_low.h"
@@ -14,7 +12,7 @@ static const struct gemm_rule rules[] = {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* The context and the CPU's multiply by this rule from now on. */
+/* Sets the rule for the GPU's context and the CPU's. */
 static void use(struct layers *g, const struct gemm_rule *rule)
 {
     const struct nn_setup setup = {.gemm = rule};
@@ -24,7 +22,7 @@ static void use(struct layers *g, const struct gemm_rule *rule)
         exit(1);
 }
 
-/* n nans: all of them are to be written. */
+/* Outputs start as nans: all must be written. */
 static float *nans(size_t n)
 {
     float *x = layers_memory(n * sizeof *x);
@@ -87,7 +85,7 @@ static void compare(struct layers *g, const struct conv_case *c, const struct te
     snprintf(name + end, left, "dw");
     layers_same_floats(g, name, layers_get_float(g, gpu->dw), cpu->dw, c->n_w);
     snprintf(name + end, left, "dx");
-    /* not wanted: as it was */
+    /* an unwanted dx stays as it was */
     layers_same_floats(g, name, layers_get(g, gpu->dx, c->n_x), cpu->dx, c->n_x);
     snprintf(name + end, left, "dbias");
     layers_same_floats(g, name, layers_get_float(g, gpu->dbias), cpu->dbias, n_bias);
@@ -108,7 +106,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     cpu.dx = c->dx == DX_ADDED ? layers_random(g, c->n_x) : nans(c->n_x);
     cpu.dw = nans(c->n_w), cpu.dbias = nans(n_bias);
     char *junk = layers_memory(scratch_bytes);
-    memset(junk, 0xff, scratch_bytes); /* nan: nothing of it may be read before it is written */
+    memset(junk, 0xff, scratch_bytes); /* nan: a read before the first write shows */
     const struct tensors gpu = {
         .x = layers_put(g, cpu.x, c->n_x),
         .w = layers_put_float(g, cpu.w, c->n_w),
@@ -126,7 +124,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     if (as_graph && (g->run->graph_end(g->s, &graph) < 0 || g->run->graph_launch(graph, g->s) < 0))
         exit(1);
     compare(g, c, &cpu, &gpu);
-    free(layers_fetch(g, gpu.scratch)); /* its borders */
+    free(layers_fetch(g, gpu.scratch)); /* checks its guard bytes */
     if (graph)
         g->run->graph_close(graph);
     layers_drop(g);
@@ -135,7 +133,8 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     free(cpu.scratch), free(junk);
 }
 
-/* Planned for max_batch, run with it and with one image (way 3); every kind of data gradient. */
+/* Plans for max_batch; runs it with every kind of data gradient (way 0 to
+ * 2) and with one image (way 3). */
 static void check_window(struct layers *g, struct nn_window window, int max_batch, int first_way,
                          int n_ways)
 {
@@ -195,14 +194,15 @@ static void check_convs(struct layers *g)
 
 static void check_blocks(struct layers *g)
 {
-    check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4); /* 2 blocks, 3 when turned */
+    /* 2 blocks, 3 when transposed */
+    check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);
     /* 2 blocks; the first ends within an image */
     check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
     /* 3 blocks of 40 pixels, where the rule has 24 */
     check_groups(g, (struct nn_shape){7, 6, 256}, 2, 3, 1, 1, 2, 2, 0, 4);
 }
 
-/* More blocks than there is room for partial sums; more pixels than one chunk of rows has. */
+/* More blocks than fit the partial sums; more pixels than a chunk of rows. */
 static void check_chunks(struct layers *g)
 {
     use(g, &rules[0]);
@@ -239,7 +239,7 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
     free(x), free(w), free(b), free(dy), free(y), free(dx), free(dw), free(db);
 }
 
-/* A rule is for fp32 activations, and goes again. */
+/* A rule needs fp32 activations, and can be removed. */
 static void check_rule(struct layers *g)
 {
     const float x[] = {1.0f / 3, 1.0f / 7};
@@ -258,8 +258,7 @@ static void check_rule(struct layers *g)
 
 /* --- a step of training --- */
 
-/* nn_cuda, but for the loss: its exponentials may differ in the last bit, so the CPU makes it
- * here. */
+/* nn_cuda, except the loss: its exponentials may differ in the last bit, so the CPU computes it. */
 static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
                         const int32_t *labels, real *dlogits, struct nn_result *result)
 {
@@ -276,7 +275,7 @@ static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
     free(z), free(dz);
 }
 
-/* quant: what is rounded between layers, "none" for nothing. */
+/* quant: --quant's spec, or "none". */
 static void check_model(const char *name, int batch, const struct gemm_rule *rule,
                         const char *quant)
 {
@@ -313,8 +312,7 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
     images_close(&d);
 }
 
-/* Rounding is recorded with all else: a step that is played again has the bits of its first, made
- * of separate calls. All kinds of layers, by the machine's own products. */
+/* A played step has the bits of the first, made of separate calls, including rounding. */
 static void check_records(void)
 {
     struct round_setup round;

@@ -1,7 +1,6 @@
-/* test_gpu_halves.c : gradients that are halves, on the GPU: every codec makes of them the codes, magnitudes
- * and residuals that the CPU makes of the same numbers in fp32, and means of codes become the halves nearest to
- * the CPU's means, or these; of lists of any length that begin anywhere. All halves, and all floats on either side of
- * where halves part, one by one. */
+/* test_gpu_halves.c : gradients in halves on the GPU: every codec makes the codes, magnitudes
+ * and residuals that the CPU makes of the same numbers in fp32. Means become the nearest
+ * halves. Lists have any length and alignment. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
@@ -32,7 +31,7 @@ static bool is_nan(uint16_t half)
     return (half & 0x7fff) > 0x7c00;
 }
 
-/* One side: the CPU's in floats, the GPU's in halves. */
+/* The CPU's side is in floats, the GPU's in halves. */
 struct side {
     const struct vec_ops *ops;
     void *x, *w, *y; /* [ROOM] */
@@ -67,7 +66,7 @@ static void side_close(struct side *s)
     s->ops->free(s->codes);
 }
 
-/* All of it, numbers that halves have, to where they lie. */
+/* Uploads numbers in the side's type. */
 static void put(const struct side *s, void *to, const float from[ROOM])
 {
     static uint16_t halves[ROOM];
@@ -79,8 +78,8 @@ static void put(const struct side *s, void *to, const float from[ROOM])
         s->ops->copy(to, from, ROOM * sizeof *from);
 }
 
-/* Layers one behind the other, `skew` elements and bytes off where loads and stores are whole; codes are
- * zero, gradients as they are. */
+/* Places layers one after the other, off the alignment of whole loads and stores by `skew`
+ * elements and bytes. Clears the codes. */
 static void lay_out(struct side *s, size_t skew)
 {
     static uint8_t zeroes[BYTES], residuals[KEPT];
@@ -133,7 +132,7 @@ static struct codec codec_of(const struct codec_words *words, const struct side 
     return c;
 }
 
-/* What a step does with the layers on one side. */
+/* A training step's work on the layers. */
 static void encode(struct side *s, bool scan)
 {
     const struct codec *c = &s->codec;
@@ -161,7 +160,7 @@ static void check_same(const char *what)
     CHECK(memcmp(a, b, KEPT) == 0, "%s: what is kept", what);
 }
 
-/* The CPU's codes are summed by the CPU, and are one side's sums for both. */
+/* The CPU adds its codes; both sides decode these sums. */
 static void check_means(const char *what)
 {
     static uint16_t got[ROOM];
@@ -184,7 +183,7 @@ static void check_means(const char *what)
     for (size_t i = 0; i < ROOM; i++)
         bad += got[i] != half_of(y[i]);
     CHECK(bad == 0, "%s: %zu means of %d differ", what, bad, ROOM);
-    /* beside gradients and weights that are halves: to floats */
+    /* means in floats, beside gradients and weights in halves */
     gpus.ops->copy(gpus.y, x, sizeof x);
     for (int i = 0; i < LAYERS; i++) {
         gpus.outs[i].x = (float *)gpus.y + ((float *)cpu.outs[i].x - (float *)cpu.y);
@@ -207,8 +206,8 @@ static void check_codec(const struct codec_words *words, size_t skew, bool scan)
     check_means(what);
 }
 
-/* One span of all halves: codes in fp32 are those numbers; and of floats at, between and beside them: fp32
- * becomes the nearest. */
+/* Encodes all halves to fp32, and decodes floats at, between and
+ * around them to the nearest half. */
 static void check_all(void)
 {
     enum { ALL = 1 << 16, BESIDE = 4 };

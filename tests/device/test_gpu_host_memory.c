@@ -1,7 +1,6 @@
-/* test_gpu_host_memory.c : no kernel reads or adds to the host's memory, which lies behind the bus: not in
- * steps of training (labels, lengths, keys, scales, rates, lists, images and who they are), played or
- * not, and not in operations over vectors whose codes lie on the device. What kernels write there is a
- * mark that a gradient is final. The emulator alone tells: EMU_HOST, EMU_LOG. */
+/* test_gpu_host_memory.c : no kernel of a training step or vector operation reads or adds to
+ * host memory, which is slow to reach. It may only write marks that gradients are final.
+ * Needs the emulator: EMU_HOST, EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -18,7 +17,7 @@ enum { BATCH = 4, STEPS = 4, LINE = 256 };
 
 static char log_path[] = "/tmp/narrowcast_host.XXXXXX";
 
-/* Lines of the log from where it was read last: what kernels did. Returns their marks. */
+/* Checks the new lines of the log and returns the number of marks. */
 static int check_log(const char *what)
 {
     static long from;
@@ -48,7 +47,7 @@ static void hear(void *ctx, int first, int n)
     *(int *)ctx += first < 0 ? 0 : n;
 }
 
-/* Steps whose rates, labels and keys change, the later ones played and told of; and an evaluation. */
+/* Rates, labels and keys change; later steps are played and report gradients. */
 static void train(const char *what, struct nn_model *m, struct nn_shape in)
 {
     const struct optim_options options = {.kind = OPTIM_lars, .momentum = 0.9, .trust = 0.01};
@@ -92,7 +91,6 @@ static void check_network(const char *name, struct nn_shape in, const struct nn_
     train(what, model_open(&nn_cuda, setup, name, in, BATCH), in);
 }
 
-/* Sequences with a loss: of transcripts, or of a label each step, which has confusions. */
 static void check_sequences(const char *what, const struct loss_kind *loss)
 {
     const struct nn_shape in = {9, 1, 6};

@@ -1,6 +1,5 @@
-/* test_gpu_layers.c : the GPU's layers that move and choose values: element-wise ones, conversions,
- * pooling, means, shortcuts, dropout. Every one must give the bits of nn_cpu, rounded to the type
- * once. */
+/* test_gpu_layers.c : the GPU's layers that move and choose values have
+ * nn_cpu's bits, rounded to the type once. */
 #include "gpu_layers.h"
 #include <errno.h>
 
@@ -11,7 +10,7 @@ static void at_hard_places(float *x, size_t n)
         x[3 * i] = hard[i];
 }
 
-/* Values of a format; 16-bit activations have another already. */
+/* Only for fp32: 16-bit activations have a format already. */
 static void check_round(struct layers *g, size_t n, const float *a, void *pa, void *py, float *want)
 {
     const struct round_rule rules[] = {{{4, 3, 0}, MF_SATURATE, 0}, {{4, 3, 1}, MF_INF, -3},
@@ -74,7 +73,7 @@ static void check_conversion(struct layers *g, size_t n)
     for (size_t i = 0; i < n; i++) {
         const uint32_t bits = philox_u32(g->key, i);
         memcpy(x + i, &bits, sizeof bits);
-        if (i % 2) /* where rounding happens: near the numbers of half precision */
+        if (i % 2) /* where rounding happens: near half precision's numbers */
             x[i] = ldexpf(1 + (float)(bits & 0xffff) / 65536, (int)(bits >> 16) % 42 - 26);
     }
     float *px = layers_put_float(g, x, n);
@@ -96,8 +95,8 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* levels: how many values x takes, so that the largest of a window is seldom alone. up: the last
- * windows reach over the end. */
+/* levels: number of values that x takes, so that windows often have several maxima. up:
+ * the last windows reach past the edge. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
 {
     const int more = up ? w.stride - 1 : 0;
@@ -163,7 +162,7 @@ static void check_lrn(struct layers *g, size_t n, int c, double alpha)
     const size_t all = n * (size_t)c;
     float *x = layers_random(g, all), *dy = layers_random(g, all),
           *y = layers_memory(all * sizeof *y);
-    for (size_t i = 0; i < all; i += 7) /* large ones beside small ones */
+    for (size_t i = 0; i < all; i += 7) /* large and small ones mixed */
         x[i] *= 64;
     if (all > 40)
         x[all / 2] = NAN, x[all / 3] = INFINITY, x[all - 1] = -0.0f;
@@ -212,7 +211,7 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
     free(x), free(dy), free(y);
 }
 
-/* Channels at .. at + c of all; the others stay. */
+/* The channels outside at .. at + c stay. */
 static void check_concat(struct layers *g, size_t n, int c, int at, int all)
 {
     const size_t n_x = n * (size_t)c, n_y = n * (size_t)all;

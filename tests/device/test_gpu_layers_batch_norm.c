@@ -1,10 +1,9 @@
-/* test_gpu_layers_batch_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in
- * double, within bounds that follow from the roundings; what is made of them value by value to the
- * bit.
+/* test_gpu_layers_batch_norm.c : batch norm on the GPU: statistics and gradients against sums in
+ * double, values computed from them to the bit.
  *
- * An operation in float has a relative error of at most 2^-24: U. rounds(n): operations one after
- * another that a value goes through at most: a thread's rows, at the sizes below no more than n /
- * 1024 + 8, then the folds of a block, at most 8. What follows is in double. */
+ * An operation in float has a relative error of at most U = 2^-24. rounds(n) is the longest
+ * chain of operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus
+ * at most 8 in the block's reduction. Later steps are in double. */
 #include "gpu_layers.h"
 
 #define U 0x1p-24
@@ -24,13 +23,12 @@ struct norm {
     struct nn_batch_norm f;
 };
 
-/* Of the norms that are opened now. */
+/* Form of the norms opened from now on. */
 static struct {
     float factor;
     bool swapped;
 } form = {1, false};
 
-/* What the values are like, by channel. */
 enum kind { KIND_PLAIN, KIND_FAR, KIND_EQUAL, KIND_OUTLIER, KINDS };
 
 static void fill(struct norm *t)
@@ -52,7 +50,6 @@ static float *puts_float(struct layers *g, const float *x, int c)
     return layers_put_float(g, x, (size_t)c);
 }
 
-/* Floats to nn_batch_norm, whatever they are. */
 static float *puts_par(struct layers *g, const float *x, int c)
 {
     return layers_put_par(g, x, (size_t)c);
@@ -101,12 +98,12 @@ static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool 
 
 static void norm_close(struct norm *t)
 {
-    free(layers_fetch(t->g, t->scratch)); /* its borders are as they were */
+    free(layers_fetch(t->g, t->scratch)); /* checks its guard bytes */
     layers_drop(t->g);
     free(t->x), free(t->add), free(t->gamma), free(t->beta), free(t->run_mean), free(t->run_var);
 }
 
-/* What y must be, given mean and 1/std: the CPU's roundings. Unrounded to the type. */
+/* The expected y, given mean and 1/std, with the CPU's roundings but not rounded to the type. */
 static float value(const struct norm *t, size_t i, const float *mean, const float *inv_std)
 {
     const size_t c = i % (size_t)t->c;
@@ -137,8 +134,8 @@ static void check_near(const struct norm *t, const char *what, int channel, doub
           layers_names[t->g->math], t->n, t->c, what, channel, channel % KINDS, got, want, bound);
 }
 
-/* mean, var: sums in double, in two passes. reach: the largest distance from the channel's first
- * value, about which the GPU adds up. */
+/* mean, var: in double, two passes. reach: the largest distance from the channel's first
+ * value, which the GPU's sums are relative to. */
 static void moments(const struct norm *t, int channel, double *mean, double *var, double *reach)
 {
     *mean = *var = *reach = 0;
@@ -162,8 +159,8 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
     for (int i = 0; i < c; i++) {
         double m, var, reach;
         moments(&t, i, &m, &var, &reach);
-        /* A mean is made in rounds of a few roundings of at most `reach`; a sum of squares is at
-         * most n reach^2. */
+        /* The mean has a few roundings of at most `reach`; a sum of
+         * squares is at most n reach^2. */
         const double e = 4 * U * rounds(n) * reach, v = 8 * U * rounds(n) * reach * reach;
         const double unbiased = n > 1 ? (double)n / (double)(n - 1) : 1,
                      std = sqrt(var + (double)t.f.eps);
@@ -190,11 +187,11 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
     norm_close(&t);
 }
 
-/* What comes back by the definition, in double. */
+/* The backward pass by definition, in double. */
 struct back {
-    double *dy; /* [n][c] that passed the ReLU */
-    /* [c]: of dy, of dy * (x - mean), of dy times what gamma multiplies in the swapped form; the
-     * same of magnitudes */
+    double *dy;
+    /* [c]: sums of dy, of dy * (x - mean), of dy times the factor of gamma in the
+     * swapped form; then of their magnitudes */
     double *sum, *dot, *mix, *most, *most_dot, *most_mix;
 };
 
@@ -227,21 +224,21 @@ static void back_close(struct back *b)
     free(b->most), free(b->most_dot), free(b->most_mix);
 }
 
-/* What the first pass leaves of a value that came through the ReLU. */
+/* dy as the first pass stores it, for values that passed the ReLU. */
 static double left_in_dy(const struct norm *t, double dy, int channel)
 {
     const float outer = t->f.swapped ? t->gamma[channel] : 1;
     return (double)layers_round(t->g->math, outer * (float)dy);
 }
 
-/* scale: the loss's, on dy. in_place: dx is dy. */
+/* scale: loss scale, in dy. in_place: dx is dy. */
 static void check_backward(struct layers *g, size_t n, int c, bool relu, bool addend, bool in_place,
                            float scale)
 {
     struct norm t = norm_open(g, n, c, relu, addend);
     const size_t all = n * (size_t)c;
     float *dy = layers_random(g, all), *k = g->run->alloc_pinned(sizeof *k);
-    /* of some channels y is too small for half precision, but not zero before rounding */
+    /* in some channels y is 0 in half precision, but not before rounding */
     for (int i = 0; i < c; i++)
         t.beta[i] = i % KINDS == KIND_EQUAL ? 0x1p-26f : t.beta[i];
     t.f.beta = puts_par(g, t.beta, c);
@@ -301,7 +298,7 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     norm_close(&t);
 }
 
-/* Twice the same bits, wherever blocks go. */
+/* Runs give the same bits, whatever the order of blocks. */
 static void check_repeat(struct layers *g, size_t n, int c)
 {
     struct norm t = norm_open(g, n, c, true, false);
@@ -314,7 +311,7 @@ static void check_repeat(struct layers *g, size_t n, int c)
     norm_close(&t);
 }
 
-/* A factor, and gamma behind the addition. */
+/* A factor, and gamma after the addition. */
 static void check_forms(struct layers *g, size_t n, int c)
 {
     form.factor = 0.25f;
@@ -361,7 +358,7 @@ int main(void)
                     check_forms(&g, n, c);
             }
             check_repeat(&g, 5000, 24);
-            if (g.skew && m == 1) { /* enough that threads meet many rows */
+            if (g.skew && m == 1) { /* enough that threads get many rows */
                 check_forward(&g, 1300, 2048, true, false);
                 check_backward(&g, 1300, 2048, true, false, true, 1);
             }

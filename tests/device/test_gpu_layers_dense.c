@@ -1,6 +1,6 @@
-/* test_gpu_layers_dense.c : softmax cross-entropy of rows on the GPU against nn_cpu: counts and
- * confusions equal, losses and gradients within what an exponential in float (2 units in the last
- * place) and the type of activations allow; rows that do not count, and none that does. */
+/* test_gpu_layers_dense.c : softmax cross-entropy of rows on the GPU, some of which do
+ * not count, against nn_cpu: equal counts and confusions. Losses and gradients may
+ * differ as in test_gpu_layers_loss.c. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */
@@ -13,7 +13,7 @@ struct dense {
     struct nn_result *result;
 };
 
-/* every: so many rows have a label that counts; 0: none. */
+/* every: one in this many rows counts; 0: none. */
 static void fill(struct layers *g, struct dense *t, int every, bool finite)
 {
     for (int i = 0; i < t->rows; i++) {
@@ -35,7 +35,7 @@ static void check_gradient(struct layers *g, const struct dense *t, int n, const
 {
     for (size_t i = 0; i < (size_t)t->rows * (size_t)t->classes; i++) {
         const double w = (double)want[i] * scale;
-        /* As test_gpu_layers_loss.c has it, the mean over n. */
+        /* as in test_gpu_layers_loss.c, for a mean over n */
         const double bound =
             2 * EXP * scale / (n ? n : 1) + layers_half_ulp(g->math, w) + 0x1p-24 * fabs(w);
         CHECK(isnan(want[i]) ? isnan(got[i]) : fabs((double)got[i] - w) <= bound,
@@ -102,7 +102,7 @@ int main(void)
         check_dense(&g, 6, 4, 0, 1, true);
         check_dense(&g, 300, 19, 3, 1024, true);
         check_dense(&g, 200, 40, 2, 1, true);
-        check_dense(&g, 33000, 3, 2, 1, true); /* more than one row a group of lanes */
+        check_dense(&g, 33000, 3, 2, 1, true); /* more than one row per group of lanes */
         check_dense(&g, 20, 10, 1, 1, false);
     }
     layers_close(&g);

@@ -1,5 +1,5 @@
-/* test_gpu_layers_layer_norm.c : layer norm on the GPU: the bits of nn_cpu, which sums in the same
- * order, rounded to the type once; forward, backward, added to a gradient, with a loss scale. */
+/* test_gpu_layers_layer_norm.c : layer norm on the GPU has nn_cpu's bits, rounded to the
+ * type once: both sum in the same order. */
 #include "gpu_layers.h"
 
 struct layer_norm {
@@ -39,7 +39,7 @@ static struct layer_norm open_norm(struct layers *g, size_t n, int c)
 
 static void close_norm(struct layer_norm *t)
 {
-    free(layers_fetch(t->g, t->scratch)); /* its borders are as they were */
+    free(layers_fetch(t->g, t->scratch)); /* checks its guard bytes */
     layers_drop(t->g);
     free(t->x), free(t->dy), free(t->dx), free(t->gamma), free(t->beta), free(t->y);
     free(t->dgamma), free(t->dbeta), free(t->host_scratch);
@@ -52,7 +52,7 @@ static void same_par(struct layers *g, const char *what, void *p, float *want, s
     layers_same_floats(g, what, layers_get_par(g, p, n), want, n);
 }
 
-/* scale: the loss's, on dy. */
+/* scale: loss scale, in dy. */
 static void check(struct layers *g, size_t n, int c, bool add, float scale)
 {
     struct layer_norm t = open_norm(g, n, c);

@@ -1,6 +1,5 @@
-/* test_gpu_levels.c : buckets of levels on the GPU, by both of its tables: the codes, floats and
- * magnitudes of plain C, for every rule, lists of vectors of any length that begin anywhere, and
- * nothing touched between them. */
+/* test_gpu_levels.c : buckets of levels, by both tables of the GPU, equal plain C's, for every
+ * rule and lists of vectors of any length and alignment. */
 #include "gpu_lists.h"
 
 static void check_levels(const struct levels_rule *r, bool tidy, int kind)
@@ -57,7 +56,7 @@ static void check_levels(const struct levels_rule *r, bool tidy, int kind)
     same_codes(what, kind);
 }
 
-/* first: 0 or 1; both together have every rule with every bucket. */
+/* first: 0 or 1; both together cover every rule with every bucket. */
 static void check_all_levels(int first)
 {
     static const uint32_t buckets[] = {32, 128, 512, 544, 1504, 8192, LEVEL_BUCKET_MAX};
@@ -72,7 +71,7 @@ static void check_all_levels(int first)
                 }
 }
 
-/* Sums that are too much for the CPU: the GPU's, of pinned memory. */
+/* Sums of pinned memory large enough for the GPU. */
 static void check_long(void)
 {
     const struct levels_rule r = {.scheme = {16, 0}, .bucket = 8192};

@@ -1,17 +1,17 @@
 #!/bin/bash
-# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found where they are: in the folder that was named and nowhere else, in CUDA's, in Python's
-# packages; the newest of several.
+# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found in the named folder only, or else in CUDA's
+# and Python's packages, the newest first.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 libs() { "$here/../device/run/libs.sh" "$@"; }
 
-# library FOLDER NAME.h LIB/NAME.so...
+# library FOLDER NAME.h LIB/NAME.so...: creates a fake library
 library() {
     mkdir -p "$1/include" && touch "$1/include/$2"
     for file in "${@:3}"; do mkdir -p "$1/$(dirname "$file")" && touch "$1/$file"; done
 }
-# says WANTED ARGUMENTS...
+# says WANTED ARGUMENTS...: libs.sh must print WANTED
 says() { [ "$(libs "${@:2}")" = "$1" ] || fail "${*:2}: says '$(libs "${@:2}")', not '$1'"; }
 at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; } # at FOLDER LIBRARY
 
@@ -38,11 +38,11 @@ else
     echo "skip: Python's packages: no python3, or another NCCL comes before them: $(cat out)"
 fi
 
-# --- host/install.sh says what it does not fetch, where there is a driver ---
+# --- host/install.sh names NVIDIA libraries that it does not fetch, if there is a driver ---
 mkdir -p "$dir/driver" "$dir/cuda/bin"
 printf '#!/bin/sh\n' | tee "$dir/driver/nvidia-smi" >"$dir/cuda/bin/nvcc"
 chmod +x "$dir/driver/nvidia-smi" "$dir/cuda/bin/nvcc"
-# install_says PATTERN VARIABLE...: its line of NVIDIA's; '' for none
+# install_says PATTERN VARIABLE...: its line about NVIDIA; '' for none
 install_says() {
     env PATH="$dir/driver:$PATH" "${@:2}" "$here/../host/install.sh" needs >out 2>&1
     case $1 in

@@ -1,11 +1,9 @@
-/* test_gpu_lstm.c : the LSTM on the GPU against nn_cpu, with sequences of uneven lengths, in every math: outputs
- * and all gradients within what roundings may change (gpu_models.h has the bound); zeros, and nothing read,
- * behind a sequence's end; the loss scale; equal bits of equal calls. */
+/* test_gpu_lstm.c : the LSTM on the GPU against nn_cpu, with sequences of different lengths, in
+ * every math, within the bound of gpu_models.h. Equal calls give equal bits. */
 #include "capture.h"
 #include "gpu_layers.h"
 #include "gpu_models.h"
 
-/* What goes in, and what comes out. */
 enum { X, DY, WX, WR, WP, PEEP, BIAS, N_IN };
 enum { Y, DX, D_WX, D_WR, D_WP, D_PEEP, D_BIAS, N_OUT };
 static const char *const out_names[N_OUT] = {"y", "dx", "dwx", "dwr", "dwp", "dpeep", "dbias"};
@@ -53,7 +51,7 @@ static void on_cpu(struct layers *g, const struct lstm *t, float *const *in, flo
     free(scratch), free(dy), free(kept);
 }
 
-/* dx_too: else NULL. Weights are one array, as 16-bit copies are made of one. */
+/* dx_too: else NULL. Weights are one array, as their 16-bit copies are. */
 static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, float scale,
                    bool dx_too, float **out)
 {
@@ -74,7 +72,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
                                      grads[D_BIAS]};
     void *x = layers_put(g, in[X], t->n_in[X]), *y = layers_put(g, in[DY], t->n_in[DY]);
     float *dy = layers_memory(t->n_in[DY] * sizeof *dy), *k = g->run->alloc_pinned(sizeof *k);
-    for (size_t i = 0; i < t->n_in[DY]; i++) { /* behind the ends: nothing that may be read */
+    for (size_t i = 0; i < t->n_in[DY]; i++) { /* after the ends: must not be read */
         const size_t row = i / (size_t)t->f.out, steps = (size_t)t->f.steps;
         dy[i] = row % steps < (size_t)t->lengths[row / steps] ? in[DY][i] * scale : NAN;
     }
@@ -101,7 +99,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
         out[DX][i] /= scale;
     for (int i = D_WX; i < N_OUT; i++)
         out[i] = layers_get_par(g, grads[i], t->n_out[i]);
-    free(layers_fetch(g, scratch)), free(layers_fetch(g, kept)); /* their borders */
+    free(layers_fetch(g, scratch)), free(layers_fetch(g, kept)); /* checks their guard bytes */
     layers_drop(g);
     g->run->free_pinned(k);
     free(all), free(dy), free(junk);
@@ -113,7 +111,7 @@ static void free_all(float **p, int n)
         free(p[i]);
 }
 
-/* How far the CPU's answers move when all that goes in is changed by roundings. */
+/* Computes how far the CPU's results move if inputs change by round-off. */
 static void movement(struct layers *g, const struct lstm *t, float *const *in, float *const *want,
                      double *moved)
 {
@@ -187,7 +185,7 @@ int main(void)
     layers_open(&g, 47);
     for (size_t m = 0; m < LAYERS_PAR_MATHS; m++) {
         const enum nn_math math = layers_par_maths[m];
-        /* halves hold gradients of weights times it, too */
+        /* halves also hold gradients of weights times it */
         const float scale = math == NN_FP16 ? 256 : math == NN_FP16_PURE ? 4 : 1;
         layers_math(&g, math);
         check_lstm(&g, (struct nn_lstm){.steps = 1, .in = 3, .cells = 4, .out = 2}, 1, (int[]){1},

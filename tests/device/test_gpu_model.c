@@ -1,6 +1,5 @@
-/* test_gpu_model.c : whole networks on the GPU against the CPU: loss and every tensor of the
- * gradient, in all kinds of arithmetic; evaluation; the optimiser's step. Bounds:
- * gpu_models.h. */
+/* test_gpu_model.c : whole networks on the GPU against the CPU, in all kinds of
+ * arithmetic, within the bounds of gpu_models.h. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/round/round_ops.h"
@@ -11,8 +10,8 @@ enum { ADAPTIVE = -1 };
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* `times` the movement: two backends stand on either side, and a few random changes may miss the
- * worst direction. */
+/* The bound is TIMES the movement: both backends round, and a few random
+ * changes may miss the worst direction. */
 static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu,
                          const struct answer *gpu, double moved_loss, const double *moved)
 {
@@ -26,8 +25,7 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
     for (int k = 0; k < m->n_params; k++) {
         const struct nn_param *p = &m->params[k];
         const double apart = distance(cpu->grads + p->offset, gpu->grads + p->offset, p->n);
-        /* a tensor that hardly moves (its gradient is zero but for roundings) is measured by its
-         * neighbours */
+        /* a tensor that hardly moves (its gradient is round-off) is measured by its neighbours */
         const double most = TIMES * fmax(moved[k], norm / 100);
         worst = fmax(worst, apart / most);
         CHECK(apart <= most, "%s: gradient of %s is %g off, may be %g", name, p->name, apart, most);
@@ -36,8 +34,7 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
            cpu->r.loss_sum, worst);
 }
 
-/* Of one image less, by the statistics of the step before: these are within the bound of the
- * activations they come from. */
+/* Evaluates one image less, with the statistics of the step before. */
 static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
                        const struct images *d, enum nn_math math, double moved_loss)
 {
@@ -54,7 +51,7 @@ static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *
 static void check_model(const char *model, struct nn_shape in, int batch, int max_batch,
                         enum nn_math math, double loss_scale)
 {
-    struct scale_choice own; /* of each layer: loss_scale is ADAPTIVE */
+    struct scale_choice own; /* a scale per layer, if loss_scale is ADAPTIVE */
     struct nn_setup setup = {
         .math = math, .scaled = math == NN_FP16_PURE, .loss_scale = loss_scale};
     CHECK(scale_words("adaptive", &own) == 0, "adaptive");
@@ -80,8 +77,7 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     images_close(&d);
 }
 
-/* A scale that no 16-bit gradient survives shows as gradients that are not finite, and is
- * halved. */
+/* With this scale no 16-bit gradient is finite. */
 static void check_overflow(struct nn_shape in, enum nn_math math)
 {
     const struct nn_setup setup = {.math = math, .scaled = true, .loss_scale = 0x1p30};
@@ -99,7 +95,6 @@ static void check_overflow(struct nn_shape in, enum nn_math math)
     images_close(&d);
 }
 
-/* A batch for which no memory suffices is refused in a line, and nothing stays behind. */
 static void check_no_memory(void)
 {
     size_t before, after, all;
@@ -113,9 +108,8 @@ static void check_no_memory(void)
           before);
 }
 
-/* One step from the same gradients: the same bits, also in pure fp16, whose start values are rounded by
- * each backend itself. Rates change from step to step; one step is made
- * of two parts. */
+/* Steps from the same gradients have the same bits. In pure fp16 each backend rounds the start
+ * values itself. One step is made of two parts. */
 static void check_optim(bool pure)
 {
     enum { STEPS = 3 };
@@ -161,8 +155,8 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    /* plans of convolutions that are chosen by time round differently from run to run, and one of
-     * many runs is beyond a bound that is drawn from a few changes by chance */
+    /* timed plans of convolutions round differently from run to run, and one run in many exceeds
+     * a bound that is estimated from a few random changes */
     setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();

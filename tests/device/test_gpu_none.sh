@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_none.sh : machines whose GPU cannot be used: one line that says why, --device auto goes on with the CPU,
-# cuda ends.
+# test_gpu_none.sh : machines whose GPU cannot be used: one line says why,
+# --device auto uses the CPU, cuda ends.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -45,11 +45,11 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     site=$work/home/.local/lib/python3.11/site-packages/nvidia
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
-    # Python's packages, as PyTorch brings them: what is loaded then is no library of ours
+    # Python's packages, as PyTorch installs them; then the loaded file is not a library of ours
     none "the user's packages" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     none "PYTHONPATH" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
     none "an environment" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
-    # of several Pythons the newest whose file is one, below a folder whose name has a pattern's signs
+    # the newest of several Pythons that has a regular file, in a folder with pattern characters
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'
@@ -59,7 +59,7 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"
     none "a damaged one" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
 fi
-if [ ! -f "$B/libnarrowcast_cuda.so" ]; then # an empty word is none
+if [ ! -f "$B/libnarrowcast_cuda.so" ]; then # an empty value counts as unset
     none "not built" 'no libnarrowcast_cuda.so beside this program' NARROWCAST_CUDA=
 fi
 if [ -f "$emulated" ]; then

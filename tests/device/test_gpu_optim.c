@@ -1,7 +1,5 @@
-/* test_gpu_optim.c : steps of optimisers on the GPU have nn_cpu's bits, over tensors of any size at any
- * place; of LARS up to the rounding of one factor; and a recorded step follows the numbers it is
- * given. In floats, and in halves, where each operation is rounded, from gradients in halves or in
- * floats. */
+/* test_gpu_optim.c : steps of optimisers on the GPU have nn_cpu's bits, in floats and in halves;
+ * LARS up to the rounding of one factor. A recorded step follows its numbers. */
 #include "gpu_layers.h"
 #include "nn/optim/optim.h"
 
@@ -16,9 +14,8 @@ struct model {
     void *gpu_w, *gpu_g, *gpu_state[OPTIM_STATES];
 };
 
-static bool float_grads; /* beside weights in halves */
+static bool float_grads; /* with weights in halves */
 
-/* Of gradients, to the GPU and back. */
 static void *put_grads(struct layers *g, const float *x, size_t n)
 {
     return float_grads ? layers_put_float(g, x, n) : layers_put_par(g, x, n);
@@ -100,7 +97,7 @@ static void gpu_step(struct layers *g, struct model *m, const struct optim_optio
                           m->scratch);
 }
 
-/* Numbers as of the k-th step, k = 0, 1... */
+/* Sizes around a chunk and others; gaps of up to 3 elements. */
 static struct optim_step step_at(int k, double lr)
 {
     return (struct optim_step){.lr = lr, .mean = 10.0 / (k + 1), .root = 31.622776 / (k + 1)};
@@ -128,9 +125,9 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
     model_close(g, &m);
 }
 
-/* One step. The factor is a double rounded to float; the double may differ in its last bits, so the
- * factor by one unit, and what is made of it accordingly. Tensors whose weights or gradients are
- * all zero have the factor 1. */
+/* One step. The factor is a double rounded to float; the double may differ in its last
+ * bits, so the factor by one unit, and results accordingly. Tensors whose weights or
+ * gradients are all zero have the factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50);
@@ -164,7 +161,9 @@ static void check_lars(struct layers *g)
     model_close(g, &m);
 }
 
-/* A step in a graph, played with other numbers than those it was recorded with. */
+/* The factor is a double rounded to float. The double may differ in its last bits,
+ * so the factor by one unit, and results accordingly. Tensors with all weights or
+ * gradients zero have the factor 1. */
 static void check_graph(struct layers *g, enum optim_kind kind)
 {
     struct model m = model_open(g, 30);
@@ -187,7 +186,6 @@ static void check_graph(struct layers *g, enum optim_kind kind)
     model_close(g, &m);
 }
 
-/* Sums of gradients, in place and not, of any length. */
 static void check_add_divide(struct layers *g, size_t n, bool two)
 {
     float *a = layers_random(g, n), *b = layers_random(g, n);

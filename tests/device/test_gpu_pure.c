@@ -1,8 +1,7 @@
-/* test_gpu_pure.c : pure fp16 means pure on a GPU: of networks that train, every allocation on the device is one
- * that is known, with 2 bytes for each weight, gradient, velocity, statistic, activation and gradient of one, or
- * is named as what stays wider inside an operation; and every call of a library reads and writes halves, and adds
- * in halves but where cuDNN (here: its stand-in, of tensors that do not lie well) has no such sums. Mixed
- * precision does not pass. The emulator alone tells what was asked for: EMU_LOG. */
+/* test_gpu_pure.c : pure fp16 trains with 2 bytes for each weight, gradient, velocity, statistic
+ * and activation on the GPU. Any other allocation is a named temporary of an operation. Library
+ * calls read, write and add halves, unless cuDNN (here the emulated one, for badly aligned
+ * tensors) has no such sums. Mixed precision must fail. Needs the emulator: EMU_LOG. */
 #include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
@@ -14,7 +13,7 @@ enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, OPTIM_SCRATCH = 64 * sizeof(fl
 
 static char log_path[] = "/tmp/narrowcast_pure.XXXXXX";
 
-/* ---- what the emulator noted ---- */
+/* ---- the emulator's log ---- */
 
 static struct {
     struct {
@@ -33,7 +32,7 @@ static void drop(const void *p)
             noted.live[i] = noted.live[--noted.n_live];
 }
 
-/* Notes from byte `from` of the log on; returns where it ends. */
+/* Reads the log from byte `from` on; returns where it ends. */
 static long read_log(long from)
 {
     FILE *f = fopen(log_path, "r");
@@ -64,9 +63,9 @@ static long read_log(long from)
     return from;
 }
 
-/* ---- what it must have been ---- */
+/* ---- expected allocations ---- */
 
-/* The allocation is there, of so many bytes, and is known now. Returns 1 where it is not. */
+/* Removes the allocation from the list. Returns 1 if it is missing or has other bytes. */
 static int known(const char *what, int i, const void *p, size_t bytes, bool say)
 {
     int k = 0;
@@ -78,7 +77,7 @@ static int known(const char *what, int i, const void *p, size_t bytes, bool say)
     return got != (bytes ? bytes : 1);
 }
 
-/* One of so many bytes, wherever it is. */
+/* The same for one of that size, anywhere. */
 static int some(const char *what, size_t bytes, bool say)
 {
     for (int k = 0; k < noted.n_live; k++)
@@ -90,7 +89,6 @@ static int some(const char *what, size_t bytes, bool say)
     return 1;
 }
 
-/* Returns how many are not as they must be. */
 static int check_memory(const struct nn_model *m, const real *velocity, const real *sum, bool say)
 {
     int bad = 0;
@@ -104,7 +102,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
                      2 * graph_elements(m->nodes[i].window.out, m->max_batch), say);
     for (int b = 0; b < m->n_buffers; b++)
         bad += known("gradient in buffer", b, m->buffers[b].p, 2 * m->buffers[b].n, say);
-    /* what is wider: batch norm's means and 1/std, and what passes use inside */
+    /* wider ones: batch norm's means and 1/std, and temporaries of passes */
     for (int i = 1; i < m->n_nodes; i++)
         if (m->nodes[i].kept && m->nodes[i].kind == &layer_batch_norm)
             bad += known("mean and 1/std of node", i, m->nodes[i].kept,
@@ -121,7 +119,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
     return bad + noted.n_live;
 }
 
-/* Two micro-batches a step, three steps (the last ones are played), LARS, an evaluation. */
+/* Two micro-batches a step; the last steps are played. */
 static int train(const char *name, struct nn_shape in, const struct nn_setup *setup, bool say)
 {
     static long at;

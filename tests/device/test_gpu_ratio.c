@@ -1,6 +1,6 @@
-/* test_gpu_ratio.c : multiples of a quantile on the GPU, by both of its tables: the quantiles, codes,
- * floats and divided codes of plain C, in every kind of format, for lists of vectors of any length that
- * begin anywhere, beside weights and without, and nothing touched between them. */
+/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal
+ * plain C's, in every kind of format, for lists of vectors of any length and
+ * alignment, with and without weights. */
 #include "gpu_lists.h"
 #include "vec/list/vec_ratio.h"
 
@@ -32,8 +32,8 @@ static void lay_out_many(void)
             .x = (size_t)n * 64, .codes = (size_t)n * 256, .n = 1 + (size_t)n % 37, .padded = 40};
 }
 
-/* Every second vector beside weights; one of five is sent as zeroes, two of three seek a quantile,
- * of a long list the first and the last. */
+/* Every second vector has weights, one of five is sent as zeroes, two of three need a quantile
+ * (in a long list only the first and the last). */
 static void make_list(const struct relative_rule *r, size_t turn)
 {
     for (int i = 0; i < n; i++) {
@@ -126,8 +126,8 @@ static void check_list(size_t turn, int kind, bool many)
     check_divide(&cast, what, kind);
 }
 
-/* One vector that is longer than a block's tile and its samples, and codes that are too many for the
- * CPU to divide. */
+/* One vector longer than a block's tile and its samples, and too many
+ * codes for the CPU to divide. */
 static void check_long(void)
 {
     const struct relative_rule r = {.eps = 1e-5f, .share = 8, .samples = RELATIVE_SAMPLES_MAX};
@@ -152,7 +152,7 @@ static void check_long(void)
     same_codes("a long vector", 0);
     const struct vec_cast wide = {.fmt = {8, 23, 0}};
     CHECK(2 * vec_bytes(wide.fmt, ROOM) >= VEC_CUDA_SUM_MIN, "short");
-    for (size_t i = 0; i < ROOM; i++) /* any numbers, no nan */
+    for (size_t i = 0; i < ROOM; i++) /* random, no nan */
         memcpy(host.codes + 4 * i, &host.x[i], 4);
     copy(dev.codes, host.codes, BYTES);
     ratio_lists_each.divide(&vec_plain, &wide, host.codes, ROOM - 5, 3);

@@ -1,6 +1,5 @@
-/* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through
- * device/run/dev.h, on a GPU or the emulator. What is refused, and in which words, on machines of other
- * kinds: with the emulator. */
+/* test_gpu_run.c : memory, streams, events, graphs and memory of other processes through
+ * device/run/dev.h; on the emulator also the errors of other machines. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include <errno.h>
@@ -21,8 +20,7 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* --- a device
- * --------------------------------------------------------------------------------------- */
+/* ---- one device ---- */
 
 static void test_memory(const struct dev_run_ops *run, struct dev_stream *s, size_t all)
 {
@@ -162,8 +160,7 @@ static int test_device(void)
     return check_bad != 0;
 }
 
-/* --- two processes
- * ---------------------------------------------------------------------------------- */
+/* ---- two processes ---- */
 
 static int test_ipc(void)
 {
@@ -173,7 +170,7 @@ static int test_ipc(void)
     static uint8_t mine[N];
     if (pipe(there) || pipe(back))
         return perror("pipe"), 1;
-    const pid_t child = fork(); /* before CUDA is known to either */
+    const pid_t child = fork(); /* before either uses CUDA */
     const struct dev_run_ops *run = gpu_fixture_open().lib->run;
     struct dev_stream *s;
     uint8_t *p;
@@ -209,8 +206,7 @@ static int test_ipc(void)
     return check_bad != 0;
 }
 
-/* --- machines of other kinds, emulated
- * -------------------------------------------------------------- */
+/* ---- other kinds of machines, emulated ---- */
 
 static int test_refusal(const char *name, const char *value, const char *words, int n)
 {
@@ -252,7 +248,7 @@ static int test_many(void)
     return check_bad != 0;
 }
 
-/* Each part is a process: CUDA and the emulator's settings belong to one. */
+/* Each part is a process, with its own CUDA and emulator settings. */
 static void part(const char *name, int (*run)(void))
 {
     int status = 0;

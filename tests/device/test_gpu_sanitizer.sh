@@ -1,14 +1,17 @@
 #!/bin/bash
-# test_gpu_sanitizer.sh : compute-sanitizer's opinion of the GPU's tests, four at a time: memcheck, and with `long` racecheck, initcheck and
-# synccheck. Needs a real GPU; on the emulator the same is found by what it traps (tests/emu/README.md).
-# environment: NVIDIA, a file that is there where a GPU is (/dev/nvidiactl); LIMIT, seconds that one test may take (300); ENDS_IN, seconds for all of them, none: as long as it takes. Exit 1: a finding;
-# 124: none, but not all tests have run.
+# test_gpu_sanitizer.sh : runs the GPU tests under compute-sanitizer's memcheck, four at a
+# time; `long` adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps
+# the same errors itself (tests/emu/README.md).
+# environment: NVIDIA   a file that exists if there is a GPU (/dev/nvidiactl)
+#              LIMIT    seconds for one test (300)
+#              ENDS_IN  seconds for all tests (no limit)
+# Exit 1: a finding; 124: no finding, but not all tests have run.
 set -u
 B=${B:-build}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 limit=${LIMIT:-300}
 
-if [ "${1-}" = --one ]; then # CHECK TEST, of those below
+if [ "${1-}" = --one ]; then # CHECK TEST, called by the loop below
     log=$LOGS/$2-${3##*/} left=$((ENDS - $(date +%s))) rc=0
     [ "$left" -ge "$limit" ] || limit=$left
     if [ "$limit" -gt 0 ]; then
@@ -38,7 +41,8 @@ checks=memcheck
 for check in $checks; do
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
         case ${t##*/} in *_mpi | *_all | *.*) continue ;; esac
-        [ "$check" = initcheck ] && case $t in *test_gpu_conv | *test_gpu_model | *test_gpu_step) continue ;; esac # cuDNN reads padding
+        # cuDNN reads padding
+        [ "$check" = initcheck ] && case $t in *test_gpu_conv | *test_gpu_model | *test_gpu_step) continue ;; esac
         printf '%s\0' "$t"
     done | xargs -0 -P 4 -I{} "$0" --one "$check" {}
 done

@@ -1,6 +1,5 @@
-/* test_gpu_scale.c : scales of layers on the GPU: moments against the CPU's, products with them and the
- * rule to the same bits; a network with scales planted at every layer has the gradients of one
- * without, bit for bit. */
+/* test_gpu_scale.c : scales of layers on the GPU against the CPU; planted scales
+ * change no bit of a network's gradients. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/round/round_ops.h"
@@ -11,7 +10,6 @@ static double real_in(uint64_t key, uint64_t i, int low, int high)
                  low + (int)(philox_u32(key, 2 * i + 1) % (uint32_t)(high - low + 1)));
 }
 
-/* Pinned memory that holds one of everything. */
 struct words {
     uint32_t yes, no;
     struct scale_moments moments;
@@ -144,7 +142,7 @@ int main(void)
     struct layers g;
     struct scale_choice c;
     const size_t sizes[] = {1, 9, 255, 4097, 8193 * 4};
-    setenv("NARROWCAST_CONV", "first", 0); /* both networks by the same plans */
+    setenv("NARROWCAST_CONV", "first", 0); /* both networks use the same plans */
     layers_open(&g, 43);
     struct words *w = g.run->alloc_pinned(sizeof *w);
     if (!w || scale_words("adaptive", &c) < 0)

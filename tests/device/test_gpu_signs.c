@@ -1,6 +1,5 @@
-/* test_gpu_signs.c : signs and means of columns, draws and counts on the GPU, by both of its tables:
- * the codes, floats, magnitudes and what is left of plain C, for lists of vectors of any length that
- * begin anywhere, and nothing touched between them. */
+/* test_gpu_signs.c : signs and means of columns, samples and counts, by both tables of the GPU,
+ * equal plain C's, for lists of vectors of any length and alignment. */
 #include "gpu_lists.h"
 
 /* ---- signs ---- */
@@ -20,7 +19,7 @@ static void check_signs(int k, bool tidy, int kind, bool keeps)
     size_t x = 0, codes = 0;
     snprintf(what, sizeof what, "signs from columns of %zu, %zu apart", rules[k].column,
              rules[k].stride);
-    for (; n < LIST; n++) { /* every second one by the rule that was asked for */
+    for (; n < LIST; n++) { /* every second one by rule k */
         const struct signs_rule r = rules[n % 2 ? (k + n) % N_RULES : k];
         const size_t run = r.column * r.stride, length = n == 4 ? 2 * run : list_lengths[n % 8];
         at[n] = (struct place){x + (tidy ? 0 : 1), codes + (tidy ? 0 : 3), length,
@@ -89,7 +88,7 @@ static void check_all_signs(void)
             check_signs(k, (k + kind) / 2 % 2, kind, (k + kind) % 3);
 }
 
-/* ---- draws and counts ---- */
+/* ---- samples and counts ---- */
 
 static void check_draws(bool tidy, int kind)
 {
@@ -128,7 +127,7 @@ static void check_draws(bool tidy, int kind)
     same_codes("draws", kind);
 }
 
-/* Sums in one go, and through accumulators that travel. */
+/* Sums at once, and through accumulators that travel. */
 static void check_counts(int n_ranks, size_t n, size_t skip)
 {
     struct counts_rule r = {.n_ranks = n_ranks, .bits = 2};

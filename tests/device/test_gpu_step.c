@@ -1,6 +1,6 @@
-/* test_gpu_step.c : steps of training on the GPU: recorded and played they give the bits of
- * separate launches; gradients are final when they are said to be, each once, last layers first; a
- * feed of bytes gives the bits of dataset_batch(); nothing is allocated after the first step. */
+/* test_gpu_step.c : recorded and played training steps on the GPU have the bits of
+ * separate launches. Gradients are reported once, when final, last layers first.
+ * Nothing is allocated after the first step. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -9,7 +9,7 @@
 
 enum { BATCH = 5, STEPS = 4 };
 
-/* ---- the backend's table, with its calls for memory counted ---- */
+/* ---- the backend's table, counting its allocations ---- */
 
 static int n_allocs, n_plays;
 
@@ -41,13 +41,13 @@ static void count_calls(void)
     counted.record_play = counted_play;
 }
 
-/* ---- who hears of gradients, and copies them at once by a stream of its own ---- */
+/* ---- a listener that copies reported gradients at once, on its own stream ---- */
 
 struct hearer {
     struct nn_model *m;
     struct dev_stream *s;
-    real *seen; /* [n_weights] pinned: gradients as they were when they were said to be final */
-    int next;   /* params from here on have been heard of */
+    real *seen; /* [n_weights] pinned: gradients at the time of their report */
+    int next;   /* params from here on were reported */
     bool bad;
 };
 
@@ -74,7 +74,7 @@ static void check_heard(const char *name, int step, const struct hearer *h, cons
           "%s step %d: gradients changed after they were final", name, step);
 }
 
-/* ---- one model, trained twice from the same start: by separate launches, and recorded ---- */
+/* ---- one model, trained twice from the same start: separate launches, and recorded ---- */
 
 struct side {
     struct nn_model *m;
@@ -115,14 +115,12 @@ static void side_close(struct side *s)
     free(s->start_w), free(s->start_stats), free(s->zeros);
 }
 
-/* What each step left behind. */
 struct story {
     struct nn_result r[2 * STEPS];
     real *grads[2 * STEPS], *weights[2 * STEPS];
 };
 
-/* Images, labels, keys and rates change from step to step; in the second half gradients are told
- * of. */
+/* Images, labels, keys and rates change; gradients are reported in the second half. */
 static struct story live(const char *name, struct side *s, struct hearer *h, struct nn_shape in)
 {
     struct images d = images_open(in, BATCH);
@@ -197,8 +195,7 @@ static void check_records(const char *model, struct nn_shape in, const struct nn
 
 /* ---- the feed ---- */
 
-/* Sent as bytes, one step ahead, and as floats: the same bits. Batches of two sizes, test images in
- * between. */
+/* Images sent as bytes, one step ahead, give the bits of floats. */
 static void check_feed(void)
 {
     const struct dataset_augment augment = {

@@ -1,5 +1,5 @@
-/* test_gpu_sum.c : sums of packed codes on the GPU equal vec_plain's, to the last bit: every rule but the exact one
- * (test_gpu_sum_exact.c), format and alignment. */
+/* test_gpu_sum.c : sums of packed codes on the GPU have vec_plain's bits: every format,
+ * alignment and rule except the exact one (test_gpu_sum_exact.c). */
 #include "gpu_sums.h"
 
 static void check_rule(enum vec_rule rule, struct mf_fmt f, int p, size_t n, int turn)
@@ -32,9 +32,9 @@ static void check_other_rules(void)
         }
 }
 
-/* ---- partial sums in a format of their own ---- */
+/* ---- partial sums in their own format ---- */
 
-/* The first ranks' sum as it travels, and the last one's codes; in place where it goes on. */
+/* Adds the last rank's codes to the partial sum of the others, in place if the format allows. */
 static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     const struct mf_fmt into[] = {s->out, s->acc};
@@ -53,7 +53,7 @@ static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
     compare(s, "hop in place", want_out, vec_bytes(s->acc, n) + skew, p, n);
 }
 
-/* One vector of partial sums, scaled and cast again in place, and the largest of them. */
+/* One vector of partial sums, scaled and cast again in place, and its maximum. */
 static void check_again(const struct vec_sum *sum, size_t n, int shift, unsigned skew)
 {
     const struct vec_sum s = vec_sum_of_partials(sum);
@@ -163,7 +163,7 @@ static void check_all_adds(void)
 
 int main(void)
 {
-    (void)open_tables; /* for the tests of CPUs */
+    (void)open_tables; /* used by the CPU tests */
     printf("seed %d\n", SEED);
     open_gpu();
     check_all_adds();

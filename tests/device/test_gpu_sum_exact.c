@@ -1,5 +1,5 @@
-/* test_gpu_sum_exact.c : exact sums on a GPU: the plain table's bits, for every format that has them, any number of
- * parts, whatever their codes; and the partial sums of nodes. */
+/* test_gpu_sum_exact.c : exact sums on a GPU, and partial sums of nodes, have the plain table's
+ * bits, for every format and any number of parts. */
 #include "gpu_sums.h"
 
 static uint8_t want_wide[ROOM];
@@ -39,8 +39,8 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
         check_sum(&s, p, n, turn % 32 ? 60 : -60, 0);
 }
 
-/* Ties of the out format with something far below them, of either sign: what a float of 24 bits
- * would lose. */
+/* Ties of the out format plus a bit far below, of either sign, which a
+ * float of 24 bits would lose. */
 static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);
@@ -67,8 +67,8 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
     }
 }
 
-/* Aligned parts, whole chunks: any number of parts that leaves a rest, with all that a rank's codes can
- * be, and the largest of one sign beside the smallest of the other. */
+/* Aligned parts, whole chunks, numbers of parts with a remainder. Codes are of every kind, and
+ * the largest of one sign beside the smallest of the other. */
 static void check_aligned(struct mf_fmt f, int p)
 {
     struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
@@ -145,7 +145,7 @@ static void check_all_exact(void)
 
 int main(void)
 {
-    (void)open_tables; /* for the tests of CPUs */
+    (void)open_tables; /* used by the CPU tests */
     printf("seed %d\n", SEED);
     open_gpu();
     check_all_exact();

@@ -1,6 +1,5 @@
-/* test_gpu_uncast.c : codes to floats on the GPU give the bits of the plain backend: every format,
- * shift, divisor, width and alignment; and are added to what is there; lists of vectors, of any
- * number, length and alignment. */
+/* test_gpu_uncast.c : codes to floats on the GPU, written or added, have the bits of the plain
+ * backend, for every format, shift, divisor, width, alignment and list. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -47,14 +46,14 @@ static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, in
     }
 }
 
-/* All codes of a format where they are few, else any; the string has no holes. */
+/* All codes of a format if they are few, else random ones, without gaps. */
 static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
 {
     const unsigned width = mf_width(fmt);
     memset(codes + off, 0, vec_bytes(fmt, n));
     for (size_t i = 0; i < n; i++) {
         const uint32_t r = philox_u32(3, i);
-        /* wide: any, and the corners of the exponent's range */
+        /* wide formats: random codes, and the ends of the exponent's range */
         const uint32_t any =
             i % 3 ? r
                   : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
@@ -109,13 +108,13 @@ static uint32_t draw(uint32_t below)
     return philox_u32(11, n_draws++) % below;
 }
 
-/* Random spans over x and codes, with gaps and of any alignment, some of them empty; and their
- * result among bytes that stay as they are. few_shifts: neighbours often have the same one. */
+/* Random spans with gaps and of any alignment, some empty, and the expected result.
+ * few_shifts: neighbours often share one. */
 static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts,
                          float divisor, float *want)
 {
     static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
-    /* about which the largest values leave fp32's range, and with a divisor do not */
+    /* around these the largest values leave fp32's range, but not with a divisor */
     const int large = 127 - mf_bias(fmt) - fmt.fn;
     size_t at_x = draw(4), at_code = draw(4), sum = 0;
     memset(want, FILL, N * sizeof *want);

@@ -1,5 +1,5 @@
-/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain, on every operation; many
- * threads; opening again. */
+/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain: every
+ * operation, many threads, opening again. */
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
@@ -12,7 +12,6 @@
 
 enum { SEED = 77, N_MOST = 70008, PARTS = 5, CANARY = 0x5a, BEHIND = 16 };
 
-/* Host and GPU copies of everything an operation takes. */
 static struct {
     float *x, *want_x, *got_x;
     uint8_t *codes[PARTS], *want, *got;
@@ -48,7 +47,7 @@ static void open_host(void)
     host.want = buf_alloc(N_MOST * 8 + BEHIND);
     host.got = buf_alloc(N_MOST * 8 + BEHIND);
     host.acc = buf_alloc(N_MOST * sizeof *host.acc);
-    for (size_t i = 0; i < N_MOST; i++) { /* numbers of many sizes, no inf */
+    for (size_t i = 0; i < N_MOST; i++) { /* of many sizes, no inf */
         const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64)
                                                                               << 23;
         memcpy(&host.x[i], &bits, sizeof bits);
@@ -76,7 +75,7 @@ static void close_gpu(const struct on_gpu *g)
 
 static void copy(void *dst, const void *src, size_t bytes)
 {
-    static struct dev_stream *s; /* of the main thread's tests alone */
+    static struct dev_stream *s; /* for the main thread only */
     if (!s)
         CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
     CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes",
@@ -85,7 +84,7 @@ static void copy(void *dst, const void *src, size_t bytes)
     s = NULL;
 }
 
-/* bytes of the GPU's and of the host's result are the same, and nothing behind them was written. */
+/* Compares bytes of the GPU's and the host's result; nothing after them may be written. */
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
     copy(host.got, g->out, bytes + BEHIND);
@@ -141,7 +140,7 @@ static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum 
     gpu()->run->free(y);
 }
 
-/* Three layers in one call: lengths that are no multiples of 8, padding behind. */
+/* Three layers in one call: lengths that are no multiples of 8, padding after them. */
 static void check_spans(const struct on_gpu *g, struct mf_fmt f)
 {
     const struct vec_cast cast = {.fmt = f, .round = MF_STOCHASTIC, .overflow = MF_SATURATE};
@@ -182,7 +181,7 @@ static void check_spans(const struct on_gpu *g, struct mf_fmt f)
     }
 }
 
-/* Layers of one call: x begins anywhere, codes on a byte, bytes between them stay. */
+/* Layers of one call: x begins anywhere, codes on a byte; bytes between them stay. */
 static void check_outs(const struct on_gpu *g, struct mf_fmt f)
 {
     static const size_t n[] = {1001, 0, 1, 30000, 4090, 7},
@@ -261,7 +260,7 @@ static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n
         clear_out(g);
         copy(g->out, g->codes[0], vec_bytes(s->in, n));
         g->ops->add(s, g->out, g->codes[1], n);
-        if (n % 8 == 0) /* else the last byte holds bits of no code */
+        if (n % 8 == 0) /* else the last byte has unused bits */
             same(g, "add", s->in, n, vec_bytes(s->in, n));
     }
 }
@@ -339,7 +338,6 @@ static void check_threads(void)
     gpu()->run->free(x);
 }
 
-/* Bytes to where codes are, and back. */
 static void check_copy(const struct vec_ops *ops)
 {
     enum { N = 4099 };
@@ -364,7 +362,7 @@ static void check_open_again(void)
     gpu_close();
     CHECK(gpu_open(0) == 0 && gpu_failed() == 0, "open again");
     check_threads();
-    float *x = gpu()->run->alloc(4096 * sizeof *x); /* this thread's lane is a new one */
+    float *x = gpu()->run->alloc(4096 * sizeof *x); /* this thread's lane is new */
     copy(x, host.x, 4096 * sizeof *x);
     CHECK(vec_cuda()->absmax(x, 4096) == vec_plain.absmax(host.x, 4096), "after opening again");
     gpu()->run->free(x);

@@ -1,4 +1,4 @@
-/* test_gpu_virtual.c : virtual ranks whose gradients are on one GPU: codes go through pinned memory, the
+/* test_gpu_virtual.c : virtual ranks with gradients on one GPU: codes go through pinned memory,
  * means are the CPU's; NCCL, IPC and MPI are refused. */
 #include "base/err.h"
 #include "capture.h"
@@ -15,7 +15,7 @@ static const struct dev_library *lib;
 struct trial {
     struct job_words words;
     float mean[N_RANKS][N];
-    char device[256]; /* what the job says of it */
+    char device[256]; /* the job's description of it */
 };
 
 static void copy(void *to, const void *from, size_t bytes)
