@@ -1,15 +1,16 @@
 #!/bin/bash
-# build.sh : compiles files of device/ for the emulator, from the root of the tree.
-# usage: build.sh LIBRARY.so FILE.cu...     a library of these files and the emulator; objects stay in LIBRARY.so.d/
-#        build.sh OBJECT.o FILE.cu          one file, to see whether it compiles
-# Environment: CXX, SAN=address,undefined (sanitizers), JOBS (files at a time, 1), V=1 (shows the commands), OBJECTS (another
-# folder than LIBRARY.so.d/).
+# build.sh : compiles files of device/ for the emulator; run it in the root of the tree.
+# usage: build.sh LIBRARY.so FILE.cu...     links these files and the emulator; objects stay in
+#                                           LIBRARY.so.d/
+#        build.sh OBJECT.o FILE.cu          compiles one file as a check
+# Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), V=1 (shows the
+# commands), OBJECTS (a folder instead of LIBRARY.so.d/).
 set -euo pipefail
 CXX=${CXX:-g++}
 flags=(-DHAVE_NCCL -std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
-# A chip faults where an address is not aligned; here it is a trap that emu_chip.cpp puts into words.
+# A GPU faults at an unaligned address. Here the compiler traps, and emu_chip.cpp reports it.
 if [ -z "${SAN-}" ]; then
     flags+=(-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 else
@@ -17,7 +18,7 @@ else
 fi
 run() { [ -z "${V-}" ] || echo "$*" >&2; "$@"; }
 
-rewrite() { # rewrite FILE COPY: launches become calls; kept when it is as it was
+rewrite() { # rewrite FILE COPY: turns launches into calls; keeps COPY if equal
     mkdir -p "$(dirname "$2")"
     { echo "#line 1 \"$1\""; sed -f tests/emu/launch.sed "$1"; } >"$2.new.$$"
     if cmp -s "$2.new.$$" "$2"; then rm "$2.new.$$"; else mv "$2.new.$$" "$2"; fi
@@ -30,7 +31,7 @@ compile() { # compile OBJECT FILE
     mv "$1.new" "$1"
 }
 
-fresh() { # fresh OBJECT: nothing it is made of has changed since
+fresh() { # fresh OBJECT: true if no source of it has changed
     [ -f "$1" ] && [ -f "$1.d" ] || return 1
     local f
     # shellcheck disable=SC2013  # words, not lines

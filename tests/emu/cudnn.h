@@ -1,8 +1,8 @@
-/* cudnn.h : stands in for NVIDIA's header of that name: the part of the graph API that device/
- * uses, with its numbers.
+/* cudnn.h : replaces NVIDIA's header: the part of the graph API that
+ * device/ uses, with the same numbers.
  *
- * What it cannot do, or finds wrong, it says as the real library does: by status, and a line on
- * stderr that names the attribute. tests/emu/dnn.h has its inside. */
+ * Unsupported and wrong calls return a status, as in the real library, and print the attribute
+ * on stderr. tests/emu/dnn.h has the internals. */
 #ifndef EMU_CUDNN_H
 #define EMU_CUDNN_H
 #include <cuda_runtime.h>

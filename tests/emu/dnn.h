@@ -1,13 +1,13 @@
-/* dnn.h : the inside of the stand-in for cuDNN: descriptors as bags of attributes, convolutions
- * read out of them.
+/* dnn.h : internals of the emulated cuDNN: descriptors as maps of attributes,
+ * and convolutions read from them.
  *
- * Its engines, as heuristics propose them. Those that a caller must leave out are wrong by more
- * than any tolerance:
- *     4  finalises never     1  wants 1 TiB     2  nondeterministic: off by 1/16
- *     0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
- *     5  what FALLBACK has: engine 3 without workspace
- * Sums of halves, which are added as all others are here, need tensors that lie well: FALLBACK has
- * no engine for them. */
+ * Its engines, in the order of its heuristics. A caller must skip 4, 1, 2, and 0 unless it
+ * allows TF32; results of 0 and 2 are then wrong by more than any tolerance:
+ *       4  never finalises     1  wants 1 TiB     2  nondeterministic: off by 1/16
+ *       0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
+ *       5  for FALLBACK: engine 3 without workspace
+ * Engines that add in halves (their sums are computed as all others) need aligned
+ * tensors: FALLBACK has no engine for them. */
 #ifndef EMU_DNN_H
 #define EMU_DNN_H
 #include <cudnn.h>
@@ -22,7 +22,7 @@ struct dnn_values {
     std::vector<char> bytes;
 };
 
-/* The state of a descriptor outlives it where others refer to it. */
+/* A descriptor's state outlives it if other descriptors refer to it. */
 struct dnn_state {
     cudnnBackendDescriptorType_t type;
     bool finalised = false;
@@ -62,9 +62,9 @@ dnn_tensor dnn_tensor_of(const dnn_state &tensor);
 dnn_conv dnn_conv_of(const dnn_state &operation);
 size_t dnn_type_bytes(cudnnDataType_t type);
 int64_t dnn_workspace_of(int engine, const dnn_conv &c);
-/* The result where it belongs; p: x, w, y. */
+/* Runs c; p: x, w, y. */
 void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace);
-/* A line on stderr; returns status. */
+/* Prints a line on stderr and returns status. */
 cudnnStatus_t dnn_refuse(cudnnStatus_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

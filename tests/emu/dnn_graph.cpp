@@ -1,5 +1,4 @@
-/* dnn_graph.cpp : the functions of the stand-in for cuDNN: descriptors, what its heuristics
- * propose, execution. */
+/* dnn_graph.cpp : functions of the emulated cuDNN: descriptors, heuristics, execution. */
 #include "dnn_rules.h"
 
 const char *cudnnGetErrorString(cudnnStatus_t status)
@@ -44,7 +43,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t s)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- descriptors --- */
+/* ---- descriptors ---- */
 static dnn_state &dnn_of(cudnnBackendDescriptor_t d)
 {
     return *((dnn_descriptor *)d)->state;
@@ -121,7 +120,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- what descriptors say of tensors and convolutions --- */
+/* ---- tensors and convolutions from descriptors ---- */
 dnn_tensor dnn_tensor_of(const dnn_state &s)
 {
     dnn_tensor t = {};
@@ -180,14 +179,14 @@ dnn_conv dnn_conv_of(const dnn_state &s)
     return c;
 }
 
-/* --- engines --- */
+/* ---- engines ---- */
 static std::vector<int> dnn_proposals(cudnnBackendHeurMode_t mode, const dnn_conv &c)
 {
     if (c.x.type != c.y.type || c.x.type != c.w.type)
         return {};
     if (c.sums == CUDNN_DATA_HALF && c.x.type != CUDNN_DATA_HALF)
         return {};
-    if (c.x.alignment < 16 || c.y.alignment < 16) /* nobody's favourite */
+    if (c.x.alignment < 16 || c.y.alignment < 16) /* only FALLBACK has an engine */
         return mode == CUDNN_HEUR_MODE_FALLBACK && c.sums == CUDNN_DATA_FLOAT ? std::vector<int>{5}
                                                                               : std::vector<int>();
     return {4, 1, 2, 0, 3};
@@ -252,8 +251,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- execution --- */
-/* Where the pack says a tensor is: in device memory, aligned, long enough. */
+/* ---- execution ---- */
+/* Finds a tensor in the variant pack: it must be in device memory, aligned, and long enough. */
 static cudnnStatus_t dnn_place(const dnn_state &pack, const dnn_tensor &t, void **out)
 {
     char *base;

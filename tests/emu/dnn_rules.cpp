@@ -1,5 +1,5 @@
-/* dnn_rules.cpp : what the stand-in for cuDNN asks of descriptors that are finalised: attributes
- * present, of the right type and number, and shapes that fit each other. */
+/* dnn_rules.cpp : checks descriptors of the emulated cuDNN when they are finalised: attributes
+ * of the right type and number, matching shapes. */
 #include "dnn_rules.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
     if (!fits)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "convolution: shapes do not fit");
     if (s.type == DATA && c.beta != 0 && emu_env("EMU_CUDNN_ADDS", 1) == 0)
-        return CUDNN_STATUS_NOT_SUPPORTED; /* as engines are for some windows */
+        return CUDNN_STATUS_NOT_SUPPORTED; /* as real engines for some windows */
     if (c.x.uid == c.w.uid || c.x.uid == c.y.uid || c.w.uid == c.y.uid)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "convolution: two tensors have one id");
     return CUDNN_STATUS_SUCCESS;

@@ -1,5 +1,5 @@
-/* dnn_run.cpp : convolutions of the stand-in for cuDNN: plain loops, sums in double, one rounding
- * at the end. */
+/* dnn_run.cpp : convolutions of the emulated cuDNN: plain loops, sums in
+ * double, one rounding at the end. */
 #include "dnn.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -51,7 +51,7 @@ static void dnn_store(void *p, cudnnDataType_t type, size_t i, float v)
     }
 }
 
-/* 10 bits of mantissa, to nearest; what is not finite stays. */
+/* Rounds to 10 bits of mantissa, to nearest; inf and nan stay. */
 static float dnn_tf32(float v)
 {
     uint32_t u;
@@ -62,13 +62,13 @@ static float dnn_tf32(float v)
     return v;
 }
 
-/* Place of an element: dims are n, c, h, w; here the last index is c, as the loops want it. */
+/* Index of an element. dims are n, c, h, w; here c is the last argument, as in the loops. */
 static size_t dnn_at(const dnn_tensor &t, int64_t n, int64_t h, int64_t w, int64_t c)
 {
     return (size_t)(n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]);
 }
 
-/* All elements, packed, channels last. */
+/* Reads all elements, packed, channels last. */
 static std::vector<float> dnn_read(const dnn_tensor &t, const void *p, bool tf32)
 {
     std::vector<float> v;
@@ -97,8 +97,8 @@ static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v
                 }
 }
 
-/* Meets every product of the convolution once: one(y index, x index, w index) for each run of the
- * channels of x that a filter has: its group's. */
+/* Calls one(y index, x index, w index) once for each run of channels that a filter's group
+ * has, for every product of the convolution. */
 template <class F> static void dnn_walk(const dnn_conv &c, F one)
 {
     const int64_t channels = c.x.dims[1], filters = c.w.dims[0], run = c.w.dims[1];

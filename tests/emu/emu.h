@@ -1,21 +1,21 @@
-/* emu.h : work of an emulated GPU: what the headers and libraries of tests/emu/ need of each other.
+/* emu.h : declares the emulated GPU for the headers and libraries of tests/emu/.
  *
- * A kernel, copy or library call is a closure on a stream. It runs at once in the thread that
- * enqueued it; with EMU_ASYNC=1 in a thread of its stream; while the stream is captured it becomes
- * a node of the graph.
+ * A kernel, copy or library call is a closure on a stream. It runs at once in the
+ * calling thread; with EMU_ASYNC=1 in a thread of its stream; while the stream is
+ * captured it becomes a node of the graph.
  *
  * Environment, read when the library is loaded:
- *   EMU_DEVICES=N     so many (0: none)        EMU_OLD_DRIVER=1  the driver is too old
- *   EMU_CC=70    compute capability 7.0
- *   EMU_MEMORY=BYTES  device memory (4 GiB)
- *   EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that
- *                     does dies with a line
- *   EMU_ASYNC=1       streams run beside the host and each other: a missing wait is seen
- *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen
- *   EMU_HOST=1        what kernels touch of the host's memory is in EMU_LOG (emu_host.cpp)
- *   EMU_CUDNN_ADDS=0  its stand-in for cuDNN has nothing that adds to dx
- *   EMU_LOG=FILE      what device memory was asked for, and in what the libraries added up:
- *                     "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK", "conv TYPE TYPES OF TENSORS" */
+ *     EMU_DEVICES=N     number of GPUs (0: none) EMU_OLD_DRIVER=1  the driver is too old
+ *     EMU_CC=70         compute capability 7.0   EMU_MEMORY=BYTES  device memory (4 GiB)
+ *     EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that
+ *                       does so dies with one line
+ *     EMU_ASYNC=1       streams run beside the host and each other: shows missing waits
+ *     EMU_REVERSE=1     threads and blocks run from last to first: shows missing barriers
+ *     EMU_HOST=1        logs accesses of kernels to host memory in EMU_LOG (emu_host.cpp)
+ *     EMU_CUDNN_ADDS=0  the emulated cuDNN cannot add to dx
+ *     EMU_LOG=FILE      logs requests for device memory, and types of sums in libraries:
+ *                       "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK",
+ *                       "conv TYPE TYPES OF TENSORS" */
 #ifndef EMU_H
 #define EMU_H
 #include "emu_api.h"
@@ -23,22 +23,22 @@
 #include <tuple>
 #include <utility>
 
-/* Puts work on a stream (NULL: the default stream), or into the graph that it is captured into. */
+/* Puts work on a stream (NULL: the default stream), or into the graph that captures it. */
 cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 
-/* "emu: LINE" to stderr, then abort(): a bug of the emulated program. */
+/* Prints "emu: LINE" to stderr and aborts: for bugs of the emulated program. */
 [[noreturn]] void emu_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line of EMU_LOG. */
+/* Writes a line of EMU_LOG. */
 void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The error that cudaGetLastError() gives; returns it. */
+/* Sets the error for cudaGetLastError(); returns it. */
 cudaError_t emu_error(cudaError_t e);
 
 /* True in a thread that captures, for calls that are then illegal; the capture fails. */
 bool emu_capturing();
 
-/* Is this number set in the environment? */
+/* The number in this environment variable, or otherwise. */
 long long emu_env(const char *name, long long otherwise);
 
 struct emu_shape { /* of a launch */
@@ -51,27 +51,27 @@ struct emu_shape { /* of a launch */
     }
 };
 
-/* thread: the kernel, its arguments bound; called once for each thread. kernel: its address. */
+/* thread: the kernel with its arguments bound, called once for each thread. kernel: its address. */
 cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape,
                        std::function<void()> thread, bool cooperative);
 void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread,
                   bool cooperative);
 
-/* Is p in device memory? Of which allocation? */
+/* True if p is in device memory; *base, *bytes: its allocation. */
 bool emu_find(const void *p, char **base, size_t *bytes);
-void emu_memory_enter(); /* device memory may be touched from here ... */
+void emu_memory_enter(); /* kernels and copies touch device memory from here ... */
 void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
 
-/* Memory of the host, where kernels are watched that touch it (emu_host.cpp). */
+/* Host memory that logs accesses of kernels (emu_host.cpp). */
 bool emu_host_watched();
 void *emu_host_alloc(size_t bytes);
 void emu_host_free(void *p);
-bool emu_host_fault(void *p, const void *context); /* of a signal; false: not there */
+bool emu_host_fault(void *p, const void *context); /* handles a signal; false: not there */
 void emu_host_enter();                             /* a kernel runs from here ... */
 void emu_host_leave();                             /* ... to here */
 
-/* What k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to: emu_kernel(name,
- * k_name<..>, shape)(args). */
+/* A launch k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to
+ * emu_kernel(name, k_name<..>, shape)(args). */
 template <class... P> struct emu_call {
     const char *name;
     void (*kernel)(P...);

@@ -1,4 +1,4 @@
-/* emu_api.h : the host's side of the CUDA runtime, as far as device/ uses it. */
+/* emu_api.h : declares the host functions of the CUDA runtime that device/ uses. */
 #ifndef EMU_API_H
 #define EMU_API_H
 #include "emu_vectors.h"
@@ -57,7 +57,7 @@ typedef struct CUgraphExec_st *cudaGraphExec_t;
 #define cudaStreamLegacy    ((cudaStream_t) nullptr)
 #define cudaStreamPerThread ((cudaStream_t) nullptr)
 
-/* The device */
+/* ---- device ---- */
 struct cudaDeviceProp {
     char name[256];
     int major, minor, multiProcessorCount, warpSize;
@@ -99,7 +99,7 @@ enum {
     cudaDeviceScheduleBlockingSync = 4
 };
 
-/* Memory */
+/* ---- memory ---- */
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
     cudaMemcpyHostToDevice,
@@ -182,7 +182,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p);
 cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void *p);
 
-/* Streams and events */
+/* ---- streams and events ---- */
 enum { cudaStreamDefault, cudaStreamNonBlocking };
 enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
 enum { cudaEventRecordDefault, cudaEventRecordExternal };
@@ -202,7 +202,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e);
 cudaError_t cudaEventQuery(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
-/* Graphs */
+/* ---- graphs ---- */
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
     cudaStreamCaptureModeThreadLocal,
@@ -224,7 +224,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphGetNodes(cudaGraph_t g, void **nodes, size_t *n_nodes);
 
-/* Kernels */
+/* ---- kernels ---- */
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
     int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;

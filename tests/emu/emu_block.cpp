@@ -1,5 +1,5 @@
-/* emu_block.cpp : the threads of a block take turns: each runs until it meets a barrier; who meets
- * last lets all go on. */
+/* emu_block.cpp : runs the threads of a block in turns: each until it reaches a
+ * barrier. The last one releases the others. */
 #include "emu_block.h"
 #include <link.h>
 
@@ -16,22 +16,21 @@ int emu_lane()
     return emu_now.runs->running->thread % 32;
 }
 
-static void emu_become(emu_block *b, int thread) /* threadIdx of that thread */
+static void emu_become(emu_block *b, int thread) /* sets threadIdx */
 {
     const unsigned t = (unsigned)thread, x = emu_now.block_dim.x, y = emu_now.block_dim.y;
     (void)b;
     emu_now.thread = {t % x, t / x % y, t / (x * y)};
 }
 
-/* --- warps
- * ------------------------------------------------------------------------------------------ */
+/* ---- warps ---- */
 
-/* The value that lane i of a complete group gets. */
+/* Returns the value that lane i of a complete group gets. */
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
 {
     const emu_member *me = &w[i];
     if (me->op == EMU_SHUFFLE)
-        /* undefined there */
+        /* undefined on a GPU */
         return me->from < n && (group >> me->from & 1) ? w[me->from].value : 0xa5a5a5a5a5a5a5a5u;
     uint64_t y = me->op == EMU_MIN || me->op == EMU_AND ? ~(uint64_t)0 : 0;
     for (int l = 0; l < n; l++)
@@ -69,8 +68,8 @@ static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
     return y;
 }
 
-/* If all lanes of the mask that have not returned wait with that mask: they get their values and go
- * on. */
+/* If all lanes of the mask that have not returned wait with that mask,
+ * they get their values and go on. */
 static void emu_warp_complete(emu_block *b, int first, unsigned mask)
 {
     emu_member *w = &b->lanes[(size_t)first];
@@ -99,7 +98,7 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
             w[l].state = EMU_READY;
 }
 
-/* until somebody makes this thread ready and its turn comes */
+/* until this thread is made ready and its turn comes */
 static void emu_stop_here(emu_block *b)
 {
     emu_fiber *me = b->running;
@@ -127,8 +126,7 @@ uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from)
     return me->result;
 }
 
-/* --- blocks
- * ----------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned value)
 {
@@ -172,8 +170,7 @@ void emu_grid_barrier(const char *file, int line)
     emu_barrier(EMU_AT_GRID, file, line, 0);
 }
 
-/* --- turns
- * ------------------------------------------------------------------------------------------ */
+/* ---- turns ---- */
 
 static bool emu_reversed()
 {
@@ -190,7 +187,7 @@ static int emu_next_new(emu_block *b) /* -1: all have begun */
     return emu_reversed() ? b->n - 1 - i : i;
 }
 
-/* What a fiber does: a thread to its end, then the next that has not begun. */
+/* A fiber runs a thread to its end, then the next that has not begun. */
 static void emu_fiber_main(emu_fiber *f)
 {
     emu_block *b = emu_now.runs;
@@ -236,8 +233,7 @@ static void emu_turn(emu_block *b, emu_fiber *f)
             b->n, b->file, b->line);
 }
 
-/* Shared memory begins with garbage. All thread-local memory of the module is shared memory but
- * emu_now. */
+/* Shared memory begins with garbage. It is all thread-local memory of the module except emu_now. */
 static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size, (void)data;
@@ -263,7 +259,7 @@ static void emu_poison(emu_block *b)
     memset(b->shared.data(), 0xa5, b->shared.size());
 }
 
-/* The block of emu_now.block, from its first thread's start to its last one's end. */
+/* Runs the block of emu_now.block, from its first thread's start to its last one's end. */
 void emu_block_run(emu_block *b)
 {
     emu_now.runs = b;

@@ -1,5 +1,5 @@
-/* emu_block.h : one block that runs: its threads, each on a fiber from its first barrier on. Of
- * emu_block.cpp, emu_fiber.cpp. */
+/* emu_block.h : a running block: its threads, each on its own fiber after its first
+ * barrier. See emu_block.cpp, emu_fiber.cpp. */
 #ifndef EMU_BLOCK_H
 #define EMU_BLOCK_H
 #include "emu.h"
@@ -17,14 +17,14 @@ void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *)); /* entry never re
 /* f: the calling OS thread's own stack */
 void emu_fiber_self(emu_fiber *f);
 void emu_fiber_free(emu_fiber *f);
-/* Runs `to` until it comes back to `from`. */
+/* Runs `to` until it switches back to `from`. */
 void emu_fiber_switch(emu_fiber *from, emu_fiber *to);
 
 enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_GRID, EMU_AT_WARP, EMU_DONE };
 struct emu_member { /* a thread of the block */
     emu_state state;
     emu_fiber *fiber;
-    emu_warp_op op; /* what it waits for in its warp */
+    emu_warp_op op; /* the operation it waits for in its warp */
     unsigned mask;
     uint64_t value, result;
     int from;
@@ -45,8 +45,8 @@ struct emu_block {
     std::vector<emu_fiber *> idle;
     std::vector<char> shared;
 };
-void emu_block_run(emu_block *b); /* emu_now.block, block_dim, grid_dim: set */
-/* all blocks of the grid are here */
+void emu_block_run(emu_block *b); /* set emu_now.block, block_dim, grid_dim before */
+/* waits until all blocks of the grid are here */
 void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line);
 
 #endif

@@ -1,5 +1,5 @@
-/* emu_graph.cpp : capture of streams into graphs. A graph runs its nodes in the order of their
- * capture, which respects all that they wait for. */
+/* emu_graph.cpp : captures streams into graphs. A graph runs its nodes in the order of capture,
+ * which respects all their dependencies. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -45,8 +45,8 @@ cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
-/* s waits for work of a capture: it joins that capture, and the work is no longer open if nothing
- * came behind the event. */
+/* Makes s wait for work of a capture: s joins it. The other stream's work is no longer
+ * open unless more came after the event. */
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
 {
     std::lock_guard<std::mutex> hold(lock);

@@ -1,5 +1,5 @@
-/* emu_grid.cpp : launches: what a chip would refuse is refused; blocks run one after another,
- * cooperative ones side by side. */
+/* emu_grid.cpp : launches kernels and refuses what a GPU would refuse. Blocks run one after
+ * another, cooperative ones in parallel. */
 #include "emu_block.h"
 #include <algorithm>
 #include <condition_variable>
@@ -14,8 +14,7 @@ enum {
     EMU_SHARED_PLAIN = 48 << 10
 };
 
-/* --- kernels
- * ---------------------------------------------------------------------------------------- */
+/* ---- kernels ---- */
 
 static std::mutex kernels_lock;
 static std::map<const void *, int> shared_allowed; /* by cudaFuncSetAttribute() */
@@ -102,8 +101,7 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
     });
 }
 
-/* --- blocks of a grid
- * ------------------------------------------------------------------------------- */
+/* ---- blocks of a grid ---- */
 
 struct emu_grid {
     std::mutex lock;
@@ -128,7 +126,7 @@ void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
         g->all_here.wait(hold, [&] { return g->turn != turn; });
 }
 
-static std::mutex pool_lock; /* blocks that do not run, with the stacks they have */
+static std::mutex pool_lock; /* idle blocks, with their stacks */
 /* never destroyed: streams outlive main() */
 static std::vector<emu_block *> &pool = *new std::vector<emu_block *>;
 

@@ -1,12 +1,12 @@
-/* emu_host.cpp : memory of the host that kernels touch (EMU_HOST=1). A kernel reaches it over the bus, so
- * its pages are closed while one runs: what touches them first is a line of EMU_LOG, and goes on.
+/* emu_host.cpp : logs which kernels touch host memory (EMU_HOST=1). Its pages are protected while a
+ * kernel runs; the first access writes a line to EMU_LOG and goes on.
  *
- *     host alloc ADDRESS BYTES           what cudaHostAlloc() gave
- *     host read KERNEL ADDRESS           that of the allocation; at most once a launch, for what it is
- *     host write KERNEL ADDRESS          written it may be read, too
- *     host atomic KERNEL ADDRESS
+ *       host alloc ADDRESS BYTES           cudaHostAlloc() returned this
+ *       host read KERNEL ADDRESS           ADDRESS of the allocation; at most once a launch,
+ *       host write KERNEL ADDRESS          and no read after a write
+ *       host atomic KERNEL ADDRESS
  *
- * For tests in which one thread launches: another thread's kernel opens what this one closed. */
+ * Only for tests that launch from one thread: another thread's kernel would unprotect the pages. */
 #include "emu_block.h"
 #include <map>
 #include <mutex>
@@ -25,7 +25,7 @@ static int n_kernels;
 
 bool emu_host_watched()
 {
-#ifdef __x86_64__ /* a fault says there whether it writes */
+#ifdef __x86_64__ /* there a fault tells whether it writes */
     static const bool on = emu_env("EMU_HOST", 0) != 0;
     return on;
 #else

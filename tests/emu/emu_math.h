@@ -1,5 +1,5 @@
-/* emu_math.h : the arithmetic of kernels: bits of numbers, rounded operations, loads and stores
- * with a hint. */
+/* emu_math.h : arithmetic of kernels: bits of numbers, rounded operations,
+ * loads and stores with cache hints. */
 #ifndef EMU_MATH_H
 #define EMU_MATH_H
 #include "emu.h"
@@ -108,7 +108,7 @@ static inline double rsqrt(double a)
 {
     return 1.0 / sqrt(a);
 }
-#define __expf expf /* the C library has names of its own like these */
+#define __expf expf /* the C library uses such names itself */
 #define __logf logf
 #define __powf powf
 static inline float __fdividef(float a, float b)
@@ -120,7 +120,7 @@ static inline float __saturatef(float a)
     return a > 0 ? a < 1 ? a : 1 : 0;
 }
 
-/* Out of range saturates and NaN gives 0, as the hardware does. */
+/* Out of range saturates and nan gives 0, as in hardware. */
 template <class To> static inline To emu_to_int(double x)
 {
     const To least = std::is_signed<To>::value ? (To)((To)1 << (8 * sizeof(To) - 1)) : (To)0,
@@ -213,7 +213,7 @@ static inline float __double2float_rz(double x)
     const bool above = fabs((double)nearest) > fabs(x);
     return emu_bits<float>(emu_bits<uint32_t>(nearest) - (above ? 1u : 0u));
 }
-/* The double next to the sum is on its far side or this one: Knuth's remainder tells. */
+/* The double nearest to the sum may be beyond it: Knuth's remainder tells. */
 static inline float __fadd_rz(float a, float b)
 {
     const double x = (double)a, y = (double)b, sum = x + y, of_y = sum - x,
@@ -324,7 +324,7 @@ static inline double max(double a, double b)
     return fmax(a, b);
 }
 
-/* A hint for the caches is none here; but 16 bytes at a time must be aligned as on the chip. */
+/* Cache hints are ignored, but accesses of 16 bytes must be aligned as on a GPU. */
 static inline void emu_aligned(const void *p, size_t bytes)
 {
     if ((uintptr_t)p % bytes)

@@ -1,5 +1,5 @@
-/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end, reachable from
- * other processes by a handle. */
+/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end,
+ * accessible to other processes by a handle. */
 #include "emu.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* One file of memory a process holds all its allocations, each on pages of its own; a handle names
- * process, file, place. */
+/* One memory file per process holds all its allocations, each on its own pages. A
+ * handle has process, file and place. */
 struct emu_region {
-    char *base;   /* what cudaMalloc gave: it ends where the pages end, rounded up to 256 bytes */
+    char *base;   /* returned by cudaMalloc; ends with its pages, rounded up to 256 bytes */
     size_t bytes; /* asked for */
     char *pages;
     size_t length;
@@ -46,7 +46,7 @@ static void emu_fault(int, siginfo_t *info, void *context)
     char *p = (char *)info->si_addr;
     if (emu_host_watched() && emu_host_fault(p, context))
         return;
-    for (const auto &r : regions) /* no lock: the process is at its end */
+    for (const auto &r : regions) /* no lock: the process is dying */
         if (p >= r.second.pages && p < r.second.pages + r.second.length + EMU_PAGE) {
             if (p >= r.second.pages + r.second.length)
                 emu_die("access past the end of %zu bytes of device memory", r.second.bytes);
@@ -62,7 +62,7 @@ static bool emu_strict()
     return strict;
 }
 
-/* Once, before any page is closed. */
+/* Once, before any page is protected. */
 static void emu_see_faults()
 {
     static const bool seen = [] {
@@ -98,7 +98,7 @@ void emu_memory_leave()
             emu_protect(r.second);
 }
 
-/* length bytes of a file, and behind them a page that nobody may touch. */
+/* Maps length bytes of a file, followed by an inaccessible page. */
 static char *emu_map(int fd, off_t at, size_t length)
 {
     char *p = (char *)mmap(nullptr, length + EMU_PAGE, PROT_NONE,
@@ -126,7 +126,7 @@ bool emu_find(const void *p, char **base, size_t *bytes)
     return true;
 }
 
-/* for calls that need a device, and are illegal while the thread captures */
+/* for calls that need a device and are illegal while the thread captures */
 static cudaError_t emu_ready()
 {
     int n;
@@ -218,8 +218,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     return cudaSuccess;
 }
 
-/* --- memory of the host
- * ----------------------------------------------------------------------------- */
+/* ---- host memory ---- */
 
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
@@ -305,8 +304,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
     return cudaSuccess;
 }
 
-/* --- memory of other processes
- * ---------------------------------------------------------------------- */
+/* ---- memory of other processes ---- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p)
 {
@@ -331,7 +329,7 @@ cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned)
     if (strcmp(theirs.word, "emu ipc") != 0)
         return emu_error(cudaErrorInvalidValue);
     if (theirs.pid == getpid())
-        /* as CUDA does: not in the process that exported */
+        /* as in CUDA: not in the exporting process */
         return emu_error(cudaErrorDeviceUninitialized);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.file);

@@ -1,4 +1,4 @@
-/* emu_stream.h : streams, events and graphs from inside. Of emu_stream.cpp and emu_graph.cpp. */
+/* emu_stream.h : internals of streams, events and graphs, for emu_stream.cpp and emu_graph.cpp. */
 #ifndef EMU_STREAM_H
 #define EMU_STREAM_H
 #include "emu.h"
@@ -13,16 +13,16 @@
 
 struct emu_capture { /* a graph that is being recorded */
     std::vector<std::function<void()>> nodes;
-    /* streams that work was forked to; those whose work nobody waits for yet */
+    /* streams that work was forked to; those not yet joined again */
     std::set<cudaStream_t> joined, open;
     std::map<cudaStream_t, size_t> last; /* each stream's last node, counted from 1 */
     cudaStream_t origin = nullptr;
     const void *owner = nullptr;        /* the thread that began */
-    bool failed = false, local = false; /* local: it may not call what is unsafe */
+    bool failed = false, local = false; /* local: its owner must not make unsafe calls */
 };
 
 struct CUstream_st {
-    std::mutex turn; /* held while work runs in the thread that enqueued it */
+    std::mutex turn; /* held while work runs in the calling thread */
     std::mutex lock; /* of the queue */
     std::condition_variable wake, idle;
     std::deque<std::function<void()>> queue;
@@ -33,7 +33,7 @@ struct CUstream_st {
 struct emu_event {
     std::mutex lock;
     std::condition_variable wake;
-    uint64_t recorded = 0, passed = 0; /* how often */
+    uint64_t recorded = 0, passed = 0; /* number of times */
     int64_t ns = 0;
 };
 struct CUevent_st {
@@ -41,7 +41,7 @@ struct CUevent_st {
     bool timed = true;
     std::shared_ptr<emu_capture> captured; /* the capture it was last recorded in */
     cudaStream_t on = nullptr;             /* the stream */
-    size_t at = 0;                         /* and how many nodes were before */
+    size_t at = 0;                         /* and its number of nodes then */
 };
 struct CUgraph_st {
     std::vector<std::function<void()>> nodes;
@@ -54,6 +54,6 @@ cudaStream_t emu_stream(cudaStream_t s); /* NULL: the default stream */
 cudaError_t emu_capture_add(cudaStream_t s, std::function<void()> node);
 cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e);
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e);
-cudaError_t emu_capture_fail(cudaStream_t s); /* a call that a capturing stream does not allow */
+cudaError_t emu_capture_fail(cudaStream_t s); /* for calls that a capturing stream does not allow */
 
 #endif

@@ -1,12 +1,12 @@
-/* emu_threads.h : what a kernel sees of its thread, warp and block: indices, barriers, shuffles,
- * votes, atomics. */
+/* emu_threads.h : a kernel's view of its thread, warp and block: indices,
+ * barriers, shuffles, votes, atomics. */
 #ifndef EMU_THREADS_H
 #define EMU_THREADS_H
 #include "emu_vectors.h"
 #include "emu_api.h"
 
-/* All that the emulator keeps for an OS thread, in one struct: the rest of thread-local memory is
- * the blocks'. */
+/* All emulator state of an OS thread is in one struct; the rest of thread-local
+ * memory is the blocks' shared memory. */
 struct emu_thread_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
@@ -30,7 +30,7 @@ static inline void *emu_shared()
     return emu_now.shared;
 }
 
-/* A block's barrier: returns the sum of value over its threads. */
+/* A block's barrier; returns the sum of value over its threads. */
 unsigned emu_block_barrier(const char *file, int line, unsigned value);
 void emu_grid_barrier(const char *file, int line);
 #define __syncthreads()        ((void)emu_block_barrier(__FILE__, __LINE__, 0))
@@ -38,8 +38,7 @@ void emu_grid_barrier(const char *file, int line);
 #define __syncthreads_or(p)    (emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0) != 0)
 #define __syncthreads_and(p)   (emu_block_barrier(__FILE__, __LINE__, (p) ? 0 : 1) == 0)
 
-/* Lanes of mask meet. SHUFFLE: each gets the value of lane `from`; else a function of all
- * values. */
+/* Lanes of mask meet. SHUFFLE: each gets the value of lane `from`; other ops combine all values. */
 enum emu_warp_op {
     EMU_SYNC,
     EMU_SHUFFLE,
@@ -68,7 +67,7 @@ template <class T> static inline T emu_shuffle(unsigned mask, T x, int from)
     memcpy((void *)&x, (const void *)&bits, sizeof x);
     return x;
 }
-/* Sources outside the segment of `width` lanes: the lane's own. */
+/* Sources outside the segment of `width` lanes give the lane's own value. */
 template <class T> static inline T __shfl_sync(unsigned mask, T x, int from, int width = 32)
 {
     return emu_shuffle(mask, x, (emu_lane() & -width) | (from & (width - 1)));
@@ -106,7 +105,7 @@ template <class T> static inline unsigned __match_any_sync(unsigned mask, T x)
     memcpy(&bits, &x, sizeof x);
     return (unsigned)emu_warp(EMU_MATCH, mask, bits, 0);
 }
-/* Signed numbers are moved so that they compare as unsigned ones do. */
+/* Signed numbers are shifted so that they compare as unsigned ones. */
 static inline unsigned __reduce_add_sync(unsigned mask, unsigned x)
 {
     return (unsigned)emu_warp(EMU_ADD, mask, x, 0);
@@ -151,7 +150,7 @@ static inline void __threadfence()
 #define __threadfence_block  __threadfence
 #define __threadfence_system __threadfence
 
-/* *p = step(*p), and what it was. */
+/* *p = step(*p); returns the old value. */
 void emu_host_atomic(const void *p); /* for EMU_HOST */
 template <class T, class Step> static inline T emu_atomic(T *p, Step step)
 {

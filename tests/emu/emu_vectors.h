@@ -1,4 +1,4 @@
-/* emu_vectors.h : CUDA's keywords and its vector types. */
+/* emu_vectors.h : CUDA's keywords and vector types. */
 #ifndef EMU_VECTORS_H
 #define EMU_VECTORS_H
 #include <math.h>
@@ -17,8 +17,8 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __noinline__
-/* Of a block: the threads of a block share an OS thread, and blocks that live at the same time have
- * one each. */
+/* Shared memory is thread-local: a block's threads share an OS thread, and
+ * concurrent blocks have one each. */
 #define __shared__ static __thread
 
 #define EMU_VECTOR(t, name)                                                     \

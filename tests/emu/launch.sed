@@ -1,5 +1,6 @@
-# launch.sed : k_name<types><<<grid, block, shared, stream>>>(arguments) becomes a call that the emulator's headers know.
-# A launch that is broken before its <<< or its >>>( keeps its line breaks.
+# launch.sed : turns k_name<types><<<grid, block, shared, stream>>>(arguments) into a
+# call that the emulator's headers define.
+# Keeps the line breaks before <<< and >>>( of a launch.
 /^ *k_[A-Za-z0-9_]*\(<.*>\)\{0,1\}$/N
 /<<</{
     :more

@@ -1,8 +1,8 @@
-/* nccl.h : stands in for NCCL's header of that name: what device/run/nccl.cu calls, between processes
- * of one machine (nccl_run.cpp).
+/* nccl.h : replaces NCCL's header: the calls of device/run/nccl.cu, between
+ * processes of one machine (nccl_run.cpp).
  *
- * It is as strict as NCCL: device memory alone, one rank a GPU, non-blocking communicators answer
- * "in progress" until all are there, a dead peer is an asynchronous error. */
+ * As strict as NCCL: only device memory, one rank a GPU, non-blocking communicators return "in
+ * progress" until all ranks are there, a dead peer is an asynchronous error. */
 #ifndef EMU_NCCL_H
 #define EMU_NCCL_H
 #include <cuda_runtime.h>

@@ -1,7 +1,8 @@
-/* nccl_run.cpp : NCCL's calls between processes of one machine: a piece of shared memory with a
- * mailbox for every pair of ranks.
+/* nccl_run.cpp : NCCL's calls between processes of one machine, by shared memory with
+ * a mailbox for every pair of ranks.
  *
- *     send: | full? : bytes : data | <- a chunk at a time, waits until it is empty          recv: the other end
+ *       send: | full? : bytes : data | <- a chunk at a time, waits until it is empty
+ *       recv: the other end
  *
  * All messages of a group move together, so the order in which ranks post them does not matter. */
 #include "hls/arith/mf.h"
@@ -95,7 +96,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId 
     return ncclInProgress;
 }
 
-/* A rank that has ended. */
+/* True if a rank has ended. */
 static bool peer_is_gone(const ncclComm *c)
 {
     for (int r = 0; r < c->n_ranks; r++)
@@ -149,7 +150,7 @@ static bool step(ncclComm *c, message &m)
     return true;
 }
 
-/* All messages of a group; those of a pair in their order. */
+/* Moves all messages of a group; those of a pair in order. */
 static void exchange(ncclComm *c, std::vector<message> messages)
 {
     unsigned idle = 0;
@@ -182,7 +183,7 @@ static struct {
     ncclComm *comm;
     cudaStream_t stream;
     std::vector<message> messages;
-} group; /* one thread calls */
+} group; /* used by one thread */
 
 ncclResult_t ncclGroupStart()
 {

@@ -1,4 +1,4 @@
-/* selftest.h : how the emulator's own tests say what failed: the line's number. */
+/* selftest.h : how the emulator's own tests report a failure: the line's number. */
 #ifndef SELFTEST_H
 #define SELFTEST_H
 #define HOLDS(condition)     \

@@ -1,6 +1,6 @@
-/* selftest_host.cu : what the host relies on in the emulator: memory, streams, graphs, other
- * processes, refusals; and the 16-bit floats. Called by name from tests/device/test_emu.c: 0, or the line
- * that failed. */
+/* selftest_host.cu : tests the emulator's host side: memory, streams, graphs, other
+ * processes, errors, and 16-bit floats. tests/device/test_emu.c calls functions by name;
+ * they return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -23,8 +23,7 @@ static int value_of(const int *d) /* -1: the copy failed */
     return cudaMemcpy(&h, d, sizeof h, cudaMemcpyDefault) == cudaSuccess ? h : -1;
 }
 
-/* --- memory
- * ----------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 extern "C" int self_memory(void)
 {
@@ -87,7 +86,7 @@ static __global__ void k_raise(int *host)
     atomicMax(host, (int)threadIdx.x);
 }
 
-/* What kernels do with memory of the host is noted, what copies and the host do is not. */
+/* Accesses of kernels to host memory are logged, those of copies and the host are not. */
 extern "C" int self_host(void)
 {
 #ifdef __x86_64__
@@ -122,7 +121,7 @@ extern "C" int self_host(void)
         snprintf(said, sizeof said, "%s %s", how, kernel);
         HOLDS(at == (!strcmp(kernel, "k_raise") ? other : host));
         if (n < 5 && !strcmp(said, wanted[n]))
-            n++; /* an addition of 32 threads is noted 32 times, and for its touch */
+            n++; /* 32 threads' additions are logged 32 times, and once as an access */
         else
             HOLDS(n > 3 && !strcmp(kernel, "k_raise"));
     }
@@ -131,7 +130,7 @@ extern "C" int self_host(void)
     return 0;
 }
 
-/* Two processes, one memory: neither knew a GPU before the fork. */
+/* Two processes share memory; neither used a GPU before the fork. */
 extern "C" int self_ipc(void)
 {
     int there[2], back[2], *p, status;
@@ -156,7 +155,7 @@ extern "C" int self_ipc(void)
     WORKS(cudaDeviceSynchronize());
     WORKS(cudaIpcGetMemHandle(&h, p));
     int *q, ok = 0;
-    /* not in the process that exported */
+    /* not in the exporting process */
     HOLDS(cudaIpcOpenMemHandle((void **)&q, h, 0) != cudaSuccess);
     HOLDS(write(there[1], &h, sizeof h) == (ssize_t)sizeof h &&
           read(back[0], &ok, sizeof ok) == sizeof ok && ok == 1);
@@ -165,8 +164,7 @@ extern "C" int self_ipc(void)
     return 0;
 }
 
-/* --- streams and graphs
- * ----------------------------------------------------------------------------- */
+/* ---- streams and graphs ---- */
 
 static __global__ void k_wait_for(volatile int *flag)
 {
@@ -174,7 +172,7 @@ static __global__ void k_wait_for(volatile int *flag)
         sched_yield();
 }
 
-/* Work does not hold up the host; streams wait for each other where they are told to. EMU_ASYNC. */
+/* Work does not block the host; streams wait for each other only as told. EMU_ASYNC. */
 extern "C" int self_async(void)
 {
     cudaStream_t s, t;
@@ -243,13 +241,13 @@ extern "C" int self_graphs(void)
     WORKS(cudaStreamSynchronize(t));
     HOLDS(value_of(x) == 76);
 
-    WORKS(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); /* nobody waits for t */
+    WORKS(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); /* no stream waits for t */
     WORKS(cudaEventRecord(fork_event, s));
     WORKS(cudaStreamWaitEvent(t, fork_event));
     k_add<int><<<1, 1, 0, t>>>(x, 1, 20);
     HOLDS(cudaStreamEndCapture(s, &g) == cudaErrorStreamCaptureUnjoined);
 
-    WORKS(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); /* what a capture forbids */
+    WORKS(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); /* illegal in a capture */
     HOLDS(cudaMalloc(&y, 4) == cudaErrorStreamCaptureUnsupported);
     HOLDS(cudaStreamEndCapture(s, &g) == cudaErrorStreamCaptureInvalidated);
     WORKS(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
@@ -258,8 +256,7 @@ extern "C" int self_graphs(void)
     return 0;
 }
 
-/* --- refusals
- * --------------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 extern "C" int self_refusals(void)
 {
@@ -299,8 +296,7 @@ extern "C" int self_old_chip(void)
     return 0;
 }
 
-/* --- 16-bit floats: all of them, and roundings against hls/arith/mf.h
- * -------------------------------------- */
+/* ---- 16-bit floats: all of them, and roundings against hls/arith/mf.h ---- */
 
 extern "C" int self_half(void)
 {

@@ -1,13 +1,13 @@
-/* selftest_kernels.cu : what kernels rely on in the emulator: barriers, warps, atomics, the grid's
- * barrier. Called by name from tests/device/test_emu.c: 0, or the line that failed. */
+/* selftest_kernels.cu : tests the emulator's kernel side: barriers, warps,
+ * atomics, the grid's barrier. tests/device/test_emu.c calls functions by name;
+ * they return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"
 
 enum { THREADS = 200 }; /* the last warp has 8 lanes */
 
-/* --- a block
- * ---------------------------------------------------------------------------------------- */
+/* ---- a block ---- */
 
 static __global__ void k_turn_around(unsigned *x, int rounds)
 {
@@ -53,7 +53,7 @@ static __global__ void k_look(unsigned *bad)
         a[i] = b[i] = 0;
 }
 
-/* Every block finds garbage in shared memory, and what cudaMalloc gives is garbage too. */
+/* Shared memory of every block, and new device memory, hold garbage. */
 extern "C" int self_garbage(void)
 {
     unsigned *bad, was;
@@ -67,10 +67,9 @@ extern "C" int self_garbage(void)
     return 0;
 }
 
-/* --- warps
- * ------------------------------------------------------------------------------------------ */
+/* ---- warps ---- */
 
-/* Sums y = 1 for every check that holds. */
+/* good[t] = 1 if every check of thread t holds. */
 static __global__ void k_warp(int *good)
 {
     const int t = (int)threadIdx.x, lane = t % 32, left = (int)blockDim.x - t / 32 * 32,
@@ -89,7 +88,7 @@ static __global__ void k_warp(int *good)
     ok &= __reduce_min_sync(all, -lane) == 1 - n &&
           __reduce_max_sync(all, (unsigned)-lane) == (unsigned)-1;
     ok &= __match_any_sync(all, lane % 2) == (all & (lane % 2 ? 0xaaaaaaaau : 0x55555555u));
-    /* lanes come at different times, in groups that know nothing of each other */
+    /* lanes come at different times, in independent groups */
     for (int i = 0; i < lane; i++)
         __syncwarp(1u << lane);
     if (lane < 4)
@@ -123,8 +122,7 @@ extern "C" int self_warps(void)
     return 0;
 }
 
-/* --- a grid
- * ----------------------------------------------------------------------------------------- */
+/* ---- a grid ---- */
 
 static __global__ void k_rounds(unsigned *x, unsigned *sum, int rounds)
 {
@@ -132,7 +130,7 @@ static __global__ void k_rounds(unsigned *x, unsigned *sum, int rounds)
     __shared__ unsigned first;
     const unsigned me = (unsigned)grid.thread_rank(), n = (unsigned)grid.size();
     if (threadIdx.x == 0)
-        first = blockIdx.x; /* blocks live at the same time, each with its own */
+        first = blockIdx.x; /* concurrent blocks each have their own */
     for (int i = 0; i < rounds; i++) {
         atomicAdd(sum, 1);
         atomicMax(sum + 1, me);
@@ -200,8 +198,7 @@ extern "C" int self_atomics(void)
     return 0;
 }
 
-/* --- bugs that must be found
- * ------------------------------------------------------------------------ */
+/* ---- bugs that must be found ---- */
 
 static __global__ void k_bug(int which, unsigned *x)
 {
@@ -245,7 +242,7 @@ BUG(two_operations, 5)
 BUG(past_the_end, 6)
 BUG(misaligned, 7)
 
-/* A barrier is missing. Right when thread 0 runs first, wrong when it runs last. */
+/* A barrier is missing: right if thread 0 runs first, wrong if it runs last. */
 static __global__ void k_race(unsigned *x)
 {
     __shared__ unsigned a;
