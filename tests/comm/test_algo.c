@@ -1,4 +1,4 @@
-/* test_algo.c : algorithms are found by their names, and by no others. */
+/* test_algo.c : algorithms are found by their names only. */
 #include "base/err.h"
 #include "check.h"
 #include "comm/algo/algo.h"

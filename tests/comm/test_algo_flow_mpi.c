@@ -1,6 +1,5 @@
-/* test_algo_flow_mpi.c : `direct` on long vectors: codes are asked for once and before they are
- * read, sums are announced once and when they stand, in many segments and messages of many chunks;
- * bytes and rounds are those of the formula; on real ranks, then on virtual ones. */
+/* test_algo_flow_mpi.c : `direct` on long vectors requests codes once, before it reads them, and
+ * announces sums once, when complete; bytes and rounds match the formula. */
 /* RANKS: 1 2 3 7 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,12 +13,11 @@
 enum { MOST = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
 static const uint64_t seed = 20261121;
 
-/* What the algorithm is told, and what it says. */
 struct caller {
     const struct codec *codec;
-    const uint8_t *own, *want; /* codes it may have, sums it must bring */
+    const uint8_t *own, *want; /* codes it may get, sums it must produce */
     uint8_t *codes, *result;
-    uint8_t *needed, *had; /* [n / UNIT] how many times */
+    uint8_t *needed, *had; /* [n / UNIT] number of calls */
     size_t n;
 };
 
@@ -66,15 +64,14 @@ static size_t times_other_than_1(const uint8_t *times, size_t n)
     return wrong;
 }
 
-/* Elements that rank i sums up when n are cut for all ranks, in units, the longer ones first. */
+/* Elements that rank i sums; the longer ranges come first. */
 static size_t part_n(const struct comm *c, size_t n, int i)
 {
     const size_t units = n / UNIT, p = (size_t)c->n_ranks;
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
-/* Elements of a segment: an 8th of the vector, but messages of SHORT..LONG bytes, whether of codes
- * or of sums. */
+/* Elements of a segment: an 8th of the vector, but messages have SHORT..LONG bytes. */
 static size_t segment_n(const struct comm *c, const struct codec *codec, size_t n)
 {
     const size_t in = vec_bytes(codec_sum(codec)->in, UNIT),
@@ -127,7 +124,7 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
     codec->ops->sum(codec_sum(codec), parts, c->n_ranks, n, codec_sum(codec)->out,
                     codec_sum(codec)->out_shift, want);
     if (flows)
-        memset(k.codes, NEVER, in); /* wrong until asked for */
+        memset(k.codes, NEVER, in); /* wrong until requested */
     else
         memcpy(k.codes, k.own, in);
     scratch[scratch_bytes] = k.result[out] = CANARY;
@@ -164,7 +161,7 @@ static int check_flow(struct comm *c, void *ctx)
         if (codec_parse(&rows[i], &codec) < 0 ||
             algo_settle(&algo_direct, 0, c->n_ranks, &codec) < 0)
             return -1;
-        const size_t each = segment_n(c, &codec, UNIT); /* of short vectors */
+        const size_t each = segment_n(c, &codec, UNIT); /* for short vectors */
         const size_t sizes[] = {UNIT,
                                 each - 8,
                                 each,

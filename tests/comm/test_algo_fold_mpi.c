@@ -1,8 +1,8 @@
-/* test_algo_fold_mpi.c : algorithms know codes through the fold alone: a made-up fold checks every
- * call it gets. */
+/* test_algo_fold_mpi.c : algorithms handle codes only through the reduce op (`struct
+ * fold`): a fake one checks all its calls. */
 /* RANKS: 1 2 4 6 12 */
-/* An element is a 32-bit word, index * 256 + 1; a sum of k of them is k times that; any sum tells k
- * and its index. A partial sum that travels is longer: a word, and MARK. */
+/* An element is a 32-bit word, index * 256 + 1. A sum of k of them is k times that, so it shows
+ * k and its index. A partial sum that travels is longer: a word, and MARK. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo/algo.h"
@@ -12,16 +12,16 @@ enum {
     UNIT = 24,
     N = UNIT * 401,
     MOST = 8
-}; /* a unit that no block size is a multiple of; a block and more for each rank */
+}; /* no block size is a multiple of UNIT; a block and more for each rank */
 
 #define MARK 0xfeedbeefu
 
 struct ctx {
     bool wide;
-    int n_bad; /* calls that were not what they should be */
+    int n_bad; /* wrong calls */
 };
 
-/* How many addends are in a sum at this index; 0 when it belongs elsewhere. */
+/* Returns the number of addends in a sum at this index; 0 if it belongs elsewhere. */
 static uint32_t addends(uint32_t sum, size_t index)
 {
     const uint32_t one = (uint32_t)index * 256 + 1, k = sum & 255;
@@ -75,7 +75,6 @@ static void part(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
-/* acc += a partial sum. */
 static void add_part(const struct fold *f, size_t at, uint32_t *acc, const uint8_t *part, size_t n)
 {
     uint32_t pair[2];
@@ -86,8 +85,7 @@ static void add_part(const struct fold *f, size_t at, uint32_t *acc, const uint8
     }
 }
 
-/* A result is the number of addends, in 16 bits: done() may not be given a partial sum, nor
- * twice. */
+/* A result is the number of addends, in 16 bits. done() must not get a partial sum or run twice. */
 static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;
@@ -171,7 +169,7 @@ static const struct fold_ops ops = {.in_bytes = word_bytes,
                                     .spill = spill,
                                     .add_wide = add_wide};
 
-/* As run(); or by its halves, of which allgather() may know nothing but the length of results. */
+/* allgather() may use only the length of results. */
 static int reduce(struct comm *c, const struct algo *a, const struct algo_call *call, bool halves)
 {
     static const struct fold_ops results = {.out_bytes = out_bytes};

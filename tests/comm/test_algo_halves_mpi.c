@@ -1,6 +1,5 @@
-/* test_algo_halves_mpi.c : reduce_scatter() and allgather() of every algorithm that has them. The
- * first leaves each rank its range of the all-reduce's sum and writes nothing else. Both together
- * make the all-reduce. Real ranks first, then 1 to 12 virtual ones. */
+/* test_algo_halves_mpi.c : reduce_scatter() gives each rank its range of the sum and writes
+ * nothing else; with allgather() it makes the all-reduce. Real ranks, then 1 to 12 virtual ones. */
 /* RANKS: 2 3 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,23 +13,22 @@
 enum { CANARY = 0x5a, LAYERS = 2, VIRTUAL = 12 };
 static const uint64_t seed = 20261125;
 
-/* One bucket by one algorithm, as one rank sees it. */
 struct trial {
     struct comm *c;
     const struct algo *algo;
     struct fold fold;
     size_t n;
     struct algo_range mine;
-    uint8_t *given; /* codes, and in allgather() sums, that appear in the call when asked for */
-    uint8_t *into;  /* where */
-    const uint8_t *want; /* sums that must stand when announced */
+    uint8_t *given; /* codes (sums in allgather()), copied into the call when requested */
+    uint8_t *into;  /* destination */
+    const uint8_t *want; /* sums that must be complete when announced */
     const uint8_t *result;
-    uint8_t *needed, *had;                           /* [n / unit] how many times */
-    size_t (*from)(const struct fold *f, size_t at); /* of given */
+    uint8_t *needed, *had;                           /* [n / unit] number of calls */
+    size_t (*from)(const struct fold *f, size_t at); /* offset in given */
     char what[96];
 };
 
-/* ---- what the algorithm tells its caller ---- */
+/* ---- the algorithm's callbacks ---- */
 
 static void note(const struct trial *t, uint8_t *times, size_t at, size_t n)
 {
@@ -58,7 +56,7 @@ static void have(void *arg, size_t at, size_t n)
           t->what, at, n);
 }
 
-/* Units of r were told of once, all others never. */
+/* Units of r were reported once, all others never. */
 static void check_told(const struct trial *t, uint8_t *times, struct algo_range r, const char *when)
 {
     for (size_t i = 0, at = 0; at < t->n; i++, at += t->fold.unit)
@@ -119,7 +117,7 @@ static void check_halves(struct trial *t, struct algo_call call, uint8_t *result
     }
 }
 
-/* ---- other codes of the same ranges: 4 bytes an element, by a fold that knows only this ---- */
+/* ---- other codes of the same ranges: 4 bytes an element; the reduce op has only out_bytes ---- */
 
 static size_t word_bytes(const struct fold *f, size_t n)
 {
@@ -145,9 +143,8 @@ static void check_other_codes(const struct trial *t, int k)
     free(words);
 }
 
-/* ---- all of them ---- */
+/* ---- all algorithms ---- */
 
-/* Ranges of all ranks cover the bucket once. */
 static void check_owned(const struct trial *t, int n_ranks, int k)
 {
     uint8_t *times = buf_alloc(t->n / t->fold.unit);
@@ -167,7 +164,7 @@ static struct comm_count since(struct comm *c, struct comm_count before)
                                .rounds = now.rounds - before.rounds};
 }
 
-/* cut: is the vector so long that `direct` cuts it, each half its own way? */
+/* cut: `direct` cuts a vector of this length, differently in each half. */
 static void try_one(struct trial *t, const struct codec *codec, int k, bool cut)
 {
     struct comm *c = t->c;

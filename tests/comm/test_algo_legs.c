@@ -1,15 +1,14 @@
-/* test_algo_legs.c : what an algorithm says of its legs is what it does: bytes, messages and rounds of
- * virtual ranks, counted, on 1 to 256 of them; and the numbers of the APS paper's section 4.2. */
+/* test_algo_legs.c : an algorithm's phases (`legs`) state the bytes, messages and rounds that 1
+ * to 256 virtual ranks count; and the numbers of the APS paper's section 4.2. */
 #include "algo_check.h"
 #include "comm/algo/algo_step.h"
 #include "comm/virtual/comm_virtual.h"
 
 struct counted {
     uint64_t sent, got, n_sent, n_got, rounds;
-    uint64_t either; /* bytes of the busier direction of each leg: what it takes the time of */
+    uint64_t either; /* bytes of the busier direction of each phase, which determine its time */
 };
 
-/* One all-reduce of all ranks, of whom it counts. */
 struct run {
     const struct algo *algo;
     int k;
@@ -88,8 +87,8 @@ static bool same(const struct counted *a, const struct counted *b)
     return a->sent == b->sent && a->got == b->got && a->n_sent == b->n_sent && a->n_got == b->n_got;
 }
 
-/* equal: ranges are of one length, so rank 0 does what the legs say; else they are its upper bound,
- * and wrong by one unit a message at most. */
+/* equal: ranges have one length, so rank 0 does exactly the phases. Otherwise they are an upper
+ * bound, at most one unit a message too large. */
 static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal)
 {
     memset(r->of, 0, sizeof r->of);
@@ -110,7 +109,7 @@ static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal
               r->algo->name, r->k, n_ranks, i);
     CHECK(want.sent <= is->sent + slack && want.got <= is->got + slack, "%s:%d of %d: too many",
           r->algo->name, r->k, n_ranks);
-    if (r->algo != &algo_direct || r->n < 10000) /* whose segments count as rounds */
+    if (r->algo != &algo_direct || r->n < 10000) /* segments of direct count as rounds */
         CHECK(want.rounds == is->rounds, "%s:%d of %d: %llu rounds, is %llu", r->algo->name, r->k,
               n_ranks, (unsigned long long)want.rounds, (unsigned long long)is->rounds);
 }

@@ -1,10 +1,10 @@
-/* test_algo_mpi.c : every algorithm, by every rule and in many formats, against its documented
- * order of additions; native against what MPI is asked for. */
+/* test_algo_mpi.c : every algorithm, with every rule and many formats, against its documented
+ * order of additions; native against MPI's operations. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "algo_check.h"
 
-/* MPI's own order of additions is unknown, so: any codes for 2 ranks, and small whole numbers,
- * which add without rounding. */
+/* MPI's order of additions is unknown: inputs are random codes for 2 ranks,
+ * otherwise small whole numbers. */
 static void test_native(const struct algo_rank *t, const char *format, const char *sum,
                         const char *overflow, const char *out_format)
 {
@@ -18,7 +18,7 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
         .fmt = codec_sum(&codec)->in, .round = MF_NEAREST, .overflow = codec_sum(&codec)->overflow};
     for (int i = 0; i < N_SIZES; i++) {
         const size_t n = sizes[i];
-        /* trunc: what it makes of nan is nobody's contract */
+        /* trunc is not defined for nan */
         if (t->n_ranks <= 2 && codec_sum(&codec)->rule != VEC_TRUNC) {
             make_codes(t->world, codec_sum(&codec)->in, n, 5);
             const uint32_t max =
@@ -40,7 +40,7 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
     }
 }
 
-/* native refuses what MPI cannot do, even where codec and rule would do. */
+/* native refuses what MPI cannot do, even if codec and rule could. */
 static void test_native_refusals(const struct algo_rank *t)
 {
     static const struct codec_words wrong[] = {{.format = "e4m3", .sum = "nearest"},

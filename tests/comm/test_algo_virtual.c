@@ -1,6 +1,5 @@
-/* test_algo_virtual.c : every algorithm on virtual ranks: what test_algo_mpi.c holds real ones to, on
- * 1 to 8; every group size of 1 to 64, 100 and 256, which is a check for deadlocks, too; a ring that
- * forgets a message. */
+/* test_algo_virtual.c : every algorithm on virtual ranks: the tests of test_algo_mpi.c, many
+ * group sizes (also for deadlocks), and a ring that forgets a message. */
 #include "algo_check.h"
 #include "capture.h"
 #include "comm/algo/algo_step.h"
@@ -32,13 +31,12 @@ static int as_real(struct comm *c, void *world)
 
 /* ---- many ranks ---- */
 
-/* Elements: ranges of two lengths, none of them empty. */
 static size_t longest(int n_ranks)
 {
     return 8 * (size_t)(n_ranks + 3);
 }
 
-/* So few elements that most ranges are empty; half of them; none. */
+/* So few elements that most ranges are empty, half of them, none. */
 static int sweep(struct comm *c, void *world)
 {
     static const struct codec_words rules[] = {
@@ -89,11 +87,11 @@ static void test_native(void)
           "\"%s\"", cap.text);
 }
 
-/* ---- a copy of algo_ring_reduce() and algo_ring_allgather() in which a rank forgets to send ---- */
+/* ---- algo_ring_reduce() and algo_ring_allgather() with a rank that forgets to send ---- */
 
 struct forgetful {
     size_t n;
-    int rank, round; /* who, when; rounds count from 1 on */
+    int rank, round; /* who, when; rounds count from 1 */
 };
 
 static int forgetful_ring(struct comm *c, void *ctx)
@@ -148,14 +146,14 @@ int main(void)
         CHECK(run(p, longest(p), sweep) == 0, "%d ranks", p);
     test_native();
     test_forgetful(6, (struct forgetful){.n = 480}, 0, "");
-    /* ranges of one length: later ones take its place, and the last one is missing */
+    /* ranges of one length: later messages take its place, and the last one is missing */
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 9}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 3}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 5, .round = 10}, -EDEADLK,
                    "narrowcast: rank 0 waits for 80 bytes from rank 5, which has ended\n");
-    /* ranges of two: the next one has another length */
+    /* ranges of two lengths: the next message has another length */
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 2, .round = 3}, -EIO,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which sends it 88\n");
     DONE();

@@ -1,5 +1,5 @@
-/* test_alternating_mpi.c : layers of the codec and layers in fp32 that alternate, as weights and
- * norms do: few messages a step; the bits, and what a codec keeps, of messages of one layer. */
+/* test_alternating_mpi.c : alternating layers in the codec and in fp32 need few messages a step;
+ * means and codec state have the bits of one message per layer. */
 /* RANKS: 2 3 4 */
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -18,7 +18,7 @@ static struct {
     uint8_t state[N_LAYERS * N_MOST * 16], first_state[N_LAYERS * N_MOST * 16];
 } t;
 
-/* Weights of kernels of 3 x 3, every third one larger, with longer columns; behind each a norm. */
+/* Weights of 3 x 3 kernels, every third one larger; after each a norm. */
 static void make_layers(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -54,7 +54,6 @@ static struct reducer *open_reducer(const struct codec_words *codec, const char 
     return open_reducer_of(t.c, &words, t.layers, N_LAYERS, NULL);
 }
 
-/* Returns the step's rounds. */
 static int run(struct reducer *r, uint32_t step)
 {
     struct reducer_step report = {.skipped = true};
@@ -68,7 +67,7 @@ static int run(struct reducer *r, uint32_t step)
     return (int)(comm_counted(t.c).rounds - before);
 }
 
-/* Rounds of a step: a layer a message; each class of layers a message. rounds_each: of a message. */
+/* rounds_each: rounds of a message. */
 static void check_codec(const struct codec_words *words, const char *algo, int n_classes,
                         int rounds_each)
 {
@@ -94,7 +93,7 @@ static void check_codec(const struct codec_words *words, const char *algo, int n
         CHECK(reducer_state_get(r, t.state) == 0, "get");
         if (k == 0)
             memcpy(t.first_state, t.state, state);
-        /* where every rank adds all, what is kept does not depend on who adds what */
+        /* if every rank adds all, the state does not depend on ranges */
         CHECK(strcmp(algo, "gather") != 0 || memcmp(t.state, t.first_state, state) == 0,
               "%s, messages of %zu: what is kept lies elsewhere", name, bucket_bytes[k % 3]);
         reducer_close(r);

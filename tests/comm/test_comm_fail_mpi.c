@@ -1,8 +1,8 @@
-/* test_comm_fail_mpi.c : ranks that hold different things, fail, or are refused by MPI: comm/ agrees
- * on it and says one line. */
+/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: comm/
+ * agrees on them and prints one line. */
 /* RANKS: 1 2 3 4 6 8 */
-/* With the arguments `silent HOW` it is a job in which the last rank never answers, with `stopped
- * HOW` one whose other ranks are stopped: for test_deadline.sh. */
+/* For test_deadline.sh: with the arguments `silent HOW` the last rank never answers; with
+ * `stopped HOW` the other ranks are stopped. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -21,14 +21,13 @@ static void nap(double s)
         NULL);
 }
 
-/* From one set of ranks to the next: every set of up to 4 ranks, some of more. */
+/* every set of up to 4 ranks, some of more */
 static unsigned mask_step(const struct comm *c)
 {
     return c->n_ranks > 4 ? 7 : 1;
 }
 
-/* One call of comm_check_equal in which the ranks of a mask hold something else (or something
- * longer). */
+/* The ranks of a mask hold something else, or something longer. */
 static void check_equal_once(struct comm *c, unsigned others, bool longer, size_t bytes)
 {
     static uint8_t buf[20001];
@@ -65,7 +64,7 @@ static void test_check_equal(struct comm *c)
     }
 }
 
-/* Ranks of a mask fail, each with a line and a code of its own. */
+/* Ranks of a mask fail, each with its own line and code. */
 static void agree_once(struct comm *c, unsigned failing)
 {
     struct capture cap;
@@ -102,7 +101,7 @@ static void test_mpi_error(struct comm *c)
     CHECK(comm_barrier(c) == 0, "the job goes on");
 }
 
-/* A message longer than its receive: an error that only the wait finds. */
+/* A message longer than its receive: only the wait finds the error. */
 static void test_mpi_error_in_wait(struct comm *c)
 {
     char long_one[64] = "", short_one[8];
@@ -122,8 +121,8 @@ static void test_mpi_error_in_wait(struct comm *c)
           "\"%s\"", cap.text);
 }
 
-/* The same while another message is under way: when comm_some() has failed, MPI writes into no
- * buffer any more. */
+/* The same with another message in flight: after comm_some() has
+ * failed, MPI writes into no buffer. */
 static void test_mpi_error_in_some(struct comm *c)
 {
     char from[64] = "x", to[2][8] = {"", ""};
@@ -162,8 +161,7 @@ static int test_all(void)
     DONE();
 }
 
-/* The last rank (with `two`, the one before as well) sleeps; the others wait for it in the way that
- * `how` says. */
+/* The last rank (with `two`, also the one before) sleeps; the others wait as `how` says. */
 static int silent(const char *how)
 {
     struct comm *c;
@@ -172,7 +170,7 @@ static int silent(const char *how)
         return 1;
     const int n = c->n_ranks, first_silent = strcmp(how, "two") == 0 ? n - 2 : n - 1;
     (void)comm_barrier(c);
-    if (strcmp(how, "mismatch") == 0) { /* nobody sleeps, but ranks wait for different things */
+    if (strcmp(how, "mismatch") == 0) { /* no rank sleeps, but they wait for different things */
         if (c->rank > 0)
             (void)comm_recv(c, (c->rank + 1) % n, buf, 1);
         (void)(c->rank > 0 ? comm_wait(c) : comm_barrier(c));
@@ -184,14 +182,14 @@ static int silent(const char *how)
         err_hold();
         (void)comm_agree(c, ERR(-EINVAL, "held line"));
     } else {
-        nap(c->rank == 0 ? 1 : 0); /* deadlines need not pass together */
+        nap(c->rank == 0 ? 1 : 0); /* deadlines need not expire together */
         (void)comm_barrier(c);
     }
     return 0; /* not reached: the deadline ends the job */
 }
 
-/* All ranks but the last are stopped while they wait for it, for longer than the deadline: the job
- * goes on. */
+/* All ranks except the last are stopped for longer than the deadline while
+ * they wait for it: the job goes on. */
 static int stopped(const char *how)
 {
     enum { DEADLINE_S = 4, STOPPED_S = 5 };
@@ -204,7 +202,7 @@ static int stopped(const char *how)
     const int last = c->n_ranks - 1;
     bit <<= c->rank;
     if (c->rank == last) {
-        nap(0.5); /* so that they wait */
+        nap(0.5); /* until they wait */
         for (int r = 0; r < last; r++)
             kill(pids[r], SIGSTOP);
         nap(STOPPED_S);

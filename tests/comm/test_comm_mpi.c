@@ -1,4 +1,4 @@
-/* test_comm_mpi.c : collectives, messages and counters of comm/ by MPI, and how a job is opened. */
+/* test_comm_mpi.c : collectives, messages and counters of comm/ over MPI, and opening a job. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "capture.h"
 #include "comm/mpi/comm_mpi.h"

@@ -1,5 +1,5 @@
-/* test_comm_over.c : ranks over a transport of the caller's own: what test_comm_mpi.c holds MPI's to; the
- * same jobs as virtual ranks; ranks that die, stay silent or give in, and what the others say and return. */
+/* test_comm_over.c : ranks over the caller's own transport: the tests of test_comm_mpi.c, the
+ * same jobs as virtual ranks, and errors when ranks die, stay silent or fail on request. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
@@ -31,7 +31,6 @@ static int as_mpi(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* What a table must have. */
 static void test_tables(void)
 {
     static const char *const want[] = {
@@ -68,11 +67,11 @@ static void test_tables(void)
     }
 }
 
-/* ---- failures: three ranks, of which one does something else than the others ---- */
+/* ---- failures: three ranks, one of which misbehaves ---- */
 
 struct failure {
-    const char *what, *line; /* line: said once, by one rank; "": nothing is said */
-    int odd;                 /* who does it, when they are in a wait */
+    const char *what, *line; /* line: printed once, by one rank; "": none */
+    int odd;                 /* the rank that misbehaves, while the others wait */
     void (*act)(struct comm *c);
     int code;
 };
@@ -83,7 +82,7 @@ static void dies(struct comm *c)
     raise(SIGKILL);
 }
 
-/* Comes after the deadline, and the roll call, have passed. */
+/* After the deadline and the liveness check. */
 static void comes_late(struct comm *c)
 {
     (void)c;
@@ -102,7 +101,7 @@ static void *give_in(void *arg)
     return NULL;
 }
 
-/* In another thread than the one that waits. */
+/* In another thread than the waiting one. */
 static void gives_in(struct comm *c)
 {
     static pthread_t thread;
@@ -158,7 +157,7 @@ static void test_failures(void)
     }
 }
 
-/* What a call that cannot send says, and a length that the receiver does not expect. */
+/* Errors of a call that cannot send, and of a length that the receiver does not expect. */
 static int odd_length(const struct nc_transport *t, void *ctx)
 {
     struct comm *c = must_open(t, 5);

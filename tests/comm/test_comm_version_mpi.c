@@ -1,4 +1,4 @@
-/* test_comm_version_mpi.c : a rank with another library is refused when a job opens, by MPI and over a
+/* test_comm_version_mpi.c : a job refuses a rank with another library, over MPI and over a
  * transport, on all ranks, with one line that names both versions and ranks. */
 /* RANKS: 2 4 */
 #include "comm/protocol.h"
@@ -9,7 +9,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* What rank 0 says that it is; NULL: what it is. Its record: 8 bytes of magic, a number, a text. */
+/* Rank 0's claims; NULL: the true ones. Its record: 8 bytes of magic, a number, a text. */
 static const char *other_version;
 static uint32_t other_protocol;
 
@@ -24,7 +24,6 @@ static const void *replaced(const void *buf, size_t bytes, char to[32])
     return to;
 }
 
-/* MPI's, as rank 0's library calls it. */
 int MPI_Ibcast(void *buf, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request)
 {
     static char to[32];
@@ -49,7 +48,7 @@ static struct nc_options quiet(void)
     return o;
 }
 
-/* line: a part of the line that this rank prints; NULL: it prints none. */
+/* line: part of the line that this rank prints; NULL: none. */
 static void check_refused(int rc, const struct nc *nc, const char *text, const char *line)
 {
     CHECK(rc == -EPROTO && !nc, "%d", rc);

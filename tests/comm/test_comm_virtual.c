@@ -1,5 +1,5 @@
-/* test_comm_virtual.c : virtual ranks: what test_comm_mpi.c holds real ones to; what is said when
- * they fail, wait for each other for ever or differ; many of them, and the run after that. */
+/* test_comm_virtual.c : virtual ranks: the tests of test_comm_mpi.c; errors when they fail,
+ * deadlock or differ; many of them, and the run after an error. */
 #include "base/err.h"
 #include "base/fiber.h"
 #include "capture.h"
@@ -27,7 +27,7 @@ static int as_real(struct comm *c, void *ctx)
     return 0;
 }
 
-/* Counters and what is open go on from run to run. */
+/* Counters and open state continue from run to run. */
 static void test_as_real(void)
 {
     for (int p = 1; p <= COMM_CHECK_MOST; p++) {
@@ -42,7 +42,7 @@ static void test_as_real(void)
     comm_virtual_close(NULL);
 }
 
-/* ---- ranks that fail: one line, and the next run goes well ---- */
+/* ---- ranks that fail: one line, and the next run succeeds ---- */
 
 static int goes_well(struct comm *c, void *ctx)
 {
@@ -50,7 +50,7 @@ static int goes_well(struct comm *c, void *ctx)
     (void)ctx;
     TRY(comm_sum_f64(c, &x, 1));
     CHECK(x == c->n_ranks * (c->n_ranks - 1) / 2.0, "%g", x);
-    return c->rank; /* what is positive is no error */
+    return c->rank; /* a positive number is no error */
 }
 
 static void fails(int n_ranks, int (*body)(struct comm *c, void *ctx), void *ctx, int want,
@@ -69,7 +69,7 @@ static void fails(int n_ranks, int (*body)(struct comm *c, void *ctx), void *ctx
     comm_virtual_close(v);
 }
 
-/* Some of the ranks of a mask fail while lines are held; the lowest one speaks. */
+/* Some ranks of a mask fail while lines are held; the lowest one prints. */
 static int agree(struct comm *c, void *ctx)
 {
     const unsigned failing = *(const unsigned *)ctx;
@@ -99,7 +99,7 @@ static int differ(struct comm *c, void *ctx)
     return comm_check_equal(c, &x, sizeof x, "the thing");
 }
 
-/* The line is the rank's own; who waits for it then is no news of its own. */
+/* Only the rank's own line appears; ranks that then wait for it print nothing. */
 static int one_fails(struct comm *c, void *ctx)
 {
     (void)ctx;
@@ -126,7 +126,6 @@ static int too_long(struct comm *c, void *ctx)
     return c->rank == 2 ? comm_barrier(c) : comm_wait(c);
 }
 
-/* Posted with one tag, waited for with another. */
 static int other_tag(struct comm *c, void *ctx)
 {
     char buf[64] = "";
@@ -149,7 +148,6 @@ static int circle(struct comm *c, void *ctx)
     return comm_wait(c);
 }
 
-/* Rank 0 waits for a message, the others for all, and they hold what they meant to say. */
 static int apart(struct comm *c, void *ctx)
 {
     char buf[5];
@@ -217,9 +215,9 @@ static void test_failures(void)
           "to meet them\n");
 }
 
-/* ---- many ----  */
+/* ---- many ranks ---- */
 
-/* A few kilobytes on every stack, and messages to all at 64 places' distance. */
+/* A few kilobytes on every stack, and messages to all at a distance of 64 ranks. */
 static int many(struct comm *c, void *ctx)
 {
     char pad[4096];
@@ -263,14 +261,14 @@ static int is_missing(struct comm *c, void *ctx)
     char buf[3];
     (void)ctx;
     if (c->rank == 1) {
-        CHECK(!comm_given_up(c), "given up"); /* the others come so far that they wait */
+        CHECK(!comm_given_up(c), "given up"); /* the others go on until they wait */
         comm_missing(c);
     }
     TRY(comm_recv(c, 1, buf, 3));
     return comm_wait(c);
 }
 
-/* The process ends, with this status and this line. */
+/* The process must end with this status and this line. */
 static void ends(int (*body)(struct comm *c, void *ctx), int status, const char *line)
 {
     struct capture cap;
@@ -301,7 +299,7 @@ static void test_guard(void)
     if (fiber_init(&f, 1, never, NULL) < 0)
         exit(1);
     f.stack[0] = 1;      /* the whole page is its own */
-    capture_begin(&cap); /* a sanitizer's word */
+    capture_begin(&cap); /* for a sanitizer's output */
     const pid_t pid = fork();
     if (pid == 0) {
         setrlimit(RLIMIT_CORE, &no_core);

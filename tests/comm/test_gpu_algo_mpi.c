@@ -1,5 +1,5 @@
-/* test_gpu_algo_mpi.c : every algorithm by every transport and rule with gradients on GPUs: the
- * bits of the CPU's own path. */
+/* test_gpu_algo_mpi.c : every algorithm with every transport and rule, with gradients on
+ * GPUs, gives the bits of the CPU's path. */
 /* RANKS: 2 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,8 +29,7 @@ static struct {
     int n_run, n_refused;
 } t;
 
-/* ---- codes, results and scratch, as a reducer keeps them: those of two buckets, so that one does
- * not begin at the start ---- */
+/* ---- memory of two buckets, as a reducer keeps it: the second one has an offset ---- */
 
 struct memory {
     const struct vec_ops *ops;
@@ -74,7 +73,6 @@ static void copy(void *dst, const void *src, size_t bytes)
     gpu()->run->stream_close(s);
 }
 
-/* The two buckets, one after the other, by one algorithm; the results behind each other in out. */
 static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m,
                        const float *x, uint8_t *codes_out, uint8_t *out)
 {
@@ -157,7 +155,7 @@ static void check_case(const char *transport, const struct algo *plain, const st
           label, transport, words->format, words->sum, n[0], n[1], first, bytes, t.got[first],
           t.want[first]);
     if (plain != &algo_group_master &&
-        /* chunks are cut otherwise; the master's ring is in 2 counts */
+        /* not where chunks are cut differently, or the master's ring has 2 counts */
         plain != &algo_group_scatter)
         CHECK(after.sent_bytes - between.sent_bytes == between.sent_bytes - before.sent_bytes,
               "%s by %s: %d bytes sent, by the CPU %d", label, transport,
@@ -178,8 +176,7 @@ static const char *const formats[][3] = {
     {"e5m2", "kahan", "fp16"}, {"e3m0", "nearest", "fp32"}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Can it be? NCCL needs a GPU a rank; ring and gather have no way but MPI, gather-sum none but pinned
- * memory. */
+/* NCCL needs a GPU per rank; ring and gather need MPI, gather-sum pinned memory. */
 static bool possible(const char *transport, const struct algo *a)
 {
     const bool by_mpi = a == &algo_ring || a == &algo_gather || a == &algo_gather_sum;
@@ -210,8 +207,8 @@ static void check_algo(const char *transport, const char *word)
         return;
     if (t.rank == 0)
         printf("%-8s %s\n", transport, said);
-    /* MPI's own order of additions, and NCCL's, are theirs: gradients are whole numbers there,
-     * whose sums are exact. */
+    /* MPI and NCCL add in their own order: gradients are whole numbers
+     * there, whose sums are exact. */
     for (size_t i = 0; i < N_MOST; i++) {
         const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
         t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
@@ -241,7 +238,7 @@ static void check_words(void)
               "\"%s\"", wrong[i]);
         err_release(false);
     }
-    const struct algo *a = &algo_direct; /* cards want codes in the CPU's memory */
+    const struct algo *a = &algo_direct; /* cards need codes in the CPU's memory */
     const struct vec_ops *ops = NULL;
     char said[160];
     setenv("NARROWCAST_GPU_TRANSPORT", "auto", 1);
@@ -253,7 +250,7 @@ static void check_words(void)
 static void open_job(double deadline_s)
 {
     setenv("EMU_DEVICES", "8",
-           0); /* of the emulator: a GPU for every rank, unless the caller wants them to share */
+           0); /* of the emulator: a GPU per rank, unless the caller wants them to share */
     gpu_fixture_choose();
     if (comm_open(deadline_s, &t.c) < 0)
         exit(1);
@@ -275,8 +272,8 @@ static void open_job(double deadline_s)
         printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
 }
 
-/* For test_gpu_deadline.sh: rank 1 takes no part in the second all-reduce. The others must not come
- * back from it. */
+/* For test_gpu_deadline.sh: rank 1 skips the second all-reduce, from
+ * which the others must not return. */
 static int silent(const char *transport, const char *word)
 {
     const struct codec_words words = {.format = "e5m2"};

@@ -1,6 +1,6 @@
-/* test_protocol.c : what ranks exchange has not changed since PROTOCOL (host/comm/protocol.h) was given its
- * number: a checksum of packet.def, of packed codes and sums in every format, and of all messages and
- * results of 4 ranks' jobs. */
+/* test_protocol.c : the data that ranks exchange has not changed since
+ * PROTOCOL (host/comm/protocol.h) got its number: checksums of packet.def, of
+ * packed codes, and of jobs of 4 ranks. */
 #include "comm/protocol.h"
 #include "base/crc.h"
 #include "nc_fixture.h"
@@ -29,7 +29,7 @@ static uint32_t packets(void)
     return crc;
 }
 
-/* ---- codes as they are packed ---- */
+/* ---- packed codes ---- */
 
 static uint32_t codes(void)
 {
@@ -75,10 +75,10 @@ static const struct words {
 enum { RANKS = 4, PEERS = RANKS * NC_TAGS, N_ROWS = sizeof rows / sizeof *rows };
 
 static uint32_t *crcs;            /* [RANKS], of all processes */
-static uint32_t messages[PEERS];  /* of this rank, to each rank with each tag, in their order */
-static unsigned long long n_sent; /* messages that are checked */
+static uint32_t messages[PEERS];  /* this rank's, by rank and tag, in order */
+static unsigned long long n_sent; /* checked messages */
 
-/* Ranks' records are of a version, which may change alone. */
+/* Version records of ranks are left out: they may change alone. */
 static int note(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
     if (bytes != 32 || memcmp(buf, "ncjoins", 8) != 0) {

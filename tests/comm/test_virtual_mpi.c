@@ -1,10 +1,10 @@
-/* test_virtual_mpi.c : virtual ranks are real ones: the same jobs on both, by every algorithm and kind
- * of codec, have the same means, bit for bit, bytes and rounds. */
+/* test_virtual_mpi.c : jobs on virtual and on real ranks have the same means, bit for bit, bytes
+ * and rounds, with every algorithm and kind of codec. */
 /* RANKS: 1 2 4 6 8 */
 #include "capture.h"
 #include "jobs_alike.h"
 
-/* All ranks of the job find it, one says so. */
+/* All ranks find the error, one prints it. */
 static void test_native(void)
 {
     static struct trial t = {.words = {.codec = {.format = "fp32"}, .algo = "native"}};

@@ -1,30 +1,31 @@
-/* test_vote_search.c : steps whose sums a card adds until it dies, searched over everything that
- * can happen: all ranks end each step with every sum, never meet in different collectives, and
- * nobody is stuck. Rules that are known to be bad must be found bad.
+/* test_vote_search.c : searches all states of steps whose sums a card adds until it dies. All
+ * ranks must end each step with every sum, never meet in different collectives, and never be
+ * stuck. Rules known to be bad must be found bad.
  *
- *     begin -> exponents (sum 0) -> buckets (1, 2..) by the card -> vote -> over MPI what any rank has missed, in order -> begin
- *                   |                    |                           ^
- *                   '--- gives up (a timer, or another rank's notice): tells all others, once
+ *     begin -> exponents (sum 0) -> buckets (1, 2..) by card -> vote -> what any rank missed, by MPI
+ *                     |                    |                      ^
+ *                     '--- abandons the card (timer or notice), --'
+ *                          notifies all others once
  *
- * A result of the card may be at some ranks only. A rank may give up whenever it waits: timers are
- * timers. The card may die at any moment, and come back without the job; at the beginning of a step
- * rank 0 tries to register it with a new key. Packets are not in here (test_slot_search.c): a
- * contribution is in the card or not. Tags of sums are compared by the ranks alone, as if their
- * checksums had collided. */
+ * The card's result may reach only some ranks. A rank may abandon the card whenever it waits:
+ * timers may expire at any time. The card may die at any moment, and come back without the job.
+ * At the beginning of a step rank 0 tries to register the job with a new key. Packets are left
+ * out (test_slot_search.c): a contribution is in the card or not. Only ranks compare the tags of
+ * sums, as if their checksums had collided. */
 #include "check.h"
 #include "search.h"
 #include <stddef.h>
 
 enum { VOTERS = 4, SUMS = 12 };
 enum rule {
-    VOTE,         /* the project's */
-    NAIVE,        /* a sum that does not come is made over MPI at once */
+    VOTE,         /* the project's rule */
+    NAIVE,        /* a missing sum is made over MPI at once */
     LATE,         /* at the end of the step, by each rank for itself */
-    LEAVER,       /* who has all sums does not vote */
-    LETS_GO,      /* what has been summed is not kept until the vote */
+    LEAVER,       /* a rank with all sums does not vote */
+    LETS_GO,      /* contributions are dropped before the vote */
     SAME_KEY,     /* the job stays registered after a failed vote */
-    LOST_BUCKETS, /* new exponents, but only those buckets that were missed */
-    OLD_NOTICES   /* the vote leaves notices where they are */
+    LOST_BUCKETS, /* new exponents, but only the missed buckets */
+    OLD_NOTICES   /* the vote leaves notices unread */
 };
 struct vote_config {
     const char *what;
@@ -39,16 +40,16 @@ enum { CALL_OPEN = 1, CALL_VOTE, CALL_SUM };
 
 struct voter {
     uint8_t step, phase;
-    uint8_t sum;            /* of this step, the next one: 0 exponents, then buckets */
-    uint8_t n;              /* that is this one of the job's, since registration */
+    uint8_t sum;            /* the step's next sum: 0 exponents, then buckets */
+    uint8_t n;              /* its index among the job's sums since registration */
     uint8_t got, held;      /* bits of sums: has it; can still contribute to it */
     uint8_t failed;         /* bits of sums: missed; after the vote, by any rank */
-    uint8_t call, call_sum; /* of MPI: where it is, with what */
+    uint8_t call, call_sum; /* collective that it is in, and its sum */
     uint8_t call_state;
-    uint8_t open; /* the way, as this rank knows it */
-    uint8_t told; /* all others that it gives up in this step */
-    /* bits of ranks: notices of theirs, under way to it or seen: it gives up when it likes,
-     * anyway */
+    uint8_t open; /* this rank may use the card */
+    uint8_t told; /* it has notified all others in this step */
+    /* bits of ranks: their notices, in flight or read; a notice adds
+     * nothing, as ranks abandon at any time */
     uint8_t mail;
 };
 struct card_sum {
@@ -56,7 +57,7 @@ struct card_sum {
 };
 enum { TAG_MIXED = 255 };
 struct voting {
-    /* the card runs; has the job; what rank 0 says at the beginning of a step */
+    /* the card runs; has the job; deaths; what rank 0 announces at the beginning of a step */
     uint8_t up, job, died, reopened;
     uint8_t any_failed, any_told; /* of the last vote */
     struct card_sum sum[SUMS];
@@ -78,7 +79,7 @@ static uint8_t all_ranks(const struct vote_config *c)
 
 /* ---- MPI ---- */
 
-/* A rank enters a collective; the last one lets all go on. */
+/* Rank r enters a collective; the last rank releases all. */
 static void enter(struct search *s, const struct vote_config *c, struct voting *w, int r, int call,
                   int sum)
 {
@@ -185,7 +186,7 @@ static void by_card(struct search *s, const struct vote_config *c, const struct 
         search_to(s, &w, "rank %d has sum %d of step %d", r, v->sum - 1, v->step);
     }
 
-    w = *from; /* or it gives up */
+    w = *from; /* or it abandons the card */
     if (c->rule == NAIVE) {
         v->phase = REDO;
         v->failed = (uint8_t)(1 << v->sum);
@@ -193,7 +194,7 @@ static void by_card(struct search *s, const struct vote_config *c, const struct 
         return;
     }
     v->failed = (uint8_t)(v->sum || c->rule == LATE ? all_sums(c) & ~((1 << v->sum) - 1) : 1);
-    v->n = (uint8_t)(v->n + (sum->in >> r & 1)); /* another number the next time */
+    v->n = (uint8_t)(v->n + (sum->in >> r & 1)); /* another index next time */
     v->sum = n_sums(c);
     v->told = 1;
     for (int k = 0; k < VOTERS; k++) {
@@ -228,13 +229,13 @@ static void returns(struct search *s, const struct vote_config *c, struct voting
         v->phase = REDO;
         if (v->failed && c->rule != SAME_KEY) {
             v->open = v->n = 0;
-            if (r == 0) { /* stops it */
+            if (r == 0) { /* unregisters it */
                 w->job = 0;
                 memset(w->sum, 0, sizeof w->sum);
             }
         }
     }
-    bool last = true; /* nobody asks any more what came of it */
+    bool last = true; /* no other rank still needs the result */
     for (int k = 0; k < c->ranks; k++)
         last = last && w->rank[k].call_state != CALL_RETURNED;
     if (last && call == CALL_OPEN)
@@ -244,7 +245,6 @@ static void returns(struct search *s, const struct vote_config *c, struct voting
     search_to(s, w, "rank %d returns from collective %d.%d", r, call, sum);
 }
 
-/* What has been missed, over MPI. */
 static void redo(struct search *s, const struct vote_config *c, struct voting *w, int r)
 {
     struct voter *v = &w->rank[r];
@@ -289,7 +289,7 @@ static void next(struct search *s, const void *arg, const void *state)
     if (w.up && w.died < c->deaths) {
         w.up = w.job = 0;
         w.died++;
-        for (int n = 0; n < SUMS; n++) /* results that stand may be under way */
+        for (int n = 0; n < SUMS; n++) /* complete results may be in flight */
             if (w.sum[n].in != all_ranks(c))
                 w.sum[n] = (struct card_sum){0, 0};
         search_to(s, &w, "the card dies");
@@ -309,7 +309,7 @@ static bool is_goal(const void *arg, const void *state)
     return true;
 }
 
-/* ---- what is searched ---- */
+/* ---- configurations ---- */
 
 static const struct vote_config bad[] = {
     {"each missed sum over MPI at once", SEARCH_UNSAFE, 2, 1, 1, 1, NAIVE},
