@@ -19,8 +19,8 @@ struct trial {
     struct fold fold;
     size_t n;
     struct algo_range mine;
-    uint8_t *given; /* codes (sums in allgather()), copied into the call when requested */
-    uint8_t *into;  /* destination */
+    uint8_t *given;      /* codes (sums in allgather()), copied into the call when requested */
+    uint8_t *into;       /* destination */
     const uint8_t *want; /* sums that must be complete when announced */
     const uint8_t *result;
     uint8_t *needed, *had;                           /* [n / unit] number of calls */

@@ -2,10 +2,10 @@
  * ranks must end each step with every sum, never meet in different collectives, and never be
  * stuck. Rules known to be bad must be found bad.
  *
- *     begin -> exponents (sum 0) -> buckets (1, 2..) by card -> vote -> what any rank missed, by MPI
- *                     |                    |                      ^
- *                     '--- abandons the card (timer or notice), --'
- *                          notifies all others once
+ *    begin -> exponents (sum 0) -> buckets (1, 2..) by card -> vote -> what any rank missed, by MPI
+ *                    |                    |                      ^
+ *                    '--- abandons the card (timer or notice), --'
+ *                         notifies all others once
  *
  * The card's result may reach only some ranks. A rank may abandon the card whenever it waits:
  * timers may expire at any time. The card may die at any moment, and come back without the job.

@@ -84,7 +84,8 @@ int main()
     static const int chips[] = {800, 900, 1000};
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
-    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0; /* pure fp16; those that add in half */
+    /* n_pure: in pure fp16; n_half: those that add in half */
+    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0;
     struct nn_conv conv = {};
     struct dev_nn d = {};
     d.conv = &conv;

@@ -32,8 +32,7 @@ static void to_gpu(void)
 
 /* ---- lists ---- */
 
-/* Makes random spans with gaps and of any alignment (tidy: that of
- * layers). Returns the sum of n. */
+/* tidy: aligned as layers are. Returns the sum of n. */
 static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
 {
     size_t at_x = 0, at_code = 0, sum = 0;
@@ -102,7 +101,6 @@ static void check_maxima(int n_spans, bool scanned, const char *what)
     }
 }
 
-/* Kernels that find maxima expect zeros. */
 static void clear_maxima(int n_spans)
 {
     for (int i = 0; i < n_spans; i++)
@@ -197,7 +195,6 @@ static void fill_layer(size_t n, bool finite, int up)
           "copy");
 }
 
-/* One list in one launch. */
 static void check_aps_list(const struct dev_aps *aps, int n_spans, size_t longest, bool tidy)
 {
     const size_t sum = make_spans(n_spans, longest, aps->cast.fmt, tidy);

@@ -1,5 +1,4 @@
-/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths, with biases, dx +=,
- * other batches than planned, odd addresses, plans, the loss scale and graphs.
+/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths.
  *
  * Bounds for a sum of n products whose magnitudes add up to S:
  *       fp32        each side rounds n times: 2 n 2^-24 S
@@ -68,12 +67,11 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* Weights and biases of a layer as in a model: parts of one flat
- * array, the first at `skew` floats. */
+/* As in a model: parts of one flat array, the first at `skew` floats. */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
-    void *dev_w, *dev_bias; /* on the GPU */
+    void *dev_w, *dev_bias;
 };
 
 static void flat_open(struct passes *t, struct flat *f, size_t n_w, size_t n_b)
@@ -334,7 +332,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     free(x), free(dy), free(blank);
 }
 
-/* Without a cuDNN plan that adds to dx (the emulated one can be told so), a kernel does. */
+/* If cuDNN has no plan that adds to dx, a kernel adds. */
 static void check_apart(struct passes *t)
 {
     if (strcmp(gpu_info()->name, "emulated") || setenv("EMU_CUDNN_ADDS", "0", 1))

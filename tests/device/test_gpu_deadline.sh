@@ -8,7 +8,7 @@ B=${B:-build}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 bad=0
-# streams run at their own pace: as on a GPU, a missing message blocks only its own stream
+# as on a GPU, a missing message blocks only its own stream
 export EMU_ASYNC=1
 ends() { # ends TRANSPORT ALGORITHM: 4 ranks, rank 1 silent
     local rc said

@@ -1,5 +1,5 @@
 /* test_gpu_feed.c : images that the GPU makes from bytes equal those of dataset_batch(), bit for
- * bit before the rounding to the type of activations; a recorded launch follows its keys. */
+ * bit before the rounding to the type; a recorded launch follows its keys. */
 #include "gpu_layers.h"
 #include "nn/data/dataset.h"
 
@@ -55,7 +55,6 @@ static void feed_test_close(struct layers *g, struct feed_test *t)
     free(t->data.train_x), free(t->data.train_y), free(t->want), free(t->labels);
 }
 
-/* Uploads other images and keys, and computes the expected images. */
 static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t epoch)
 {
     const struct dataset_augment augment = {t->f.augment, seed, epoch};
@@ -69,7 +68,7 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
     dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels, NULL);
 }
 
-/* side: images are scaled to it; 0: not scaled */
+/* side: after scaling; 0: not scaled */
 static void check_feed(struct layers *g, int h, int w, int c, int batch, struct augment augment,
                        int side)
 {

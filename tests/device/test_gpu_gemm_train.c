@@ -12,7 +12,6 @@ static const struct gemm_rule rules[] = {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* Sets the rule for the GPU's context and the CPU's. */
 static void use(struct layers *g, const struct gemm_rule *rule)
 {
     const struct nn_setup setup = {.gemm = rule};
@@ -31,7 +30,7 @@ static float *nans(size_t n)
     return x;
 }
 
-/* --- conv2d --- */
+/* ---- conv2d ---- */
 
 enum data_gradient { NO_DX, DX, DX_ADDED };
 
@@ -133,7 +132,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     free(cpu.scratch), free(junk);
 }
 
-/* Plans for max_batch; runs it with every kind of data gradient (way 0 to
+/* Runs a plan for max_batch with every kind of data gradient (way 0 to
  * 2) and with one image (way 3). */
 static void check_window(struct layers *g, struct nn_window window, int max_batch, int first_way,
                          int n_ways)
@@ -210,7 +209,7 @@ static void check_chunks(struct layers *g)
     check_conv(g, (struct nn_shape){128, 127, 1}, 2, 3, 2, 1, 17, 1, 1);
 }
 
-/* --- linear --- */
+/* ---- linear ---- */
 
 static void check_linear(struct layers *g, int batch, int in, int out, bool with_bias)
 {
@@ -256,9 +255,9 @@ static void check_rule(struct layers *g)
     layers_drop(g);
 }
 
-/* --- a step of training --- */
+/* ---- a step of training ---- */
 
-/* nn_cuda, except the loss: its exponentials may differ in the last bit, so the CPU computes it. */
+/* nn_cuda, except the loss, whose exponentials may differ in the last bit. */
 static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
                         const int32_t *labels, real *dlogits, struct nn_result *result)
 {

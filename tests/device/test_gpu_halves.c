@@ -1,6 +1,5 @@
 /* test_gpu_halves.c : gradients in halves on the GPU: every codec makes the codes, magnitudes
- * and residuals that the CPU makes of the same numbers in fp32. Means become the nearest
- * halves. Lists have any length and alignment. */
+ * and residuals that the CPU makes of the same numbers in fp32; means become the nearest halves. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
@@ -66,7 +65,6 @@ static void side_close(struct side *s)
     s->ops->free(s->codes);
 }
 
-/* Uploads numbers in the side's type. */
 static void put(const struct side *s, void *to, const float from[ROOM])
 {
     static uint16_t halves[ROOM];
@@ -78,8 +76,7 @@ static void put(const struct side *s, void *to, const float from[ROOM])
         s->ops->copy(to, from, ROOM * sizeof *from);
 }
 
-/* Places layers one after the other, off the alignment of whole loads and stores by `skew`
- * elements and bytes. Clears the codes. */
+/* Places layers one after the other, off whole loads and stores by `skew`. Clears the codes. */
 static void lay_out(struct side *s, size_t skew)
 {
     static uint8_t zeroes[BYTES], residuals[KEPT];
@@ -132,7 +129,6 @@ static struct codec codec_of(const struct codec_words *words, const struct side 
     return c;
 }
 
-/* A training step's work on the layers. */
 static void encode(struct side *s, bool scan)
 {
     const struct codec *c = &s->codec;
@@ -206,8 +202,7 @@ static void check_codec(const struct codec_words *words, size_t skew, bool scan)
     check_means(what);
 }
 
-/* Encodes all halves to fp32, and decodes floats at, between and
- * around them to the nearest half. */
+/* All halves to fp32, and floats at, between and around them to the nearest half. */
 static void check_all(void)
 {
     enum { ALL = 1 << 16, BESIDE = 4 };

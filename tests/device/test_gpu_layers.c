@@ -66,7 +66,6 @@ static void check_elements(struct layers *g, size_t n)
     free(a), free(b), free(want), free(y);
 }
 
-/* Any fp32 to the type, and back. */
 static void check_conversion(struct layers *g, size_t n)
 {
     float *x = layers_memory(n * sizeof *x);
@@ -95,8 +94,8 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* levels: number of values that x takes, so that windows often have several maxima. up:
- * the last windows reach past the edge. */
+/* levels: number of values of x, so that windows have several maxima.
+ * up: windows reach past the edge. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
 {
     const int more = up ? w.stride - 1 : 0;

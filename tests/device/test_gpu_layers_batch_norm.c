@@ -23,7 +23,7 @@ struct norm {
     struct nn_batch_norm f;
 };
 
-/* Form of the norms opened from now on. */
+/* The form of norms that are opened from now on. */
 static struct {
     float factor;
     bool swapped;
@@ -103,7 +103,7 @@ static void norm_close(struct norm *t)
     free(t->x), free(t->add), free(t->gamma), free(t->beta), free(t->run_mean), free(t->run_var);
 }
 
-/* The expected y, given mean and 1/std, with the CPU's roundings but not rounded to the type. */
+/* The expected y, not rounded to the type. */
 static float value(const struct norm *t, size_t i, const float *mean, const float *inv_std)
 {
     const size_t c = i % (size_t)t->c;
@@ -187,9 +187,8 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
     norm_close(&t);
 }
 
-/* The backward pass by definition, in double. */
 struct back {
-    double *dy;
+    double *dy; /* [n][c] after the ReLU */
     /* [c]: sums of dy, of dy * (x - mean), of dy times the factor of gamma in the
      * swapped form; then of their magnitudes */
     double *sum, *dot, *mix, *most, *most_dot, *most_mix;
@@ -298,7 +297,7 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     norm_close(&t);
 }
 
-/* Runs give the same bits, whatever the order of blocks. */
+/* Runs give the same bits. */
 static void check_repeat(struct layers *g, size_t n, int c)
 {
     struct norm t = norm_open(g, n, c, true, false);

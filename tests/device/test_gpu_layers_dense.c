@@ -1,6 +1,5 @@
-/* test_gpu_layers_dense.c : softmax cross-entropy of rows on the GPU, some of which do
- * not count, against nn_cpu: equal counts and confusions. Losses and gradients may
- * differ as in test_gpu_layers_loss.c. */
+/* test_gpu_layers_dense.c : softmax cross-entropy of rows, some of which do not count, on the
+ * GPU against nn_cpu, with the bounds of test_gpu_layers_loss.c. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */

@@ -56,7 +56,7 @@ static void check_levels(const struct levels_rule *r, bool tidy, int kind)
     same_codes(what, kind);
 }
 
-/* first: 0 or 1; both together cover every rule with every bucket. */
+/* both values of first cover every rule with every bucket */
 static void check_all_levels(int first)
 {
     static const uint32_t buckets[] = {32, 128, 512, 544, 1504, 8192, LEVEL_BUCKET_MAX};

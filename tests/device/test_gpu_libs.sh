@@ -6,12 +6,12 @@ set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 libs() { "$here/../device/run/libs.sh" "$@"; }
 
-# library FOLDER NAME.h LIB/NAME.so...: creates a fake library
+# library FOLDER NAME.h LIB/NAME.so...
 library() {
     mkdir -p "$1/include" && touch "$1/include/$2"
     for file in "${@:3}"; do mkdir -p "$1/$(dirname "$file")" && touch "$1/$file"; done
 }
-# says WANTED ARGUMENTS...: libs.sh must print WANTED
+# says WANTED ARGUMENTS...
 says() { [ "$(libs "${@:2}")" = "$1" ] || fail "${*:2}: says '$(libs "${@:2}")', not '$1'"; }
 at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; } # at FOLDER LIBRARY
 

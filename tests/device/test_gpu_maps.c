@@ -1,6 +1,5 @@
 /* test_gpu_maps.c : label maps on the GPU, sent as bytes one step ahead, give the bits of
- * batches in floats, also in recorded passes. Evaluations give the CPU's confusions except
- * for pixels with almost equal logits. */
+ * batches in floats; confusions are the CPU's except for pixels with almost equal logits. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"

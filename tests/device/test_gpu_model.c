@@ -34,7 +34,7 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
            cpu->r.loss_sum, worst);
 }
 
-/* Evaluates one image less, with the statistics of the step before. */
+/* With the statistics of the step before. */
 static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
                        const struct images *d, enum nn_math math, double moved_loss)
 {
@@ -155,8 +155,8 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    /* timed plans of convolutions round differently from run to run, and one run in many exceeds
-     * a bound that is estimated from a few random changes */
+    /* timed plans of convolutions round differently from run to run, and may exceed a bound that
+     * is estimated from a few random changes */
     setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();

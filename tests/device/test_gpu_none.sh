@@ -45,11 +45,11 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     site=$work/home/.local/lib/python3.11/site-packages/nvidia
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
-    # Python's packages, as PyTorch installs them; then the loaded file is not a library of ours
+    # Python's packages, as PyTorch installs them; the loaded file is then not ours
     none "the user's packages" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     none "PYTHONPATH" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
     none "an environment" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
-    # the newest of several Pythons that has a regular file, in a folder with pattern characters
+    # the newest Python with a regular file, in a folder with pattern characters
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'

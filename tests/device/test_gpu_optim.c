@@ -25,7 +25,6 @@ static float *get_grads(struct layers *g, const void *p, size_t n)
     return float_grads ? layers_get_float(g, p) : layers_get_par(g, p, n);
 }
 
-/* Sizes: none, a few, around a chunk, several chunks; gaps of up to 3 elements. */
 static struct model model_open(struct layers *g, int n_tensors)
 {
     const size_t sizes[] = {0, 1, 3, 10, 64, 2047, 2048, 7001, 512, 5};
@@ -97,7 +96,7 @@ static void gpu_step(struct layers *g, struct model *m, const struct optim_optio
                           m->scratch);
 }
 
-/* Sizes around a chunk and others; gaps of up to 3 elements. */
+/* The numbers of step k = 0, 1, ... */
 static struct optim_step step_at(int k, double lr)
 {
     return (struct optim_step){.lr = lr, .mean = 10.0 / (k + 1), .root = 31.622776 / (k + 1)};
@@ -125,9 +124,9 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
     model_close(g, &m);
 }
 
-/* One step. The factor is a double rounded to float; the double may differ in its last
- * bits, so the factor by one unit, and results accordingly. Tensors whose weights or
- * gradients are all zero have the factor 1. */
+/* The factor is a double rounded to float. The double may differ in its last bits,
+ * so the factor by one unit, and results accordingly. Tensors with all weights or
+ * gradients zero have the factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50);
@@ -161,9 +160,7 @@ static void check_lars(struct layers *g)
     model_close(g, &m);
 }
 
-/* The factor is a double rounded to float. The double may differ in its last bits,
- * so the factor by one unit, and results accordingly. Tensors with all weights or
- * gradients zero have the factor 1. */
+/* A recorded step, played with other numbers. */
 static void check_graph(struct layers *g, enum optim_kind kind)
 {
     struct model m = model_open(g, 30);

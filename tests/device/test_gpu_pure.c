@@ -1,7 +1,7 @@
 /* test_gpu_pure.c : pure fp16 trains with 2 bytes for each weight, gradient, velocity, statistic
- * and activation on the GPU. Any other allocation is a named temporary of an operation. Library
- * calls read, write and add halves, unless cuDNN (here the emulated one, for badly aligned
- * tensors) has no such sums. Mixed precision must fail. Needs the emulator: EMU_LOG. */
+ * and activation on the GPU; other allocations are named temporaries. Library calls read, write
+ * and add halves, unless cuDNN (the emulated one, for badly aligned tensors) cannot. Mixed
+ * precision must fail. Needs the emulator: EMU_LOG. */
 #include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"

@@ -1,6 +1,5 @@
-/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal
- * plain C's, in every kind of format, for lists of vectors of any length and
- * alignment, with and without weights. */
+/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal plain C's, for
+ * lists of vectors of any length and alignment, with and without weights. */
 #include "gpu_lists.h"
 #include "vec/list/vec_ratio.h"
 

@@ -31,10 +31,10 @@ look() {
     "$nvdisasm" -c "$dir/cubin" | python3 "$here/device/sass_loads.py" "$dir/log"
 }
 
-# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: KERNEL must have at least SIXTEEN parallel
-# loads of 16 bytes and EIGHT of 8 or 16, and at most REGISTERS registers and SPILT bytes spilt
-# (none). A multiprocessor has 65,536 registers: 64 per thread leave room for four blocks of 256
-# threads or one of 1024, 80 for three, 128 for two.
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: at least SIXTEEN parallel loads of 16 bytes
+# and EIGHT of 8 or 16; at most REGISTERS registers and SPILT bytes spilt (none). Of a
+# multiprocessor's 65,536 registers, 64 per thread leave room for four blocks of 256 threads or
+# one of 1024, 80 for three, 128 for two.
 holds() {
     awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
         $1 == kernel {

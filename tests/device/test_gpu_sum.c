@@ -34,7 +34,7 @@ static void check_other_rules(void)
 
 /* ---- partial sums in their own format ---- */
 
-/* Adds the last rank's codes to the partial sum of the others, in place if the format allows. */
+/* Adds the last rank's codes to the partial sum of the others, also in place. */
 static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     const struct mf_fmt into[] = {s->out, s->acc};

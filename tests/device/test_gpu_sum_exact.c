@@ -67,8 +67,8 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
     }
 }
 
-/* Aligned parts, whole chunks, numbers of parts with a remainder. Codes are of every kind, and
- * the largest of one sign beside the smallest of the other. */
+/* Aligned parts, whole chunks, remainders of parts; the largest of one sign
+ * beside the smallest of the other. */
 static void check_aligned(struct mf_fmt f, int p)
 {
     struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};

@@ -108,8 +108,7 @@ static uint32_t draw(uint32_t below)
     return philox_u32(11, n_draws++) % below;
 }
 
-/* Random spans with gaps and of any alignment, some empty, and the expected result.
- * few_shifts: neighbours often share one. */
+/* few_shifts: neighbouring spans often share one. */
 static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts,
                          float divisor, float *want)
 {

@@ -84,7 +84,7 @@ static void copy(void *dst, const void *src, size_t bytes)
     s = NULL;
 }
 
-/* Compares bytes of the GPU's and the host's result; nothing after them may be written. */
+/* Compares the results; nothing after them may be written. */
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
     copy(host.got, g->out, bytes + BEHIND);
@@ -140,7 +140,7 @@ static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum 
     gpu()->run->free(y);
 }
 
-/* Three layers in one call: lengths that are no multiples of 8, padding after them. */
+/* Lengths that are no multiples of 8, with padding. */
 static void check_spans(const struct on_gpu *g, struct mf_fmt f)
 {
     const struct vec_cast cast = {.fmt = f, .round = MF_STOCHASTIC, .overflow = MF_SATURATE};
@@ -181,7 +181,7 @@ static void check_spans(const struct on_gpu *g, struct mf_fmt f)
     }
 }
 
-/* Layers of one call: x begins anywhere, codes on a byte; bytes between them stay. */
+/* x begins anywhere, codes on a byte; bytes between them stay. */
 static void check_outs(const struct on_gpu *g, struct mf_fmt f)
 {
     static const size_t n[] = {1001, 0, 1, 30000, 4090, 7},

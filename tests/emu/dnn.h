@@ -62,9 +62,8 @@ dnn_tensor dnn_tensor_of(const dnn_state &tensor);
 dnn_conv dnn_conv_of(const dnn_state &operation);
 size_t dnn_type_bytes(cudnnDataType_t type);
 int64_t dnn_workspace_of(int engine, const dnn_conv &c);
-/* Runs c; p: x, w, y. */
+/* p: x, w, y. */
 void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace);
-/* Prints a line on stderr and returns status. */
 cudnnStatus_t dnn_refuse(cudnnStatus_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -68,7 +68,7 @@ static size_t dnn_at(const dnn_tensor &t, int64_t n, int64_t h, int64_t w, int64
     return (size_t)(n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]);
 }
 
-/* Reads all elements, packed, channels last. */
+/* Packed, channels last. */
 static std::vector<float> dnn_read(const dnn_tensor &t, const void *p, bool tf32)
 {
     std::vector<float> v;
@@ -97,8 +97,8 @@ static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v
                 }
 }
 
-/* Calls one(y index, x index, w index) once for each run of channels that a filter's group
- * has, for every product of the convolution. */
+/* Calls one(y index, x index, w index) for every product, once for
+ * each run of a group's channels. */
 template <class F> static void dnn_walk(const dnn_conv &c, F one)
 {
     const int64_t channels = c.x.dims[1], filters = c.w.dims[0], run = c.w.dims[1];

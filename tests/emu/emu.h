@@ -29,7 +29,6 @@ cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 /* Prints "emu: LINE" to stderr and aborts: for bugs of the emulated program. */
 [[noreturn]] void emu_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes a line of EMU_LOG. */
 void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Sets the error for cudaGetLastError(); returns it. */

@@ -25,7 +25,7 @@ static void emu_become(emu_block *b, int thread) /* sets threadIdx */
 
 /* ---- warps ---- */
 
-/* Returns the value that lane i of a complete group gets. */
+/* The value that lane i of a complete group gets. */
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
 {
     const emu_member *me = &w[i];
@@ -259,7 +259,6 @@ static void emu_poison(emu_block *b)
     memset(b->shared.data(), 0xa5, b->shared.size());
 }
 
-/* Runs the block of emu_now.block, from its first thread's start to its last one's end. */
 void emu_block_run(emu_block *b)
 {
     emu_now.runs = b;

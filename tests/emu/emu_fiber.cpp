@@ -25,7 +25,7 @@ static void emu_fiber_begin(emu_fiber *f, void (*entry)(emu_fiber *))
     __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
     entry(f);
-    abort(); /* entry never returns */
+    abort();
 }
 
 #ifdef __x86_64__

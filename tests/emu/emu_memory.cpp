@@ -62,7 +62,6 @@ static bool emu_strict()
     return strict;
 }
 
-/* Once, before any page is protected. */
 static void emu_see_faults()
 {
     static const bool seen = [] {

@@ -34,7 +34,6 @@ static void emu_work(const std::function<void()> &work)
     emu_memory_leave();
 }
 
-/* A stream's thread: from the first work until the stream is closed. */
 static void emu_stream_main(cudaStream_t s)
 {
     std::unique_lock<std::mutex> hold(s->lock);

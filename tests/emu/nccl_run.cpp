@@ -96,7 +96,6 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId 
     return ncclInProgress;
 }
 
-/* True if a rank has ended. */
 static bool peer_is_gone(const ncclComm *c)
 {
     for (int r = 0; r < c->n_ranks; r++)
@@ -132,7 +131,6 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
     return ncclSuccess;
 }
 
-/* Moves one chunk of a message if the mailbox allows. */
 static bool step(ncclComm *c, message &m)
 {
     const int from = m.sends ? c->rank : m.peer, to = m.sends ? m.peer : c->rank;
@@ -150,7 +148,6 @@ static bool step(ncclComm *c, message &m)
     return true;
 }
 
-/* Moves all messages of a group; those of a pair in order. */
 static void exchange(ncclComm *c, std::vector<message> messages)
 {
     unsigned idle = 0;

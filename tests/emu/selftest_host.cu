@@ -1,6 +1,5 @@
-/* selftest_host.cu : tests the emulator's host side: memory, streams, graphs, other
- * processes, errors, and 16-bit floats. tests/device/test_emu.c calls functions by name;
- * they return 0 or the line that failed. */
+/* selftest_host.cu : tests the emulator's host side and 16-bit floats. tests/device/test_emu.c
+ * calls functions by name; they return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

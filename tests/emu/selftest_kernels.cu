@@ -1,6 +1,5 @@
-/* selftest_kernels.cu : tests the emulator's kernel side: barriers, warps,
- * atomics, the grid's barrier. tests/device/test_emu.c calls functions by name;
- * they return 0 or the line that failed. */
+/* selftest_kernels.cu : tests the emulator's kernel side. tests/device/test_emu.c calls
+ * functions by name; they return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"

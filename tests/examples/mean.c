@@ -1,5 +1,5 @@
-/* mean.c : the mean of gradients over ranks in e4m3, and its bytes; then the same in parts, while gradients
- * are made.
+/* mean.c : the mean of gradients over ranks in e4m3, and its bytes; then the same
+ * in parts, while gradients are made.
  *
  *     cc mean.c $(pkg-config --cflags --libs narrowcast) -o mean && mpirun -np 4 ./mean */
 #include <narrowcast.h>
@@ -58,7 +58,7 @@ int main(void)
     make(bias, N_BIAS, rank); /* the last layer first, as a backward pass does */
     if (rc == 0)
         rc = nc_ready(nc, 1, 1);
-    make(weight, N_WEIGHT, rank); /* while the last one travels */
+    make(weight, N_WEIGHT, rank); /* meanwhile the last one travels */
     if (rc == 0)
         rc = nc_wait(nc, NULL);
     if (rc != 0)

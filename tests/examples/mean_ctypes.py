@@ -1,6 +1,6 @@
-# mean_ctypes.py : the mean of gradients over ranks, from Python, by ctypes; MPI is begun by the library.
+# mean_ctypes.py : the mean of gradients over ranks, from Python, by ctypes; the library starts MPI.
 #
-#     mpirun -np 4 python3 mean_ctypes.py          the library on the loader's path (ldconfig, LD_LIBRARY_PATH)
+#     mpirun -np 4 python3 mean_ctypes.py     the library on the loader's path (ldconfig, LD_LIBRARY_PATH)
 import array
 import ctypes
 import sys
@@ -26,7 +26,7 @@ class Report(Structure):
                 ("reserved", c_uint64 * 5)]
 
 
-# Parts of Open MPI are loaded later, and look for its names among those that all may see.
+# Open MPI loads parts of itself later, which look for its symbols in the global scope.
 lib = ctypes.CDLL("libnarrowcast.so.0", mode=ctypes.RTLD_GLOBAL)
 lib.nc_options_init.argtypes = [POINTER(Options), c_size_t]
 lib.nc_open.argtypes = [POINTER(Options), POINTER(Layer), c_int, POINTER(c_void_p)]

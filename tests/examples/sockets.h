@@ -1,9 +1,9 @@
-/* sockets.h : a transport for narrowcast without MPI: stream sockets that the program has connected, one
- * to each other rank. A message travels as a head {tag, bytes}, then its bytes; one that comes before its
- * receive waits in memory.
+/* sockets.h : implements a transport for narrowcast without MPI: connected stream sockets, one for
+ * each other rank. A message travels as a head {tag, bytes}, then its bytes. A message that
+ * arrives before its receive waits in memory.
  *
  *     struct sockets s;
- *     sockets_open(&s, rank, n_ranks, fd)      fd[n_ranks]: connected, to each rank (its own: not read)
+ *     sockets_open(&s, rank, n_ranks, fd)      fd[n_ranks]: connected to the ranks; own unused
  *     const struct nc_transport t = sockets_transport(&s);
  *     nc_open_over(&t, ...) ... nc_close()
  *     sockets_close(&s)                        closes them */
@@ -25,7 +25,7 @@ struct sockets_message {
     struct sockets_message *next;
     struct sockets_head head;
     char *buf;
-    size_t at; /* of head and bytes: so many have travelled */
+    size_t at; /* bytes of head and data that have travelled */
     int peer, done;
 };
 
@@ -34,8 +34,8 @@ struct sockets_peer {
     struct sockets_message *out, **out_end;       /* to be sent, in order */
     struct sockets_message *posted, **posted_end; /* receives without a message */
     struct sockets_message *early, **early_end;   /* messages without a receive */
-    struct sockets_message *in;                   /* what is coming: a receive, or an early one */
-    struct sockets_head head;                     /* of what is coming */
+    struct sockets_message *in;                   /* arriving: a receive, or an early one */
+    struct sockets_head head;                     /* of the arriving message */
     size_t head_at;
 };
 
@@ -66,7 +66,7 @@ static inline void sockets_append(struct sockets_message ***end, struct sockets_
     *end = &m->next;
 }
 
-/* Takes the first message of a tag out of a list; NULL: there is none. */
+/* Takes the first message with a tag out of a list; NULL: none. */
 static inline struct sockets_message *sockets_take(struct sockets_message **at,
                                                    struct sockets_message ***end, uint64_t tag)
 {
@@ -111,7 +111,7 @@ static inline void sockets_push(struct sockets_peer *p)
     }
 }
 
-/* The head of a message is here: where its bytes go. */
+/* Chooses the destination of a message whose head has arrived. */
 static inline int sockets_begin_in(struct sockets_peer *p)
 {
     p->in = sockets_take(&p->posted, &p->posted_end, p->head.tag);
@@ -127,7 +127,7 @@ static inline int sockets_begin_in(struct sockets_peer *p)
     return 0;
 }
 
-/* Receives until nothing is there. */
+/* Receives until no more data is there. */
 static inline void sockets_pull(struct sockets_peer *p)
 {
     while (!p->broken) {
@@ -164,7 +164,7 @@ static inline int sockets_progress(void *arg)
             sockets_push(&s->peers[r]);
             sockets_pull(&s->peers[r]);
         }
-    return 0; /* who is gone, the messages to and from it will say */
+    return 0; /* messages to or from a lost rank report it */
 }
 
 static inline struct sockets_message *sockets_message(int peer, int tag, const void *buf,
@@ -214,7 +214,7 @@ static inline int sockets_irecv(void *arg, int from, int tag, void *buf, size_t 
     m->at = early->at;
     m->done = early->done;
     if (p->in == early)
-        p->in = m; /* the rest comes to where it belongs */
+        p->in = m; /* the rest goes to its receive */
     free(early->buf);
     free(early);
     return 0;
@@ -231,7 +231,7 @@ static inline int sockets_test(void *arg, void *request, int *done)
     return 0;
 }
 
-/* What was cut off in the middle leaves a socket on which nobody can go on. */
+/* A message cut off in the middle leaves the socket unusable. */
 static inline void sockets_cancel(void *arg, void *request)
 {
     struct sockets_message *m = request;

@@ -1,5 +1,5 @@
-/* without_mpi.c : four processes take the mean of their gradients without MPI, over sockets of their own
- * (sockets.h): what nc_open_over() needs.
+/* without_mpi.c : four processes take the mean of their gradients without MPI, over their own
+ * sockets (sockets.h), by nc_open_over().
  *
  *     cc without_mpi.c $(pkg-config --cflags --libs narrowcast) -o without_mpi && ./without_mpi */
 #include "sockets.h"
@@ -52,7 +52,7 @@ int main(void)
         }
     for (int r = 0; r < RANKS; r++)
         if (fork() == 0) {
-            for (int a = 0; a < RANKS; a++) /* so that a rank that ends is seen to have ended */
+            for (int a = 0; a < RANKS; a++) /* so that the end of a rank closes its sockets */
                 for (int b = 0; b < RANKS; b++)
                     if (a != r && a != b)
                         close(fd[a][b]);

@@ -1,6 +1,5 @@
-/* test_cityscapes.c : reads a folder in Cityscapes' layout: crops of training images with
- * their labels, tiles that cover test images once. Unsuitable folders, and any of 600 random
- * changes of a file, give a one-line error. */
+/* test_cityscapes.c : reads a folder in Cityscapes' layout: crops of training images with their
+ * labels, tiles that cover test images once, one-line errors for 600 random changes. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -117,7 +116,7 @@ static int open_data(const char *more, struct dataset **d)
     return dataset_open(spec, 0, d);
 }
 
-/* Checks that a crop is a window of image `number`, labels included. Counts labelled
+/* Checks a crop of image `number`, labels included. Counts labelled
  * pixels in `seen` unless it is NULL. */
 static void check_crop(const uint8_t *x, const uint8_t *map, int number, bool whole, int *seen)
 {
@@ -178,8 +177,7 @@ static void check_refused(const char *more, int want, const char *part)
           part, rc, said.text);
 }
 
-/* Cuts the file, makes it longer, or changes up to four bytes or
- * bits, half of them in the header. */
+/* Half of the changes are in the header. */
 static size_t change(struct draw *d, uint8_t *bytes, size_t n)
 {
     const uint32_t near = n > 32 && draw_below(d, 2) ? 32 : (uint32_t)n;
@@ -198,7 +196,6 @@ static size_t change(struct draw *d, uint8_t *bytes, size_t n)
     }
 }
 
-/* Each changed file must load, or be refused by one line that names it or its partner. */
 static void check_changes(const char *path, const char *scene, uint32_t which)
 {
     enum { SEED = 4711, ROUNDS = 150, MOST = H * W * 3 + 1000 };

@@ -226,7 +226,6 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
     fixture_close(x);
 }
 
-/* A packed file that is cut, or has one wrong byte. */
 static void test_gzip_damage(void)
 {
     static uint8_t packed[FIXTURE_BYTES_MAX];

@@ -112,7 +112,6 @@ static int find_view(const struct dataset *d, uint32_t image, int crop, const re
     return -1;
 }
 
-/* Without augmentation, in any grouping and from both sets. */
 static void test_plain(const struct dataset *d)
 {
     size_t size = (size_t)(d->h * d->w * d->c);
@@ -178,7 +177,6 @@ static void test_augment(const struct dataset *d, int crop)
     free(alone);
 }
 
-/* Without flips the places stay the same. */
 static void test_no_flip(const struct dataset *d)
 {
     size_t size = (size_t)(d->h * d->w * d->c);
@@ -201,7 +199,6 @@ static double place(int to, int n_from, int n_to)
     return fmax(0, (to + 0.5) * n_from / n_to - 0.5);
 }
 
-/* Compares scaled batches with the definition in double. */
 static void test_scaled(struct dataset *d, int side)
 {
     const struct dataset_augment augment = {{4, 1, 1, 8}, 3, 5};

@@ -5,7 +5,6 @@
 
 enum { SEED = 4711, ROUNDS = 500 };
 
-/* The bytes on disk, packed or not. */
 struct raw {
     char path[PATH_MAX];
     size_t bytes;

@@ -39,7 +39,6 @@ static struct nn_model *open_model(const char *name, const char *word)
     return m;
 }
 
-/* Checks one channel of a norm's output against the formula. */
 static void check_channel(const struct nn_model *m, const struct node *node, const char *word,
                           size_t channel)
 {

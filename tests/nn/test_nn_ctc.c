@@ -86,7 +86,6 @@ static void check_sample(void *ctx, int steps, int classes, const int32_t *label
     free(scratch);
 }
 
-/* Every transcript of up to STEPS labels, with paths or without. */
 static void check_all(void *ctx)
 {
     for (int classes = 2; classes <= LABELS; classes++)

@@ -99,7 +99,6 @@ static struct nn_model *opened(struct nn_shape in)
     return m;
 }
 
-/* Every kind of node in one small network, every residual form included. */
 static struct nn_model *all_kinds(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -118,8 +117,7 @@ static struct nn_model *all_kinds(struct nn_shape in)
     return m;
 }
 
-/* CaffeNet's additions: convolutions in groups, pooling that rounds up,
- * normalisation across channels. */
+/* CaffeNet's additions. */
 static struct nn_model *in_groups(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -149,7 +147,7 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
-/* The same network in another form, with random gammas so that formulas cannot leave them out. */
+/* With random gammas, so that formulas cannot leave them out. */
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {
@@ -201,8 +199,7 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
-/* A transformer's blocks without attention: an addition and the layer norm before it read one
- * tensor, so the norm adds to its gradient. */
+/* An addition and the layer norm before it read one tensor, so the norm adds to its gradient. */
 static struct nn_model *transformer(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -217,7 +214,7 @@ static struct nn_model *transformer(struct nn_shape in)
     return m;
 }
 
-/* A second head in the middle, with a smaller weight: its tensor gets gradients from two sides. */
+/* A second head in the middle: its tensor gets gradients from two sides. */
 static struct nn_model *two_heads(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -253,8 +250,7 @@ static struct nn_model *branches(struct nn_shape in)
     return m;
 }
 
-/* FCN's additions: dilation, a tensor joined with its own derivative, upsampling, a
- * loss for each pixel, a second head. */
+/* FCN's additions: dilation, a tensor joined with its own derivative, a loss for each pixel. */
 static struct nn_model *pixels(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -278,8 +274,7 @@ static struct nn_model *planned(struct nn_model *m)
     return m;
 }
 
-/* More nodes and params than the initial lists hold: a chain of
- * factors, 1 except first and last. */
+/* More nodes and params than the initial lists hold. */
 static struct nn_model *long_chain(int n)
 {
     struct nn_model *m = opened((struct nn_shape){2, 3, 1});

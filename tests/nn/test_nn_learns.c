@@ -71,8 +71,7 @@ static void make_labels(struct nn_target target, int side, int32_t *labels)
     }
 }
 
-/* Judged by an evaluation if there is dropout, else by the last training pass,
- * whose batch norms see the batch. */
+/* Without dropout the last training pass is judged, whose batch norms see the batch. */
 static void check_learns(const struct lesson *l)
 {
     const struct nn_setup setup = {.math = NN_FP32, .width = l->width};

@@ -133,7 +133,6 @@ static void note(void *ctx, int first, int n)
     o->next = first;
 }
 
-/* Gradients come last layer first, each once; the params cover the flat arrays without a gap. */
 static void check_params(const char *model)
 {
     struct nn_shape in = {28, 32, 3};
@@ -323,7 +322,6 @@ static void check_memory(void)
     nn_model_close(m);
 }
 
-/* An answer does not depend on the rest of the batch, and the model does not change. */
 static void check_eval(const char *model)
 {
     struct nn_shape in = {SIDE, SIDE, 1};

@@ -348,8 +348,7 @@ static void check_gelu(void *ctx)
     }
 }
 
-/* Against sums in double: rounds(c) roundings of a row's values up to
- * `most`, relative to its deviation. */
+/* `most` bounds a row's values, relative to its deviation. */
 static void check_layer_norm(void *ctx, size_t n, int c)
 {
     const size_t all = n * (size_t)c;

@@ -209,7 +209,7 @@ static void check_largest(struct nn_model *m)
     }
 }
 
-/* Two micro-batches a step, an evaluation, and an epoch's end, which uploads statistics. */
+/* An epoch's end uploads statistics. */
 static void check_steps(const char *name, const char *block, struct nn_shape in, double width,
                         const struct scale_setup *scales, const struct optim_options *o,
                         uint64_t n_steps)
@@ -263,7 +263,6 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
     nn_model_close(m);
 }
 
-/* The last batch is smaller. */
 static void check_feed(void)
 {
     const struct nn_ops ops = watching();

@@ -79,7 +79,6 @@ static size_t n_differ(const real *a, const real *b, size_t n)
     return bad;
 }
 
-/* Overflows give nan. */
 static bool same(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
@@ -113,7 +112,6 @@ static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_set
     return m;
 }
 
-/* Biases are not 0. */
 static struct nn_model *open_model(const struct nn_ops *ops, const struct nn_setup *setup,
                                    const char *name)
 {
@@ -164,7 +162,6 @@ static void check(const char *name, const char *words, int shift, bool same_as_p
     images_close(&d);
 }
 
-/* Ties, ends of the range, more values than a block. */
 static void check_values(void)
 {
     enum { N = 5000 };

@@ -56,7 +56,6 @@ static void check_width(const char *name, double width)
     graph_fini(&m);
 }
 
-/* The dilations of all dilated convolutions, in order. */
 static void check_dilations(const char *name, const int *want, int n)
 {
     struct nn_model m;
@@ -90,7 +89,6 @@ static void check_heads(const char *name, const struct loss_kind *loss, const do
     graph_fini(&m);
 }
 
-/* Sequences of 363 features. */
 static void check_sequence(const char *name, double width, int n_classes, size_t want)
 {
     struct nn_model m;

@@ -109,7 +109,6 @@ static void check_damage(void)
     check_refused("longer", bad.bytes, bad.n, "but it goes on");
 }
 
-/* A header with one byte changed and its checksum corrected. */
 static void check_header(int at, uint8_t value, const char *part)
 {
     uint8_t x[H * W] = {0}, head[13] = {0, 0, 0, W, 0, 0, 0, H, 8};

@@ -84,8 +84,7 @@ static double accuracy(const float *w, struct images m)
     return (double)n_right / (double)m.n;
 }
 
-/* Gradient descent on the cross-entropy of a linear classifier, one image
- * at a time. Returns its accuracy. */
+/* One image at a time. Returns the accuracy. */
 static double train_linear(struct images train, struct images test, int n_epochs)
 {
     float *w = calloc(N_CLASSES * PIXELS, sizeof *w), score[N_CLASSES];

@@ -1,6 +1,6 @@
 /* test_winograd.c : convolutions by Winograd's filtering against the definition in
- * double; errors are at most three times those of GEMM. Every instruction set gives the
- * same bits, whatever else is in the batch. */
+ * double: errors are at most three times those of GEMM, and bits the same on every
+ * instruction set and in every batch. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"

@@ -2,25 +2,25 @@
 #include "check.h"
 #include "reduce/bucket.h"
 
-/* Hand-made cases: sizes in elements of one byte, fp32 marked by a minus; wanted: the layers of each
- * bucket from the last on, a 0 behind each. */
+/* Sizes in elements of one byte, negative for fp32. Expected: the layers of each bucket from
+ * the last on, each bucket ended by 0. */
 int main(void)
 {
     static const struct {
         int n[6], want[12]; /* layers counted from 1 */
         bool all_fp32;
     } cases[] = {
-        {{8, 8, 8}, {3, 2, 1}, false},            /* all in one, which is not full */
-        {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the one that fills it still belongs to it */
+        {{8, 8, 8}, {3, 2, 1}, false},            /* all in one, not full */
+        {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the layer that fills it still belongs to it */
         /* unless it is a full bucket itself, with its padding */
         {{8, 60, 40, 8}, {4, 3, 0, 2, 0, 1}, false},
-        {{8, 64, 8}, {3, 0, 2, 0, 1}, false}, /* one that fills a bucket alone is alone */
+        {{8, 64, 8}, {3, 0, 2, 0, 1}, false}, /* a layer that fills a bucket is alone */
         {{8, 100, 8}, {3, 0, 2, 0, 1}, false},
         {{32, 32, 32, 32}, {4, 3, 0, 2, 1}, false},               /* closed when full */
-        {{8, -8, -8, 8}, {3, 2, 0, 4, 1}, false},                 /* fp32 layers are apart */
+        {{8, -8, -8, 8}, {3, 2, 0, 4, 1}, false},                 /* fp32 layers are separate */
         {{8, -4, 8, -4, 8, -4}, {6, 4, 0, 2, 0, 5, 3, 1}, false}, /* and alternate */
         {{-4, 8, -4, 8, -4, 8}, {5, 3, 0, 6, 4, 2, 0, 1}, false},
-        /* who is complete first goes first, whoever began first */
+        /* the bucket that is complete first goes first */
         {{8, 8, -8, 8, -8}, {5, 3, 0, 4, 2, 1}, false},
         {{-4, 32, 32, -4, 32, 8}, {6, 5, 3, 0, 2, 0, 4, 1}, false},
         {{8, 8, 8, 8, -4}, {5, 0, 4, 3, 2, 1}, false},

@@ -1,7 +1,6 @@
-/* test_gpu_codecs_mpi.c : QSGD, 1bitSGD, TernGrad, and minifloats scaled by a quantile, of weights or
- * not, through the reducer with gradients on GPUs, by every transport: the means, and what is kept, of
- * the CPU's reducer, over steps that are skipped or travel in fp32, with and without overlap, and into
- * another reducer in mid-run. */
+/* test_gpu_codecs_mpi.c : with QSGD, 1bitSGD, TernGrad and minifloats scaled by a quantile, and
+ * gradients on GPUs, the reducer gives the means and state of the CPU's. Covers every transport,
+ * skipped steps, steps in fp32, overlap, and a move to another reducer in mid-run. */
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
@@ -41,7 +40,6 @@ static void make_grads(uint32_t step)
         t.grads[3][5] = NAN;
 }
 
-/* Of both sides, a zero and a subnormal among them. */
 static void make_weights(void)
 {
     struct dev_stream *s = NULL;
@@ -61,7 +59,7 @@ static void make_weights(void)
     gpu()->run->stream_close(s);
 }
 
-/* on_gpu: by what NARROWCAST_GPU_TRANSPORT says; NULL where that is impossible. */
+/* on_gpu: with NARROWCAST_GPU_TRANSPORT. Returns NULL if that is impossible. */
 static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
                                     bool on_gpu, bool overlap)
 {
@@ -132,7 +130,7 @@ static void check_run(const struct codec_words *codec, const char *algo, const c
         make_grads(step);
         reducer_force_fp32(cpu, step == WIDE);
         reducer_force_fp32(gpu, step == WIDE);
-        if (step == MOVED) { /* a checkpoint, of the CPU's run at that: bytes are bytes */
+        if (step == MOVED) { /* restore a checkpoint of the CPU's run */
             reducer_close(gpu);
             gpu = open_reducer(codec, algo, true, !overlap);
             CHECK(reducer_state_get(cpu, t.state[0]) == 0 &&
@@ -180,12 +178,12 @@ int main(void)
         {.codec = "relgrad:every=2,of=gradient", .sum = "nearest"},
         {.codec = "relgrad:eps=1e-3,every=2", .sum = "exact"},
         {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"}};
-    /* by two stages: the kinds of sums that there are */
+    /* two stages: the kinds of sums that exist */
     static const struct codec_words nodes[] = {
         {.codec = "ternary"},
         {.codec = "relgrad:every=2"},
         {.format = "e3m4", .scale = "quantile:every=2", .sum = "nearest"}};
-    setenv("EMU_DEVICES", "4", 0); /* NCCL wants one each */
+    setenv("EMU_DEVICES", "4", 0); /* NCCL needs one each */
     (void)gpu_fixture_choose();
     if (comm_open(120, &t.c) < 0)
         return 1;

@@ -1,5 +1,5 @@
-/* test_handout_mpi.c : means handed out while the last bucket still travels; none of a step that
- * will be skipped, however late that is known. */
+/* test_handout_mpi.c : means are handed out while the last bucket still travels, but none of a
+ * step that will be skipped, however late that is known. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -21,11 +21,11 @@ static struct {
     float *at[N_LAYERS];
 } t;
 
-/* ---- all-reduces that wait or fail when it is a bucket's turn ---- */
+/* ---- all-reduces that wait or fail at a given bucket ---- */
 
 static struct {
     sem_t open;
-    int left; /* buckets that pass; the one behind them waits until it is open */
+    int left; /* buckets that pass; the next one waits for `open` */
 } gate;
 
 static size_t gather_scratch(const struct fold *f, size_t n, int n_ranks, int group)
@@ -54,7 +54,6 @@ static const struct algo gated = {
 static const struct algo broken = {
     .name = "broken", .scratch_bytes = gather_scratch, .run = broken_run};
 
-/* Every layer a bucket. */
 static struct reducer *open_reducer(const struct algo *algo, bool overlap)
 {
     struct reducer_layer layers[N_LAYERS];
@@ -94,7 +93,7 @@ static void check_means(int first, int n)
               "layer %d: not the mean", l);
 }
 
-/* A step whose layer 0 is ready last, up to its first reducer_next(). Returns what that did. */
+/* Starts a step whose layer 0 is ready last, up to its first reducer_next(). Returns its result. */
 static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int *n)
 {
     struct reducer *late = open_reducer(&algo_gather, false);
@@ -115,7 +114,7 @@ static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int 
     return reducer_next(r, first, n);
 }
 
-/* Exactly one rank has a nan, if any has (nan_rank >= 0), in the layer that travels last. */
+/* If nan_rank >= 0, that rank has a nan in the layer that travels last. */
 static void check_handout(int nan_rank, bool force_fp32)
 {
     struct reducer *r = open_reducer(&gated, true);
@@ -146,7 +145,7 @@ static void check_handout(int nan_rank, bool force_fp32)
     sem_destroy(&gate.open);
 }
 
-/* Whoever does not ask for all of them gets them from reducer_finish(). */
+/* reducer_finish() hands out the means that reducer_next() was not asked for. */
 static void check_finish_at_once(void)
 {
     struct reducer *r = open_reducer(&gated, true);
@@ -161,7 +160,6 @@ static void check_finish_at_once(void)
     sem_destroy(&gate.open);
 }
 
-/* Without overlap: all at once, once. */
 static void check_without(bool bad)
 {
     struct reducer *r = open_reducer(&algo_gather, false);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_overlap.sh : `narrowcast train --overlap on`: the same weights as without, dumps and checkpoints too; a timeline that shows
-# it; ranks that fall silent while buckets travel.
+# test_overlap.sh : `narrowcast train --overlap on` gives the weights, dumps and checkpoints of off,
+# and a timeline that shows the overlap; silent ranks are named.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -37,7 +37,7 @@ grep -q true on.steps || fail "no step was skipped: this tests too little"
 cmp off.steps on.steps || fail "other losses or skipped steps: $(paste off.steps on.steps)"
 same_state off.ck on.ck || fail "other bits after skipped steps"
 
-# dumps are of the gradients before the all-reduce
+# dumps have the gradients before the all-reduce
 on 2 --model resnet8 --overlap off --dump-gradients dump.off --dump-steps 3 >/dev/null
 on 2 --model resnet8 --overlap on --dump-gradients dump.on --dump-steps 3 >/dev/null
 diff -r dump.off dump.on >/dev/null || fail "other gradients are dumped with overlap"
@@ -50,7 +50,7 @@ on 4 --model lenet5 --format e5m2 --overlap on --save on.ck --offload sim:c --lo
 same_state off.ck on.ck || fail "other bits through a card with overlap"
 [ "$(grep -c '"kind":"step".*"offload":true' card.jsonl)" -eq 8 ] || fail "not all steps came through the card: $(tail -n 3 stderr)"
 
-# --- the timeline: batches that take far longer than a core is lent for, or what overlaps would depend on other load ---
+# --- the timeline: batches are far longer than a time slice, so other load cannot hide overlaps ---
 on 2 --model resnet8 --batch 192 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
 on 2 --model resnet8 --batch 192 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
 if command -v python3 >/dev/null; then

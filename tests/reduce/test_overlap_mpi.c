@@ -1,5 +1,5 @@
-/* test_overlap_mpi.c : buckets that travel while gradients are made, in whatever order: the bits of
- * reducer_run() without overlap, by every way, also of skipped steps. */
+/* test_overlap_mpi.c : buckets that travel while gradients are made, in any order, have the bits
+ * of reducer_run() without overlap, on every transport, also in skipped steps. */
 /* RANKS: 1 2 4 */
 #include "overlap_fixture.h"
 
@@ -63,7 +63,7 @@ static void check_bits(void)
             s.bucket_bytes = buckets[b];
             check_setting(&s, false);
         }
-    for (int i = 0; i < 3; i++) { /* exact sums: what a card does */
+    for (int i = 0; i < 3; i++) { /* exact sums, as a card makes them */
         struct setting s = settings[i];
         s.algo = "auto";
         s.bucket_bytes = 700;

@@ -1,5 +1,5 @@
-/* test_overlap_thread_mpi.c : the thread that carries buckets: it starts before the last gradient is
- * there, a failure in it and its end come through, and an MPI that allows no thread goes without. */
+/* test_overlap_thread_mpi.c : the thread that carries buckets starts before the last gradient
+ * exists, and reports failures; an MPI without threads works without it. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "overlap_fixture.h"
@@ -22,7 +22,7 @@ static int broken_run(struct comm *c, const struct algo_call *call)
     return ERR(-EIO, "broken on purpose");
 }
 
-/* The first bucket (the last layers) is summed while the other gradients do not exist. */
+/* The first bucket (the last layers) is summed before the other gradients exist. */
 static void check_that_it_overlaps(void)
 {
     static const struct algo spy = {.name = "spy", .scratch_bytes = spy_scratch, .run = spy_run};
@@ -68,7 +68,7 @@ static void check_failure(void)
     reducer_close(left);
 }
 
-/* An MPI that allows one thread alone: everything as without overlap, after a warning. */
+/* An MPI that allows only one thread: no overlap, and a warning. */
 static void check_refusal(void)
 {
     const struct setting s = {

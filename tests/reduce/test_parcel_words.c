@@ -1,5 +1,5 @@
-/* test_parcel_words.c : codes from words (reducer_parcel.h) are those of the fp32s, as far as it is said and no further: every upper
- * half of an fp32 with lower halves around every tie; long: all 2^32. */
+/* test_parcel_words.c : codes from 16-bit words (reducer_parcel.h) equal those of the fp32s up
+ * to the documented shift, and not beyond. `long`: all 2^32 fp32s. */
 #include "check.h"
 #include "hls/arith/mf.h"
 #include "reduce/reducer_parcel.h"
@@ -8,12 +8,12 @@
 static const uint32_t lows[] = {0, 1, 2, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff};
 enum { N_LOWS = sizeof lows / sizeof lows[0] };
 
-/* How many fp32s get another code by their word. */
+/* Counts the fp32s that get another code from their word. */
 static uint64_t differing(const struct vec_cast *cast, int shift, uint32_t high, bool all)
 {
     const uint32_t word = high << 16;
     uint64_t n = 0;
-    uint32_t codes[2]; /* of a word that is this high half and of its odd neighbour */
+    uint32_t codes[2]; /* of the word that is this upper half, and of its odd neighbour */
     for (uint32_t odd = 0; odd < 2; odd++)
         codes[odd] = mf_enc(cast->fmt, word | odd << 16, shift, cast->round, cast->overflow, 0);
     for (uint32_t k = 0; k < (all ? 1U << 16 : N_LOWS); k++) {
@@ -32,7 +32,7 @@ static uint64_t all_differing(const struct vec_cast *cast, int shift, bool all)
     return n;
 }
 
-/* The largest shift for which words do. */
+/* The largest shift for which words suffice. */
 static int last_shift(const struct vec_cast *cast)
 {
     int shift = 160;

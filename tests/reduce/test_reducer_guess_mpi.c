@@ -1,5 +1,5 @@
-/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of
- * one that cannot. */
+/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the previous step
+ * gives the bits of one that cannot. */
 /* RANKS: 1 2 3 4 */
 #include "check.h"
 #include "reduce/reducer.h"
@@ -18,7 +18,8 @@ static struct {
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* Layer l changes its magnitude every l + 1 steps, on one rank alone; some steps it is all zero. */
+/* Layer l changes its magnitude every l + 1 steps, on one rank only;
+ * in some steps it is all zero. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
@@ -59,7 +60,7 @@ static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_L
     return report;
 }
 
-/* fresh_algo: of the one that cannot guess. Returns how many layers of all steps were guessed. */
+/* fresh_algo: for the reducer that cannot guess. Returns the number of guessed layers. */
 static int check_steps(const struct codec_words *words, const char *algo, const char *fresh_algo)
 {
     struct codec codec;
@@ -68,8 +69,8 @@ static int check_steps(const struct codec_words *words, const char *algo, const 
     int guessed = 0;
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
-        reducer_force_fp32(old, step == 5); /* its codes lie where the others' do */
-        if (step == 7) {                    /* a step that is skipped leaves nothing behind */
+        reducer_force_fp32(old, step == 5); /* its codes have the place of the others' */
+        if (step == 7) {                    /* a skipped step leaves no traces */
             const float was = t.grads[3][1];
             t.grads[3][1] = INFINITY;
             CHECK(run(old, step, t.old).skipped, "%s %s", words->format, words->scale);
@@ -102,7 +103,7 @@ static int doublings(void)
     return n;
 }
 
-/* A step's rounds and bytes; its means are direct's. */
+/* Returns a step's rounds and bytes; its means must be direct's. */
 static struct comm_count step_counted(struct reducer *r, struct reducer *direct, uint64_t step)
 {
     (void)run(direct, step, t.fresh);
@@ -134,7 +135,7 @@ static uint64_t padded(int l)
     return (sizes[l] + 7) / 8 * 8;
 }
 
-/* 8-bit codes of the layers one by one, and fp32s as words. */
+/* 8-bit codes layer by layer, and fp32s as 16-bit words. */
 static void check_short(const char *format, const char *round, bool has_words)
 {
     const struct codec_words words = {.format = format, .scale = "aps", .round = round};
@@ -158,7 +159,7 @@ static void check_short(const char *format, const char *round, bool has_words)
             for (size_t i = 0; i < N_MOST; i++)
                 t.grads[3][i] *= 0.5F;
         if (step == 9)
-            halve(0.5); /* a second wrong guess for layer 3, which goes as words from then on */
+            halve(0.5); /* a second wrong guess for layer 3, which then goes as words */
         is = step_counted(r, direct, step);
         const uint64_t again = step == 4 ? lines(padded(3)) : step == 9 ? lines(code_bytes) : 0;
         const uint64_t more =
@@ -172,7 +173,7 @@ static void check_short(const char *format, const char *round, bool has_words)
     CHECK(run(r, 12, t.old).skipped && run(direct, 12, t.fresh).skipped, "nan");
     t.grads[2][5] = 0;
     (void)step_counted(r, direct, 13);
-    /* Where guesses are wrong every time, nobody sends codes twice. */
+    /* If guesses are wrong every time, no rank sends codes twice. */
     for (uint64_t step = 14; step < 30; step++) {
         halve(step % 2 ? 0.25 : 4);
         is = step_counted(r, direct, step);
@@ -189,7 +190,7 @@ static void check_short(const char *format, const char *round, bool has_words)
     reducer_close(r);
 }
 
-/* Words of subnormals have fewer bits: codes of them go in a second message. */
+/* Words of subnormals have fewer bits: their codes go in a second message. */
 static void check_tiny(void)
 {
     const struct codec_words words = {.format = "e5m2", .scale = "aps"};

@@ -1,5 +1,5 @@
-/* test_reducer_mean_mpi.c : the mean of a step's gradients against fp64, within its bound, in every
- * format. */
+/* test_reducer_mean_mpi.c : the mean of a step's gradients is within its
+ * bound of fp64's, in every format. */
 /* RANKS: 1 2 4 6 */
 #include "codec/codec_minifloat.h"
 #include "reducer_fixture.h"
@@ -18,7 +18,7 @@ static int clamp(int e)
     return e < -126 ? -126 : e > 126 ? 126 : e;
 }
 
-/* f by its definition (APS paper, Algorithm 1; aps-tight: codec_minifloat.c), in fp64. */
+/* The shift f by its definition in fp64 (APS paper, Algorithm 1; aps-tight: codec_minifloat.c). */
 static int shift_of(const struct codec *c, double max)
 {
     int e, bias = (1 << (codec_sum(c)->in.e - 1)) - 1;
@@ -45,10 +45,10 @@ static double half_smallest(struct mf_fmt f)
     return ldexp(1, 1 - ((1 << (f.e - 1)) - 1) - f.m - 1);
 }
 
-/* How far the mean of element i may be from the true one: each rounding moves a value by half a
- * unit in its last place at most, or by half the smallest number below the normal ones: one
- * rounding for each addend, one for each addition that rounds into the format (none where sums are
- * exact or fp32, but fp32's own), one for the result, and fp32's for decoding and division. */
+/* Bound for the error of the mean of element i. Each rounding moves a value by at most half a
+ * unit in the last place, or half the smallest subnormal: one rounding for each addend, one for
+ * each addition that rounds into the format (none if sums are exact or fp32, except fp32's own),
+ * one for the result, and fp32's for decoding and division. */
 static double bound(const struct codec *c, int l, size_t i, int f)
 {
     const double p = t.n_ranks;
@@ -113,7 +113,7 @@ static void test_means(void)
         test_mean(formats[i], "const:0.5", "auto", "auto");
         if (exact)
             test_mean(formats[i], "aps-tight", "exact", "auto");
-        if (i != 3) /* e3m0's sums overflow: its rounding errors are as large as the numbers */
+        if (i != 3) /* sums of e3m0 overflow: its errors are as large as the numbers */
             test_mean(formats[i], "aps", "nearest", t.n_ranks > 1 ? "ring" : "self");
     }
     test_mean("e5m2", "aps-tight", "exact", t.n_ranks % 2 ? "gather" : "group-scatter:2");

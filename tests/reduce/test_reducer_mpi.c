@@ -1,5 +1,5 @@
-/* test_reducer_mpi.c : a step's gradients through the reducer: skipping, layers in fp32, buckets,
- * bytes, padding, refusals. */
+/* test_reducer_mpi.c : a step's gradients through the reducer: skipping, layers in
+ * fp32, buckets, bytes, padding, refusals. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "reduce/bucket.h"
@@ -80,7 +80,6 @@ static void test_fp32(void)
 
 /* ---- buckets ---- */
 
-/* What `direct` sends for n elements in formats of so many bits. */
 static uint64_t direct_bytes(size_t n, unsigned in_bits, unsigned out_bits)
 {
     const size_t units = n / 8, p = (size_t)t.n_ranks, me = (size_t)t.rank,
@@ -88,7 +87,6 @@ static uint64_t direct_bytes(size_t n, unsigned in_bits, unsigned out_bits)
     return (n - mine) * in_bits / 8 + (p - 1) * mine * out_bits / 8;
 }
 
-/* The same bits whatever the buckets, and the bytes of the formula. */
 static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bits, const char *sum,
                               const char *round)
 {
@@ -126,8 +124,8 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
     }
 }
 
-/* An algorithm that looks at the codes it is given: behind every layer, zero codes up to the next
- * multiple of 8. */
+/* An algorithm that checks its codes: after every layer, zero codes
+ * up to the next multiple of 8. */
 static size_t direct_scratch(const struct fold *f, size_t n, int n_ranks, int group)
 {
     return algo_direct.scratch_bytes(f, n, n_ranks, group);
@@ -157,7 +155,7 @@ static void test_padding(void)
         reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     make_grads(40, false);
-    for (int i = 0; i < 4; i++) { /* each leaves its codes where the next one has its gaps */
+    for (int i = 0; i < 4; i++) { /* each leaves its codes in the gaps of the next */
         reducer_force_fp32(r, i % 2 != 0);
         run(r, 40);
     }

@@ -1,5 +1,5 @@
-/* test_way_mpi.c : a way that fails in the middle of steps, on some ranks or on all, leaves the
- * bits of one that never does. */
+/* test_way_mpi.c : a transport that fails in the middle of steps, on some ranks or on all,
+ * leaves the bits of one that never fails. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
 #include "reduce/reducer.h"

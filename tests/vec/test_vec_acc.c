@@ -72,7 +72,6 @@ static void check_plain(const struct vec_sum *sum, int p)
 
 /* ---- every table against vec_plain ---- */
 
-/* Adds the last rank's codes to the partial sum of the others. */
 static void check_hop(const struct vec_ops *t, const struct vec_sum *s, const uint8_t *const *parts,
                       int p, size_t n, struct mf_fmt out)
 {
@@ -118,7 +117,6 @@ static void check_all(void)
             }
 }
 
-/* Adds every step-th code to every partial sum. */
 static void check_all_codes(struct mf_fmt in, struct mf_fmt acc, enum mf_overflow overflow,
                             uint32_t step)
 {

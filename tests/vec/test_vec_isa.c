@@ -58,7 +58,6 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
         check_decode(cast->fmt, want, n, -shift, divisor);
 }
 
-/* Every stride-th fp32 from `first` on. */
 static void check_range(const struct vec_cast *cast, uint32_t first, uint64_t stride)
 {
     static float x[BLOCK];

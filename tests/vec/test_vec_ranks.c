@@ -116,7 +116,6 @@ static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target,
     return target == 0;
 }
 
-/* Sums with leading bit t. */
 static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struct mf_fmt out)
 {
     static const uint8_t *parts[MOST_RANKS];

@@ -34,7 +34,6 @@ struct slow {
     uint8_t codes[16 * N_MOST];
 };
 
-/* Writes the means and the codes of the column that begins at `first`. */
 static void slow_column(const struct signs_rule *r, size_t first, size_t n, uint8_t *codes,
                         struct slow *s)
 {
