@@ -26,8 +26,8 @@ __attribute__((weak)) double sc_time_stamp() { return 0; }
 // clk_i, or ap_clk in a module with Vitis' names
 static uint8_t *clock_of(VERILATED *top)
 {
-#define PORT(port, width)                                                                                              \
-    if (!strcmp("clk_i", #port) || !strcmp("ap_clk", #port))                                                           \
+#define PORT(port, width) \
+    if (!strcmp("clk_i", #port) || !strcmp("ap_clk", #port)) \
         return reinterpret_cast<uint8_t *>(&top->port);
 #include "ports.inc"
 #undef PORT
@@ -66,11 +66,11 @@ void model_close(struct model *m)
 void *model_port(struct model *m, const char *name, unsigned *bits)
 {
     static const char *const missing = "model: the module has no port '%s'\n";
-#define PORT(port, width)                                                                                              \
-    if (!strcmp(name, #port)) {                                                                                        \
-        if (bits)                                                                                                      \
-            *bits = (width);                                                                                           \
-        return &m->top->port;                                                                                          \
+#define PORT(port, width) \
+    if (!strcmp(name, #port)) { \
+        if (bits) \
+            *bits = (width); \
+        return &m->top->port; \
     }
 #include "ports.inc"
     fprintf(stderr, missing, name);

@@ -45,8 +45,12 @@ struct sum_step {
 
 /* nearest, by m */
 static const struct sum_step sum_step_nearest[3] = {
-    {STEP_LOW_0, .same = {STEP_S0, STEP_S0, STEP_S0, STEP_S0}, .differ = {STEP_D0, STEP_D0, STEP_D0, STEP_D0}},
-    {STEP_LOW_1, .same = {STEP_S10, STEP_S11, STEP_S10, STEP_S11}, .differ = {STEP_D10, STEP_D11, STEP_D10, STEP_D11}},
+    {STEP_LOW_0,
+     .same = {STEP_S0, STEP_S0, STEP_S0, STEP_S0},
+     .differ = {STEP_D0, STEP_D0, STEP_D0, STEP_D0}},
+    {STEP_LOW_1,
+     .same = {STEP_S10, STEP_S11, STEP_S10, STEP_S11},
+     .differ = {STEP_D10, STEP_D11, STEP_D10, STEP_D11}},
     {STEP_LOW_2,
      .same = {{4, 4, 3, 2, 2, 2, 2, 1, 1, 1, 1, 1},
               {4, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1},
