@@ -1,6 +1,6 @@
 #!/bin/bash
-# bare.sh : runs a newcomer's commands on bare systems, each a folder made by debootstrap. Not part of `make test`: run it before a
-# release. `bare.sh --help` says what it needs.
+# bare.sh : runs a newcomer's commands on bare systems made by debootstrap.
+# Not part of `make test`: run it before a release. `bare.sh --help` lists its needs.
 set -euo pipefail
 # shellcheck disable=SC2016 # a command in backquotes
 usage='usage: tests/bare.sh [--keep FOLDER] [SUITE...] [-- COMMAND]
@@ -41,7 +41,7 @@ if [ -z "$folder" ]; then
     trap 'rm -rf --one-file-system "$folder"' EXIT
 fi
 
-# make_root SUITE: a minimal system in $root. Returns 77 after a line when the suite cannot be had
+# make_root SUITE: makes a minimal system in $root; returns 77 if the suite is not available
 make_root() {
     local mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian} keys=/usr/share/keyrings/debian-archive-keyring.gpg components=main like=sid
     if [ "$1" = noble ]; then
@@ -55,13 +55,14 @@ make_root() {
     touch "$root/made"
 }
 
-# run_in SUITE: COMMAND in $root. Processes and mounts end with it
+# run_in SUITE: runs $command in $root; its processes and mounts end with it
 run_in() {
     rm -rf --one-file-system "$root/root/narrowcast"
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"
     git -c safe.directory="$tree" -C "$tree" archive HEAD | tar -x -C "$root/root/narrowcast"
     cp /etc/resolv.conf "$root/etc/"
-    # for pip behind a proxy with certificates of its own, before and after the package ca-certificates comes
+    # for pip behind a proxy with its own certificates, before and
+    # after ca-certificates is installed
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
     cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
     mapfile -t kept < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL)=')

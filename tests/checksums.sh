@@ -1,10 +1,13 @@
 #!/bin/bash
-# checksums.sh : short trainings, one of each kind, and the checksums of their weights; what changes no behaviour changes none of them.
-# usage: checksums.sh                 prints a table: the key of this machine, then a line a training
-#        checksums.sh TABLE [NAME...] compares with the column of this key (those named; else all); 77 where TABLE has none
-#        checksums.sh --add TABLE     runs all, and gives TABLE the column of this machine (or replaces it)
-# The key stands for what rounds a matrix product: what `narrowcast info` says of CBLAS and of the CPU's features.
-# A training that this build cannot do (no Verilator, no emulator) has the checksum '-', which is compared with nothing.
+# checksums.sh : runs one short training of each kind and prints the checksums of the weights.
+# A change that keeps the behaviour keeps all checksums.
+# usage: checksums.sh                   prints a table: the key of this machine, one line per training
+#        checksums.sh TABLE [NAME...]   compares with this machine's column (all, or the named ones);
+#                                       exit 77 if TABLE has no such column
+#        checksums.sh --add TABLE       runs all and adds or replaces this machine's column in TABLE
+# The key identifies what affects the rounding of a matrix product: the CBLAS and CPU features that
+# `narrowcast info` prints. A training that this build cannot run (no Verilator, no emulator) has
+# the checksum '-', which is not compared.
 set -eu
 table='' add=''
 [ "${1-}" != --add ] || { add=1 && shift; }
@@ -24,7 +27,7 @@ else
     printf '# %s: %s\nname\t%s\n' "$key" "$kind" "$key" | tee "$dir/table"
 fi
 
-# ended NAME CHECKSUM: prints or compares
+# ended NAME CHECKSUM: prints the row and compares it
 ended() {
     printf '%s\t%s\n' "$1" "$2" | tee -a "$dir/table"
     [ -n "$column" ] && [ "$2" != - ] || return 0
@@ -32,10 +35,11 @@ ended() {
     [ "$2" = "$want" ] || fail "$1: checksum $2, $(basename "$table") has '$want': $(tail -n 2 "$dir/stderr")"
 }
 
-# asked NAME: shall it run?
+# asked NAME: true if this training is to run
 asked() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 
-# train NAME RANKS OPTIONS...: a short run of this name, if it is asked for; 10 steps are an epoch. $conv: how a CPU convolves.
+# train NAME RANKS OPTIONS...: runs a short training if it is asked for; an epoch is 10 steps.
+# $conv selects the CPU's convolution.
 conv='--conv gemm'
 train() {
     asked "$1" || return 0
@@ -61,7 +65,7 @@ train onebit-columns 3 --codec onebit:column --algo gather
 train ternary-scatter 4 --codec ternary --algo group-scatter:2
 train relgrad-scatter 4 --codec relgrad:every=5 --algo group-scatter:2
 
-# --- how a run goes: overlap, epochs in fp32, other models, optimisers, orders of images ---
+# --- overlap, first epochs in fp32, optimisers, rounded GEMM, resume ---
 train overlap 2 --overlap on --bucket-bytes 8k
 train hybrid 2 --first-epochs-fp32 1 --format e3m0 --scale aps-tight
 train lars 2 --optimizer lars --lr 1 --schedule linear --augment crop+flip
@@ -74,7 +78,7 @@ if asked resume; then
     train resume 3 "${resumed[@]}" --resume ckpt
 fi
 
-# --- through cards: of the run's own, Verilated and in C; on a network that loses, repeats and reorders ---
+# --- cards: started by the run, Verilated and in C; a network that loses, repeats and reorders ---
 through=(--model lenet5 --lr 0.01 --format e5m2 --scale aps-tight)
 if [ -n "$rtl" ]; then train sim 2 "${through[@]}" --offload sim --steps 4; else ended sim -; fi
 train sim-c 4 "${through[@]}" --offload sim:c
@@ -97,7 +101,7 @@ fi
 
 if [ -n "$add" ] && [ $bad = 0 ]; then
     touch "$table"
-    # Rows as they ran; of what stood there all columns but this one, which is the last.
+    # Keep the other columns; this machine's column comes last.
     awk -v key="$key" -v OFS='\t' '
         FILENAME == ARGV[1] && $1 == "#" { if ($2 != key ":") print; next }
         FILENAME == ARGV[1] { for (i = 2; i <= NF; i++) old[$1, i] = $i; if (NF > width) width = NF; next }

@@ -1,12 +1,13 @@
 #!/bin/bash
-# deps.sh : fails when an #include goes against the arrows of the folder map (README.md), when a name is used twice in the tree, when
-# clang could not link two functions, when pip checks no hashes, and when a file or a function is too long.
-# usage: deps.sh [TREE]   (another tree: for the check of the check, test_deps.sh)
-#        deps.sh --map    prints the map: a line a folder, and those that it may include
+# deps.sh : fails if an #include breaks the folder map or a file breaks a structural rule.
+# Other rules: file names are unique, files and functions are short, clang can link all CPU_HOT
+# functions, and pip checks hashes.
+# usage: deps.sh [TREE]   checks another tree (test_deps.sh plants errors there)
+#        deps.sh --map    prints the map: each folder and the folders that it may include
 set -u
 
-# What the folders below hls/, device/, sim/ and each folder of host/ may include: themselves, and all rooms of these.
-# host/include is the public API: anybody may, but it includes nothing of ours.
+# Top folders (hls, device, sim) and folders of host/: each may include itself and all rooms
+# (subfolders) of the folders listed. host/include is the public API: it includes nothing of ours.
 declare -A may=(
     [hls]=""
     [device]="hls"
@@ -26,7 +27,8 @@ declare -A may=(
     [sim]="host/control hls host/vec host/base"
     [sim/xrt]="host/offload host/base hls"
 )
-# The rooms: what each may include of the same house; and rooms of device/, for the host's side of GPUs.
+# Rooms: the rooms that each may include within its own folder. Those of device/
+# are also for the host's GPU code.
 declare -A rooms=(
     [hls/arith]=""
     [hls/card]=""
@@ -72,7 +74,7 @@ declare -A rooms=(
     [sim]="sim/rtl"
     [sim/rtl]="sim"
 )
-# house FOLDER: whose room it is
+# house FOLDER: sets $house to the folder of the first list that FOLDER is a room of
 house() {
     case $1 in
     sim/xrt | host/include) house=$1 ;;
@@ -80,7 +82,7 @@ house() {
     *) house=${1%%/*} ;;
     esac
 }
-declare -A all=() # a folder: all that it may include
+declare -A all=() # folder -> all folders that it may include
 for folder in "${!may[@]}"; do [ "$folder" = hls ] || [ "$folder" = device ] || rooms[$folder]=${rooms[$folder]-}; done
 for folder in "${!rooms[@]}"; do
     house "$folder"
@@ -98,7 +100,7 @@ if [ "${1-}" = --map ]; then
 fi
 cd "${1:-$(dirname "$0")/..}" || exit 1
 
-# The only files that may leave their folder's list, or use a foreign library.
+# The only files that may include device/ without an entry in the map.
 device_users='host/comm/algo/algo_(.*_gpu|native_nccl)\.c|host/app/doctor/info_gpu\.c'
 bad=0
 say() { echo "$1: $2" && bad=1; }
@@ -125,27 +127,29 @@ while IFS=: read -r file header; do
     from=$root$name from=${from%/*}
     [ "$folder" = "$from" ] && continue
     [[ $from == device/* ]] && [[ $file =~ ^($device_users)$ ]] && continue
-    [ "$file" = device/run/library.cu ] && [[ $from == device/* ]] && continue # the list of all
+    [ "$file" = device/run/library.cu ] && [[ $from == device/* ]] && continue # it lists all libraries
     [[ " ${all[$folder]} " == *" $from "* ]] || say "$file" "includes '$name' of $from; $folder may include: ${all[$folder]:-nothing}"
 done < <(sources -exec sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\(["<][^">]*\).*/\1/; T; s/.*/&/; F; p' {} + | paste -d : - - | sort)
 
-# Names are unique in the tree, files have one idea in under 500 lines, and say it in their first line.
+# File names are unique in the tree; files have under 500 lines.
 find hls device host rtl sim tests bench -type f ! -name README.md -printf '%f\n' 2>/dev/null | sort | uniq -d | while read -r name; do
     echo "$name: name is used twice in the tree"
 done | grep . && bad=1
 find hls device host rtl sim tests bench Makefile \( -name '*.[ch]' -o -name '*.sv' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' \
     -o -name Makefile \) -exec wc -l {} + 2>/dev/null | awk '$1 >= 500 && $2 != "total" { print $2 ": " $1 " lines: one idea each, under 500" }' | grep . && bad=1
 
-# A CPU_HOT function (host/nn/cpu/cpu_ops.h) is static, but clang makes global symbols of its name: two of one name do not link.
+# A CPU_HOT function (host/nn/cpu/cpu_ops.h) is static, but clang makes global symbols of its
+# name: two of one name do not link.
 twice=$(grep -rhoE '^CPU_HOT .*' host --include=*.[ch] 2>/dev/null | sed -n 's/^[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort | uniq -d)
 [ -z "$twice" ] || say "$twice" "name of two CPU_HOT functions: clang cannot link them"
 
-# Packages from PyPI are pinned by their hashes, so that nobody can exchange them.
+# Packages from PyPI are pinned by hash, so that a replaced package is not installed.
 while read -r file; do
     grep -q -- --require-hashes "$file" || say "$file" "runs pip without --require-hashes"
 done < <(grep -rlE "pip[', ]*install" --include=*.sh --include=*.py host rtl tests bench sim hls device 2>/dev/null)
 
-# Functions of host/ and device/, from their first line to the brace that ends them, as clang-format sets them.
+# Functions of host/ and device/, counted from their first line to the closing brace in
+# column 1, as clang-format sets them.
 long=$(find host device \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -exec awk '
     /^$|^[#}]|[;{]$|\*\/$/ && !/^{$/ { before = FNR }
     /^{$/ { first = before + 1 }

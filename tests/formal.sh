@@ -1,11 +1,16 @@
 #!/bin/sh
-# formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, in yosys. One line a proof.
-# usage: formal.sh [quick] [MODULE...]  all lines of rtl/check/formal.list, or those of the modules named; quick: not those marked `long`.
-# rtl/check/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
-#   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
-#   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
-#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/ and rtl/shell/.
-# Only the module itself is read with FORMAL. A proof may take FORMAL_TIMEOUT seconds (600). Exit 0 all proven, 1 one is not, 77 no yosys.
+# formal.sh : proves the properties in modules of rtl/ (`ifdef FORMAL`) with yosys.
+# It prints one line per proof. Exit 0: all proven, 1: one is not, 77: no yosys.
+# usage: formal.sh [quick] [MODULE...]   all lines of rtl/check/formal.list, or those of the modules;
+#                                        quick: without the lines marked `long`
+# A line of the list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
+#   sat    k-induction by yosys' own solver; DEPTH: clocks of an induction step
+#   any    no induction: the properties hold in clock DEPTH for any state in clock 1; DEPTH 0: no clocks
+#   smt    k-induction by yosys-smtbmc with z3
+#   cut    outputs of these submodules may have any value in every clock
+#   files  sources to read as well; other modules come from rtl/ and rtl/shell/
+# Only the module itself is read with FORMAL defined. Needs $B/rtl/nc_pkg.sv. A proof
+# has FORMAL_TIMEOUT seconds (600).
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 limit=${FORMAL_TIMEOUT:-600}
@@ -15,12 +20,12 @@ if ! command -v yosys >/dev/null 2>&1; then
 fi
 mkdir -p "$B/formal" || exit 1
 
-# steps DEPTH: what sat is told about clocks
+# steps DEPTH: the options of yosys' `sat` for the number of clocks
 steps() {
     [ "$1" -eq 0 ] || echo "-seq $1 -prove-skip $(($1 - 1))"
 }
 
-# prove MODULE ENGINE DEPTH OPTIONS...: 0 proven, 1 not, 77 the solver is missing; its words are in the log
+# prove MODULE ENGINE DEPTH OPTIONS...: returns 0 (proven), 1 (not proven) or 77 (no solver)
 prove() {
     module=$1 engine=$2 depth=$3 params='' cuts='' files=''
     shift 3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# map.sh : prints every folder with its files and the idea of each, the first sentence of the file.
-# usage: map.sh [FOLDER]      all folders without one; `make map IN=FOLDER`
+# map.sh : prints every folder with its files and the first sentence of each.
+# usage: map.sh [FOLDER] (default: all folders); or `make map IN=FOLDER`
 set -eu
 cd "${TREE:-$(dirname "$0")/..}"
 in=${1-}
@@ -17,7 +17,7 @@ find ${in:-bench device hls host rtl sim tests} -type f -printf '%h\t%f\n' 2>/de
         README.md | *.c | *.h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sv.in | *.sh | *.py | *.gp | *.list) echo "$folder/$name" ;;
         esac
     done | xargs -d '\n' awk '
-    # The first sentence after "name : ".
+    # Returns the first sentence after "name : ".
     function idea(text) {
         if (!match(text, / ?: /)) return ""
         text = substr(text, RSTART + RLENGTH)

@@ -1,10 +1,12 @@
 #!/bin/sh
-# mutate.sh : plants one bug at a time in hls/arith/mf.h and philox.h and demands that the tests notice each of them.
+# mutate.sh : makes mutants of hls/arith/mf.h and philox.h and fails if a test misses one.
 #
-# A line of the list below is a function, the test that must fail, and a sed command that plants the bug inside the
-# function. A mutant whose text is the original's counts as a survivor, one that does not compile too.
-# usage: mutate.sh [long | check]     all; or one in 8; else one in 4. Which ones is drawn anew whenever a header changes.
-# Environment: B, the build folder; CC, the compiler. Prints caught or SURVIVED for each; exit 1 on any survivor.
+# A line of the list below names a function, the test that must fail, and the sed
+# command that changes the function. A mutant equal to the original counts as a
+# survivor, as does one that does not compile.
+# usage: mutate.sh [long | check] long: all mutants; check: one in 8; otherwise one in 4
+# A checksum of the headers selects the mutants, so a changed header draws others. Environment: B,
+# the build folder; CC, the compiler. Prints caught or SURVIVED for each; exit 1 on any survivor.
 cd "$(dirname "$0")/.." || exit 1
 case ${1-} in
 long) every=1 ;;
@@ -114,7 +116,7 @@ philox_round_u32 test_philox    s/<< 16 |/<< 16 ^ 1u |/
 END
 }
 
-# A test, compiled against the headers of the mutant folder, or against the sound ones.
+# build FOLDER TEST: compiles the test against the headers of this folder
 build()
 {
     ${CC:-cc} -std=c11 -O0 -w -D_GNU_SOURCE -I"$1" -I. -Itests/lib tests/*/"$2.c" -o "$1/$2" -lm
@@ -135,7 +137,7 @@ done
 while read -r function test edit; do
     case $function in philox*) header=philox.h ;; *) header=mf.h ;; esac
     cp hls/arith/*.h "$dir/hls/arith/"
-    # the function: from the line that declares it to the next closing brace in column 1
+    # a function reaches from its declaration to the next closing brace in column 1
     sed "/^[A-Z]*_FN .*[ *]$function(/,/^}/ $edit" "hls/arith/$header" >"$dir/hls/arith/$header"
     verdict=caught
     if cmp -s "hls/arith/$header" "$dir/hls/arith/$header"; then

@@ -1,21 +1,25 @@
 #!/bin/bash
-# run.sh : runs test programs and scripts and ends with the ten that took longest and one line:
-#   N passed, N failed, N skipped
-# usage: run.sh [--long | --check] PROGRAM|SCRIPT...     exit 0 when none failed and each that was asked for has a verdict
-# --long: all get the argument `long`. --check: scripts get the argument `check`.
-# A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second. These
-# run last, two at a time: mpirun waits for longer than most of them compute; all else in the order given, $JOBS (3) at a time: scripts wait more
-# than they compute, so that 3 keep two cores busy. JOBS=1: never two.
-# Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
+# run.sh : runs test programs and scripts and prints the ten slowest and the counts.
+# usage: run.sh [--long | --check] PROGRAM|SCRIPT...
+#   --long   all get the argument `long`
+#   --check  scripts get the argument `check`; programs for several numbers of ranks run once
+# The last line is "N passed, N failed, N skipped". Exit 0 if none failed, at least one
+# passed, and every test has a verdict.
+# Tests run $JOBS (3) at a time, in the order given: scripts mostly wait, so 3 keep two cores busy.
+# JOBS=1 runs one at a time. A program whose source has the comment RANKS: 1 2 4 runs under mpirun,
+# once for each number (with --check the second only). These run last, two at a time.
+# Output goes to $B/logs; of a failed test the failed checks are shown. Each test has TEST_TIMEOUT
+# seconds (900; with --long 7200).
 set -u
 here=$(dirname "$0")
-case ${JOBS-} in # not for arithmetic, in which bash would run a word such as a[$(command)]
+# not compared as a number: bash arithmetic would run a command in a value such as a[$(command)]
+case ${JOBS-} in
 *[!0-9]* | 0* | ????*) echo "run.sh: JOBS '$JOBS': must be a number of tests at once, from 1 to 999" >&2 && exit 1 ;;
 esac
 B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
 export B
-long='' mode=  # for programs; for scripts
+long='' mode=  # of programs; of scripts
 case ${1-} in
 --long) long=long mode=long && shift ;;
 --check) mode=check && shift ;;
@@ -27,26 +31,27 @@ limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 900)}
 # shellcheck source=tests/lib/ranks_in.sh
 . "$here/lib/ranks_in.sh"
 case $B in /*) ranks_in "$B/tmp" ;; *) ranks_in "$PWD/$B/tmp" ;; esac
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 # nothing that a container may forbid; no waiting
+# Containers may forbid single-copy; do not wait before killing ranks.
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0
 
-# What check.h, the scripts, assert() and the sanitizers write of what they found wrong.
+# Failures as check.h, the scripts, assert() and the sanitizers print them.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
-# What a script's own lines say when they do not do what they were written for: such a script proves nothing, whatever it ends with.
+# Errors of bash itself in a test script: such a script fails whatever its exit status.
 broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
-declare -A label=() since=()  # of a process that runs
+declare -A label=() since=()  # by process id
 times=() failures=()
 
-# start LABEL COMMAND...: in the background
+# start LABEL COMMAND...: starts the command in the background
 start() {
-    local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # bits are promised on the CPU: --device auto stays there,
-    case $1 in *gpu* | *cuda*) sight=() ;; esac                        # but in tests of the GPU
+    local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # hide GPUs: equal bits hold on
+    case $1 in *gpu* | *cuda*) sight=() ;; esac                        # the CPU, except in GPU tests
     asked=$((asked + 1))
     ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &  # exit: bash's word of a crash goes to the log
     label[$!]=$1 since[$!]=$SECONDS
 }
 
-# excerpt LOG: the first checks that failed, and the end
+# excerpt LOG: prints the first failed checks and the end
 excerpt() {
     if grep -qE "$wrong|$broken" "$1"; then
         grep -E -m 10 -A 2 "$wrong|$broken" "$1" | head -n 20
@@ -57,7 +62,7 @@ excerpt() {
     fi
 }
 
-# ended PID: counts its verdict, and says it in a line
+# ended PID: counts and prints the verdict of this process
 ended() {
     local rc=0 verdict name=${label[$1]} took=$((SECONDS - since[$1]))
     local log=$B/logs/${name// /-}.log
@@ -79,7 +84,7 @@ ended() {
     excerpt "$log" 2>&1 | sed 's/^/      | /'
 }
 
-# fewer N: waits until fewer than N run
+# fewer N: waits until fewer than N tests run
 fewer() {
     local pid running
     while :; do
@@ -92,7 +97,7 @@ fewer() {
     done
 }
 
-several=()  # words of those that run alone: ranks, program
+several=()  # tests under mpirun: number of ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)

@@ -1,12 +1,13 @@
 #!/bin/bash
-# samples.sh : makes the sample outputs of READMEs, and compares them with new runs. A block of a
-# README is made here when the line above it is <!-- samples.sh NAME, machine KEY -->. KEY is the
-# column of tests/checksums.tsv for the machine that ran it.
+# samples.sh : makes the sample outputs of READMEs and compares them with new runs.
+# A block of a README is made here if the line above it is <!-- samples.sh NAME, machine KEY -->.
+# KEY is the column of tests/checksums.tsv for the machine that ran it.
 # usage: samples.sh            runs all samples and rewrites their blocks
-#        samples.sh --check    runs all samples and compares: exit 1 if a figure differs that is no time
-# On another kind of machine --check leaves out what depends on rounding, and prints a line.
+#        samples.sh --check    runs all samples; exit 1 if a figure differs that is not a time
+# On another kind of machine --check leaves out figures that depend on rounding, and says so.
 # shellcheck disable=SC2317 # samples are called by name
-# SAMPLES: a folder that keeps outputs; those in it are not made again. TREE: whose READMEs; by default those of this tree.
+# Environment: SAMPLES, a folder of kept outputs, which are not made again; TREE, the tree whose
+# READMEs are used (default: this one).
 set -eu
 check=''
 [ "${1-}" != --check ] || check=1
@@ -21,7 +22,7 @@ key=$(machine_key)
 
 # ---- samples: each prints its block ----
 
-# What `make run` does without Verilator. The same network over MPI must end in the same weights.
+# `make run` as it is without Verilator. The same network over MPI must give the same weights.
 sample_run() {
     NARROWCAST_OFFLOAD=sim:c mpirun -np 4 "$n" train >out 2>err
     mpirun -np 4 "$n" train --algo group-scatter:2 >scatter.out 2>>stderr
@@ -68,23 +69,23 @@ sample_stats() {
 
 # ---- blocks ----
 
-# What is the same in every run of one machine: no times, and no traffic of a card that times make.
+# steady : removes times and traffic that depends on timing from stdin
 steady() {
     sed -E 's/RTT [0-9.]+ us/RTT/; s/, [0-9]+ sent again; a card answers in .*//
         s/: [0-9.]+ s of steps/:/; s/ [0-9]+ a step and rank, against (.*) \(.*/ \1/
         /^(card|speed|all-reduce  |emulated  |warn )/d'
 }
-# What is the same on every machine, too.
+# portable : also removes what differs between machines
 portable() { sed -E '/^(accuracy|loss|until|weights checksum|[{"])/d'; }
 
-# block FILE NAME: what the README has
+# block FILE NAME: prints the block in the README
 block() {
     awk -v head="<!-- samples.sh $2, " 'index($0, head) == 1 { at = 1; next }
         at && /^```/ { if (at++ == 2) exit; next }
         at == 2' "$1"
 }
 
-# write FILE NAME: puts the new output there
+# write FILE NAME: puts the new output into the README
 write() {
     awk -v head="<!-- samples.sh $2, " -v key="$key" -v text="$kept/$2" '
         index($0, head) == 1 { print head "machine " key " -->"; at = 1; next }

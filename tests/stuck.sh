@@ -1,10 +1,11 @@
 #!/bin/bash
-# stuck.sh : runs a command for so many seconds at most, as timeout does; one that is still there then is stopped, after lines on stderr that say
-# where its processes stand: state, what of the kernel they wait for, and their stacks where gdb is installed.
-# usage: stuck.sh SECONDS COMMAND ARG...     exit: the command's, or 124
+# stuck.sh : runs a command with a time limit, as timeout does, and reports where it hangs.
+# On expiry it prints the state, the kernel wait channel and (with gdb) the stacks of the command's
+# processes to stderr, then kills them.
+# usage: stuck.sh SECONDS COMMAND ARG... exit: the command's, or 124
 [ $# -ge 2 ] || { echo 'usage: stuck.sh SECONDS COMMAND ARG...' >&2; exit 2; }
 
-# tree PID: it, and what it has started
+# tree PID: prints PID and its descendants
 tree() {
     local child
     echo "$1"

@@ -1,17 +1,19 @@
 #!/bin/bash
-# words.sh : counts words and sentence forms that the prose of this project avoids, and fails above the allowed number of each.
+# words.sh : counts words and sentence forms that this project's prose avoids.
+# Fails if a count is above its limit.
 #
 # usage: tests/words.sh [--list RULE] [PATH...]
-#   PATH         files or folders, as git knows them [all]; a limit holds for the whole tree, so with a PATH nothing fails
+#   PATH         files or folders, as git knows them [all]; limits hold only for the whole tree
 #   --list RULE  print the places of one rule
 #
-# Searched: Markdown outside code blocks, comments, and the string literals of host/, sim/ and hls/ (help and messages).
+# Searched: Markdown outside code blocks, comments, and the string literals of host/,
+# sim/ and hls/ (help and messages).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=''
 [ "${1-}" != --list ] || { list=${2:?--list needs a RULE} && shift 2; }
 
-# RULE, the number that is allowed, an extended regular expression, what to write instead
+# rule | limit | extended regular expression | replacement
 rules='behind|10|[Bb]ehind\>|after
 nobody|5|[Nn]obody\>|no process, no caller: name it
 pronoun|5|(What|Who|Of|That|Those) [a-z]|begin with a noun or a verb
@@ -23,7 +25,7 @@ in-place-of|0|in place of\>|instead of
 code-lines|0||code of at most 100 columns
 text-lines|0||Markdown of at most 140 columns outside tables'
 
-# prose FILE...: FILE:LINE:TEXT of comments, Markdown and strings
+# prose FILE...: prints FILE:LINE:TEXT of comments, Markdown and strings
 prose() {
     awk '
     FNR == 1 { block = fence = 0; md = FILENAME ~ /\.md$/
@@ -53,7 +55,7 @@ mapfile -t files < <(git ls-files -- "$@" | grep -vE '^bench/data/|\.(svg|tsv|js
 all=$(mktemp) && trap 'rm -f "$all"' EXIT
 prose "${files[@]}" >"$all"
 
-# places RULE REGEX
+# places RULE REGEX: prints where a rule matches
 # shellcheck disable=SC2016 # awk
 places() {
     case $1 in
