@@ -1,7 +1,9 @@
 #!/bin/bash
-# abi.sh : what programs that were built with narrowcast.h lean on: names and their versions, functions, where fields lie, constants.
-# usage: abi.sh LIBRARY HEADER     prints it; tests/repo/abi.txt is what it has printed (test_install.sh compares)
-# A line that goes, or changes, breaks such programs: then the number behind libnarrowcast.so has to change too. Lines may be added.
+# abi.sh : prints the ABI of narrowcast.h.
+# It lists symbol names with versions, functions, offsets of fields and constants. usage: abi.sh
+# LIBRARY HEADER. Its output is tests/repo/abi.txt, which test_install.sh compares. Lines may be
+# added. A line that changes or goes breaks built programs: then the number after
+# libnarrowcast.so must change too.
 set -eu
 [ $# = 2 ] || { echo "usage: abi.sh LIBRARY HEADER" >&2; exit 2; }
 cc=${CC:-cc}
@@ -11,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/soname \1/p'
 nm -D --defined-only "$1" | awk '{ print "name " $NF }' | LC_ALL=C sort
 
-# The header's own lines, without comments.
+# The header's own lines, preprocessed.
 "$cc" -E -P -DNC_API=extern -include stddef.h -include stdint.h -x c "$2" >"$dir/all"
 sed -n '/^extern const char \*nc_version/,$p' "$dir/all" | tr -s ' \t\n' ' ' | sed 's/[;{}]/&\n/g' >"$dir/own"
 awk '/^ ?extern / { sub(/^ ?extern /, ""); sub(/;$/, ""); print "function " $0 }' "$dir/own" | LC_ALL=C sort

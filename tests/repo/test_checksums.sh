@@ -1,3 +1,3 @@
 #!/bin/bash
-# test_checksums.sh : trainings of every kind end in the weights that tests/checksums.tsv has for this kind of machine.
+# test_checksums.sh : checks the final weights of trainings of every kind against checksums.tsv.
 exec "$(dirname "$0")/../checksums.sh" "$(dirname "$0")/../checksums.tsv"

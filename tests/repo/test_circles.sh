@@ -1,12 +1,14 @@
 #!/bin/bash
-# test_circles.sh : files of host/ do not need each other in a circle: no .c calls, by whatever way, a .c that needs it. No exceptions.
+# test_circles.sh : checks that no two .c files of host/ depend on each other, even indirectly.
+# There are no exceptions.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# circles FOLDER: of the objects in it, a line of "A needs B" for each pair in a circle, by what they define and what they lack
+# circles FOLDER: prints "A needs B" for each pair of its objects in a circle, by the
+# symbols that they define and need
 circles() {
     find "$1" -name '*.o' -print0 | xargs -0 nm -gA | awk -v folder="$1/" '
         { split($0, part, ":"); file = substr(part[1], length(folder) + 1); sub(/\.o$/, ".c", file) }
@@ -18,10 +20,10 @@ circles() {
     tsort <"$dir/edges" 2>&1 >/dev/null | sed 's/^tsort: //' || true
 }
 
-# objects of files that are gone are nobody's; what is a library of its own may not be built
+# skip objects whose source is gone; optional files may have no object
 mkdir -p "$dir/host"
 for file in host/*/*.c host/*/*/*.c; do
-    case $file in host/pmpi/*) continue ;; esac # its names are MPI's, in front of which it stands
+    case $file in host/pmpi/*) continue ;; esac # it defines MPI's names
     if [ -f "$B/o/${file%.c}.o" ]; then
         install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
     else
@@ -32,7 +34,7 @@ found=$(circles "$dir/host")
 [ -z "$found" ] || { echo "FAIL circles of calls in host/:"; echo "$found"; exit 1; }
 echo "$(wc -l <"$dir/edges") needs between files of host/, no circle"
 
-# --- and one that is planted is found ---
+# --- a planted circle is found ---
 mkdir -p "$dir/planted"
 echo 'int b(void); int a(void); int a(void) { return b(); }' >"$dir/a.c"
 echo 'int c(void); int b(void); int b(void) { return c(); }' >"$dir/b.c"

@@ -1,19 +1,21 @@
 #!/bin/bash
-# test_commands.sh : every command that a README and --help show runs as printed, from the top of the tree, as root or not.
+# test_commands.sh : runs every command that a README or --help shows, from the top of the tree.
 #
-# A command is a line of a block that begins (after `$ `) with make, mpirun, printf, variables, or a file of build/, host/, bench/ or
-# tests/; # begins a remark. Lines of a block run in turn in one folder. Each must end with 0; a card must listen. Seen to differ
-# from what is printed, and said with each line:
-#   sizes    words behind the command, or in place of its own, that make it short (table `shorter`)
+# A command is a line of a code block that begins (after `$ `) with make, mpirun, printf,
+# variables, or a file of build/, host/, bench/ or tests/; # begins a remark. The commands of a
+# block run in turn in one folder. Each must exit with 0; a card must listen. A run may differ from
+# the printed command; the difference is printed:
+#   sizes    options that make it short, added or replaced (`shorter`)
 #   places   idx:DIR is synthetic images, with `long` Fashion-MNIST; 10.0.0.9 is 127.0.0.1
-#   cards    `sim --listen` or `card` runs until the next one or the end of its block
-# Not run: what `not_here` names, with the reason. With `long` all that again by an ordinary user.
+#   cards    `sim --listen` or `card` runs until the next card or the end of the block
+# `not_here` names the commands that do not run, with the reason. With `long`, all
+# run again as an ordinary user.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=$PWD B=${B:-build} long=${1-}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 
-# Ports that are printed may be another's: a network of our own, where the system allows one.
+# The printed ports may be in use: enter a network namespace where the system allows one.
 if [ -z "${COMMANDS_INSIDE-}" ]; then
     enter=(unshare --net) && [ "$(id -u)" = 0 ] || enter=(unshare --net --user --map-current-user)
     if "${enter[@]}" ip link set lo up 2>/dev/null; then exec "${enter[@]}" env COMMANDS_INSIDE=1 bash "$tree/tests/repo/test_commands.sh" "$@"; fi
@@ -24,7 +26,7 @@ card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
 bad=0 n_run=0 n_left=0
 
-# The tree, by links; what is written to build/ stays here. And the files that examples speak of.
+# Links to the tree, so that output to build/ stays here; and the files that the examples name.
 mkdir -p "$dir/build" && cd "$dir" || exit 1
 for entry in "$tree"/*; do [ "$entry" = "$B" ] || [ "${entry##*/}" = build ] || ln -s "$entry" .; done
 for entry in "$B"/*; do
@@ -34,7 +36,7 @@ for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a
     tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
 done
 
-# What is not run here, and why.
+# not_here COMMAND: prints why a command is not run, or nothing
 not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
@@ -67,7 +69,7 @@ not_here() {
     case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
 
-# How a command is made short.
+# shorter COMMAND: makes a command short
 data=synthetic:240,3
 [ -z "$long" ] || [ -z "${NARROWCAST_DATA-}" ] || data=idx:$NARROWCAST_DATA/fashion-mnist
 shorter() {
@@ -103,7 +105,7 @@ shorter() {
     echo "$c"
 }
 
-# end_card : a card ends well when it is interrupted
+# end_card : interrupts the card, which must then exit with 0
 end_card() {
     [ -n "$card" ] || return 0
     kill -INT "$card"
@@ -111,7 +113,7 @@ end_card() {
     card=
 }
 
-# one WHERE COMMAND
+# one WHERE COMMAND: runs a command
 one() {
     local command=${2#\$ } why
     why=$(not_here "$command")
@@ -141,7 +143,8 @@ one() {
     if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
 }
 
-# commands : of text with blocks on stdin, those lines; a line that ends in \ or within quotes goes on in the next one
+# commands : prints the commands of the text on stdin; a line that ends
+# in \ or within quotes continues
 commands() {
     awk '
         function quotes(s) { return gsub(/\047/, "", s) }
@@ -162,7 +165,7 @@ commands() {
         }'
 }
 
-# all_of WHERE : the commands on stdin, block by block
+# all_of WHERE: runs the commands on stdin, block by block
 all_of() {
     local line
     while IFS= read -r line <&3; do
@@ -186,7 +189,7 @@ done
 echo "$n_run commands ran, $n_left did not"
 [ $n_run -ge 40 ] || { echo "FAIL only $n_run commands were found" && bad=1; }
 
-# Again by an ordinary user, in a copy that is theirs.
+# --- again as an ordinary user, in a copy owned by that user ---
 if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
     if command -v setpriv >/dev/null; then
         chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/tmp"

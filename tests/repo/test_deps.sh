@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_deps.sh : the include arrows hold; an include planted against each of them, and a wrong file name or length, is found.
+# test_deps.sh : checks the tree with deps.sh, and deps.sh with planted errors.
+# Each forbidden include, wrong file name and wrong length must be found.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 "$here/deps.sh"
@@ -7,7 +8,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-# --- each arrow of the map, both ways: what it allows is taken, what it does not is named ---
+# --- each pair of folders of the map: allowed includes pass, others are reported ---
 declare -A may=()
 while read -r folder list; do may[$folder]=$list; done < <("$here/deps.sh" --map)
 for folder in "${!may[@]}"; do
@@ -29,16 +30,16 @@ done
 echo "$(wc -l <"$tree/wanted") includes against the arrows, each named"
 rm -r "${tree:?}"/*
 
-# --- the rest, one by one ---
+# --- the other rules ---
 mkdir -p "$tree"/hls/arith "$tree"/device/run "$tree"/host/{base,vec/gpu,comm/mpi,comm/algo,nn} "$tree"/tests
 touch "$tree/host/vec/vec.h"
-refused() {  # refused WHY: deps.sh must fail, and say WHY
+refused() {  # refused WHY: deps.sh must fail and print WHY
     if out=$("$here/deps.sh" "$tree" 2>/dev/null); then echo "deps.sh missed: $1"; exit 1; fi
     case $out in *"$1"*) ;; *) echo "deps.sh did not say '$1' but: $out"; exit 1 ;; esac
 }
 echo '#include <mpi.h>' >"$tree/host/vec/a.c" && refused "know MPI"
 rm "$tree/host/vec/a.c"
-touch "$tree/host/comm/mpi/comm_mpi.h" # what an algorithm may not know
+touch "$tree/host/comm/mpi/comm_mpi.h" # an algorithm may not include it
 echo '#include "comm/mpi/comm_mpi.h"' >"$tree/host/comm/mpi/a.c" && "$here/deps.sh" "$tree"
 mv "$tree/host/comm/mpi/a.c" "$tree/host/comm/algo/algo_a.c" && refused "know MPI"
 rm "$tree"/host/comm/*/*

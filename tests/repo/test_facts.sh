@@ -1,14 +1,14 @@
 #!/bin/bash
-# test_facts.sh : READMEs say the numbers of hls/*.def and of the tables of bench, with their settings, and no list has a line beyond 100
-# columns.
+# test_facts.sh : checks numbers in READMEs against hls/*.def and the tables of bench.
+# Figures must name their settings, and lines of a .def have at most 100 columns.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
 
-# fact LIST NAME: its value
+# fact LIST NAME: prints its value
 fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" hls/*/"$1.def"; }
 
-# says FILE LIST NAME TEXT: the file has the text, % being the value
+# says FILE LIST NAME TEXT: the file contains TEXT, with % replaced by the value
 says() {
     local value
     value=$(fact "$2" "$3")
@@ -24,13 +24,14 @@ says sim/README.md regs COUNTERS 'all % counters'
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 
-# --- figures of bench, each with the setting that it was measured with ---
+# --- figures of bench, each with its settings ---
 
-# says_text FILE TEXT: the file has the text; lines end anywhere
+# says_text FILE TEXT: the file contains the text, across line ends
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
-# A figure of 4 bits names the format of the results, one of a card the card's port: item by item, row by row.
-settings() { # settings FILE SECTION
+# settings FILE SECTION: each item and table row that mentions 4 bits names the result format; each
+# that mentions a card names the speed of the card's port
+settings() {
     awk -v section="$2" '
         function judge() {
             if (item ~ /e3m0|4 bits/ && item !~ /result/) { print "no format of results: " substr(item, 1, 90); bad = 1 }
@@ -50,13 +51,13 @@ says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
 says_text bench/pure_fp16/README.md 'with sums inside operations in fp32, is within 0.7 points of fp32'
 
 [ -d bench/data ] || { echo 'skip  figures of raw results: no bench/data (make dist leaves it out)' && exit $bad; }
-# Of what is learned above chance with batches of 256, so much is lost with 4096.
+# lost ROW NAME: the share of the accuracy above chance with batches of 256 that 4096 loses
 lost() { awk -v row="fp32,$1," '$1 == row 256 { small = 100 * $3 - 10 } $1 == row 4096 { large = 100 * $3 - 10 }
     END { printf "%s %.0f %% of its %.0f", "'"$2"'", 100 * (1 - large / small), small }' bench/data/pure-batches.tsv; }
 says_text bench/pure_fp16/README.md "$(lost sgd 'by SGD has lost') points"
 says_text bench/pure_fp16/README.md "$(lost lars 'by LARS')."
 
-# gap TABLE ROW TIMES: how far the row's mean is from that of fp32
+# gap TABLE ROW TIMES: prints the distance of the row's mean from that of fp32
 gap() { awk -v row="$2" -v times="$3" '$1 == "fp32" { base += $3; m++ } $1 == row { sum += $3; n++ }
     END { gap = times * (sum / n - base / m); printf "%.2f", gap < 0 ? -gap : gap }' "bench/data/$1.tsv"; }
 says_text bench/sequences/README.md "qsgd:2 is $(gap an4 qsgd:2 100) points worse than fp32"

@@ -1,29 +1,32 @@
 #!/bin/bash
-# test_install.sh : what `make install` puts where; programs that were never in the tree (tests/examples) built by what pkg-config says of it, and
-# run; the ABI against tests/repo/abi.txt; manual pages and completion against the option tables; the user's flags in every command of the build.
+# test_install.sh : checks `make install`, packages and the ABI from a user's view.
+# It builds and runs the programs of tests/examples by pkg-config, outside the tree. It compares
+# the ABI with tests/repo/abi.txt, and manual pages and completion with the option tables. The
+# user's compiler flags must reach every command of the build.
 set -u
-overrides=() # variables of the make that runs us: with others all would be built anew
+overrides=() # variables of the calling make: with others everything would be rebuilt
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$(dirname "$here")
 case $(nm -D "$B/libnarrowcast.so") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac
-make_install() { # make_install PREFIX DESTDIR
+make_install() {
     make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
         fail "make install PREFIX=$1 DESTDIR=$2: $(tail -n 5 "$dir/said")"
         exit 1
     }
 }
 
-# all_read LISTING: every line of `ls -l` or `tar -tv` is a link, or may be read by everyone, and written by its owner only
+# all_read LISTING: each line of `ls -l` or `tar -tv` is a link, or readable by everyone
+# and writable by its owner only
 all_read() {
     [ -s "$1" ] || fail "$1 is empty"
     ! grep -vE '^(l|-r.[-x]r-[-x]r-[-x]|dr.xr-xr-x)' "$1" >"$dir/private" || fail "files of umask 077 in $1: $(head -n 3 "$dir/private")"
 }
 
-# --- where ---
-umask 077 # whoever installs may keep files of their own private, but not these
+# --- places ---
+umask 077 # installed files must be readable even with a private umask
 version=$("$n" --version | cut -d ' ' -f 2)
 make_install /opt/nc "$dir/root"
 (cd "$dir/root" && find ./opt -ls | awk '{ print $3, $NF }') >"$dir/listing"
@@ -38,7 +41,7 @@ all_read "$dir/listing"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
-# --- a folder that is no build folder is not removed ---
+# --- `make clean` removes only a build folder ---
 mkdir -p "$dir/tiny/host" "$dir/tiny/kept" && cp "$tree/Makefile" "$dir/tiny/" && touch "$dir/tiny/host/README.md" "$dir/tiny/kept/mine"
 for folder in host . kept; do
     make -C "$dir/tiny" -s B=$folder clean >"$dir/said" 2>&1 && fail "make clean takes B=$folder"
@@ -70,12 +73,12 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     all_read "$dir/listing"
     tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
 
-    # --- the commit: one object has it, and a new commit rebuilds no other ---
+    # --- the commit is in one object; a new commit rebuilds no other ---
     said_commit=$("$n" info | sed -n 's/^commit  *//p')
     [ "$said_commit" = "$(git -C "$tree" describe --always --dirty --abbrev=12 --exclude='*')" ] || fail "info: built of commit '$said_commit'"
     mkdir "$dir/outer" && git -C "$dir/outer" init -q && tar xzf "$dir/narrowcast-$version.tar.gz" -C "$dir/outer"
     unpacked=$dir/outer/narrowcast-$version
-    # built: what make compiles, and the commit that it finds
+    # built : prints what make compiles, and the commit that it finds
     built() {
         make -C "$unpacked" -s B="$dir/of" OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/text}.o 2>"$dir/said" |
             sed -n 's/^cc *//p' | LC_ALL=C sort | tr '\n' ' ' && cat "$dir/of/commit"
@@ -103,7 +106,7 @@ fi
 
 umask 022
 
-# --- programs from outside ---
+# --- programs outside the tree ---
 make_install "$dir/nc" ''
 export PKG_CONFIG_PATH=$dir/nc/lib/pkgconfig LD_LIBRARY_PATH=$dir/nc/lib
 cp "$here"/examples/* "$dir/"
@@ -116,12 +119,12 @@ else
 fi
 read -r -a flags <<<"$flags"
 read -r -a static <<<"${static/-lnarrowcast/-l:libnarrowcast.a}"
-# built_and_runs NAME LINE COMMAND...: the command builds it; 4 ranks say the line
+# built_and_runs NAME LINE COMMAND...: the command builds it; 4 ranks print the line
 built_and_runs() {
     "${@:3}" >"$dir/said" 2>&1 || { fail "$1 is not built: $(head -n 5 "$dir/said")" && return; }
     runs "$1" "$2" "./$1"
 }
-runs() { # runs NAME LINE COMMAND...
+runs() {
     said=$(timeout 60 mpirun -np 4 "${@:3}" 2>&1) || fail "$1 ends with $?"
     [ "$said" = "$2" ] || fail "$1 says '$said', not '$2'"
 }
@@ -182,7 +185,7 @@ if command -v man >/dev/null && command -v groff >/dev/null; then
 else
     echo 'not run: man --warnings (no man, or no groff)'
 fi
-completes() { # completes WANTED WORD...: what the last word may become
+completes() { # completes WANTED WORD...: completions of the last word
     # shellcheck disable=SC2016 # the other bash's
     said=$(bash -c '. nc/share/bash-completion/completions/narrowcast; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _narrowcast; echo "${COMPREPLY[*]}"' - "${@:2}")
     [ "$said" = "$1" ] || fail "'${*:2}' becomes '$said', not '$1'"
@@ -208,9 +211,9 @@ completes 'json' narrowcast info --help j
 grep -lE 'build/|ranks\.sh' "$man"/*.1 >"$dir/said" && fail "manual pages show commands of the tree: $(cat "$dir/said")"
 
 # --- flags ---
-plan() { # plan WORD...
+plan() {
     make -C "$tree" -n V=1 B="$dir/none" NVCC= CPPFLAGS=-DPRE CFLAGS=-DMINE LDFLAGS=-Wl,-z,now "$@" 2>/dev/null |
-    sed ':more; /\\$/ { N; s/\\\n/ /; b more }' # a command a line
+    sed ':more; /\\$/ { N; s/\\\n/ /; b more }' # joins continued lines
 }
 plan all >"$dir/plan"
 compiles=$(grep -c -- ' -c host/.* -o ' "$dir/plan") links=$(grep -cE -- '-o [^ ]*(/narrowcast|libnarrowcast\.so\.0|/tests/test_[a-z_]*)$' "$dir/plan")

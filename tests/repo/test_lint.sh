@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_lint.sh : `make lint` finds nothing. A tool that is not installed is a line.
+# test_lint.sh : runs `make lint`, which must find nothing.
+# A missing tool prints one line.
 set -u
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 exec make -s -C "$(dirname "$0")/../.." B="$(realpath "${B:-build}")" lint

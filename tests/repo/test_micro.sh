@@ -1,18 +1,19 @@
 #!/bin/bash
-# test_micro.sh : `--micro N`: a rank that takes its share in N passes does what N ranks do, bit for bit, where nothing but gradients
-# goes from a rank to another; with batch norms it is the same on emulated ranks, by overlap and after a resume.
+# test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks.
+# Where ranks exchange only gradients, the bits are equal. With batch norms they are equal between
+# emulated ranks, overlap and a resume.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 common="--data synthetic:240,3 --batch 24 --lr 0.05"
-# equal WHAT A B: checksums
+# equal LABEL A B: compares two checksums
 equal() { if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3': $(tail -n 1 said)"; fi; }
 # shellcheck disable=SC2086
 train() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
 # shellcheck disable=SC2086
 emulate() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
 
-# --- fp32 added in rank order, no norms, no dropout: passes are ranks ---
+# --- fp32 sums in rank order, no norms, no dropout: a pass equals a rank ---
 plain="--model lenet5 --steps 12 --format fp32 --scale none --augment crop"
 # shellcheck disable=SC2086
 {
@@ -23,7 +24,7 @@ plain="--model lenet5 --steps 12 --format fp32 --scale none --augment crop"
     [ "$three" != "$(train 1 $plain)" ] || fail "3 passes and 1 end in the same weights"
 }
 
-# --- with norms, whose statistics are those of each pass in turn ---
+# --- with norms, whose statistics follow each pass in turn ---
 norms="--model resnet8 --steps 12 --format e4m3 --round stochastic --schedule const --micro 3"
 # shellcheck disable=SC2086
 {

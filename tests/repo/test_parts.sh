@@ -1,7 +1,9 @@
 #!/bin/bash
-# test_parts.sh : what a build does without is left out by an empty word, as where it is missing: `make VERILATOR= FABRIC= XRT= CXX=
-# NVCC= CUDNN= NCCL=`. Each alone and all together: what would be compiled; with `long` it is built in a folder of its own (alone: from a copy
-# of $B; together: from nothing), tested, and `make run` trains through a card.
+# test_parts.sh : checks builds without optional parts (`make VERILATOR= FABRIC=
+# XRT= CXX= NVCC= CUDNN= NCCL=`).
+# An empty variable must leave the part out as if it were missing. Checks the commands that make
+# would run for each variable and for all together. With `long` it also builds (each from a copy of
+# $B, all together from nothing), tests, and trains through a card with `make run`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -11,7 +13,8 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XRT CXX NVCC CUDNN NCCL
 bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
-# plans NAME WORD...: the commands of a build with these words, in a file. lacks, has NAME PATTERN...: no command matches; one does
+# plans NAME VARIABLE=...: writes the commands of a build to a file. lacks NAME PATTERN...: no
+# command matches. has NAME PATTERN...: one matches.
 plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
 lacks() {
     for pattern in "${@:2}"; do
@@ -39,11 +42,12 @@ lacks nvcc 'bin/nvcc |libcublas'
 plans cudnn CUDNN=
 lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
-lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so needs none
+lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
-# --- who installs what: apt-get and sudo are stand-ins that note what is asked for; no C++ compiler, and no Python for LiteEth, is found ---
+# --- installation: apt-get and sudo are fakes that record the request; C++ and
+# LiteEth's Python are hidden ---
 fake=$PWD/$dir/fake
 mkdir "$fake"
 # shellcheck disable=SC2016 # for the stand-ins
@@ -53,7 +57,7 @@ mkdir "$fake"
     printf '#!/bin/sh\nexit 1\n' >"$fake/python3"
 }
 chmod +x "$fake"/*
-# asks LIST GOAL WORD...: apt-get is asked for packages of this list: none, needs, tools; and the words
+# asks LIST GOAL VARIABLE=...: apt-get must be asked for the packages of LIST (none, needs, tools)
 asks() {
     rm -rf "$dir/new" "$fake/asked" && touch "$fake/asked"
     local list=none plan=-n
@@ -71,7 +75,7 @@ asks none,tools test
 grep -q '^narrowcast: missing: .*g++.*; what needs it is left out; ' "$dir/said" || fail "make test does not say that g++ is missing: $(head -n 3 "$dir/said")"
 asks none,tools tools
 
-# built TARGET WORD...: what is there works
+# built some|check VARIABLE=...: builds, tests and trains
 tests=(tests/sim/test_sim_cli.sh tests/app/test_cli.sh tests/device/test_gpu_none.sh)
 programs=(test_sim_listen test_offload_fabric test_comm_mpi test_comm_fail_mpi test_offload_mpi test_attack)
 built() {

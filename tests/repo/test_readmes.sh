@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_readmes.sh : every folder has a README, every file says its idea in its first sentence (map.sh), every link of a README leads to
-# something, and every file that a README, a script or a comment names is in the tree.
+# test_readmes.sh : checks READMEs, first sentences, links and file names.
+# Every folder has a README, and every file a first sentence (map.sh). Every link leads to
+# something, and every file that a README, script or comment names exists.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +15,7 @@ all=$(find . -type f -not -path './build*' -not -path './.git/*' -printf '%f\n')
 
 for folder in $(find hls device host rtl sim tests bench -type f -printf '%h\n' 2>/dev/null | sort -u); do
     case $folder in
-    host/include | bench/data/curves) ;; # narrowcast.h says it; data of a folder that does
+    host/include | bench/data/curves) ;; # documented by narrowcast.h; data of the folder above
     *) [ -f "$folder/README.md" ] || say "$folder: has no README.md" ;;
     esac
 done
@@ -29,7 +30,7 @@ for readme in $readmes; do
         grep -qxF -- "${name##*/}" <<<"$all" || say "$readme: there is no '$name'"
     done < <(grep -oE '`[a-z0-9_./-]*[a-z]\.(c|h|cu|cuh|cpp|def|sv|sh)`' "$readme" | tr -d '`' | grep -vE '^(build/|\.)')
 done
-# what a script, a comment or the Makefile names: a path from the top. rtl/nc_pkg.sv is made by the build
+# paths in scripts, comments and the Makefile; the build makes rtl/nc_pkg.sv
 while IFS=: read -r file name; do
     [ -e "$name" ] || say "$file: there is no '$name'"
 done < <(find Makefile host hls device rtl sim tests bench -type f \( -name Makefile -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' \
@@ -38,7 +39,7 @@ done < <(find Makefile host hls device rtl sim tests bench -type f \( -name Make
     sed -E 's/:[^a-z]*(-)?/:/' | grep -v 'rtl/nc_pkg.sv$' | sort -u)
 [ -n "$tree" ] && exit $bad
 
-# --- what is planted is found ---
+# --- planted errors are found ---
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/{host/base,sim}
@@ -47,7 +48,7 @@ echo '// d: another idea' >"$tree/sim/d.sv"
 echo '`a.c` `base/a.c` [d.sv](../../sim/d.sv)' >"$tree/host/base/README.md"
 touch "$tree/host/README.md" "$tree/sim/README.md"
 "$here/repo/test_readmes.sh" in "$tree" || say 'FAIL a tree in which all is right'
-refused() { # refused WORDS
+refused() { # refused TEXT: the script must fail and print TEXT
     out=$("$here/repo/test_readmes.sh" in "$tree") && say "FAIL missed: $1"
     [ "$out" = "$1" ] || say "FAIL said '$out' for '$1'"
 }

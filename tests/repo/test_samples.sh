@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_samples.sh : the sample outputs of READMEs have the figures of new runs (tests/samples.sh);
-# a figure that is changed is found.
+# test_samples.sh : compares the sample outputs of READMEs with new runs (tests/samples.sh).
+# A changed figure must be found.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)
@@ -10,7 +10,7 @@ export SAMPLES=${SAMPLES:-$dir/samples}
 "$here/samples.sh" --check >"$dir/first" 2>&1 || bad=1
 cat "$dir/first"
 
-# planted LINE FROM TO: in the lines of samples that begin so
+# planted LINE FROM TO: changes samples in lines that begin with LINE
 planted() {
     local file n=0
     while read -r file; do

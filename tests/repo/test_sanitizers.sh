@@ -1,17 +1,19 @@
 #!/bin/bash
-# test_sanitizers.sh : test programs built with address and undefined sanitizers: a quick subset, or all with `long`.
-# Leaks are looked for too, but not in programs that run under MPI, whose library leaks by itself (run.sh sees to that).
+# test_sanitizers.sh : runs test programs with address and undefined sanitizers.
+# A quick subset, or all with `long`. Leaks fail too, except in programs under MPI, which leaks
+# itself (run.sh switches the check off).
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 echo 'int main(void){return 0;}' >"$probe/p.c"
-has_sanitizers() { # has_sanitizers COMPILER
+has_sanitizers() {
     # shellcheck disable=SC2086 # a command and options
     $1 -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/null && "$probe/p"
 }
-# clang's sanitizer finds more than gcc's, such as an index beyond an array: it is the quick one's where it is installed.
+# clang's sanitizer finds more than gcc's, such as an index beyond an array: the quick
+# run uses it if it is installed.
 compilers=()
 for cc in clang "${CC:-cc}"; do
     if has_sanitizers "$cc" && { [ "${1-}" = long ] || [ ${#compilers[@]} = 0 ]; }; then compilers+=("$cc"); fi
@@ -21,7 +23,8 @@ quick="test_base test_mf_add test_vec_sum test_vec_levels test_codec test_codec_
 if [ "${1-}" = long ]; then quick=$(basename -s .c tests/*/test_*.c); fi
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 export UBSAN_OPTIONS=print_stacktrace=1
-# As malloc does: some tests ask for too much. No stacks on the heap: gcc 14 lays locals that are aligned to 64 bytes over their end.
+# Some tests ask malloc for too much and expect NULL. Fake stacks are off: gcc 14 places locals
+# aligned to 64 bytes beyond their end.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=0
 bad=0
 for cc in "${compilers[@]}"; do
