@@ -1,5 +1,5 @@
-/* algo_check.h : an algorithm held against its documented order of additions, and what it sends
- * against formulas, on ranks of any kind. */
+/* algo_check.h : checks an algorithm's sums against its documented order of additions.
+ * Also compares its traffic with formulas. Works for ranks of any kind. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
 #include "algo_formulas.h"
@@ -11,16 +11,17 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-/* ranks; bytes of the widest element */
+/* largest number of ranks; bytes of the widest element */
 enum { ALGO_CHECK_MOST = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
 static const uint64_t algo_check_seed = 20240607;
 
-/* What all ranks have, and should have: each process can work out all of it. */
+/* Data of all ranks and the expected results. Each process can compute all of it. */
 struct algo_world {
-    bool shared; /* by all ranks of the job, who are in one process: the first one works it out */
+    /* true if the ranks are threads of one process: rank 0 then fills this for all */
+    bool shared;
     int n_ranks;
     size_t n_most;                                           /* elements */
-    uint8_t *codes[ALGO_CHECK_MOST], *sums[ALGO_CHECK_MOST]; /* [n_most * WIDEST] */
+    uint8_t *codes[ALGO_CHECK_MOST], *sums[ALGO_CHECK_MOST]; /* [n_most * WIDEST] bytes */
     uint8_t *want;
     uint32_t *acc; /* [n_most * 2] */
 };
@@ -54,10 +55,9 @@ static inline void world_close(struct algo_world *w)
     free(w->want), free(w->acc);
 }
 
-/* ---- the reference: sums of whole vectors or ranges in a given order, from vec_plain alone
- * ---- */
+/* ---- reference: sums of vectors or ranges in a given order, by vec_plain only ---- */
 
-/* Elements [at, at + n) of out = the sum of these vectors in this order. */
+/* Add elements [at, at + n) of these vectors in this order into out. */
 static inline void add_in_order(const struct algo_world *w, const struct vec_sum *s,
                                 uint8_t *const *vectors, const int *order, int n_vectors, size_t at,
                                 size_t n, bool last, uint8_t *out)
@@ -78,7 +78,7 @@ static inline void add_by_rank(const struct algo_world *w, const struct vec_sum 
     add_in_order(w, s, vectors, order, n_vectors, 0, n, last, out);
 }
 
-/* Part j of a ring: j + 1, j + 2, ..., j. */
+/* Add as a ring does: part j in the order j + 1, j + 2, ..., j. */
 static inline void add_by_ring(const struct algo_world *w, const struct vec_sum *s,
                                uint8_t *const *vectors, int n_vectors, size_t n, bool last,
                                uint8_t *out)
@@ -117,7 +117,7 @@ static inline void work_out(const struct algo_world *w, const struct algo *a, in
 static inline void make_codes(const struct algo_world *w, struct mf_fmt fmt, size_t n,
                               uint32_t which)
 {
-    /* whole bytes of random bits: every code, inf and nan too */
+    /* random bytes: every code occurs, inf and nan too */
     const size_t bytes = vec_bytes(fmt, n);
     for (int r = 0; r < w->n_ranks; r++) {
         uint64_t key = philox_key(algo_check_seed, which, (uint32_t)n, (uint32_t)r, 0);
@@ -128,7 +128,7 @@ static inline void make_codes(const struct algo_world *w, struct mf_fmt fmt, siz
     }
 }
 
-/* The largest of the ranks' values. */
+/* Return the maximum of x over all ranks. */
 static inline double max_of_ranks(const struct algo_rank *t, double x)
 {
     double all[ALGO_CHECK_MOST] = {0}, max = 0;
@@ -139,7 +139,8 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
     return max;
 }
 
-/* a: whose sums, bytes and rounds it should have; by: what runs. */
+/* Run algorithm `by` once; expect the sums, bytes and rounds of algorithm `a`. The two differ
+ * where algo_here() substitutes an algorithm. */
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
 {
@@ -148,7 +149,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
                  in_bytes = vec_bytes(codec_sum(codec)->in, n),
                  out_bytes = vec_bytes(codec_sum(codec)->out, n);
     uint8_t *scratch = buf_alloc(scratch_bytes + 1), *result = buf_alloc(out_bytes + 1);
-    /* ends where its memory ends, for sanitizers */
+    /* exactly as long as the input, so that sanitizers catch an overrun */
     uint8_t *mine = buf_alloc(in_bytes);
     memcpy(mine, t->world->codes[t->rank], in_bytes);
     memset(result, ALGO_CHECK_CANARY, out_bytes + 1);
@@ -171,7 +172,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
                    want = formula_bytes(a, t->n_ranks, k, t->rank, codec_sum(codec), n);
     CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what,
           (unsigned long long)sent, (unsigned long long)want);
-    if (n >= 1000 || t->world->shared) { /* asks all ranks: not for every size */
+    if (n >= 1000 || t->world->shared) { /* a collective, so not for every size */
         const double rounds = max_of_ranks(t, (double)(after.rounds - before.rounds)),
                      rounds_want = formula_rounds(a, t->n_ranks, k);
         CHECK(rounds == rounds_want, "%s: %g rounds, not %g", what, rounds, rounds_want);
@@ -179,13 +180,13 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
     free(scratch), free(result), free(mine);
 }
 
-/* All ranks add n codes each by this algorithm, and by those that stand in for it here. */
+/* Add n codes per rank by this algorithm, and by its substitute here (algo_here) if any. */
 static inline void check_sums(const struct algo_rank *t, const struct algo *a, int k,
                               const struct codec *codec, size_t n, uint32_t which, const char *what)
 {
     const struct algo *here = a;
     if (t->world->shared)
-        comm_barrier(t->c); /* nobody compares any more */
+        comm_barrier(t->c); /* all ranks have finished comparing */
     if (!t->world->shared || t->rank == 0) {
         make_codes(t->world, codec_sum(codec)->in, n, which);
         work_out(t->world, a, k, codec_sum(codec), n);
@@ -198,7 +199,7 @@ static inline void check_sums(const struct algo_rank *t, const struct algo *a, i
         run_once(t, a, a, k, codec, n, what);
 }
 
-/* ---- which sums each algorithm allows (host/comm/README.md) ---- */
+/* ---- the sums that each algorithm supports (host/comm/README.md) ---- */
 
 static inline bool allowed(const struct algo *a, enum vec_rule rule, struct mf_fmt f)
 {
@@ -224,7 +225,7 @@ static inline bool runs_here(const struct algo_rank *t, const struct algo *a, in
     return a == &algo_self ? t->n_ranks == 1 : !a->grouped || t->n_ranks % k == 0;
 }
 
-/* The combination is settled, or refused, as it should be. */
+/* algo_settle must accept or refuse the combination as expected. */
 static inline bool settle(const struct algo_rank *t, const struct algo *a, int k,
                           const struct codec_words *words, struct codec *codec, bool should)
 {
@@ -237,7 +238,7 @@ static inline bool settle(const struct algo_rank *t, const struct algo *a, int k
     return rc == 0;
 }
 
-/* every third where ranks are many */
+/* only every third size with many ranks */
 static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -261,7 +262,7 @@ static inline void test_combination(const struct algo_rank *t, const struct algo
     }
 }
 
-/* Every algorithm and group size of this job with every rule and format. */
+/* Check every algorithm and group size with every rule and format. */
 static inline void test_combinations(const struct algo_rank *t)
 {
     static const char *const formats[] = {"e5m2",  "e4m3", "e4m3fn", "e3m0",
@@ -269,7 +270,8 @@ static inline void test_combinations(const struct algo_rank *t)
     static const char *const outs[] = {NULL,   "e5m10", "fp32", "e4m3",
                                        "e5m2", NULL,    "e8m7", "e5m10"};
     static const char *const rules[] = {"exact", "fp32", "nearest", "kahan",
-                                        "trunc"}; /* in the order of enum vec_rule */
+                                        /* in the order of enum vec_rule */
+                                        "trunc"};
     const struct algo *a;
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? t->n_ranks : 0); k++)
@@ -286,7 +288,7 @@ static inline void test_combinations(const struct algo_rank *t)
                         (enum vec_rule)rule);
 }
 
-/* The same where partial sums have a format of their own. */
+/* The same for codecs whose partial sums have their own format. */
 static inline void test_partials(const struct algo_rank *t)
 {
     static const struct codec_words rows[] = {
@@ -301,7 +303,7 @@ static inline void test_partials(const struct algo_rank *t)
                 test_combination(t, a, k, &rows[r], r == 1 ? VEC_KAHAN : VEC_NEAREST);
 }
 
-/* Ranges longer than a block of accumulators, and messages longer than MPI is given at a time. */
+/* Check ranges longer than a block of accumulators, and messages longer than one MPI call. */
 static inline void test_long_and_chunked(const struct algo_rank *t)
 {
     const struct algo *a;

@@ -1,5 +1,4 @@
-/* bus_card.h : a simulated card of the test's own, its bus and its memory: for tests of what is behind
- * PCIe. */
+/* bus_card.h : opens a simulated card for a test, with its bus and memory, as seen over PCIe. */
 #ifndef BUS_CARD_H
 #define BUS_CARD_H
 #include "base/clock.h"
@@ -87,7 +86,7 @@ static inline void start(const char *model, const char *listen)
 
 /* ---- runs ---- */
 
-/* Starts the kernel at base and waits until it is done. */
+/* Start the kernel at base and wait until it is done. */
 static inline void go(uint64_t base)
 {
     const double until = clock_s() + ANSWER_S;
@@ -143,7 +142,7 @@ static inline void get_all(uint64_t at, uint8_t *to, size_t n)
         CHECK(get(at + i, to + i, n - i < SIMLINK_MOST ? n - i : SIMLINK_MOST) == 0, "get");
 }
 
-enum { MANY = 20001 }; /* values: more than one piece of a run */
+enum { MANY = 20001 }; /* values: a run needs several pieces */
 static const uint64_t at_x = mem + (4 << 20), at_codes = mem + (8 << 20),
                       at_words = mem + (12 << 20);
 
@@ -193,14 +192,14 @@ static inline void poison_words(void)
 
 /* ---- both cards ---- */
 
-/* Calls test for the C model and, where it is in the build, the Verilated one. */
+/* Call test for the C model and, if it is built, the Verilated card. */
 static inline void of_both(const char *program, void (*test)(const char *model))
 {
     static const char *const rtl[] = {"--model", "rtl", NULL};
     char here[PATH_MAX], path[2 * PATH_MAX], why[FPGA_WHY_BYTES];
     snprintf(here, sizeof here, "%s", program);
     snprintf(path, sizeof path, "%s/..:%s", dirname(here), getenv("PATH"));
-    setenv("PATH", path, 1); /* where narrowcast-sim is */
+    setenv("PATH", path, 1); /* for narrowcast-sim */
     printf("seed %d\n", SEED);
     test("c");
     err_hold();

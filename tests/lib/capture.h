@@ -1,5 +1,4 @@
-/* capture.h : what a test program says on stderr between two calls, to hold messages against what
- * they should say. */
+/* capture.h : captures what a test writes to stderr between two calls, to check messages. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 #include <stdio.h>
@@ -8,8 +7,8 @@
 
 struct capture {
     FILE *file;
-    int stderr_fd;   /* the real one */
-    char text[1024]; /* what was said, after capture_end() */
+    int stderr_fd;   /* the original */
+    char text[1024]; /* captured text, valid after capture_end() */
 };
 
 static inline void capture_begin(struct capture *c)
@@ -32,7 +31,7 @@ static inline const char *capture_end(struct capture *c)
     return c->text;
 }
 
-/* Lines in what was said. */
+/* Return the number of lines in text. */
 static inline int capture_lines(const char *text)
 {
     int n = 0;

@@ -1,5 +1,4 @@
-/* card_fixture.h : what the tests of the card's C model share: one card, frames given to it, and
- * whether its books balance. */
+/* card_fixture.h : gives frames to one card of the C model and checks its counters. */
 #ifndef CARD_FIXTURE_H
 #define CARD_FIXTURE_H
 #include "card_frames.h"
@@ -14,7 +13,7 @@ static struct {
     uint8_t bytes[CARD_FRAME_BYTES];
 } sent[MAX_OUT];
 static int n_out;
-static uint64_t n_in, n_sent; /* n_sent: all that went out, taken or not */
+static uint64_t n_in, n_sent; /* n_sent: all frames sent, taken or not */
 static struct card *card;
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -35,7 +34,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* From rank h.rank's address. Returns how many frames came out; they are sent[0..]. */
+/* Send from rank h.rank's address. Returns the number of frames that came out, in sent[0..]. */
 static int give(struct pkt_header h, const uint8_t *payload, size_t beats)
 {
     uint8_t frame[CARD_FRAME_BYTES];
@@ -46,7 +45,7 @@ static int give(struct pkt_header h, const uint8_t *payload, size_t beats)
     return n_out;
 }
 
-/* Frames in: each is counted once, as what became of it. Frames out too. */
+/* Check that each frame in was counted exactly once by its fate, and each frame out once. */
 static void books_balance(void)
 {
     uint64_t in = 0, left = 0;

@@ -1,5 +1,4 @@
-/* card_frames.h : frames for the card, and its job table filled, as tests of the C model and of the
- * RTL want them. */
+/* card_frames.h : makes frames for a card and fills its job table, for tests of both models. */
 #ifndef CARD_FRAMES_H
 #define CARD_FRAMES_H
 #include "hls/card/packet.h"
@@ -7,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* header [64] and `beats` of payload behind it as a frame in bytes; magic, len and both CRCs are
- * filled in. Returns its length. */
+/* Write the header [64] and `beats` of payload as a frame to bytes. Fills in magic, len and
+ * both CRCs. Returns the length. */
 static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size_t beats,
                                uint8_t *bytes)
 {
@@ -22,7 +21,7 @@ static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size
     return PKT_HEADER_BYTES + n;
 }
 
-/* Rank r of job j lives at 10.0.j.r, port 1000 + r. */
+/* Address of rank r of job j: 10.0.j.r, port 1000 + r. */
 static inline uint32_t frame_ip(unsigned job, unsigned rank)
 {
     return 0x0a000000u | job << 8 | rank;
@@ -37,8 +36,8 @@ struct frame_job {
     uint64_t key;
 };
 
-/* Registers a job and all its ranks through write(arg, offset, value), and lets the card take
- * frames. Its results go to a group; ip 0: to each rank. */
+/* Register a job and all its ranks through write(arg, offset, value), and enable the card.
+ * Results go to the multicast group ip:port; ip 0: to each rank. */
 static inline void frame_register_group(struct frame_job job, uint32_t ip, uint16_t port,
                                         void (*write)(void *arg, uint32_t at, uint32_t value),
                                         void *arg)

@@ -1,5 +1,6 @@
-# card_net.sh : for scripts that train through simulated cards: starts and ends cards, runs trainings and reads their checksums.
-# Sourced first, under `set -eu`. Gives what in_folder.sh gives, and rtl (empty in a build without Verilator).
+# card_net.sh : starts and ends simulated cards, runs trainings and reads their checksums.
+# Sourced first, under `set -eu`. Provides what in_folder.sh provides, and rtl (empty
+# in a build without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 # shellcheck source=tests/lib/in_folder.sh
@@ -9,14 +10,15 @@
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
-export CARD_NET_DIR="$dir" # what is started from here can be told by it
-: >stderr # of the runs: shown when something failed
+export CARD_NET_DIR="$dir" # hidden_cards finds child processes by it
+: >stderr # of the runs; shown after a failure
 code=0
 trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
-cards=  # process numbers, to be ended
+cards=  # process ids
 
-# card NAME OPTIONS...: a card on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
+# card NAME OPTIONS...: starts a card on a free loopback port; $NAME.at holds its
+# address, $NAME.pid its process id
 card() {
     name=$1
     shift
@@ -29,45 +31,45 @@ card() {
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }
 
-# uncard NAME [SIGNAL]
+# uncard NAME [SIGNAL]: ends a card
 uncard() {
     kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null || true
     wait "$(cat "$1.pid")" 2>/dev/null || true
 }
 
-# at NAME...: their addresses, as --offload takes them
+# at NAME...: prints their addresses, as --offload takes them
 at() {
     list=
     for name in "$@"; do list="$list,$(cat "$name.at")"; done
     echo "${list#,}"
 }
 
-# counter NAME COUNTER: of a card that runs
+# counter NAME COUNTER: prints a counter of a running card
 counter() {
     "$n" sim --counters "$(sed 's/^udp:..//' "$1.at")" --json | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"
 }
 
-# on RANKS OPTIONS...: a short run; 10 steps are an epoch
+# on RANKS OPTIONS...: a short run; an epoch is 10 steps
 on() {
     ranks=$1
     shift
     mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
 }
 
-# checksum FILE: of the weights, from what a run printed
+# checksum FILE: prints the weights checksum in a run's output
 checksum() { sed -n 's/^weights checksum //p' "$1"; }
 
-# by_card LOG: steps that came through cards, of how many
+# by_card LOG: prints "N of M": steps through cards, all steps
 by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
 
-# same WHAT FILE WANTED: the run's weights have this checksum
+# same LABEL FILE WANTED: the run's weights have this checksum
 same() {
     if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
         fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
     fi
 }
 
-# hidden_cards: simulated cards that programs of this test have started for themselves, and that still run
+# hidden_cards: prints the running cards that programs of this test started themselves
 hidden_cards() {
     for pid in $(pgrep -f '^narrowcast-sim --fd'); do
         ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
@@ -79,11 +81,12 @@ end_cards() {
     wait || true
 }
 
-# machine_kind: what rounds a matrix product here; machine_key: the same as eight digits
+# machine_kind: what affects the rounding of a matrix product here;
+# machine_key: its hash, eight digits
 machine_kind() { "$n" info | sed -n 's/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';'; }
 machine_key() { printf '%s' "$(machine_kind)" | sha256sum | cut -c 1-8; }
 
-# steps LOG: how many have been logged
+# steps LOG: prints the number of logged steps
 steps() {
     if [ -s "$1" ]; then grep -c '"kind":"step"' "$1" || true; else echo 0; fi
 }

@@ -1,5 +1,5 @@
-/* card_pair.h : two cards that are given the same: the Verilated one and the one in C, and whether
- * they answer the same. */
+/* card_pair.h : gives the same frames to the Verilated card and the C
+ * model and compares the answers. */
 #ifndef CARD_PAIR_H
 #define CARD_PAIR_H
 #include "card_frames.h"
@@ -9,9 +9,9 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 
-enum { PAIR_MOST = 1 << 15 }; /* frames out of a run */
+enum { PAIR_MOST = 1 << 15 }; /* most frames out of one run */
 
-/* One card and what has come out of it in this run. */
+/* One card and the frames that came out of it in this run. */
 struct side {
     const struct shell_ops *ops;
     void *shell;
@@ -46,11 +46,11 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
 
 static int by_hash(const void *a, const void *b)
 {
-    const uint64_t *x = a, *y = b; /* the first member */
+    const uint64_t *x = a, *y = b; /* compares the first member, the hash */
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Returns whether both are there. */
+/* Returns whether both cards are available. */
 static inline int pair_open(uint64_t seed)
 {
     printf("seed %llu\n", (unsigned long long)seed);
@@ -99,7 +99,7 @@ static inline void settle(void)
     }
 }
 
-/* Stops the job if it runs, and starts it anew on both, with a group (ip 0: without). */
+/* Stop the job if it runs, then start it on both cards, with a multicast group (ip 0: without). */
 static inline void pair_register_group(struct frame_job job, uint32_t ip, uint16_t port)
 {
     write_both(NULL, REG_JOB_INDEX, job.index);
@@ -115,7 +115,7 @@ static inline void pair_register(struct frame_job job)
     pair_register_group(job, 0, 0);
 }
 
-/* All counters of one card, as they are now. */
+/* Read all counters of one card. */
 static inline void counters_of(struct side *s, uint64_t value[REG_COUNTERS])
 {
     s->ops->control.write(s->shell, REG_CTRL, 3);
@@ -150,7 +150,7 @@ static inline void same_counters(void)
 
 /* ---- frames ---- */
 
-/* Beats of the payload that a contribution with this header has. */
+/* Beats of payload in a contribution with this header. */
 static inline uint32_t payload_beats(struct pkt_header h)
 {
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
@@ -163,7 +163,7 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
         exit(1);
 }
 
-/* Runs both until they are quiet. Returns the RTL's clocks and beats. */
+/* Run both cards until they are idle. Returns the RTL's clocks and beats. */
 static inline struct shell_run pair_run(void)
 {
     rtl.n_out = c.n_out = 0;
@@ -173,7 +173,7 @@ static inline struct shell_run pair_run(void)
     return a;
 }
 
-/* The same frames have come out of both, in whatever order: an answer may overtake a result. */
+/* Both cards must send the same frames, in any order: an answer may overtake a result. */
 static inline void same_frames(void)
 {
     qsort(rtl.out, (size_t)rtl.n_out, sizeof *rtl.out, by_hash);

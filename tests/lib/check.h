@@ -1,4 +1,4 @@
-/* check.h : the whole test harness. Exit 0 pass, 1 fail, 77 skip with the reason printed. */
+/* check.h : is the harness of C tests. Exit 0 pass, 1 fail, 77 skip after printing the reason. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 static int check_bad;
 
-/* Goes on after a failure, and shows the first ten. */
+/* Check cond; on failure print the printf arguments (first ten failures only) and continue. */
 #define CHECK(cond, ...)                                               \
     do {                                                               \
         if (!(cond) && check_bad++ < 10) {                             \

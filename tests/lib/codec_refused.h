@@ -1,4 +1,4 @@
-/* codec_refused.h : algorithms that cannot add a kind of codec say which can. */
+/* codec_refused.h : checks that algorithms which cannot add a codec name those that can. */
 #ifndef CODEC_REFUSED_H
 #define CODEC_REFUSED_H
 #include "capture.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Each of algos [n] refuses --codec word in a line with these words. */
+/* Each of algos [n] must refuse --codec word in one line that contains `line`. */
 static void check_refused(const char *word, const char *const *algos, size_t n, int n_ranks,
                           const char *line)
 {

@@ -1,5 +1,5 @@
-/* collnet_drive.h : libnccl-net-narrowcast.so loaded and called as NCCL of each version does: by its symbols, with
- * that version's arguments. */
+/* collnet_drive.h : loads libnccl-net-narrowcast.so and calls it as each version of NCCL does.
+ * It uses the symbols and the arguments of that version. */
 #ifndef COLLNET_DRIVE_H
 #define COLLNET_DRIVE_H
 #include "check.h"
@@ -16,10 +16,11 @@ enum { DRIVE_FIRST = 6, DRIVE_LAST = 12 };
 struct drive {
     int v;
     void *library, *context;
-    const void *coll, *net; /* tables of version v */
+    const void *coll, *net; /* tables of operations of version v */
 };
 
-/* A slot of one version's table, called; DRIVE_SAME: of the version driven, where all take the same. */
+/* Call a slot of one version's table. DRIVE_SAME: of the version in use, where all
+ * versions have the same arguments. */
 #define DRIVE_COLL(d, v_, expr) ((const struct collnet_v##v_ *)(d)->coll)->expr
 #define DRIVE_NET(d, v_, expr)  ((const struct net_v##v_ *)(d)->net)->expr
 #define DRIVE_SAME(d, WHICH, expr)       \
@@ -31,7 +32,8 @@ struct drive {
      : (d)->v == 11 ? WHICH(d, 11, expr) \
                     : WHICH(d, 12, expr))
 
-/* As NCCL 2.30 loads it, but for the version. In the build folder, beside that of the tests. */
+/* Load the plugin as NCCL 2.30 does, except for the version. It lies in the build
+ * folder, next to that of the tests. */
 static inline bool drive_load(struct drive *d, int v)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], name[64];
@@ -97,7 +99,8 @@ static inline int drive_devices(const struct drive *d, int *coll, int *net)
     return DRIVE_SAME(d, DRIVE_COLL, devices(coll)) | DRIVE_SAME(d, DRIVE_NET, devices(net));
 }
 
-/* Both tables describe the same card. *bytes: the longest all-reduce, where the version says. */
+/* Both tables must describe the same card. *bytes: the longest
+ * all-reduce, in versions that report it. */
 #define DRIVE_PROPERTIES(v_, most)                                                        \
     case v_: {                                                                            \
         struct nic_v##v_ a = {.name = NULL}, b = {.name = NULL};                          \

@@ -1,5 +1,5 @@
-/* collnet_ranks.h : ranks that drive libnccl-net-narrowcast.so, each a process, with a simulated card: what NCCL's
- * bootstrap does for them is memory that they share. */
+/* collnet_ranks.h : runs ranks that call libnccl-net-narrowcast.so, with a simulated card.
+ * Each rank is a process; shared memory replaces NCCL's bootstrap. */
 #ifndef COLLNET_RANKS_H
 #define COLLNET_RANKS_H
 #include "collnet_drive.h"
@@ -18,18 +18,18 @@
 
 enum { RANKS_MOST = 4, RANKS_TEXT = 4000 };
 
-/* What ranks share. */
+/* Memory that all ranks share. */
 struct ranks_shared {
-    atomic_int here[64]; /* ranks that have come to a meeting */
+    atomic_int here[64]; /* ranks that have reached a meeting */
     char handles[RANKS_MOST][NCCL_HANDLE_BYTES];
-    char said[RANKS_MOST][RANKS_TEXT]; /* lines of NCCL's log: warnings */
-    char info[RANKS_MOST][RANKS_TEXT]; /* and others */
+    char said[RANKS_MOST][RANKS_TEXT]; /* NCCL's log: warnings */
+    char info[RANKS_MOST][RANKS_TEXT]; /* NCCL's log: other lines */
     pid_t card;
 };
 static struct ranks_shared *ranks_shared;
 static int ranks_own, ranks_n, ranks_meetings;
 
-/* NCCL's log. */
+/* The logger that NCCL passes to the plugin. */
 static inline void ranks_log(int level, unsigned long about, const char *file, int line,
                              const char *format, ...)
 {
@@ -57,7 +57,7 @@ static inline void ranks_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
-/* All ranks meet. */
+/* Wait for all ranks. */
 static inline void ranks_meet(void)
 {
     atomic_int *here = &ranks_shared->here[ranks_meetings++];
@@ -67,7 +67,8 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* A connection to the socket that a handle of this plugin names. Returns it; the process's end closes it. */
+/* Connect to the socket that a handle of this plugin names. Returns the socket, which
+ * the end of the process closes. */
 static inline int ranks_call(const char *handle)
 {
     struct mesh_handle at;
@@ -79,7 +80,7 @@ static inline int ranks_call(const char *handle)
     return fd;
 }
 
-/* A card at *port of 127.0.0.1; NARROWCAST_OFFLOAD names it. */
+/* Start a card on a free port of 127.0.0.1 and set NARROWCAST_OFFLOAD to it. */
 static inline bool ranks_start_card(void)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], line[128] = "", word[160];
@@ -118,7 +119,8 @@ static inline void ranks_stop_card(void)
     ranks_shared->card = 0;
 }
 
-/* Runs body on so many ranks, of that version. Returns the ranks that failed; one that is killed is none. */
+/* Run body on n_ranks ranks of version v. Returns the number of failed
+ * ranks; a killed rank is not one. */
 static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
 {
     int failed = 0, status;
@@ -133,10 +135,10 @@ static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
         struct drive d;
         check_bad = 0;
         ranks_own = r, ranks_n = n_ranks;
-        alarm(100); /* nothing hangs */
+        alarm(100); /* end a hanging test */
         if (drive_load(&d, v))
             body(&d);
-        exit(check_bad != 0); /* with what sanitizers have to say */
+        exit(check_bad != 0); /* exit, not _exit: sanitizers report at exit */
     }
     for (int r = 0; r < n_ranks; r++) {
         waitpid(pid[r], &status, 0);
@@ -153,7 +155,8 @@ static inline bool ranks_begin(void)
     return ranks_shared != MAP_FAILED;
 }
 
-/* What NCCL does before the first all-reduce. Returns what connect does; *comm stays NULL if it fails. */
+/* Do what NCCL does before the first all-reduce. Returns the plugin's result of
+ * connect; *comm stays NULL if it fails. */
 static inline int ranks_connect(struct drive *d, void **comm)
 {
     void *listening = NULL, *handles[RANKS_MOST];
@@ -167,7 +170,8 @@ static inline int ranks_connect(struct drive *d, void **comm)
     ranks_meet();
     for (int r = 0; r < ranks_n; r++)
         handles[r] = ranks_shared->handles[r];
-    /* The caller's floating-point mode, which is not to be the plugin's. Some CPUs have no traps. */
+    /* Set a floating-point mode that the plugin must neither adopt nor
+     * change. Some CPUs have no traps. */
     fesetround(ranks_own % 2 ? FE_UPWARD : FE_TONEAREST);
     feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_INEXACT);
     const int traps = fegetexcept();
@@ -179,7 +183,7 @@ static inline int ranks_connect(struct drive *d, void **comm)
     return rc;
 }
 
-/* Until it is done or fails. Returns what test does. */
+/* Poll until the request is done or fails. Returns the result of test. */
 static inline int ranks_wait(struct drive *d, void *request, int *bytes)
 {
     int done = 0, rc;

@@ -1,5 +1,6 @@
-/* comm_check.h : what comm/ promises of collectives, messages, votes and counters, for ranks of any
- * kind: all of them call check_comm(). */
+/* comm_check.h : checks collectives, messages, votes and counters
+ * of comm/, for ranks of any kind.
+ * Every test of a communicator calls check_comm(). */
 #ifndef COMM_CHECK_H
 #define COMM_CHECK_H
 #include "check.h"
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMM_CHECK_MOST = 8 }; /* ranks */
+enum { COMM_CHECK_MOST = 8 }; /* most ranks */
 
-/* Byte i of what rank `from` tells rank `to`. */
+/* Byte i of a message from rank `from` to rank `to`. */
 static inline uint8_t byte_of(int from, int to, size_t i)
 {
     return (uint8_t)(i * 7 + i / 251 + (size_t)from * 31 + (size_t)to * 17);
@@ -49,8 +50,8 @@ static inline void test_max(struct comm *c, size_t n)
     }
 }
 
-/* Terms whose sum depends on the order, in one element or another: only rank order gives these
- * bits. */
+/* Terms whose sum depends on the order in some element: only additions
+ * in rank order give these bits. */
 static inline double term(int rank, size_t i)
 {
     return 1.0 / (double)(rank + 3) + (double)i * 0.7 / (double)(rank + 1);
@@ -108,7 +109,7 @@ static inline void test_all_gather(struct comm *c, size_t bytes)
           "%d rounds", (int)(after.rounds - before.rounds));
 }
 
-/* Everybody to everybody, in chunks so small that the table of requests has to grow. */
+/* Every rank sends to every rank, in chunks so small that the table of requests must grow. */
 static inline void test_messages(struct comm *c)
 {
     enum { BYTES = 20011 };
@@ -139,7 +140,7 @@ static inline void test_messages(struct comm *c)
     free(out), free(in);
 }
 
-/* A collective waits for what is under way. */
+/* A collective must wait for messages in flight. */
 static inline void test_under_way(struct comm *c)
 {
     if (c->n_ranks == 1)
@@ -169,14 +170,14 @@ static inline void test_counts(struct comm *c)
     CHECK(b.rounds == a.rounds, "collectives are no rounds");
 }
 
-/* Does this rank give up in this step? */
+/* True if this rank abandons the card path in this step. */
 static inline bool gives_up(int rank, int step)
 {
     return step % 3 != 2 && (rank + step) % 3 == 0;
 }
 
-/* Steps in which some ranks give up, and others wait until they hear of it; what was said in one is
- * forgotten in the next. */
+/* In some steps some ranks abandon the path and the others wait for the notice. A notice
+ * must not reach into the next step. */
 static inline void test_votes(struct comm *c)
 {
     for (int step = 0; step < 9; step++) {

@@ -1,5 +1,6 @@
-/* control_oracle.h : what rtl/shell/control.sv must answer, by host/control in C in front of a card
- * of its own, and what it must write; for test_control_rtl.c. */
+/* control_oracle.h : predicts answers and register writes of
+ * rtl/shell/control.sv, for test_control_rtl.c.
+ * The prediction is host/control in C with a card of its own. */
 #ifndef CONTROL_ORACLE_H
 #define CONTROL_ORACLE_H
 #include "check.h"
@@ -14,14 +15,15 @@ enum {
 #define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
 #include "hls/card/shell.def"
 };
-/* ---- two cards, one behind the hardware, one behind the oracle ---- */
+/* ---- two cards: one for the hardware, one for the oracle ---- */
 
 struct side {
     struct card *card;
-    uint32_t log[MOST_LOG][2]; /* what was written since the last datagram */
+    uint32_t log[MOST_LOG][2]; /* register writes since the last datagram */
     int n_log;
     uint32_t index, stopping,
-        stops; /* JOB_INDEX; reads of STATUS that still say so; stops so far */
+        /* JOB_INDEX; reads of STATUS that still report stopping; number of stops */
+        stops;
 };
 static struct side real, model;
 static struct control_jobs jobs; /* of the oracle; peers are leases */
@@ -35,7 +37,7 @@ static int side_write(void *arg, uint32_t at, uint32_t value)
     }
     s->index = at == REG_JOB_INDEX ? value : s->index;
     if (at == REG_JOB_COMMIT && !(value & REG_JOB_COMMIT_START) && s->index < CARD_JOBS)
-        s->stopping = ++s->stops % 4; /* the model's own stops take no time */
+        s->stopping = ++s->stops % 4; /* the C model's own stops take no time */
     return card_write(s->card, at, value) != 0;
 }
 
@@ -83,7 +85,7 @@ static int lease_of(uint64_t secret)
     return -1;
 }
 
-/* As the hardware ends one: no JOB_INDEX is put back. */
+/* End a lease as the hardware does: without restoring JOB_INDEX. */
 static void end_lease(int i)
 {
     control_jobs_end(&jobs, i);
@@ -132,7 +134,7 @@ static void operate(int peer, const struct lease_message *m, struct lease_messag
     }
 }
 
-/* The answer to a datagram into to; 0: there is none. */
+/* Predict the answer to a datagram into to; returns its length, 0: no answer. */
 static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
 {
     struct lease_message m = {0}, out;

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
-# cuda_library.sh : which library trains: $NARROWCAST_CUDA, else the real one where there is a GPU, which then must be there, else the
-# emulator; a script that sources it is skipped where there is none. For scripts that have $B, absolute unless they stand in the project's folder.
+# cuda_library.sh : selects the CUDA library of a training and exports NARROWCAST_CUDA.
+# In this order: $NARROWCAST_CUDA; the real library if there is a GPU, and then it must
+# exist; the emulator. Skips the script if there is none. Needs $B, absolute unless the
+# script runs in the top folder.
 if [ -z "${NARROWCAST_CUDA-}" ]; then
     export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
     if [ -e /dev/nvidiactl ] && [ "${CUDA_VISIBLE_DEVICES-0}" != '' ]; then

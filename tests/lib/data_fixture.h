@@ -1,5 +1,5 @@
-/* data_fixture.h : small data sets in a temporary folder, and dataset_open() with its line
- * caught. */
+/* data_fixture.h : makes small data sets in a temporary folder and
+ * captures dataset_open()'s message. */
 #ifndef DATA_FIXTURE_H
 #define DATA_FIXTURE_H
 #include "check.h"
@@ -27,7 +27,7 @@ struct fixture_file {
     uint8_t data[FIXTURE_BYTES_MAX];
 };
 
-/* The files of a good data set, and the folder they are written to. */
+/* The files of a good data set and their folder. */
 struct fixture {
     char dir[64], spec[100];
     bool gz;
@@ -37,14 +37,13 @@ struct fixture {
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
 
-/* A pixel that tells where it comes from: no two neighbours, rows, channels or images look
- * alike. */
+/* A pixel that identifies its place: neighbours, rows, channels and images all differ. */
 static inline uint8_t fixture_pixel(size_t image, size_t row, size_t col, size_t channel)
 {
     return (uint8_t)((image * 2654435761u + row * 40503u + col * 1299721u + channel * 7919u) >> 3);
 }
 
-/* In runs of four, so that the first images are not those of a class-balanced subset. */
+/* Labels in runs of four, so that the first images are not a class-balanced subset. */
 static inline uint8_t fixture_label(size_t image)
 {
     return (uint8_t)((image / 4 * 7 + 3) % 10);
@@ -67,7 +66,7 @@ static inline void fixture_path(const struct fixture *x, const char *name, bool 
     snprintf(path, PATH_MAX, "%s/%s%s", x->dir, name, gz ? ".gz" : "");
 }
 
-/* Writes bytes to DIR/name or, packed, to DIR/name.gz. */
+/* Write bytes to DIR/name or, compressed, to DIR/name.gz. */
 static inline void fixture_write(const struct fixture *x, const char *name, const uint8_t *data,
                                  size_t bytes)
 {
@@ -85,7 +84,7 @@ static inline void fixture_remove(const struct fixture *x, const char *name)
     CHECK(remove(path) == 0, "%s", path);
 }
 
-/* x: zeroed but for gz. kind: the spec's word. */
+/* x: zeroed except gz. kind: the data set's name in a spec. */
 static inline void fixture_open_dir(struct fixture *x, const char *kind)
 {
     const char *tmp = getenv("TMPDIR");
@@ -113,7 +112,7 @@ static inline struct fixture *fixture_alloc(bool gz)
     return x;
 }
 
-/* 40 + 20 images of 28 x 30; those of the test are images 1000... */
+/* 40 training and 20 test images of 28 x 30; test images have numbers from 1000. */
 static inline struct fixture *fixture_open_idx(bool gz)
 {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
@@ -172,7 +171,7 @@ static inline void fixture_put_le(struct fixture_file *f, uint32_t v, int bytes)
         fixture_put(f, (uint8_t)(v >> 8 * i));
 }
 
-/* A sound of n samples that is noise which grows louder: fixture_sample() of each. */
+/* Sample i of a sound: noise that grows louder. */
 static inline int16_t fixture_sample(int sound, size_t i)
 {
     const uint32_t bits = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(sound * 40503);
@@ -196,7 +195,7 @@ static inline void fixture_put_wav(struct fixture_file *f, int sound, size_t n)
 
 enum { FIXTURE_SOUND_A = 2000, FIXTURE_SOUND_B = 1039 }; /* samples: 11 and 4 frames */
 
-/* Two utterances to train on, a longer and a shorter one, and the shorter one again for the test. */
+/* Two training utterances, a long and a short one; the test set is the short one again. */
 static inline struct fixture *fixture_open_an4(bool gz)
 {
     static const struct {
@@ -220,7 +219,7 @@ static inline struct fixture *fixture_open_an4(bool gz)
     return x;
 }
 
-/* 20 windows of 128 characters, and 7 characters more than it takes. */
+/* 20 windows of 128 characters, and 7 characters more than they need. */
 static inline struct fixture *fixture_open_text(bool gz)
 {
     struct fixture *x = fixture_alloc(gz);
@@ -245,7 +244,7 @@ static inline void fixture_close(struct fixture *x)
     free(x);
 }
 
-/* dataset_open() with what it says on stderr in `said`. */
+/* Call dataset_open() and capture its stderr in `said`. */
 static inline int fixture_dataset_open(const char *spec, size_t subset, struct dataset **out,
                                        char said[1024])
 {
@@ -261,14 +260,14 @@ static inline int fixture_dataset_open(const char *spec, size_t subset, struct d
     return rc;
 }
 
-/* One line: begins as ours do, ends with the only newline. */
+/* True if it is one line that begins as our messages do. */
 static inline bool fixture_one_line(const char *said)
 {
     const char *end = strchr(said, '\n');
     return end && !end[1] && strncmp(said, "narrowcast: ", 12) == 0;
 }
 
-/* The spec must be refused by one line that has both texts in it. */
+/* The spec must be refused in one line that contains both texts. */
 static inline void fixture_refused(const char *spec, size_t subset, const char *one,
                                    const char *two)
 {

@@ -1,5 +1,5 @@
-/* dump_fixture.h : a folder as --dump-gradients writes it, with made-up gradients, and a bench that is
- * run on it. */
+/* dump_fixture.h : makes a folder as --dump-gradients writes it and runs a benchmark on it.
+ * The gradients are random. */
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"
@@ -14,7 +14,7 @@ enum { DUMP_SEED = 8 };
 
 static char dump_dir[200], dump_bench[600], dump_out[40000];
 
-/* Normal numbers, a stream of them. */
+/* Element i of a stream of normal numbers. */
 static inline double dump_normal(uint32_t stream, uint64_t i)
 {
     double u = (philox_u32(DUMP_SEED + stream, 2 * i) + 0.5) / 4294967296.0;
@@ -39,7 +39,7 @@ static inline void dump_text(const char *name, const char *text)
     fclose(f);
 }
 
-/* Runs the bench; what it said, stderr included, to dump_out. */
+/* Run the benchmark; its output and stderr go to dump_out. */
 static inline int dump_run(const char *args)
 {
     char command[2000];
@@ -49,7 +49,7 @@ static inline int dump_run(const char *args)
     return pclose(f);
 }
 
-/* A value of the JSON line that begins with these words. */
+/* Return a value of the JSON line that begins with head. */
 static inline double dump_value(const char *head, const char *key)
 {
     char name[40];
@@ -67,7 +67,7 @@ static inline void dump_refusal(const char *args, const char *says)
           "said \"%s\", want one line, \"%s\"", dump_out, says);
 }
 
-/* name: of the bench. False: it is not built. */
+/* name: of the benchmark. Returns false if it is not built. */
 static inline bool dump_begin(const char *name)
 {
     const char *build = getenv("B"), *tmp = getenv("TMPDIR");

@@ -1,5 +1,6 @@
-/* eth_hosts.h : hosts on the Ethernet of a card behind LiteEth: the frames they send, what they answer,
- * what has reached them. A host's MAC is 02:00 and its IP. */
+/* eth_hosts.h : simulates hosts on the Ethernet of a card with
+ * LiteEth: their frames and answers.
+ * It records what reaches each host. A host's MAC is 02:00 followed by its IP. */
 #ifndef ETH_HOSTS_H
 #define ETH_HOSTS_H
 #include "card_frames.h"
@@ -7,11 +8,11 @@
 #include "sim/ether.h"
 #include "sim/rtl/shell_eth.h"
 
-enum { CARD_PORT = 20035, HOSTS_MOST = 1 << 16 /* datagrams of a run */ };
+enum { CARD_PORT = 20035, HOSTS_MOST = 1 << 16 /* most datagrams of a run */ };
 static const uint32_t card_ip = 0x0a000063;
 static const uint8_t card_mac[6] = {2, 0x6e, 0x63, 0, 0, 0x63};
 
-/* A datagram that has reached the host, or the group, whose MAC it was sent to. */
+/* A datagram that reached a host, or the multicast group, to whose MAC it was sent. */
 struct reached {
     uint32_t ip;
     uint16_t port;
@@ -22,8 +23,8 @@ struct reached {
 static struct {
     void *shell;
     struct frame_queue in;
-    uint32_t silent; /* the host of this IP answers no ARP; 0: all do */
-    uint64_t asked;  /* times that the card has asked for it */
+    uint32_t silent; /* IP of a host that answers no ARP; 0: all answer */
+    uint64_t asked;  /* ARP requests of the card for that host */
     int n_arp, n_echo, n_astray, n;
     uint8_t echo[ETHER_MOST];
     size_t echo_n;
@@ -65,7 +66,7 @@ static inline void host_mac(uint32_t ip, uint8_t *mac)
     be32(mac + 2, ip);
 }
 
-/* Where a group's frames go (RFC 1112): the last 23 bits of its address. */
+/* MAC of a multicast group (RFC 1112): the last 23 bits of its address. */
 static inline void group_mac(uint32_t ip, uint8_t *mac)
 {
     be16(mac, 0x0100);
@@ -79,7 +80,7 @@ static inline void net_put(const uint8_t *frame, size_t n, unsigned wrong)
         exit(1);
 }
 
-/* The header of a frame from a host to the card. */
+/* Write the Ethernet header of a frame from a host to the card. */
 static inline void put_ether(uint32_t from_ip, uint32_t type, uint8_t *frame)
 {
     memcpy(frame, card_mac, 6);
@@ -87,7 +88,7 @@ static inline void put_ether(uint32_t from_ip, uint32_t type, uint8_t *frame)
     be16(frame + 12, type);
 }
 
-/* An ARP packet: 1 asks for the card, to all; 2 answers. Returns its length. */
+/* Write an ARP packet (op 1: broadcast request for the card, 2: answer). Returns its length. */
 static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
 {
     static const uint8_t head[6] = {0, 1, 8, 0, 6, 4};
@@ -103,7 +104,7 @@ static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
     return 42;
 }
 
-/* A datagram of payload [n] to the card. Returns the frame's length. */
+/* Write a datagram with payload [n] to the card. Returns the length of the frame. */
 static inline size_t put_udp(uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                              uint8_t *frame)
 {
@@ -113,7 +114,7 @@ static inline size_t put_udp(uint32_t ip, uint16_t port, const uint8_t *payload,
     return ETHER_HEADERS + n;
 }
 
-/* The checksum of the IP header again, after something in it was changed. */
+/* Recompute the checksum of the IP header after a change. */
 static inline void sum_ip(uint8_t *frame)
 {
     const size_t head = 4u * (frame[14] & 15u);
@@ -121,7 +122,7 @@ static inline void sum_ip(uint8_t *frame)
     be16(frame + 24, ~ether_sum(0, frame + 14, head));
 }
 
-/* UDP's checksum, of a frame with 20 bytes of IP header; never 0. */
+/* Recompute the UDP checksum of a frame with a 20-byte IP header; it is never 0. */
 static inline void sum_udp(uint8_t *frame)
 {
     const size_t n = of_be16(frame + 38);
@@ -134,7 +135,7 @@ static inline void sum_udp(uint8_t *frame)
     be16(frame + 40, sum ? sum : 0xffff);
 }
 
-/* An echo request of n bytes. Returns the frame's length. */
+/* Write an echo request of n bytes. Returns the length of the frame. */
 static inline size_t put_ping(uint32_t ip, size_t n, uint8_t *frame)
 {
     put_udp(ip, 0, frame, n, frame);
@@ -149,7 +150,7 @@ static inline size_t put_ping(uint32_t ip, size_t n, uint8_t *frame)
     return 42 + n;
 }
 
-/* ---- what comes out ---- */
+/* ---- output of the card ---- */
 
 static inline void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *f, size_t n)
 {
@@ -213,7 +214,8 @@ static inline void net_close(void)
     frame_queue_free(&net.in);
 }
 
-/* Until all is quiet; what has reached hosts is counted from 0. Returns the clocks. */
+/* Run until everything is idle; clears the record of received
+ * datagrams first. Returns the clocks. */
 static inline uint64_t net_run(void)
 {
     net.n = 0;

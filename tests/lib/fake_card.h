@@ -1,5 +1,6 @@
-/* fake_card.h : a card of a few lines that is controlled by datagrams (hls/card/lease.def), as a thread of
- * the test. The test tells it to lose, to lie or to be silent; for test_fpga_eth.c. */
+/* fake_card.h : is a minimal card controlled by datagrams
+ * (hls/card/lease.def), as a thread of the test.
+ * The test makes it lose datagrams, lie or stay silent; for test_fpga_eth.c. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 #include "check.h"
@@ -15,14 +16,14 @@ enum { SEED = 2020, MOST_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
 static struct {
     int fd;
     uint16_t port;
-    _Atomic int version, status, status_of_keep, lose; /* lose: of 256 requests, and of answers */
+    _Atomic int version, status, status_of_keep, lose; /* lose: of 256 messages each way */
     _Atomic bool end, deaf, says_no_silence, beside_forger;
     _Atomic uint64_t secret, closed;
     uint64_t drawn;
     uint32_t sequence;
     uint8_t last[LEASE_BYTES];
     size_t last_n;
-    /* what was done, in order; a request begins where `begins` */
+    /* register writes in order; `begins` marks the first of a request */
     struct {
         uint32_t at, value;
         bool begins;
@@ -83,8 +84,9 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
     return n;
 }
 
-/* Send every answer to m that a stranger could forge who knows neither its secret nor its number,
- * then those that lack only one of the two; of this version and of others, with every status. */
+/* Send every answer to m that a stranger could forge who knows neither its secret
+ * nor its number. Then send those that lack only one of the two. Covers this version
+ * and others, with every status. */
 static void forge(const struct lease_message *m, const struct sockaddr_in *to)
 {
     static const uint8_t versions[] = {LEASE_VERSION, 0, LEASE_VERSION + 1, 255};
@@ -114,7 +116,7 @@ static void *be_card(void *arg)
             recvfrom(fake.fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &n_from);
         if (n <= 0 || fake.deaf || chance(fake.lose) || !lease_get(&m, bytes, (size_t)n))
             continue;
-        if (fake.beside_forger && m.kind != LEASE_KEEP) /* whose number is always 0 */
+        if (fake.beside_forger && m.kind != LEASE_KEEP) /* a KEEP's number is always 0 */
             forge(&m, &from);
         const size_t out_n = answer_to(&m, out);
         for (int twice = chance(fake.lose); twice >= 0 && !chance(fake.lose); twice--)
@@ -123,7 +125,7 @@ static void *be_card(void *arg)
     return NULL;
 }
 
-/* At fake.port; 0: any. */
+/* Open the card at fake.port; 0: any port. */
 static bool card_up(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -141,8 +143,8 @@ static bool card_up(void)
     return true;
 }
 
-/* A card that starts 0.1 s late. Until then the system refuses what is sent to its port, by an ICMP
- * message as anybody may send it. */
+/* A card that starts 0.1 s late. Until then the system rejects datagrams to its port by an ICMP
+ * message, which any host could forge. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);

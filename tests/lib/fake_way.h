@@ -1,6 +1,6 @@
-/* fake_way.h : a card that is MPI in truth, on a communicator of its own, and that fails in the
- * middle of steps, on some ranks or on all. What befalls whom is drawn from the seed, the same on
- * every rank. */
+/* fake_way.h : imitates the card path over MPI and fails in the middle of steps.
+ * It fails on some ranks or on all, as drawn from a seed that is the same on every rank. It
+ * uses a communicator of its own. */
 #ifndef FAKE_WAY_H
 #define FAKE_WAY_H
 #include "check.h"
@@ -11,19 +11,20 @@
 
 enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };
 
-/* What befalls a stage of a step: each max and each sum of a bucket is one. LOST: some ranks do not
- * get the result; DEAD: nobody does. Beside these, some ranks but rank 0 may get a wrong sum. */
+/* Outcome of a stage of a step; each max and each sum of a bucket is a stage. LOST:
+ * some ranks do not get the result. DEAD: no rank does. In addition some ranks,
+ * never rank 0, may get a wrong sum. */
 enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
 
 struct fake_way {
     struct comm *c;
     MPI_Comm mpi;
     uint32_t seed, step, stage;
-    bool over;  /* some rank has given up in this step */
-    int closed; /* steps for which it stays closed */
+    bool over;  /* a rank has abandoned the path in this step */
+    int closed; /* steps for which the path stays closed */
     int gave_up, sums, max, forged;
     uint64_t digest;
-    uint8_t all[1 << 16]; /* codes of a bucket of all ranks */
+    uint8_t all[1 << 16]; /* codes of a bucket, of all ranks */
 };
 
 static uint32_t fake_dice(const struct fake_way *f, uint32_t stage, uint32_t what)
@@ -46,8 +47,8 @@ static int fake_give_up(struct fake_way *f)
     return WAY_GAVE_UP;
 }
 
-/* Can this stage begin? After a mishap of an earlier one, ranks that noticed nothing wait until
- * they are told. */
+/* True if this stage can begin. After an earlier failure, ranks that
+ * noticed nothing wait for the notice. */
 static bool fake_begins(const struct fake_way *f)
 {
     const enum fake_mishap now = fake_mishap(f);
@@ -63,8 +64,8 @@ static int fake_wait_for_word(struct fake_way *f)
     return fake_give_up(f);
 }
 
-/* The stage's result is there; does this rank get it? Rank 0 alone does not if chance would give it
- * to all. */
+/* The stage has a result: true if this rank gets it. If chance would give it to all
+ * ranks, rank 0 does not get it. */
 static bool fake_gets(struct fake_way *f)
 {
     bool all = true;
@@ -105,7 +106,7 @@ static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
     return 0;
 }
 
-/* A sum that not all ranks have got alike; the digest knows. */
+/* Change a sum on some ranks; the digest differs too. */
 static void fake_forge(struct fake_way *f, uint8_t *result)
 {
     const uint32_t rank = (uint32_t)comm_rank(f->c), what = 1000;
@@ -122,7 +123,7 @@ static int fake_sum(void *way, const struct way_sum *s)
     const struct fold fold = codec_fold(&(struct codec_call){.codec = s->codec});
     const size_t bytes = fold.ops->in_bytes(&fold, s->n);
     const uint8_t *parts[FAKE_MOST_RANKS];
-    const size_t first = s->n / 2 / 8 * 8; /* in two parts, the later one first */
+    const size_t first = s->n / 2 / 8 * 8; /* two parts, the later one first */
     if (!fake_begins(f)) {
         s->flow.need(s->flow.arg, 0, s->n);
         return fake_wait_for_word(f);

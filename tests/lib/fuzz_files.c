@@ -1,5 +1,7 @@
-/* fuzz_files.c : readers of files under any bytes: checkpoints and PNG (whose checksums are put
- * right), PGM and PPM, sounds, IDX, CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
+/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM,
+ * sounds, IDX, CIFAR-10, packed codes.
+ * Each file must be accepted whole or refused in exactly one line. The checksums of
+ * checkpoints and PNG are corrected first.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
@@ -9,12 +11,12 @@
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute: it works in a folder of its own)
  *
- * searches on, from the inputs that test_fuzz_files.c begins with and mutates itself.
+ * These commands search from the inputs that test_fuzz_files.c starts with and mutates itself.
  *
- * An input: byte 0: the kind (below), then
- *     CHECKPOINT  the file but for its last 4 bytes
+ * An input: byte 0: the kind, then
+ *     CHECKPOINT  the file except its last 4 bytes
  *     IDX         lengths u16 of the first three files, then four files
- *     CIFAR   length u16 of the training files, they, the test's
+ *     CIFAR       length u16 of the training files, these, the test file
  *     CODES       e, m, count u16, then the file
  *     PICTURE     the file
  *     SOUND       the file */
@@ -47,7 +49,7 @@ static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin"
 static struct {
     char folder[64];
     uint64_t taken[FUZZ_KINDS], refused[FUZZ_KINDS];
-    int said; /* what the readers say goes there */
+    int said; /* file that receives the readers' messages */
 } fuzz;
 
 #define MUST(what) ((what) ? (void)0 : abort())
@@ -79,7 +81,7 @@ static void fuzz_put(const char *name, const uint8_t *data, size_t n)
     MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n && !close(fd));
 }
 
-/* Held since the reader began: nothing when it took the file, else one line. */
+/* The reader must have printed nothing if it accepted the file, else one line. */
 static void fuzz_end(int kind, int rc)
 {
     char line[600];
@@ -94,7 +96,7 @@ static void fuzz_end(int kind, int rc)
     *(rc ? &fuzz.refused[kind] : &fuzz.taken[kind]) += 1;
 }
 
-/* Lengths in front of files: the next of them, at most what is left. */
+/* Read length i of those at the start; at most `left`. */
 static size_t fuzz_length(const uint8_t *lengths, int i, size_t left)
 {
     const size_t n = (size_t)lengths[2 * i] | (size_t)lengths[2 * i + 1] << 8;
@@ -107,7 +109,7 @@ static const char fuzz_text[] =
     "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* values of any length */
     "0123456789012345678901234567890123456789012345678901234567890123456789\n";
 
-/* Of two ranks: a shared section, and one of which each has its own part. */
+/* A checkpoint of two ranks: one shared section, and one with a part per rank. */
 static const struct checkpoint_plan fuzz_plan = {
     .run = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'},
     .text = fuzz_text,
@@ -126,7 +128,7 @@ static int fuzz_plan_write(const char *path, const struct checkpoint_plan *plan,
     return checkpoint_out_commit(&out);
 }
 
-/* What was taken is what would be written. */
+/* An accepted checkpoint must be written back with the same bytes. */
 static void fuzz_checkpoint(const uint8_t *data, size_t n)
 {
     static uint8_t file[MOST_INPUT + 4], again[MOST_INPUT + 5];
@@ -137,7 +139,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     fuzz_put("checkpoint", file, n + 4);
     struct checkpoint_plan plan = fuzz_plan;
     const int rc = checkpoint_in_open(&in, "checkpoint", &fuzz_plan, plan.run);
-    if (!rc && file[8] == 3) { /* without the id of a run: it would be written as version 4 */
+    if (!rc && file[8] == 3) { /* version 3 has no run id: it would be written as version 4 */
         file_in_close(&in);
     } else if (!rc) {
         uint8_t sections[FUZZ_SECTIONS_BYTES];
@@ -230,7 +232,7 @@ static void fuzz_codes(const uint8_t *data, size_t n)
 
 /* ---- pictures ---- */
 
-/* Checksums of all chunks that are whole. */
+/* Correct the checksums of all complete chunks. */
 static void fuzz_png(uint8_t *png, size_t n)
 {
     enum { SIGNATURE = 8, AROUND = 12 };

@@ -1,19 +1,19 @@
-/* fuzz_receive.c : the host's receive path under any datagrams: random ones, replays, damaged,
- * forged. A job of two ranks and two cards goes on beside it, and no sum that it completes may be
- * wrong.
+/* fuzz_receive.c : gives any datagrams to the host's receive path:
+ * random, replayed, damaged, forged.
+ * A job of two ranks and two cards runs meanwhile; every sum that it completes must be right.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib tests/lib/fuzz_receive.c
  *         host/offload/window/window*.c host/offload/window/frame.c build/libsim.a build/libnarrowcast.a -lm
  *
- * searches on; test_fuzz_receive.c replays.
+ * This command builds a search; test_fuzz_receive.c replays.
  *
- * An input: byte 0, bits 1..0: what the datagram is, bit 2: its length is changed, bit 3: it
- * comes to the group, where there is one; then
+ * An input: byte 0, bits 1..0: kind of datagram; bit 2: its length is changed; bit 3: it is sent to
+ * the multicast group, if there is one. Then
  *     RAW     the bytes that follow
- *     REPLAY   byte 1: which of the frames seen lately; as it was
- *     DAMAGE  REPLAY; then 3 bytes an edit: offset, exclusive or; CRCs stay
- *     FORGE   DAMAGE with right CRCs: with another key, any edits; with the job's, one byte of the
- *             header */
+ *     REPLAY  byte 1: which of the recent frames, unchanged
+ *     DAMAGE  REPLAY, then 3 bytes per edit: offset, exclusive or; CRCs stay
+ *     FORGE   DAMAGE with correct CRCs; with another key: any edits; with the job's key: one byte of
+ *             the header */
 #include "window_net.h"
 #include "offload/window/frame.h"
 
@@ -24,7 +24,7 @@ static struct {
     struct net net;
     struct net_job job;
     struct net_datagram seen[SEEN]; /* frames for rank 0 */
-    /* the last three: as the window counted what it refused */
+    /* damaged, foreign, stale: as the window counted the frames that it refused */
     uint64_t n_seen, works, lost, damaged, foreign, stale;
     uint8_t codes[2][CODES + 8], want[CODES], got[2][CODES];
     unsigned inputs;
@@ -88,8 +88,8 @@ static void start_work(void)
     }
 }
 
-/* Rank 0 takes what is there, then the job goes on for a tick. What comes to rank 0 then waits for
- * the next turn, and is known. */
+/* Rank 0 takes its datagrams, then the job runs for a tick. Datagrams that reach rank 0 in it
+ * wait for the next call and are remembered. */
 static void go_on(void)
 {
     bool moved;
@@ -110,7 +110,7 @@ static void go_on(void)
     }
 }
 
-/* What the data says to send, in bytes. */
+/* Make the datagram that the input describes, in bytes; return its length. */
 static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_t room)
 {
     const int kind = data[0] & 3;
@@ -141,7 +141,7 @@ static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_
             h.key ^= 1;
         const uint16_t len = h.len;
         const size_t whole = frame_put_header(h, length - PKT_HEADER_BYTES, bytes);
-        if (len != whole && len % 3 == 0) { /* sometimes a wrong length under a right CRC */
+        if (len != whole && len % 3 == 0) { /* sometimes a wrong length with a correct CRC */
             pkt_put_uint(bytes + PKT_LEN_AT, len, PKT_LEN_BYTES);
             pkt_put_uint(bytes + PKT_HEADER_CRC_AT, crc32c(bytes, PKT_HEADER_CRC_AT), 4);
         }
@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct window *w = fuzz.job.windows[0];
     if (w->state == WINDOW_BUSY) {
         const size_t length = make_datagram(data, n, bytes, sizeof bytes);
-        uint8_t *copy = malloc(length ? length : 1); /* so that a byte too far is seen */
+        uint8_t *copy = malloc(length ? length : 1); /* exact, for sanitizers */
         if (!copy)
             return 0;
         memcpy(copy, bytes, length);
@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     if (fuzz.inputs++ % TURN == 0)
         go_on();
-    /* a forged NAK or PONG under the job's own key */
+    /* after a forged NAK or PONG with the job's own key */
     if (w->state == WINDOW_LOST || w->state == WINDOW_STRAGGLER) {
         fuzz.lost++;
         close_fuzz();

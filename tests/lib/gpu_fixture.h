@@ -1,8 +1,8 @@
-/* gpu_fixture.h : the GPU that a test runs on: a real one where there is one, else the emulator
- * (tests/emu).
+/* gpu_fixture.h : selects the GPU of a test: a real one if there is one,
+ * else the emulator (tests/emu).
  *
- * The library: NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if that finds a GPU, else
- * $B/emu/libnarrowcast_cuda.so. */
+ * The library is NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if it finds a GPU,
+ * else $B/emu/libnarrowcast_cuda.so. */
 #ifndef GPU_FIXTURE_H
 #define GPU_FIXTURE_H
 #include "device/run/dev.h"
@@ -37,7 +37,7 @@ static inline const struct dev_library *gpu_fixture_load(const char *path)
     return handle ? (const struct dev_library *)dlsym(handle, "narrowcast_cuda") : NULL;
 }
 
-/* The library of that name, or the end: a test that cannot use it has failed. */
+/* Load this library; exit with a failure if it is not usable. */
 static inline const struct dev_library *gpu_fixture_need(const char *path)
 {
     const struct dev_library *lib = gpu_fixture_load(path);
@@ -48,9 +48,9 @@ static inline const struct dev_library *gpu_fixture_need(const char *path)
     return lib;
 }
 
-/* Chooses the library and leaves its path in NARROWCAST_CUDA, where gpu_open() of host/vec finds
- * it: the one for GPUs where there is one, whatever became of it, and only elsewhere, or where GPUs are
- * hidden (CUDA_VISIBLE_DEVICES), the emulator. Without one the test ends here as skipped. */
+/* Choose the library and set NARROWCAST_CUDA to its path, which gpu_open() of host/vec reads. If
+ * the machine has a GPU, the real library must work. The emulator is used only without a GPU, or
+ * if GPUs are hidden (CUDA_VISIBLE_DEVICES). Exits as skipped if there is no library. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
@@ -75,8 +75,8 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
-/* Chooses, opens a device, and says in one line which; a failure ends the test. Under mpirun rank 0
- * speaks. */
+/* Choose the library, open a device and print one line that names it (under mpirun on
+ * rank 0 only). Exits on failure. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"),

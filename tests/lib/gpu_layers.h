@@ -1,6 +1,6 @@
-/* gpu_layers.h : what tests of the GPU's layers share: a context for each math, tensors of its type
- * with watched borders, and comparison by bits. Values are floats that the type can hold, so nn_cpu
- * sees the same numbers. */
+/* gpu_layers.h : holds tensors on the GPU for tests of layers and compares them bit for bit.
+ * A context has one math type; tensors have guarded borders. Values are floats that the type can
+ * hold, so nn_cpu sees the same numbers. */
 #ifndef GPU_LAYERS_H
 #define GPU_LAYERS_H
 #include "check.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* tensors at once; bytes before and after each that must not change */
+/* tensors at a time; guard bytes before and after each */
 enum { LAYERS_HELD = 64, LAYERS_BORDER = 64 };
 
 struct layers {
@@ -26,19 +26,19 @@ struct layers {
     void *cpu;   /* nn_cpu's context */
     struct {
         char *base;
-        size_t skip, bytes; /* to the tensor; of the tensor */
+        size_t skip, bytes; /* bytes before the tensor; bytes of the tensor */
     } held[LAYERS_HELD];
     int n_held;
     uint64_t key; /* of the next random numbers */
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-/* for passes that know weights, in which the last differs from NN_FP16 alone */
+/* for passes that use weights: only there the last differs from NN_FP16 */
 static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
 enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* Ends the test with 77 where there is neither a GPU nor the emulator. */
+/* Exit with 77 if there is neither a GPU nor the emulator. */
 static inline void layers_open(struct layers *g, uint64_t seed)
 {
     gpu_fixture_choose();
@@ -53,7 +53,7 @@ static inline void layers_open(struct layers *g, uint64_t seed)
     printf("device: %s; seed %llu\n", gpu_info()->name, (unsigned long long)seed);
 }
 
-/* From now on the context computes in this math. */
+/* Switch the context to this math. */
 static inline void layers_math(struct layers *g, enum nn_math math)
 {
     g->nn->close(g->d);
@@ -93,7 +93,7 @@ static inline struct mf_fmt layers_format(enum nn_math math)
                                                    : mf_fp32();
 }
 
-/* x rounded to the type of activations. */
+/* Round x to the type of activations. */
 static inline float layers_round(enum nn_math math, float x)
 {
     const struct mf_fmt f = layers_format(math);
@@ -103,7 +103,7 @@ static inline float layers_round(enum nn_math math, float x)
     return y;
 }
 
-/* Half a unit in the last place of x, as the type has it, and a little more. */
+/* Half a unit in the last place of x in the type, plus a small margin. */
 static inline double layers_half_ulp(enum nn_math math, double x)
 {
     const struct mf_fmt f = layers_format(math);
@@ -129,7 +129,7 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
         exit(1);
     memset(image, 0xa5, all);
     memcpy(image + LAYERS_BORDER + skip, x, bytes);
-    base += 256 - LAYERS_BORDER; /* the border lies before a boundary */
+    base += 256 - LAYERS_BORDER; /* the guard lies before a boundary */
     if (g->run->copy(base, image, all, g->s) < 0 || g->run->wait(g->s) < 0)
         exit(1);
     free(image);
@@ -139,7 +139,7 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
     return base + LAYERS_BORDER + skip;
 }
 
-/* n floats to the device as activations; as floats. */
+/* Copy n floats to the device as activations. */
 static inline void *layers_put(struct layers *g, const float *x, size_t n)
 {
     if (g->math == NN_FP32)
@@ -158,13 +158,13 @@ static inline float *layers_put_float(struct layers *g, const float *x, size_t n
     return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
 }
 
-/* n floats to the device as weights, their gradients, velocities or statistics. */
+/* Copy n floats to the device as weights, their gradients, velocities or statistics. */
 static inline void *layers_put_par(struct layers *g, const float *x, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_put(g, x, n) : layers_put_float(g, x, n);
 }
 
-/* bytes from the device, after all work; what lies around them must be as it was. */
+/* Fetch a tensor's bytes from the device after all work; its guards must be unchanged. */
 static inline void *layers_fetch(struct layers *g, const void *p)
 {
     int i = 0;
@@ -205,31 +205,31 @@ static inline float *layers_get_float(struct layers *g, const void *p)
     return layers_fetch(g, p);
 }
 
-/* What layers_put_par() took; of it. */
+/* Fetch from a tensor of layers_put_par(). */
 static inline float *layers_get_par(struct layers *g, const void *p, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_get(g, p, n) : layers_get_float(g, p);
 }
 
-/* Element i of it. */
+/* Address of element i of such a tensor. */
 static inline void *layers_par_at(const struct layers *g, void *p, size_t i)
 {
     return (char *)p + i * (g->math == NN_FP16_PURE ? 2 : sizeof(float));
 }
 
-/* As weights and their gradients have it. */
+/* Round x to the type of weights and their gradients. */
 static inline float layers_round_par(const struct layers *g, float x)
 {
     return g->math == NN_FP16_PURE ? layers_round(g->math, x) : x;
 }
 
-/* What that may change of x. */
+/* Largest error of that rounding. */
 static inline double layers_par_half_ulp(const struct layers *g, double x)
 {
     return g->math == NN_FP16_PURE ? layers_half_ulp(g->math, x) : 0;
 }
 
-/* Gives back all that is on the device. */
+/* Free all tensors on the device. */
 static inline void layers_drop(struct layers *g)
 {
     for (int i = 0; i < g->n_held; i++)
@@ -237,7 +237,7 @@ static inline void layers_drop(struct layers *g)
     g->n_held = 0;
 }
 
-/* The device's floats are the wanted ones, bit for bit (any nan for a nan). Frees got. */
+/* got must equal want bit for bit (any nan equals any nan). Frees got. */
 static inline void layers_same_floats(struct layers *g, const char *what, float *got,
                                       const float *want, size_t n)
 {
@@ -252,7 +252,7 @@ static inline void layers_same_floats(struct layers *g, const char *what, float 
     free(got);
 }
 
-/* The same for activations, once the wanted are rounded. */
+/* The same for activations; want is rounded first. */
 static inline void layers_same(struct layers *g, const char *what, const void *p, const float *want,
                                size_t n)
 {

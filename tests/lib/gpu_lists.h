@@ -1,5 +1,5 @@
-/* gpu_lists.h : input for lists of vectors, the same places of memory on the host and on the GPU, and
- * whether they hold the same. */
+/* gpu_lists.h : lays out lists of vectors at equal places on the host
+ * and the GPU and compares them. */
 #ifndef GPU_LISTS_H
 #define GPU_LISTS_H
 #include "check.h"
@@ -15,12 +15,12 @@
 enum { ROOM = 48 << 10, BYTES = 12 * ROOM, PARTS = 3, LIST = 9, FILL = 0x5a, KINDS = 5 };
 static const uint64_t seed = 1503;
 
-/* The host's memory and the GPU's, of the same places. */
+/* Memory of the host and of the GPU, with the same layout. */
 static struct {
     float *x, *was, *y, *next; /* [ROOM] */
     uint8_t *parts[PARTS], *codes;
-    float *read;         /* [ROOM] of the GPU's */
-    uint8_t *read_codes; /* [BYTES] */
+    float *read;         /* [ROOM] copied from the GPU */
+    uint8_t *read_codes; /* [BYTES] copied from the GPU */
 } host;
 static struct {
     const struct vec_ops *ops;
@@ -32,9 +32,9 @@ static inline float input(uint64_t i, int kind)
 {
     const uint32_t word = philox_u32(seed + (uint64_t)kind, i);
     if (kind == 4)
-        return float_of(word); /* anything, nan and inf too */
+        return float_of(word); /* any bits, inf and nan too */
     if (kind == 3)
-        return i % 700 < 690 ? 0.0f : -1.5f; /* buckets of zeros, and nearly so */
+        return i % 700 < 690 ? 0.0f : -1.5f; /* buckets of zeros and of almost only zeros */
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 127);
 }
 
@@ -64,7 +64,7 @@ static inline void close_memory(void)
     dev.ops->free(dev.codes);
 }
 
-/* Input on both sides; nothing in what is written. */
+/* Fill the inputs on both sides; clear the outputs. */
 static inline void fill(int kind, uint64_t more)
 {
     for (size_t i = 0; i < ROOM; i++) {
@@ -102,7 +102,7 @@ static inline void same_codes(const char *what, int kind)
               dev.ops->name, what, kind, i, host.read_codes[i], host.codes[i]);
 }
 
-/* ---- where the vectors of a list begin ---- */
+/* ---- layout of a list ---- */
 
 struct place {
     size_t x, codes, n, padded;
@@ -110,7 +110,8 @@ struct place {
 
 static const size_t list_lengths[] = {0, 1, 31, 33, 255, 513, 1505, 64};
 
-/* Of vectors whose codes have so many bytes a unit. tidy: as a reducer has them. Returns how many. */
+/* Lay out vectors whose codes have unit_bytes bytes per unit. tidy: as a
+ * reducer does. Returns their number. */
 static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct place list[LIST])
 {
     size_t x = 0, codes = 0;
@@ -130,8 +131,8 @@ static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct plac
     return k;
 }
 
-/* Runs check() on both of the GPU's tables, with the host's memory there. Returns 0, or 1 where
- * there is no GPU. */
+/* Run check() on both tables of the GPU, the second with host memory.
+ * Returns 0, or 1 without a GPU. */
 static inline int lists_on_gpu(void (*check)(const struct vec_ops *ops))
 {
     (void)gpu_fixture_choose();

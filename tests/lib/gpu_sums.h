@@ -1,5 +1,4 @@
-/* gpu_sums.h : what the tests of a GPU's sums share: memory that both sides reach, and a sum made there held
- * against the plain one, in every way that it can be made. */
+/* gpu_sums.h : makes a sum on the GPU by every path and compares it with the plain one. */
 #ifndef GPU_SUMS_H
 #define GPU_SUMS_H
 #include "device/vec/dev_vec.h"
@@ -8,7 +7,7 @@
 
 enum { N_PAIRS = 1 << 16, ROOM = 8 * N_PAIRS };
 
-/* Memory that both sides reach. */
+/* Memory that both sides can access. */
 static struct {
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;
@@ -39,7 +38,7 @@ static void done(int rc)
     CHECK(g.run->wait(g.s) == 0, "the device");
 }
 
-/* Equal, and nothing written before or behind: both hold canaries, `at` bytes in front. */
+/* Compare; the canaries before (`at` bytes) and after must be intact. */
 static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes,
                     int p, size_t n)
 {
@@ -54,8 +53,7 @@ static void compare(const struct vec_sum *s, const char *what, const uint8_t *wa
 static uint8_t want_out[ROOM];
 static uint64_t want_acc[ROOM / 8];
 
-/* packed[r] + 1, moved to `skew` bytes behind an aligned one (ranks differ by one when skew is
- * odd). */
+/* Place packed[r] + 1 `skew` bytes after an aligned address; ranks differ by one if skew is odd. */
 static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     for (int r = 0; r < p; r++) {
@@ -65,7 +63,7 @@ static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
     }
 }
 
-/* sum, fold + finish, and for exact ones the wide partial sums between them. */
+/* Check sum, and fold + finish with, for exact rules, the wide partial sums between them. */
 static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
 {
     const struct mf_fmt out = s->out;
@@ -102,7 +100,7 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
     }
 }
 
-/* ---- what is summed ---- */
+/* ---- inputs ---- */
 
 static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0},  {3, 0, 0},
                                      {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},

@@ -1,8 +1,11 @@
 # shellcheck shell=bash disable=SC2154 # $n: of in_folder.sh
-# one_and_real.sh : a training of $ranks ranks with the options $common, in one process and in as many; for scripts that have in_folder.sh's
-# names. Each leaves LABEL.out, LABEL.jsonl (its log) and LABEL.ck (its checkpoint).
+# one_and_real.sh : trains with $ranks ranks and options $common, in one
+# process or in $ranks processes.
+# For scripts that source in_folder.sh. Each run leaves LABEL.out, LABEL.jsonl (its log)
+# and LABEL.ck (its checkpoint).
 : "${ranks:?}" "${common:?}"
-# one LABEL OPTIONS...: in one process; real LABEL OPTIONS...: each rank a process; sum LABEL: the weights' checksum
+# one LABEL OPTIONS...: in one process; real LABEL OPTIONS...: one process per rank;
+# sum LABEL: the weights' checksum
 one() {
     # shellcheck disable=SC2086
     timeout 120 "$n" emulate --ranks "$ranks" $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "one process, ${*:2}: $(tail -n 1 "$1.err")"

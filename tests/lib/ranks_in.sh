@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# ranks_in.sh : a TMPDIR for scripts that start jobs beside each other. Open MPI 4 removes its folder there with the last job in it, which may
-# be while another one makes its own in it, and that one fails ("ORTE_ERROR_LOG: Error in file session_dir.c"): so something always stays.
+# ranks_in.sh : makes a TMPDIR for scripts that run several MPI jobs at a time.
+# Open MPI 4 removes its folder there when the last job ends. A job that starts at that moment
+# fails ("ORTE_ERROR_LOG: Error in file session_dir.c"). A file in the folder prevents that.
 
 # ranks_in DIR
 ranks_in() {

@@ -1,11 +1,14 @@
 # shellcheck shell=bash
-# refused.sh : the function `refused`, which checks that a command refuses bad input. For scripts that have fail().
+# refused.sh : defines `refused`, which checks that a command refuses bad input.
+# For scripts that have fail().
 
-# files: the current folder, by name, size and time of change
+# files_here: lists the files of the current folder by name, size and time of change
 files_here() { find . -type f ! -name 'refused.*' ! -name '*.lock' -printf '%p %s %T@\n' 2>/dev/null | sort; }
 
-# refused WORDS COMMAND...: COMMAND (a program or a function) exits with an error, prints one line, which has WORDS, to stderr and
-# nothing to stdout, and leaves all files of the current folder as they were. mpirun's own lines do not count. busy=1: other processes change files meanwhile.
+# refused TEXT COMMAND...: COMMAND (a program or a function) must exit with an error,
+# print one line that contains TEXT to stderr and nothing to stdout, and leave the files
+# of the current folder unchanged. mpirun's own lines do not count. busy=1: other
+# processes may change files meanwhile.
 refused() {
     local words=$1 code=0 before
     shift

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# train_codec.sh : short trainings with a codec on the CPU, for test_train_codecs.sh, test_train_acc.sh and test_train_relgrad.sh.
+# train_codec.sh : runs short trainings with a codec on the CPU.
+# For test_train_codecs.sh, test_train_acc.sh and test_train_relgrad.sh.
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
 
@@ -11,7 +12,7 @@ on() {
     timeout 120 mpirun -np "$ranks" "$n" train --device cpu --model "$model" --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
 }
 
-# same RANKS OPTIONS...: whole; in two runs; with overlap, in small messages
+# same RANKS OPTIONS...: whole, resumed, overlapped, and in small messages: equal bits
 same() {
     ranks=$1
     shift
@@ -26,7 +27,6 @@ same() {
     [ "$(grep checksum whole.txt)" = "$(grep checksum small.txt)" ] || fail "$*: other bits in small messages"
 }
 
-# trains RANKS OPTIONS...
 trains() {
     local ranks=$1
     shift
