@@ -1,5 +1,6 @@
-/* jobs_alike.h : the same jobs, by every algorithm and kind of codec, have the same means, bit for bit, bytes
- * and rounds, on ranks of any kind as on virtual ones: all of them call check_jobs(). */
+/* jobs_alike.h : runs jobs with every algorithm and kind of codec on ranks of
+ * any kind and on virtual ranks.
+ * Means must be bit-identical, bytes and rounds equal. Every such test calls check_jobs(). */
 #ifndef JOBS_ALIKE_H
 #define JOBS_ALIKE_H
 #include "base/err.h"
@@ -17,7 +18,7 @@ static const struct reducer_layer layers[N_LAYERS] = {{.name = "a", .n = 2900, .
                                                       {.name = "c", .n = 999, .column = 9},
                                                       {.name = "d", .n = 100, .fp32 = true}};
 
-/* What a rank has in the end. */
+/* Results of a rank. */
 struct ended {
     float mean[N]; /* of the last step */
     uint64_t sent_bytes, rounds;
@@ -29,7 +30,7 @@ struct trial {
     struct ended ended[MOST];
 };
 
-/* Gradients of many magnitudes, without end where the codes overflow. */
+/* Gradients of many magnitudes; some overflow the codes. */
 static inline void make_grads(int rank, int step, float *x)
 {
     const uint64_t key = philox_key(seed, (uint32_t)step, 0, (uint32_t)rank, 0);

@@ -1,11 +1,10 @@
-/* mf_slow.h : what hls/arith/mf.h must compute, said again in another way: with long doubles and the list
- * of all values.
+/* mf_slow.h : is a slow reference of hls/arith/mf.h with long doubles and a list of all values.
  *
- * A format of up to 16 bits is a sorted list of its finite magnitudes, with one more entry: the
- * value that would come next if the exponent had no end. Rounding is a search in that list, and
- * overflow is the choice of that last entry. Wider formats have no list; rintl() rounds them.
- * test_mf.c holds both ways against each other. Exact wherever a value has at most 64 significant
- * bits. Nothing of mf.h is called, only its types are used. */
+ * A format of up to 16 bits is a sorted list of its finite magnitudes, plus one entry: the value
+ * that would follow if the exponent were unbounded. Rounding is a search in that list; overflow
+ * is the choice of the last entry. Wider formats have no list; rintl() rounds them. test_mf.c
+ * compares both methods. Exact for values of at most 64 significant bits. It uses the types of
+ * mf.h but none of its functions. */
 #ifndef MF_SLOW_H
 #define MF_SLOW_H
 #include <float.h>
@@ -21,9 +20,9 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the slow reference needs a long double of 6
 
 struct slow {
     struct mf_fmt f;
-    uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
+    uint32_t n;         /* number of finite magnitudes: codes 0 .. n-1 */
     long double *value; /* [n+1], ascending; NULL: too many for a list */
-    /* where the last search ended: neighbours are asked for one after the other */
+    /* where the last search ended: callers ask for neighbours in turn */
     uint32_t at;
 };
 
@@ -41,13 +40,13 @@ static inline uint32_t slow_bits(float x)
     return bits;
 }
 
-/* Exponent of the smallest normal (of the only binade, for e = 1). */
+/* Exponent of the smallest normal (of the only binade if e = 1). */
 static inline int slow_lowest(struct mf_fmt f)
 {
     return 2 - (1 << (f.e - 1));
 }
 
-/* Value of a code without sign, taken as a number even where the format has inf or nan. */
+/* Value of a code without sign, as a number even where the format has inf or nan. */
 static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
 {
     uint32_t per_binade = 1u << f.m, field = mag / per_binade, frac = mag % per_binade;
@@ -89,7 +88,7 @@ static inline void slow_close(struct slow *s)
     free(s->value);
 }
 
-/* The largest k with value[k] <= a; a below value[n]. */
+/* The largest k with value[k] <= a; a is below value[n]. */
 static inline uint32_t slow_find(struct slow *s, long double a)
 {
     if (!(s->value[s->at] <= a && a < s->value[s->at + 1])) {
@@ -106,7 +105,7 @@ static inline uint32_t slow_find(struct slow *s, long double a)
     return s->at;
 }
 
-/* Does a = low + part * (high - low), part in [0, 1), go up to high? */
+/* True if a = low + part * (high - low), part in [0, 1), rounds up to high. */
 static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up,
                                 enum mf_round round, uint32_t random)
 {
@@ -117,7 +116,7 @@ static inline bool slow_goes_up(long double a, long double low, long double high
     return a + a > low + high || (a + a == low + high && tie_goes_up);
 }
 
-/* Magnitude code by search; n where it overflows. */
+/* Magnitude code of a by search; n if it overflows. */
 static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round,
                                        uint32_t random)
 {
@@ -128,7 +127,7 @@ static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_ro
     return k + slow_goes_up(a, s->value[k], s->value[k + 1], tie_goes_up, round, random);
 }
 
-/* Magnitude code by rounding the number of units; n where it overflows. */
+/* Magnitude code of a by rounding the number of units; n if it overflows. */
 static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_round round,
                                      uint32_t random)
 {
@@ -147,7 +146,7 @@ static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_rou
     return ((uint32_t)(top - lowest + 1) << f.m) + (uint32_t)ldexpl(a - ldexpl(1, top), f.m - top);
 }
 
-/* Code of x: the mirror of mf_pack(). */
+/* Code of x, as mf_pack() must return it. */
 static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round,
                                 enum mf_overflow overflow, uint32_t random)
 {
@@ -163,7 +162,7 @@ static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round rou
         return sign + mag;
     if (overflow == MF_SATURATE || (round == MF_ZERO && a <= LDBL_MAX))
         return sign + s->n - 1;
-    return sign + s->n; /* inf; fn: nan */
+    return sign + s->n; /* inf; nan if fn */
 }
 
 #endif

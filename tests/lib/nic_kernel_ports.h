@@ -1,5 +1,5 @@
-/* nic_kernel_ports.h : rtl/nic_kernel.sv driven: its register bus and its two streams of frames,
- * with stalls on both, while a test says which frames go in and what becomes of those that come. */
+/* nic_kernel_ports.h : drives rtl/nic_kernel.sv: its register bus and its two streams of frames.
+ * Both streams stall at random. The test supplies the input frames and checks the output frames. */
 #ifndef NIC_KERNEL_PORTS_H
 #define NIC_KERNEL_PORTS_H
 #include "check.h"
@@ -13,18 +13,18 @@ enum { NIC_FRAME = 64 * 40, NIC_CLOCKS = 20000 };
 static struct {
     struct model *m;
     uint64_t rand;
-    unsigned stall; /* of 256 clocks */
+    unsigned stall; /* chance of 256 per clock */
     uint8_t *rst_n, *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp;
     uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
     uint16_t *awaddr, *araddr, *in_dest, *out_dest;
     uint32_t *wdata, *rdata, *in_data, *out_data;
     uint64_t *in_keep, *out_keep;
     uint8_t *in_last, *in_valid, *in_ready, *out_last, *out_valid, *out_ready;
-    /* what goes in */
+    /* input */
     uint8_t in[NIC_FRAME];
-    size_t in_n, in_at; /* in_at == in_n: nothing */
+    size_t in_n, in_at; /* in_at == in_n: no frame */
     uint16_t in_to;
-    /* what comes */
+    /* output */
     uint8_t out[NIC_FRAME];
     size_t out_n;
     uint16_t out_to;
@@ -73,7 +73,7 @@ static void nic_bind_streams(void)
     nic.out_ready = nic_port("M_AXIS_tready");
 }
 
-/* The next beat of the frame that goes in; once valid, it waits. */
+/* Offer the next beat of the input frame; once valid, it stays until taken. */
 static void nic_offer(void)
 {
     if (nic.in_at == nic.in_n) {
@@ -108,7 +108,7 @@ static void nic_took(void)
     }
 }
 
-/* One clock. What waits on either side of a stream or as an answer does not change. */
+/* Run one clock. Waiting beats and answers must not change. */
 static void nic_step(void)
 {
     nic_offer();
@@ -154,7 +154,7 @@ static unsigned nic_wait(void)
     return nic.stall ? (unsigned)(rtl_rand(&nic.rand) % 6) : 0;
 }
 
-/* Address and data come in any order. Returns the response. */
+/* Write a register; address and data arrive in any order. Returns the response. */
 static unsigned nic_write(uint32_t at, uint32_t value, unsigned strobes)
 {
     unsigned aw = nic_wait(), w = nic_wait(), b = nic_wait();
@@ -207,8 +207,7 @@ static unsigned nic_read(uint32_t at, uint32_t *value)
     return 9;
 }
 
-/* A frame goes in from a socket; it is taken when this returns, and what comes of it has come out
- * `idle` clocks later. */
+/* Send a frame from a socket. It is taken on return; its answers come within `idle` clocks. */
 static void nic_send(uint16_t socket, const uint8_t *bytes, size_t n, int idle)
 {
     memcpy(nic.in, bytes, n);

@@ -1,5 +1,6 @@
-/* nn_double.h : the network and its CPU backend once more, with double for real (the Makefile links
- * them: DOUBLE); and the error of a gradient against a central difference. Include it first. */
+/* nn_double.h : includes the network and its CPU backend with double for real.
+ * The Makefile links them so (DOUBLE). Also has the error of a gradient against a
+ * central difference. Include it first. */
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
@@ -20,8 +21,8 @@ static inline double uniform(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-31 - 1;
 }
 
-/* Step of the differences: with third derivatives of order one they are off by about h^2 = 1e-10,
- * and by eps / h = 2e-11 of the function's own size. */
+/* Step of the differences. With third derivatives of order one their error is about h^2 = 1e-10,
+ * plus eps / h = 2e-11 of the function's size. */
 static const double STEP = 1e-5;
 static const double MOST_ERROR = 1e-6;
 
@@ -33,7 +34,7 @@ static inline double rms(const double *x, size_t n)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-/* Relative to the two values, but never to less than a tenth of the tensor's typical gradient. */
+/* Relative to the two values, but at least to a tenth of the tensor's typical gradient. */
 static inline double grad_error(double difference, double gradient, double typical)
 {
     double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);

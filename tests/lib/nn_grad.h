@@ -1,8 +1,8 @@
-/* nn_grad.h : holds every gradient of a layer against central differences, computed in double.
+/* nn_grad.h : compares every gradient of a layer with central differences in double.
  *
- * A layer becomes a scalar function, L = sum of r_i * y_i with fixed random r; the gradient of L is
- * what the backward pass makes of dy = r. Where ReLU bends inside a step the point is skipped and
- * counted; max pooling gets inputs that are far apart. */
+ * A layer becomes a scalar function L = sum of r_i * y_i with fixed random r; its gradient is
+ * the result of the backward pass for dy = r. A point where a ReLU switches within the step is
+ * skipped and counted; max pooling gets inputs that are far apart. */
 #ifndef NN_GRAD_H
 #define NN_GRAD_H
 #include "nn_double.h"
@@ -10,7 +10,7 @@
 enum { VARS = 6 };
 
 struct var {
-    double *v, *d; /* values; gradient by the backward pass */
+    double *v, *d; /* values; gradient from the backward pass */
     size_t n;
 };
 
@@ -19,12 +19,12 @@ struct layer {
     int batch;
     struct nn_window g;
     struct nn_batch_norm f;
-    struct var vars[VARS]; /* what L depends on: x first */
+    struct var vars[VARS]; /* variables of L; x is the first */
     int n_vars;
     size_t n_y;
     double *y, *r, *dy;
     double p;   /* dropout */
-    bool bends; /* a ReLU is at work */
+    bool bends; /* the layer has a ReLU */
     void *ctx, *scratch;
     void (*forward)(struct layer *l);
     void (*backward)(struct layer *l);
@@ -64,7 +64,7 @@ static inline double value(struct layer *l)
     return sum;
 }
 
-/* True if the last forward pass switched other outputs on than `on` says. */
+/* True if a ReLU switched relative to `on` in the last forward pass. */
 static inline bool bent(const struct layer *l, const bool *on)
 {
     for (size_t i = 0; l->bends && i < l->n_y; i++)
@@ -88,7 +88,7 @@ static inline void check_layer(struct layer *l)
     for (int k = 0; k < l->n_vars; k++) {
         struct var *var = &l->vars[k];
         double typical = rms(var->d, var->n);
-        size_t stride = 1 + var->n / 400; /* not every weight of the large ones */
+        size_t stride = 1 + var->n / 400; /* large tensors: a sample of the elements */
         for (size_t i = 0; i < var->n; i += stride) {
             double at = var->v[i];
             var->v[i] = at + STEP;
@@ -132,7 +132,7 @@ static inline size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* The backend's context, for all layers of a test. */
+/* Open the backend's context for all layers of a test. */
 static inline void *open_cpu(void)
 {
     void *ctx;
@@ -143,7 +143,7 @@ static inline void *open_cpu(void)
     return ctx;
 }
 
-/* Ends the test. */
+/* Print the summary and end the test. */
 static inline void close_cpu(void *ctx)
 {
     printf("%d points, worst relative error %.2g, %d skipped at a bend\n", n_points, worst_error,

@@ -1,4 +1,4 @@
-/* nn_pure.h : what tests of --precision fp16-pure share: its setup, a value of e5m10 by mf.h, numbers. */
+/* nn_pure.h : is the setup of tests of --precision fp16-pure, with e5m10 values by mf.h. */
 #ifndef NN_PURE_H
 #define NN_PURE_H
 #include <string.h>

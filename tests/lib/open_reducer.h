@@ -1,4 +1,4 @@
-/* open_reducer.h : a reducer from words, as a job makes one; the process ends where it cannot. */
+/* open_reducer.h : opens a reducer from options as a job does; exits on failure. */
 #ifndef OPEN_REDUCER_H
 #define OPEN_REDUCER_H
 #include "reduce/reducer.h"
@@ -12,7 +12,7 @@ struct reducer_words {
     uint64_t seed;
 };
 
-/* layers [n_layers]. group, if not NULL: K of the algorithm's :K, or 0. */
+/* layers [n_layers]. group (may be NULL): receives K of the algorithm's :K, or 0. */
 static inline struct reducer *open_reducer_of(struct comm *c, const struct reducer_words *words,
                                               const struct reducer_layer *layers, int n_layers,
                                               int *group)

@@ -1,5 +1,5 @@
-/* over_ranks.h : ranks of a job over a transport of their own (examples/sockets.h), each a process of the
- * test's. */
+/* over_ranks.h : runs the ranks of a job over a transport of their own (examples/sockets.h).
+ * Each rank is a child process of the test. */
 #ifndef OVER_RANKS_H
 #define OVER_RANKS_H
 #include "check.h"
@@ -9,8 +9,8 @@
 
 enum { OVER_MOST = 8 };
 
-/* Runs body on so many ranks. It returns what the rank exits with; its CHECKs count, too. A rank that is
- * killed is none that failed. Returns the ranks that did. */
+/* Run body on n_ranks ranks. Its return value is the rank's exit status; failed CHECKs count
+ * too. Returns the number of failed ranks; a killed rank is not one. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {
@@ -28,7 +28,7 @@ static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t
         if (fork() > 0)
             continue;
         check_bad = 0;
-        for (int a = 0; a < n_ranks; a++) /* a rank that ends is seen to have ended */
+        for (int a = 0; a < n_ranks; a++) /* so that the end of a rank closes its sockets */
             for (int b = 0; b < n_ranks; b++)
                 if (a != r && a != b)
                     close(fd[a][b]);

@@ -1,5 +1,6 @@
-/* overlap_fixture.h : a step run twice: as a whole, and with gradients that come into being bit by
- * bit while buckets travel, whose means are handed out one by one. */
+/* overlap_fixture.h : runs each step twice: as a whole, and overlapped.
+ * Overlapped, gradients appear piece by piece while buckets travel, and
+ * means are handed out one by one. */
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"
@@ -26,14 +27,14 @@ static inline uint32_t dice(uint32_t step, uint32_t what, uint32_t i)
     return philox_u32(philox_key(SEED, step, what, (uint32_t)t.rank, 7), i) >> 8;
 }
 
-/* Drawn alike on all ranks. */
+/* A random number that is equal on all ranks. */
 static inline uint32_t shared_dice(uint32_t step, uint32_t what)
 {
     return philox_u32(philox_key(SEED, step, what, 0, 8), 0) >> 8;
 }
 
-/* Layers change their magnitude from step to step, and so their shifts. Some steps one rank has a
- * nan. Returns whether. */
+/* Fill t.grads for a step. Magnitudes, and so shifts, change from step to step. In some steps
+ * one rank has a nan or inf: returns true then. */
 static inline bool make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -53,12 +54,12 @@ struct setting {
     struct codec_words words;
     const char *algo;
     size_t bucket_bytes;
-    bool batches; /* by a backend that takes many spans in one launch, as a GPU does */
+    bool batches; /* use a backend that takes many spans in one launch, as a GPU does */
 };
 
 static struct {
     struct vec_ops ops;
-    int launches, decodes, decoded, allocated; /* decoded: layers, of so many decodes */
+    int launches, decodes, decoded, allocated; /* decoded: layers decoded in `decodes` calls */
 } batch;
 
 static inline void launch(const struct vec_ops *ops, const struct vec_cast *cast,
@@ -120,15 +121,15 @@ static inline struct reducer_step run_late(struct reducer *r, uint64_t step)
     return report;
 }
 
-/* Which layers get ready together and when: groups of neighbours, cut and shuffled anew on every
- * rank in every step. */
+/* Cut the layers into groups of neighbours that get ready together, in an order that
+ * differs between ranks and steps. */
 static inline int cut_groups(uint32_t step, int first[N_LAYERS])
 {
     int order[N_LAYERS], n = 0;
     for (int l = 0; l < N_LAYERS; l++)
         if (l == 0 || dice(step, 10, (uint32_t)l) % 3)
             order[n++] = l;
-    for (int i = n - 1; i > 0 && step % 2; i--) { /* else backward order */
+    for (int i = n - 1; i > 0 && step % 2; i--) { /* even steps: backward order */
         const int j = (int)(dice(step, 11, (uint32_t)i) % (uint32_t)(i + 1)), was = order[i];
         order[i] = order[j];
         order[j] = was;
@@ -152,7 +153,8 @@ static inline void nap(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Layers whose means are handed out: the bits of run_late(), and nobody else's from then on. */
+/* Take means as they are handed out: they must be the bits of run_late(). Overwrite them to see
+ * whether the reducer touches them again. */
 static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LAYERS])
 {
     int first = -1, n = -1;
@@ -173,7 +175,7 @@ static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool o
     CHECK(!reducer_next(r, &first, &n), "step %u: there is more after the end", step);
 }
 
-/* Who was handed a layer's means may do what he likes with it; here they are put back. */
+/* Check that the overwritten means were not touched, then restore them. */
 static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -186,8 +188,8 @@ static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
     }
 }
 
-/* After run_late(). Gradients come into being just before they are said to be ready; before, they
- * are what no step survives. */
+/* Run the step overlapped, after run_late(). Until a layer is reported as ready its gradients
+ * are nan, which would spoil the step. */
 static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
 {
     float *at[N_LAYERS];
@@ -205,7 +207,7 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
         if (dice(step, 12, (uint32_t)i) % 4 == 0)
             nap(200000);
         memcpy(t.early[first[i]], t.grads[first[i]], (size_t)(end - first[i]) * sizeof t.grads[0]);
-        if (i < n - 1 || step % 3) /* what is left is taken as ready in the end */
+        if (i < n - 1 || step % 3) /* finish() takes the rest as ready */
             reducer_ready(r, first[i], end - first[i]);
     }
     if (dice(step, 13, 0) % 4) /* else finish() hands out all */
@@ -218,7 +220,7 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
     return report;
 }
 
-/* Opens the communicator and lays out the layers; the process ends where it cannot. */
+/* Open the communicator and lay out the layers; exit on failure. */
 static inline void overlap_fixture_open(void)
 {
     if (comm_open(60, &t.c) < 0)

@@ -1,5 +1,5 @@
-/* reducer_fixture.h : layers of many kinds, gradients of every rank that each rank can work out, and
- * a reducer over them. */
+/* reducer_fixture.h : makes layers of many kinds and a reducer over them.
+ * Each rank can compute the gradients of all ranks. */
 #ifndef REDUCER_FIXTURE_H
 #define REDUCER_FIXTURE_H
 #include "check.h"
@@ -12,8 +12,8 @@
 enum { MOST = 8, N_LAYERS = 10, N_MOST = 700 };
 static const uint64_t seed = 31337;
 
-/* Two layers of zeros, one that only one rank fills, one of fp32 subnormals (f > 127), one near the
- * top of fp32. */
+/* ZERO: two layers; ONE_RANK: only one rank has values; SUBNORMAL: of fp32 (f > 127);
+ * HUGE_VALUES: near the top of fp32. */
 enum kind { NORMAL, ZERO, ONE_RANK, SUBNORMAL, HUGE_VALUES };
 static const struct {
     size_t n;
@@ -27,13 +27,13 @@ static const struct {
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[MOST][N_LAYERS][N_MOST]; /* of every rank: each of them can work out all */
-    float mine[N_LAYERS][N_MOST];        /* what the reducer works on */
-    float *at[N_LAYERS];                 /* into mine */
+    float grads[MOST][N_LAYERS][N_MOST]; /* of every rank */
+    float mine[N_LAYERS][N_MOST];        /* the reducer's buffers */
+    float *at[N_LAYERS];                 /* pointers into mine */
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* tame: no layer outside of what every format holds without a scale. */
+/* tame: only values that every format holds without a scale. */
 static inline void make_grads(uint32_t step, bool tame)
 {
     for (int r = 0; r < t.n_ranks; r++)
@@ -89,7 +89,7 @@ static inline struct reducer_step run(struct reducer *r, uint64_t step)
     return s;
 }
 
-/* Opens the communicator and lays out the layers; the process ends where it cannot. */
+/* Open the communicator and lay out the layers; exit on failure. */
 static inline void reducer_fixture_open(void)
 {
     if (comm_open(120, &t.c) < 0)

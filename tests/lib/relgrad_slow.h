@@ -1,5 +1,6 @@
-/* relgrad_slow.h : the fp8 paper's Algorithm 1 and Fig. 2, said again for ranks in one process: half
- * precision by rounding doubles, a byte at a time. Nothing of hls/ is called. */
+/* relgrad_slow.h : is a slow reference of the fp8 paper's Algorithm 1 and
+ * Fig. 2 for ranks in one process.
+ * Half precision is emulated by rounding doubles. It uses nothing of hls/. */
 #ifndef RELGRAD_SLOW_H
 #define RELGRAD_SLOW_H
 #include <math.h>
@@ -19,8 +20,7 @@ static inline float slow_value(uint8_t code)
     return (float)(code & 0x80 ? -size : size);
 }
 
-/* x to a number of `bits` of significand and 5 of exponent, ties to even; infinite where it is too
- * large. */
+/* Round x to `bits` of significand and 5 of exponent, ties to even; infinite if too large. */
 static inline double slow_round(double x, int bits)
 {
     int e;
@@ -30,7 +30,7 @@ static inline double slow_round(double x, int bits)
     return fabs(rounded) >= 65536 ? copysign(INFINITY, x) : rounded;
 }
 
-/* The byte of a number that fp8 has, or half: what it has below fp8's is cut off. */
+/* The byte of a number that fp8 or half can hold; bits below fp8's are cut off. */
 static inline uint8_t slow_byte(double x)
 {
     uint8_t code = signbit(x) ? 0x80 : 0;
@@ -43,7 +43,7 @@ static inline uint8_t slow_byte(double x)
     return code;
 }
 
-/* Fig. 2: to half by vcvtps2ph, the low byte dropped; where all bits of the exponent are 1, less 1. */
+/* Fig. 2: to half as vcvtps2ph does, drop the low byte; if the exponent is all ones, subtract 1. */
 static inline uint8_t slow_fp8(double x, enum slow_rule rule)
 {
     const uint8_t sum = slow_byte(slow_round(x, rule == SLOW_TRUNC ? 11 : 3));
@@ -55,7 +55,7 @@ static inline uint8_t slow_add(uint8_t a, uint8_t b, enum slow_rule rule)
     return slow_fp8((double)(slow_value(a) + slow_value(b)), rule);
 }
 
-/* ---- Algorithm 1, an element ---- */
+/* ---- Algorithm 1 for one element ---- */
 
 struct slow_step {
     int n_ranks, node; /* P, P'; P' = P: one all-reduce */
@@ -65,7 +65,7 @@ struct slow_step {
 
 struct slow_element {
     uint8_t sent[SLOW_RANKS];  /* H of each rank */
-    uint8_t nodes[SLOW_RANKS]; /* of each node: its sum, over P / P' */
+    uint8_t nodes[SLOW_RANKS]; /* each node's sum, over P / P' */
     uint8_t sum;
     float mean;
 };
@@ -110,7 +110,7 @@ static inline int slow_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ceil(part * n)-th smallest of x [n], which is sorted on the way. */
+/* The ceil(part * n)-th smallest of x [n], where part = percent / 100; sorts x. */
 static inline float slow_quantile(float *x, size_t n, int percent)
 {
     qsort(x, n, sizeof *x, slow_compare);

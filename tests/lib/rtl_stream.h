@@ -1,6 +1,6 @@
-/* rtl_stream.h : what any ready/valid buffer of 32-bit beats must do, under random stalls on both
- * sides: nothing lost, order kept, a stalled beat stable, no beat more than `capacity` inside, a
- * beat every clock when nobody stalls. */
+/* rtl_stream.h : checks a ready/valid buffer of 32-bit beats under random stalls on both sides.
+ * Nothing is lost, order is kept, a stalled beat is stable, at most `capacity` beats are inside,
+ * and without stalls a beat passes every clock. */
 #ifndef RTL_STREAM_H
 #define RTL_STREAM_H
 #include "check.h"
@@ -16,14 +16,14 @@ static void rtl_check_stream(struct model *m, unsigned capacity, uint64_t seed, 
     uint8_t *out_valid = model_port(m, "out_valid_o", NULL),
             *out_ready = model_port(m, "out_ready_i", NULL);
     uint8_t *rst = model_port(m, "rst_i", NULL);
-    /* the beat number n is n times a constant: all differ */
+    /* beat n is n times an odd constant: all differ */
     uint64_t rand = seed, taken = 0, given = 0;
     unsigned in_stall = 0, out_stall = 0, most = 0;
     int put = 0;
     printf("seed %llu\n", (unsigned long long)seed);
     for (uint64_t clock = 0; clock < n_clocks; clock++) {
         if (clock % 512 == 0) {
-            in_stall = clock < 512 ? 0 : rtl_stall(&rand); /* at first nobody stalls */
+            in_stall = clock < 512 ? 0 : rtl_stall(&rand); /* no stalls at first */
             out_stall = clock < 512 ? 0 : rtl_stall(&rand);
         }
         *rst = clock < 2 || clock % 100000 == 99999;

@@ -1,14 +1,13 @@
-/* search.h : all states a model can reach: may each of its transitions be, and does every state
- * still lead to a goal?
+/* search.h : searches all reachable states of a model for bad transitions and stuck states.
  *
  *     states 0, 1, 2... in the order they are found (breadth first, so a trace is a shortest one);
- *         a hash table finds them by
- *     their bytes; edges of state i: edge[first[i]] .. edge[first[i + 1]]
+ *         a hash table finds them by their bytes
+ *     edges of state i: edge[first[i]] .. edge[first[i + 1]]
  *
- * Safety: next() calls search_bad() for a transition that must not be. Liveness (AG EF goal): a
- * state from which no path leads to a goal is stuck; a state that can only wait for ever is one.
- * States are told apart by their bytes, so a model leaves no byte unset. A trace is made by running
- * next() again over the states on the path: names cost nothing before. */
+ * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state
+ * from which no path leads to a goal is stuck; this includes a state that can only wait. States
+ * are compared by their bytes, so a model must set every byte. For a trace, next() runs again
+ * over the states on the path; names cost nothing before that. */
 #ifndef SEARCH_H
 #define SEARCH_H
 #include <stdarg.h>
@@ -24,8 +23,8 @@ enum { SEARCH_BYTES = 256, SEARCH_NAME = 160 };
 struct search;
 struct search_model {
     size_t bytes;    /* of a state, at most SEARCH_BYTES */
-    const void *arg; /* the model's own */
-    /* Every transition out of state, each by search_to() or search_bad(). */
+    const void *arg; /* of the model */
+    /* Report every transition out of state by search_to() or search_bad(). */
     void (*next)(struct search *s, const void *arg, const void *state);
     bool (*is_goal)(const void *arg, const void *state);
 };
@@ -38,15 +37,15 @@ struct search {
     const struct search_model *model;
     uint8_t *states; /* [n * model->bytes] */
     size_t n, room;
-    uint32_t *parent; /* [n] the state it was found from */
-    uint32_t *table;  /* [table_size] a power of two; 0: free, else 1 + state */
+    uint32_t *parent; /* [n] the state that it was found from */
+    uint32_t *table;  /* [table_size], a power of two; 0: free, else 1 + state */
     size_t table_size;
     uint32_t *edge;
     size_t n_edges, edge_room;
     size_t *first; /* [n + 1] */
-    uint32_t at;   /* the state whose transitions are asked for */
+    uint32_t at;   /* the state whose transitions are computed */
     bool bad;
-    /* while a trace is made: which transition's name; NULL: that of the bad one */
+    /* during a trace: the transition to name; NULL: the bad one */
     const void *wanted;
     bool tracing, named;
     char name[SEARCH_NAME];
@@ -79,7 +78,7 @@ static inline uint64_t search_hash(const uint8_t *p, size_t n)
     return h ^ h >> 32;
 }
 
-/* The place in the table where the state is, or would be. */
+/* Index in the table where the state is, or would be. */
 static inline size_t search_place(const struct search *s, const void *state)
 {
     size_t i = search_hash(state, s->model->bytes) & (s->table_size - 1);
@@ -101,7 +100,7 @@ static inline void search_grow(struct search *s)
         s->table[search_place(s, search_state(s, i))] = (uint32_t)i + 1;
 }
 
-/* The number of a state, which may be new. */
+/* Return the number of a state; add it if it is new. */
 static inline uint32_t search_add(struct search *s, const void *state)
 {
     if (s->n == s->room)
@@ -115,9 +114,9 @@ static inline uint32_t search_add(struct search *s, const void *state)
     return s->table[place] - 1;
 }
 
-/* ---- what a model's next() calls; the name is printf's ---- */
+/* ---- called by a model's next(); the name has printf arguments ---- */
 
-/* A transition to a state; to itself is none. */
+/* Report a transition to a state; one to itself is ignored. */
 static inline __attribute__((format(printf, 3, 4))) void
 search_to(struct search *s, const void *state, const char *name, ...)
 {
@@ -141,7 +140,7 @@ search_to(struct search *s, const void *state, const char *name, ...)
     s->edge[s->n_edges++] = to;
 }
 
-/* A transition that must not be. */
+/* Report a forbidden transition. */
 static inline __attribute__((format(printf, 2, 3))) void search_bad(struct search *s,
                                                                     const char *name, ...)
 {
@@ -169,7 +168,7 @@ static inline void search_print_name(struct search *s, uint32_t from, const void
     printf("        %s\n", s->named ? s->name : "?");
 }
 
-/* How state i is reached; with the transition out of it that is bad. */
+/* Print how state i is reached and, if bad, the bad transition out of it. */
 static inline void search_trace(struct search *s, uint32_t i, bool bad)
 {
     size_t n = 0;
@@ -185,8 +184,8 @@ static inline void search_trace(struct search *s, uint32_t i, bool bad)
     free(path);
 }
 
-/* Counts states that no path leads from to a goal; *one: the first of them. Paths mostly lead to
- * later states, so going backward over all of them is done a few times only. */
+/* Count the states without a path to a goal; *one: the first of them. Paths mostly lead to later
+ * states, so a few passes over all states in reverse order suffice. */
 static inline size_t search_stuck(const struct search *s, uint32_t *one)
 {
     uint8_t *can = search_room(NULL, s->n);
@@ -209,8 +208,8 @@ static inline size_t search_stuck(const struct search *s, uint32_t *one)
     return stuck;
 }
 
-/* Searches from one state on, with at most `most` states. A trace to what is bad or stuck is
- * printed. */
+/* Search from one state, through at most `most` states. Prints a trace to a
+ * bad transition or a stuck state. */
 static inline struct search_report search_run(const struct search_model *model, const void *start,
                                               size_t most)
 {
@@ -222,7 +221,7 @@ static inline struct search_report search_run(const struct search_model *model, 
     for (size_t i = 0; i < s.n && !s.bad && s.n <= most; i++) {
         s.at = (uint32_t)i;
         s.first[i] = s.n_edges;
-        memcpy(state, search_state(&s, i), model->bytes); /* states may move */
+        memcpy(state, search_state(&s, i), model->bytes); /* search_add() may move states */
         model->next(&s, model->arg, state);
         s.first[i + 1] = s.n_edges;
     }

@@ -1,5 +1,5 @@
-/* sim_client.h : ranks and a controller of a card that listens on a network, as simple as they can
- * be: for tests of the card. */
+/* sim_client.h : is a minimal controller and minimal ranks for tests of a
+ * card that listens on a network. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/inet.h"
@@ -36,7 +36,7 @@ struct client {
     uint8_t body[SIMLINK_MOST]; /* of the last answer */
 };
 
-/* Says m, hears the answer. Returns 0, or -1 when the card hangs up. */
+/* Send m and wait for the answer. Returns 0, or -1 if the card hangs up. */
 static inline int client_ask(struct client *c, struct simlink m, const uint8_t *body,
                              struct simlink *answer)
 {
@@ -49,7 +49,7 @@ static inline int client_ask(struct client *c, struct simlink m, const uint8_t *
     return answer->bytes > SIMLINK_MOST || sock_recv(c->fd, c->body, answer->bytes) ? -1 : 0;
 }
 
-/* An open socket, HELLO heard. Returns 0 or -1. */
+/* Use an open socket and wait for HELLO. Returns 0 or -1. */
 static inline int client_hello(struct client *c, int fd)
 {
     uint8_t header[SIMLINK_BYTES];
@@ -70,7 +70,7 @@ static inline int client_open(struct client *c, uint32_t ip, uint16_t port)
     return connect(fd, (const struct sockaddr *)&at, sizeof at) ? -1 : client_hello(c, fd);
 }
 
-/* A register's value; -1: none. */
+/* Read a register; -1: failed. */
 static inline int64_t client_read(struct client *c, uint32_t at)
 {
     struct simlink answer;
@@ -80,7 +80,7 @@ static inline int64_t client_read(struct client *c, uint32_t at)
                : (int64_t)answer.b;
 }
 
-/* The answer's status, or -1. */
+/* Write a register. Returns the answer's status, or -1. */
 static inline int client_write(struct client *c, uint32_t at, uint32_t value)
 {
     struct simlink answer;
@@ -97,7 +97,7 @@ static inline int64_t client_counter(struct client *c, uint32_t index)
     return client_read(c, REG_COUNTER_LO);
 }
 
-/* A number among what the process has counted; -1: not there. */
+/* Return a counter of the card's process by name; -1: there is none. */
 static inline int64_t client_wire(struct client *c, const char *name)
 {
     struct simlink answer;
@@ -128,7 +128,7 @@ static inline void client_op(struct client_ops *o, uint32_t at, uint32_t value)
     pkt_put_uint(o->bytes + 8 * o->n++ + 4, value, 4);
 }
 
-/* Sockets for the ranks, and the job in one batch. Returns the card's STATUS, or -1. */
+/* Open sockets for the ranks and register the job in one batch. Returns the card's STATUS, or -1. */
 static inline int client_register(struct client *c, struct client_job *j)
 {
     struct simlink where, done;
@@ -194,7 +194,7 @@ static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slo
     (void)!send(j->udp[rank], frame, n, 0);
 }
 
-/* Is bytes [n] the right result? Returns its slot of the job, or -1: it is of another chunk. */
+/* If bytes [n] is the right result, return its slot in the job; -1: of another chunk. */
 static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes,
                                size_t n, uint32_t beats)
 {
@@ -218,8 +218,8 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
     return h.slot - (int)j->base;
 }
 
-/* One chunk of every slot of the job, sent again until all ranks have all results. Returns 0, or -1
- * when that takes too long. */
+/* Send one chunk of every slot, repeatedly until all ranks have all results.
+ * Returns 0, or -1 on a timeout. */
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {
     uint64_t got[CLIENT_RANKS] = {0}, all = ((uint64_t)1 << j->slots) - 1;

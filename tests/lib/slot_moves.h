@@ -1,10 +1,12 @@
-/* slot_moves.h : from a state of slot_world.h to all that can come next: what the network, the card,
- * timers, the ranks, the vote and a stranger may do. */
+/* slot_moves.h : lists the successors of a state of slot_world.h.
+ * They are the possible actions of the network, the card, timers, the
+ * ranks, the vote and a stranger. */
 #ifndef SLOT_MOVES_H
 #define SLOT_MOVES_H
 #include "slot_world.h"
 
-/* Takes a state to the one that stands for all that differ in the order of a job's ranks only. */
+/* Replace a state by its representative among those that differ only
+ * in the order of a job's ranks. */
 static void sort_ranks(const struct world_config *c, struct world *w)
 {
     for (int j = 0; j < world_jobs(c); j++)
@@ -24,7 +26,7 @@ static void sort_ranks(const struct world_config *c, struct world *w)
         search_to(s, w, __VA_ARGS__); \
     } while (0)
 
-/* Is this epoch's key the one that is in the card? */
+/* True if this epoch's key is in the card. */
 static bool key_good(const struct world_config *c, const struct world *w, int job, int epoch)
 {
     return w->job[job].key != NO_KEY && (w->job[job].key == epoch || c->same_key);
@@ -98,7 +100,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
         w.rank[r].sent |= (uint16_t)(1 << (from->rank[r].epoch * c->packets + n));
         TO(s, c, &w, "rank %d sends contribution %d.%d", r, from->rank[r].epoch, n);
     }
-    for (int i = 0; i < c->slots; i++) { /* what the card has yet to send it */
+    for (int i = 0; i < c->slots; i++) { /* a result that the card has yet to send */
         struct world w = *from;
         const struct world_cell *cell = &w.cell[j + i];
         const int use = cell->chunk - (cell->flags & CELL_FILLING) - world_start(c, w.job[j].key);
@@ -125,8 +127,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
     }
 }
 
-/* The card answers a ping about a packet that a rank waits for; the rank takes the answer,
- * later. */
+/* The card answers a ping about a packet that a rank waits for; the rank takes the answer later. */
 static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j,
                   int r)
 {
@@ -164,14 +165,14 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
 
-/* Giving up: a step fails by a vote of all ranks, rank 0 registers the job again, each rank gets
- * the new key. */
+/* Failure of the card path: a step fails by a vote of all ranks, rank 0 registers the job again,
+ * and each rank gets the new key. */
 static void gives_up(struct search *s, const struct world_config *c, const struct world *from,
                      int j, int r)
 {
     const struct world_job *job = &from->job[j];
     struct world w = *from;
-    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers are timers */
+    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers may fire at any time */
     reason = reason || (from->restarted && job->registered == job->epoch && job->key != job->epoch);
     reason = reason && !c->goes_on;
     for (int k = world_first(c, j); k < world_first(c, j) + c->ranks[j]; k++)
@@ -220,18 +221,18 @@ static void registration(struct search *s, const struct world_config *c, const s
     }
 }
 
-/* A host of job 1 sends what it should not, to the slot of job 0. */
+/* A host of job 1 sends invalid packets to the slot of job 0. */
 static void foreign(struct search *s, const struct world_config *c, const struct world *from)
 {
     for (int n = 0; n < c->packets; n++) {
         struct world w = *from;
         const uint32_t chunk = (uint32_t)(world_start(c, w.job[0].key) + n);
-        if (from->job[1].key != NO_KEY && c->any_range) { /* its own job and key */
+        if (from->job[1].key != NO_KEY && c->any_range) { /* with its own job and key */
             world_touch(c, &w, 0, 1, 0, 0, chunk, TAG_FOREIGN, 0);
             TO(s, c, &w, "job 0's slot gets contribution %d of job 1", n);
         }
         w = *from;
-        if (from->job[0].key != NO_KEY && c->any_source) { /* seen on the wire, or any key */
+        if (from->job[0].key != NO_KEY && c->any_source) { /* with an observed key, or any */
             world_touch(c, &w, 0, 0, 0, 0, chunk, TAG_FOREIGN, 0);
             TO(s, c, &w,
                "job 0's slot gets contribution %d with its number on, from a host of job 1", n);

@@ -1,18 +1,18 @@
-/* slot_world.h : a card's slots, the jobs that own them, their ranks and a network that does what
- * it wants, as states for search.h. What a contribution does to a slot is said by hls/card/slot.h
- * itself, or by a rule that is known to be bad.
+/* slot_world.h : models a card's slots, their jobs, ranks and a faulty
+ * network as states for search.h.
+ * hls/card/slot.h itself, or a rule known to be bad, decides what a contribution does to a slot.
  *
  *     rank sends packet n --network--> key, job, slot, source --FIFO--> key again, slot_take() --result--> rank has n
  *
- * The network keeps whatever was ever sent: it may deliver it at any time, in any order, again and
- * again, or never. So it stands for a bag of any size that loses, repeats and reorders. It may also
- * lose all it holds at once: who is not stuck then is not stuck when some of it is lost. Frames in
- * the FIFO are kept and leave it likewise, which no real FIFO outdoes, and are lost with the rest:
- * a real one runs empty.
+ * The network keeps all packets ever sent. It may deliver each at any time, in any order,
+ * repeatedly or never, so it models any amount of loss, repetition and reordering. It may also
+ * lose all packets at once: a state that is not stuck then is not stuck after losing some of
+ * them. The FIFO keeps frames and delivers them in the same way, which covers every real FIFO.
+ * It also loses them all at once, as a real one runs empty.
  *
- * What a sum is made of is kept beside it (a tag: epoch of the job and packet), and never asked by
- * the rules. The descriptions of all contributions are equal, as if their checksums had collided:
- * the slot alone has to tell them apart. */
+ * A tag beside each sum records its content (epoch of the job and packet); the rules never
+ * read it. All contributions have equal descriptions, as if their checksums had collided:
+ * only the slot can tell them apart. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/card/slot.h"
@@ -20,13 +20,14 @@
 #include "search.h"
 
 enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255, PONG_KINDS = PONG_LOST_STATE + 1 };
-/* of a sum, beside epoch * packets + n */
+/* tags of a sum, besides epoch * packets + n */
 enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };
-/* of a rank in a cell; rank.in_card */
+/* flags of a rank in a cell; rank.in_card */
 enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 };
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
 
-/* One rule of slot_take's kind. row: the cell whose sum and kept result the verdict is about. */
+/* A rule with the task of slot_take. row: receives the cell whose sum and
+ * kept result the verdict concerns. */
 typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row,
                                     unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc);
@@ -41,10 +42,10 @@ struct world_config {
     uint8_t restarts;    /* of the card */
     int8_t start;        /* first chunk of the first epoch; not 0: the chunk before it is done */
     bool fifo;           /* frames wait between the checks and the slot */
-    bool masks;          /* results are sent later than they are decided on */
-    bool pings;          /* ranks ask how far a slot is, and do what the answer says */
-    bool disagree;       /* rank 1 means something else by its packet 1 of the first epoch */
-    /* ranks are alike: one order of them stands for all; traces number them anew at each step */
+    bool masks;          /* results are sent later than they are decided */
+    bool pings;          /* ranks ask for the state of a slot and act on the answer */
+    bool disagree;       /* rank 1 sends other content as its packet 1 of the first epoch */
+    /* ranks are alike: one order represents all; traces renumber them at each step */
     bool sorted;
     /* Rules that are broken on purpose. */
     slot_rule *rule; /* NULL: slot_take() */
@@ -54,14 +55,14 @@ struct world_config {
 
 struct world_rank {
     uint8_t have;  /* packets whose results it has */
-    uint8_t epoch; /* for which it has the key */
+    uint8_t epoch; /* whose key it has */
     uint8_t gave_up;
     uint8_t in_card;           /* CELL_BITS for each cell */
-    uint8_t submitted, places; /* next_free: packets that have a slot, and which */
-    /* pings: the latest answer under way: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
+    uint8_t submitted, places; /* next_free: packets that have a slot; the slots */
+    /* pings: the latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
     uint8_t pong, zero;
-    /* A bit for each tag. In the network: contributions, results (all right, or not), refusals; in
-     * the FIFO. */
+    /* A bit for each tag. In the network: contributions, results (right or wrong),
+     * refusals. In the FIFO: waiting. */
     uint16_t sent, right, wrong, refused, waiting;
 };
 struct world_cell {
@@ -70,9 +71,9 @@ struct world_cell {
     uint8_t sum, kept; /* tags */
 };
 struct world_job {
-    uint8_t epoch;           /* that the votes have led to */
+    uint8_t epoch;           /* epochs: of rank 0's last registration; of the key in the card */
     uint8_t registered, key; /* epochs: of rank 0's last registration, and of the key in the card */
-    uint8_t over;            /* given up for good */
+    uint8_t over;            /* abandoned for good */
 };
 struct world {
     struct world_cell cell[CELLS];
@@ -85,7 +86,7 @@ static inline int world_jobs(const struct world_config *c)
 {
     return c->ranks[1] ? 2 : 1;
 }
-/* Where a job's ranks begin. */
+/* First rank of a job. */
 static inline int world_first(const struct world_config *c, int job)
 {
     return job ? c->ranks[0] : 0;
@@ -108,7 +109,7 @@ static inline void set_in_card(struct world *w, int r, int cell, int what, bool 
     w->rank[r].in_card = (uint8_t)(on ? w->rank[r].in_card | bits : w->rank[r].in_card & ~bits);
 }
 
-/* A slot as slot.h knows it, from and to its cell, which belongs to a job. */
+/* Convert a cell of a job to a slot of slot.h, and back. */
 static inline struct slot get_slot(const struct world_config *c, const struct world *w, int job,
                                    int cell)
 {
@@ -132,8 +133,8 @@ static inline void put_slot(const struct world_config *c, struct world *w, int j
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* As a registration of the job leaves it; before a first chunk that is not 0, as the chunk before
- * leaves it. What the sum's memory holds is anybody's guess. */
+/* Set a cell as a registration of the job leaves it. If the first chunk is not 0: as the chunk
+ * before it leaves it. The sum's memory holds arbitrary content. */
 static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
                                int start)
 {
@@ -146,7 +147,7 @@ static inline void world_clear(const struct world_config *c, struct world *w, in
         set_in_card(w, world_first(c, job) + k, cell, IN_SUM | TO_SEND, false);
     put_slot(c, w, job, cell, &s);
 }
-/* The cells of a job, or of the only one. */
+/* Number of cells of a job. */
 static inline int cells_of(const struct world_config *c)
 {
     return c->ranks[1] ? 1 : CELLS;
@@ -161,7 +162,7 @@ static inline struct world world_start_state(const struct world_config *c)
     return w;
 }
 
-/* Which cell and chunk a rank's packet goes to. */
+/* Cell and chunk of a rank's packet. */
 static inline void place_of(const struct world_config *c, const struct world *w, int r, int n,
                             int *slot, int *use)
 {
@@ -174,7 +175,7 @@ static inline void place_of(const struct world_config *c, const struct world *w,
     for (int k = 0; k < n; k++)
         *use += (w->rank[r].places >> k & 1) == *slot;
 }
-/* A contribution is added to a sum: is that still one of every rank, all for one packet? */
+/* Add a contribution; the tag stays right if the sum has each rank once, all for one packet. */
 static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag,
                            bool overwrites)
 {
@@ -189,19 +190,19 @@ static inline void add_tag(struct world *w, int row, int first, int last, int r,
         set_in_card(w, r, row, IN_SUM, true);
 }
 
-/* A result for packet n of the job's epoch goes to rank r; what it is made of: tag. */
+/* Send the result of packet n of the job's epoch to rank r; tag: its content. */
 static inline void send_result(const struct world_config *c, struct world *w, int job, int r, int n,
                                int tag)
 {
     const int as = w->job[job].key * c->packets + n;
     if (w->job[job].key == NO_KEY || n < 0 || n >= c->packets)
-        return; /* no rank's */
+        return; /* no rank waits for it */
     if (tag == as)
         w->rank[r].right |= (uint16_t)(1 << as);
     else
         w->rank[r].wrong |= (uint16_t)(1 << as);
 }
-/* The packet of rank r that (slot, use) is; -1: none. */
+/* Packet of rank r that (slot, use) holds; -1: none. */
 static inline int packet_at(const struct world_config *c, const struct world *w, int r, int slot,
                             int use)
 {
@@ -214,8 +215,8 @@ static inline int packet_at(const struct world_config *c, const struct world *w,
     return -1;
 }
 
-/* A contribution that passed every check reaches a slot of `job`. sender: the job whose it says it
- * is, of which it is rank `number`. */
+/* A contribution that passed every check reaches a slot of `job`. sender: the job that it
+ * names, of which it is rank `number`. */
 static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender,
                                int slot, int number, uint32_t chunk, int tag, uint64_t desc)
 {
@@ -250,7 +251,7 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
                 cell->kept = TAG_WRONG;
     }
     for (int k = owner; k < owner + c->ranks[job] && (last || v == SLOT_RESEND); k++) {
-        if ((!last && k != r) || sender != job) /* another job's rank has no use for it */
+        if ((!last && k != r) || sender != job) /* useless to another job's rank */
             continue;
         if (c->masks)
             set_in_card(w, k, (int)row, TO_SEND, true);
@@ -261,7 +262,7 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
 
 /* ---- the ranks ---- */
 
-/* Does it wait for packet n? */
+/* True if rank r waits for packet n. */
 static inline bool outstanding(const struct world_config *c, const struct world *w, int r, int n)
 {
     const int before = n - c->slots, have = w->rank[r].have;
@@ -269,7 +270,7 @@ static inline bool outstanding(const struct world_config *c, const struct world 
         return false;
     return c->next_free ? n < w->rank[r].submitted : before < 0 || have >> before & 1;
 }
-/* Does it take part in sums by the card? */
+/* True if rank r takes part in sums by the card. */
 static inline bool active(const struct world *w, int job, int r)
 {
     return !w->job[job].over && !w->rank[r].gave_up && w->rank[r].epoch == w->job[job].epoch;

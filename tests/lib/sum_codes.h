@@ -1,5 +1,4 @@
-/* sum_codes.h : what the tests of sums share: every table of operations that this CPU has, and
- * codes to add. */
+/* sum_codes.h : makes codes to add and lists the tables of vector operations of this CPU. */
 #ifndef SUM_CODES_H
 #define SUM_CODES_H
 #include "check.h"
@@ -19,7 +18,7 @@ static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1
 /* ---- codes ---- */
 
 enum kind { ANY, FINITE, LARGE, SMALL, INFINITE, N_KINDS };
-/* of each rank, from byte 1 on: any alignment must do */
+/* of each rank, from byte 1: any alignment must work */
 static uint8_t packed[MAX_P][N * 4 + GUARD];
 
 static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
@@ -48,7 +47,7 @@ static void fill(struct mf_fmt f, enum kind kind, int p, size_t n)
                                     3);
         memset(packed[r], CANARY, sizeof packed[r]);
         pack_write(mf_width(f), codes, n, packed[r] + 1);
-        if (n * mf_width(f) % 8 != 0) /* bits that belong to no code may be anything */
+        if (n * mf_width(f) % 8 != 0) /* unused bits of the last byte may have any value */
             packed[r][vec_bytes(f, n)] |= (uint8_t)(0xff << n * mf_width(f) % 8);
     }
 }

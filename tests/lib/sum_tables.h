@@ -1,10 +1,11 @@
-/* sum_tables.h : sums by every table of operations that this CPU has, held to vec_plain's bits: through
- * accumulators, at once, in place. */
+/* sum_tables.h : compares sums by every table of operations of this
+ * CPU with vec_plain, bit for bit.
+ * Covers sums through accumulators, at once, and in place. */
 #ifndef SUM_TABLES_H
 #define SUM_TABLES_H
 #include "sum_codes.h"
 
-/* codes of a sum, from byte 1 on; its accumulators */
+/* codes of a sum, from byte 1; its accumulators */
 static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
 static uint64_t acc_want[N + 1], acc_got[N + 1];
 
@@ -18,7 +19,7 @@ static void compare(const struct vec_ops *t, const struct vec_sum *s, const char
           out.m, shift, (int)s->overflow);
 }
 
-/* The first n codes of p ranks (fill()). Returns them. */
+/* Check the first n codes of p ranks (from fill()). Returns pointers to them. */
 static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, struct mf_fmt out,
                                     int shift)
 {

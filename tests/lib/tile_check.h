@@ -1,9 +1,8 @@
-/* tile_check.h : drives rtl/tile.sv and compares every quarter that it writes with mf_acc_*, bit
- * for bit.
+/* tile_check.h : drives rtl/tile.sv and compares all its output with mf_acc_*, bit for bit.
  *
- * A packet is `beats` beats of one slot; tile_send() gives it to the tile with random gaps, adds it
- * to the oracle's rows and, when it emits, puts the quarters of its result into a queue, which
- * tile_clock() empties as the tile writes them. */
+ * A packet is `beats` beats of one slot. tile_send() gives it to the tile with random gaps and
+ * adds it to the oracle's rows. If the packet emits a result, its quarters go into a queue,
+ * which tile_clock() empties as the tile writes them. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "check.h"
@@ -29,9 +28,9 @@ struct tile_bench {
     uint32_t *in_data, *kept_data;
     uint64_t acc[TILE_SLOTS][TILE_ROWS][128], rand;
     struct tile_quarter queue[TILE_QUEUE];
-    unsigned put, got, gap;    /* quarters expected, seen; chance of a gap of 256 */
-    unsigned status, latency;  /* of the packet so far; clocks from in to kept_valid_o, most */
-    uint64_t sent_clock, seen; /* of the first beat of an emitting packet; quarters compared */
+    unsigned put, got, gap;    /* quarters expected, seen; chance of a gap, of 256 */
+    unsigned status, latency;  /* of the packet so far; maximum clocks from input to kept_valid_o */
+    uint64_t sent_clock, seen; /* clock of the first beat of an emitting packet; quarters compared */
 };
 
 static inline struct mf_fmt tile_fmt(unsigned e, unsigned m, unsigned fn)
@@ -73,7 +72,7 @@ static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64
     *t->rst = 0;
 }
 
-/* One clock, and what the tile writes in it. */
+/* Run one clock and check the tile's output in it. */
 static inline void tile_clock(struct tile_bench *t)
 {
     model_tick(t->m);
@@ -132,8 +131,8 @@ static inline unsigned tile_code(const uint8_t *data, unsigned i, unsigned bits)
     return bits == 8 ? data[i] : (unsigned)data[2 * i] | (unsigned)data[2 * i + 1] << 8;
 }
 
-/* The oracle: adds a beat to its row; a result, if any, is appended to out at element `at`. Returns
- * the elements of a beat. */
+/* The oracle: add a beat to its row; append a result, if any, to out at element `at`.
+ * Returns the elements per beat. */
 static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, unsigned beat,
                                 const uint8_t *data, uint8_t *out, unsigned *status)
 {
@@ -167,7 +166,7 @@ static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, 
     return n;
 }
 
-/* Gives a packet to the tile; data: 64 bytes a beat. Ends when its last beat is taken. */
+/* Give a packet to the tile; data: 64 bytes per beat. Returns once its last beat is taken. */
 static inline void tile_send(struct tile_bench *t, const struct tile_op *op, const uint8_t *data)
 {
     static uint8_t out[TILE_ROWS * 64 * 4];
@@ -216,8 +215,8 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     *t->in_valid = 0;
 }
 
-/* Every pair of codes of a format of 4 or 8 bits, both policies: the first of each pair starts a
- * row, the second emits it. */
+/* Check every pair of codes of a 4-bit or 8-bit format with both policies: the first code
+ * starts a row, the second emits it. */
 static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out,
                               unsigned shift)
 {
@@ -243,8 +242,7 @@ static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_
     tile_drain(t);
 }
 
-/* Codes of which few are inf or nan: some of everything, some small, some of one sign so that sums
- * grow. */
+/* Draw codes, few of them inf or nan. The kinds: mixed, small, or of one sign so that sums grow. */
 static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind,
                               uint8_t *data)
 {
@@ -269,8 +267,8 @@ static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, un
     }
 }
 
-/* Rounds of random sums: 1 to 4 slots at a time, each with its own formats and number of ranks,
- * their packets mixed. */
+/* Run rounds of random sums: 1 to 4 slots at a time, each with its own formats
+ * and ranks, packets interleaved. */
 static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts,
                             unsigned rounds)
 {

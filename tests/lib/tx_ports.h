@@ -1,4 +1,4 @@
-/* tx_ports.h : the ports of rtl/tx.sv, each where the Verilated module has it. */
+/* tx_ports.h : binds the ports of the Verilated rtl/tx.sv. */
 #ifndef TX_PORTS_H
 #define TX_PORTS_H
 #include "sim/rtl/verilated_model.h"

@@ -1,6 +1,7 @@
-/* window_net.h : a network in memory for tests of the window: ranks, cards of the C model, and a
- * clock of its own, all in one thread. Datagrams are lost, doubled, held back and delayed by a
- * seeded stream, in both directions; those to a group for each rank by itself. */
+/* window_net.h : simulates a network in memory for tests of the
+ * window: ranks, C cards and a clock.
+ * All run in one thread. A seeded stream of random numbers loses, repeats, delays and reorders
+ * datagrams in both directions; those to a multicast group separately for each rank. */
 #ifndef WINDOW_NET_H
 #define WINDOW_NET_H
 #include "base/buf.h"
@@ -27,8 +28,7 @@ struct net_datagram {
     uint8_t bytes[CARD_FRAME_BYTES];
 };
 
-/* One rank's end of the path to one card: what has come and is not read yet, as a socket keeps
- * it. */
+/* One rank's end of the path to one card: received, unread datagrams, as a socket keeps them. */
 struct net_wire {
     struct net *net;
     int rank, card, n;
@@ -40,23 +40,23 @@ struct net_card {
     int index;
     struct card *model;
     struct fpga fpga; /* as the driver sees it */
-    bool silent;      /* takes nothing, says nothing */
+    bool silent;      /* takes and sends nothing */
 };
 
 struct net {
     double now;
     uint64_t seed, draws, seq, lost_full;
     double drop, dup, reorder;
-    /* bytes that hosts know to be too many; that are lost on the way without a word; 0: none */
+    /* sizes from which sending fails, and from which datagrams are lost silently; 0: none */
     size_t known, narrow;
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
     struct net_wire wires[NET_RANKS][NET_CARDS], ears[NET_RANKS][NET_CARDS];
-    unsigned deaf;                             /* ranks that do not hear the group */
-    void (*overhear)(const uint8_t *, size_t); /* sees what goes to the group; NULL: nobody */
-    uint64_t card_frames[2], card_bytes[2];    /* that cards have sent to ranks, to the group */
+    unsigned deaf;                             /* ranks that do not receive from the group */
+    void (*overhear)(const uint8_t *, size_t); /* called with what goes to the group; may be NULL */
+    uint64_t card_frames[2], card_bytes[2];    /* sent by cards to ranks, to the group */
     struct net_card cards[NET_CARDS];
-    /* of each rank's port: what it sent, what came to it */
+    /* per rank's port: bytes sent and received */
     uint64_t bytes_out[NET_RANKS], bytes_in[NET_RANKS];
 };
 
@@ -65,7 +65,7 @@ static double net_draw(struct net *net)
     return philox_u32(net->seed, net->draws++) * 0x1p-32;
 }
 
-/* ---- datagrams under way, in the order of their arrival ---- */
+/* ---- datagrams in flight, in order of arrival ---- */
 
 static bool net_before(const struct net_datagram *a, const struct net_datagram *b)
 {
@@ -110,7 +110,7 @@ static struct net_datagram *net_pop(struct net *net)
     return d;
 }
 
-/* Onto the network, with all that may happen to it there. */
+/* Put a datagram onto the network, which may lose, repeat or delay it. */
 static void net_send(struct net *net, struct net_datagram d, const uint8_t *bytes, size_t n)
 {
     d.n = n;
@@ -222,7 +222,7 @@ static int net_card_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size
 
 static const struct fpga_ops net_fpga_ops = {.prefix = "net", .batch = net_card_batch};
 
-/* Power-up: nothing of before is left. */
+/* Power-up: all state is lost. */
 static void net_card_restart(struct net_card *card)
 {
     card_close(card->model);
@@ -258,7 +258,7 @@ static void net_close(struct net *net)
     }
 }
 
-/* A tick later: what has arrived by then is there. */
+/* Advance the clock by a tick and deliver datagrams due by then. */
 static void net_tick(struct net *net)
 {
     net->now += net_tick_s;
@@ -286,7 +286,7 @@ struct net_job {
     struct net *net;
     struct codec codec;
     struct card_fit fit;
-    int n_ranks, n_cards, first; /* first: place on the network of its rank 0 */
+    int n_ranks, n_cards, first; /* first: number of its rank 0 on the network */
     bool grouped;
     double card_deadline_s, deadline_s;
     struct fpga_job jobs[NET_CARDS];
@@ -306,7 +306,7 @@ static struct codec net_codec(const char *format, const char *out_format, const 
     return codec;
 }
 
-/* Registers a job on all cards and opens a window on each rank. */
+/* Register a job on all cards and open a window on each rank. */
 static void net_job_open(struct net_job *j)
 {
     uint32_t beats = WINDOW_BEATS;
@@ -353,7 +353,7 @@ static void net_job_close(struct net_job *j)
         window_close(j->windows[r]);
 }
 
-/* A turn of every rank in the mask. Returns the ranks that are still busy. */
+/* Give each rank in the mask a turn. Returns the ranks that are still busy. */
 static unsigned net_turn_ranks(struct net_job *j, unsigned ranks)
 {
     unsigned busy = 0;
@@ -364,14 +364,14 @@ static unsigned net_turn_ranks(struct net_job *j, unsigned ranks)
     return busy;
 }
 
-/* A tick, then as net_turn_ranks(). */
+/* A tick, then net_turn_ranks(). */
 static unsigned net_turn(struct net_job *j, unsigned ranks)
 {
     net_tick(j->net);
     return net_turn_ranks(j, ranks);
 }
 
-/* Until none of these ranks is busy, most_s at most. Returns those that still are. */
+/* Run until none of these ranks is busy, at most most_s. Returns those that still are. */
 static unsigned net_run(struct net_job *j, unsigned ranks, double most_s)
 {
     const double until = j->net->now + most_s;
