@@ -128,7 +128,7 @@ static inline void client_op(struct client_ops *o, uint32_t at, uint32_t value)
     pkt_put_uint(o->bytes + 8 * o->n++ + 4, value, 4);
 }
 
-/* Open sockets for the ranks and register the job in one batch. Returns the card's STATUS, or -1. */
+/* Open the ranks' sockets and register the job in one batch. Returns the card's STATUS, or -1. */
 static inline int client_register(struct client *c, struct client_job *j)
 {
     struct simlink where, done;

@@ -172,7 +172,7 @@ static void gives_up(struct search *s, const struct world_config *c, const struc
 {
     const struct world_job *job = &from->job[j];
     struct world w = *from;
-    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers may fire at any time */
+    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers may fire */
     reason = reason || (from->restarted && job->registered == job->epoch && job->key != job->epoch);
     reason = reason && !c->goes_on;
     for (int k = world_first(c, j); k < world_first(c, j) + c->ranks[j]; k++)

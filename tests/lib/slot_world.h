@@ -2,7 +2,8 @@
  * network as states for search.h.
  * hls/card/slot.h itself, or a rule known to be bad, decides what a contribution does to a slot.
  *
- *     rank sends packet n --network--> key, job, slot, source --FIFO--> key again, slot_take() --result--> rank has n
+ *     rank sends packet n --network--> card checks key, job, slot, source --FIFO-->
+ *         key again, slot_take() --result--> rank has n
  *
  * The network keeps all packets ever sent. It may deliver each at any time, in any order,
  * repeatedly or never, so it models any amount of loss, repetition and reordering. It may also
@@ -71,8 +72,8 @@ struct world_cell {
     uint8_t sum, kept; /* tags */
 };
 struct world_job {
-    uint8_t epoch;           /* epochs: of rank 0's last registration; of the key in the card */
-    uint8_t registered, key; /* epochs: of rank 0's last registration, and of the key in the card */
+    uint8_t epoch;           /* reached by the votes */
+    uint8_t registered, key; /* epochs: of rank 0's last registration; of the key in the card */
     uint8_t over;            /* abandoned for good */
 };
 struct world {

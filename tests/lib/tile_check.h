@@ -30,7 +30,7 @@ struct tile_bench {
     struct tile_quarter queue[TILE_QUEUE];
     unsigned put, got, gap;    /* quarters expected, seen; chance of a gap, of 256 */
     unsigned status, latency;  /* of the packet so far; maximum clocks from input to kept_valid_o */
-    uint64_t sent_clock, seen; /* clock of the first beat of an emitting packet; quarters compared */
+    uint64_t sent_clock, seen; /* first clock of an emitting packet; quarters compared */
 };
 
 static inline struct mf_fmt tile_fmt(unsigned e, unsigned m, unsigned fn)

@@ -47,7 +47,7 @@ struct net {
     double now;
     uint64_t seed, draws, seq, lost_full;
     double drop, dup, reorder;
-    /* sizes from which sending fails, and from which datagrams are lost silently; 0: none */
+    /* largest datagrams that hosts can send, and that arrive; 0: no limit */
     size_t known, narrow;
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
