@@ -1,6 +1,8 @@
 #!/bin/sh
-# test_cast_xrt.sh : `cast --on xrt` and `uncast --on xrt` = the CPU, byte for byte, on a simulated card behind the Xilinx runtime:
-# every format of a card, every scale, lengths that fill no beat, several runs; and what a card cannot is refused in one line.
+# test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT
+# card with the CPU, byte for byte.
+# Covers every format of a card, every scale, lengths that fill no
+# beat, several runs, and refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,14 +10,15 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
 export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
 
-# Values of all magnitudes, the same every time: the program's own bytes as fp16, of which fp32 is made.
-values() { # values FILE HOW-MANY
+# values FILE N: N fp32 values of all magnitudes, always the same: the
+# program's own bytes read as fp16
+values() {
     tail -c +30001 "$n" | tr '\174-\177\374-\377' '\064-\067\264-\267' | head -c $((2 * $2)) >half
     "$n" uncast --format fp16 half "$1"
     [ "$(wc -c <"$1")" -eq $((4 * $2)) ] || fail "cannot make $2 values"
 }
 
-same() { # same OPTIONS... : of file x, there and back
+same() { # same OPTIONS...: casts file x on both
     "$n" cast "$@" x cpu >said_cpu
     if "$n" cast --on xrt "$@" x xrt >said 2>&1; then
         cmp -s cpu xrt || fail "cast --on xrt differs: $*"
@@ -25,13 +28,13 @@ same() { # same OPTIONS... : of file x, there and back
     fi
 }
 
-back() { # back OPTIONS... : of file cpu
+back() { # back OPTIONS...: uncasts file cpu on both
     "$n" uncast "$@" cpu back_cpu
     "$n" uncast --on xrt "$@" cpu back_xrt 2>said || fail "uncast --on xrt $*: $(cat said)"
     cmp -s back_cpu back_xrt || fail "uncast --on xrt differs: $*"
 }
 
-# --- every format and scale, by turns ---
+# --- every format and scale, in turn ---
 values x 5003
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     same --format $f --scale aps
@@ -43,7 +46,7 @@ same --format e3m0 --scale const:1024
 same --format e4m3 --scale const:0.125 --overflow inf
 back --format e4m3 --shift -140
 
-# --- lengths: none, one, a beat of fp32, a beat of codes and a bit ---
+# --- lengths: none, one, a beat of fp32, a beat of codes plus a bit ---
 for count in 0 1 17 129; do
     values x $count
     same --format e4m3 --scale aps
@@ -51,7 +54,7 @@ for count in 0 1 17 129; do
     back --format e2m1 --count $count
 done
 
-# --- what is not finite; what is so small that nothing is left ---
+# --- inf and nan; values that underflow ---
 values x 100
 printf '\000\000\200\177\001\000\200\377\000\000\300\177\001\000\000\000\001\000\000\200' >>x
 same --format e4m3
@@ -60,7 +63,7 @@ back --format e5m2
 
 # --- several runs ---
 values x 300000
-{ printf '\377\377\377\107' && cat x x x x; } >four # the first run has the largest
+{ printf '\377\377\377\107' && cat x x x x; } >four # the largest value is in the first run
 mv four x
 same --format e5m2 --scale aps
 back --format e5m2

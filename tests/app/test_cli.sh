@@ -1,14 +1,15 @@
 #!/bin/sh
-# test_cli.sh : the program's subcommands: round trips, and every kind of bad input: one line, non-zero, no partial file.
+# test_cli.sh : tests the subcommands: round trips, and every kind of bad input.
+# Bad input gives one line, a non-zero exit status and no partial file.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 ranks=$here/../host/ranks.sh
 
-# same WHAT FILE FILE
+# same LABEL FILE FILE
 same() { cmp -s "$2" "$3" || fail "$1: $2 and $3 differ"; }
 
-# hex FILE: its bytes, as "0102ff"
+# hex FILE: prints its bytes as "0102ff"
 hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 
 
@@ -26,7 +27,7 @@ head -c 16 x.f32 >finite.f32
 "$n" uncast --format fp32 same.f32 back.f32
 same "fp32 both ways" finite.f32 back.f32
 
-# --- a larger file: every format there and back, in blocks, with and without a scale ---
+# --- a larger file: every format and back, in blocks, with and without a scale ---
 i=0
 while [ $i -lt 12 ]; do
     cat "$n" >>big
@@ -92,7 +93,7 @@ for rule in exact fp32 nearest kahan trunc; do
     "$n" reduce --format e5m2 --sum $rule --on cpu r0 r1 r2 sum.cpu
     same "$rule: reference and cpu" "sum.$rule" sum.cpu
 done
-"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # to saturate: at each step, or at the end
+"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # inf, because saturation at each step and at the end differ
 "$n" reduce --format e5m2 --overflow inf --sum fp32 r0 r1 r2 sum.cpu
 same "nearest in fp32 is the rule fp32" sum sum.cpu
 "$n" reduce --format e5m2 --sum nearest --acc-format e5m2 r0 r1 r2 sum
@@ -103,7 +104,7 @@ for rule in nearest kahan; do
     same "$rule in e6m9: reference and cpu" sum.acc sum.cpu
 done
 if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
-for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # all of them of 8 or 4 bits; any bytes are codes
+for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # formats of 8 or 4 bits, in which any byte is valid
     for overflow in saturate inf; do
         for isa in scalar avx2 avx512 avx512vbmi; do
             "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
@@ -142,7 +143,7 @@ head -c 10 x.f32 >cut.f32
 refused "cannot cast 'cut.f32': 10 bytes" "$n" cast cut.f32 out
 refused "no plain file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
 refused "cannot write 'no/folder/out'" "$n" cast x.f32 no/folder/out
-# a limit on the size of files: in mid-writing, and when what is left is flushed at the end
+# a limit on the size of files, exceeded in mid-file and in the last flush
 # shellcheck disable=SC2016 # the other shell's
 limited() { refused "File too large" sh -c 'ulimit -f "$0"; exec "$@"' "$@"; }
 head -c 12000 big.f32 >small.f32
@@ -184,7 +185,8 @@ refused "No space left" "$n" reduce r0 r1 /dev/full
 refused "standard output" sh -c "'$n' info >/dev/full"
 refused "standard output" sh -c "'$n' --version >/dev/full"
 
-# --- descriptors 0, 1 and 2 that are closed: no file of ours takes their place, so no message gets into it ---
+# --- closed descriptors 0, 1 and 2: no file may take their place, so that
+# messages do not get into it ---
 emulate="$n emulate --ranks 2 --data synthetic:240,3 --model lenet5 --batch 24 --steps 2 --save shut.ck --log shut.jsonl"
 $emulate >/dev/null 2>&1
 open=$(wc -c <shut.ck)
@@ -234,7 +236,7 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
 done
 models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': one of //p")
 "$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
-# what a wrong word may be is what --help lists
+# names suggested for a wrong value are in --help
 for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto//p'); do
     grep -q "^  $algo  *[a-zA-Z]" help.train || fail "train --help lacks algorithm $algo"
 done
@@ -259,14 +261,14 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kind"] == "info" and d["MPI"]' <info.json ||
         fail "info --json is no JSON"
 fi
-# --- ranks.sh says what it cannot start, and what ended a rank ---
+# --- ranks.sh explains what it cannot start, and why a rank ended ---
 for number in x 0 -1 ''; do
     refused "ranks.sh: '$number': must be a number of ranks, from 1 on" "$ranks" "$number" true
 done
 for nothing in ./nosuch "$dir" ./x.f32; do
     refused "ranks.sh: there is no command '$nothing'" "$ranks" 2 "$nothing"
 done
-mkdir 'a=b c' # no assignment, though env would take it for one
+mkdir 'a=b c' # not an assignment, though env would read it as one
 cp "$n" 'a=b c/'
 [ "$("$ranks" 1 './a=b c/narrowcast' --version)" = "$("$n" --version)" ] || fail "a command with '=' in its path does not start"
 # shellcheck disable=SC2016

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_deadline.sh : a rank that never answers: the others end, with one line that names it. Ranks that are stopped for longer
-# than the deadline, while they wait, and go on: so does the job.
+# test_deadline.sh : tests ranks that do not answer.
+# The other ranks must end with one line that names the silent one. A job whose waiting ranks are
+# stopped for longer than the deadline and then continued must go on.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -12,7 +13,7 @@ for how in vote some; do
     timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_fail_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
     pids="${pids-} $!"
 done
-ends() {  # ends HOW LINE: 4 ranks, some silent
+ends() {  # ends HOW LINE: 4 ranks, some silent, must fail and print LINE
     timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_fail_mpi" silent "$1" >"$log" 2>&1 </dev/null
     rc=$?
     said=$(tr -d '\0' <"$log" | grep '^narrowcast:')

@@ -1,5 +1,6 @@
-/* test_doctor.c : each check of narrowcast doctor on a cluster that is made up: a good one, and with one fact that
- * is wrong; facts that travel, cut and damaged. */
+/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster:
+ * sound, or with one wrong fact.
+ * Facts must also survive transport, and reject truncated and damaged data. */
 #include "app/doctor/doctor.h"
 #include "check.h"
 #include <string.h>
@@ -42,7 +43,7 @@ static int32_t nodes[RANKS];
 static double ahead_s[RANKS], sure_s[RANKS];
 static struct doctor cluster = {RANKS, ranks, nodes, ahead_s, sure_s};
 
-/* Two machines, a and b, two ranks each. */
+/* Make a sound cluster: machines a and b with two ranks each. */
 static void make_good(void)
 {
     cluster.n_ranks = RANKS;
@@ -67,7 +68,7 @@ static void set(int rank, const char *key, const char *value)
     info_add(&ranks[rank], key, "%s", value);
 }
 
-/* All checks are fine but this one, which has that grade and these words. */
+/* Expect this check to give this grade and these texts, and all others to be fine. */
 static void expect(const char *check, enum doctor_grade grade, const char *what, const char *mend)
 {
     bool met = false;
@@ -87,7 +88,7 @@ static void expect(const char *check, enum doctor_grade grade, const char *what,
     CHECK(met, "no check '%s'", check);
 }
 
-/* One fact of one rank; NULL: none is changed. */
+/* Changes of one fact of one rank; NULL: no change. */
 static const struct {
     const char *check;
     int rank;
@@ -161,7 +162,7 @@ static void test_cases(void)
     }
 }
 
-/* What takes more than one fact. */
+/* Cases that need more than one changed fact. */
 static void test_combinations(void)
 {
     make_good();
@@ -200,24 +201,24 @@ static void test_combinations(void)
     make_good();
     ahead_s[3] = -2.5;
     expect("clocks", DOCTOR_WARN, "the clock of rank 3 on b is 2.5 s behind rank 0's", "chronyc");
-    sure_s[3] = 1.75; /* it may be nothing */
+    sure_s[3] = 1.75; /* uncertainty: the offset may be zero */
     expect("clocks", DOCTOR_OK, "within", "");
     make_good();
     ahead_s[2] = 86400;
     expect("clocks", DOCTOR_WARN, "86400.0 s ahead of", "timedatectl");
 
-    make_good(); /* segments of Open MPI 5 are larger */
+    make_good(); /* Open MPI 5 has larger segments */
     for (int r = 0; r < RANKS; r++)
         set(r, "MPI", "Open MPI v5.0.7"), set(r, "/dev/shm", "33554431");
     expect("shared memory", DOCTOR_WARN, "/dev/shm of a has 32.0 MiB free, 2 ranks want 32 MiB",
            "size");
 
-    make_good(); /* all have one */
+    make_good(); /* all ranks have a GPU */
     for (int r = 0; r < RANKS; r++)
         set(r, "CUDA", "/lib/x.so"), set(r, "GPU", "NVIDIA H100"), set(r, "cuDNN", "9.1");
     expect("GPUs", DOCTOR_OK, "NVIDIA H100; cuDNN 9.1", "");
 
-    make_good(); /* a process alone; one that knows nothing of itself */
+    make_good(); /* a single process; one without facts */
     cluster.n_ranks = 1;
     set(0, "started", "1");
     expect("launcher", DOCTOR_OK, "1 process", "");
@@ -244,7 +245,7 @@ static void test_lines(void)
                   (!strcmp(back.facts[i].value, ranks[0].facts[i].value) ||
                    !strcmp(back.facts[i].value, "a=b")),
               "%s is %s", back.facts[i].key, back.facts[i].value);
-    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* any bytes, cut anywhere */
+    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* any bytes, truncated anywhere */
         memset(lines, n % 3 ? 'x' : '=', sizeof lines);
         lines[n] = '\n';
         doctor_unlines(lines, &back);

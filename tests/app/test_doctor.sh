@@ -1,12 +1,13 @@
 #!/bin/bash
-# test_doctor.sh : narrowcast doctor on this machine: alone, on several ranks, with a card that answers and one that does not; its exit status,
-# its lines, its JSON. What it makes of clusters that are not there: test_doctor.c.
+# test_doctor.sh : runs `narrowcast doctor` on this machine: exit status, lines and JSON.
+# With one rank and several, and with a card that answers and one that does not.
+# Made-up clusters: test_doctor.c.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
-# ends STATUS COMMAND...: lines of a grade, a check and words go to `out`
+# ends STATUS COMMAND...: runs it; `out` gets lines of a grade, a check and a text
 ends() {
     local want=$1 status
     shift
@@ -44,7 +45,7 @@ if [ "$(uname -m)" = x86_64 ]; then has '^warn  instructions  .*NARROWCAST_ISA=s
 # a launcher of another MPI: each process is a job of its own
 env -u OMPI_COMM_WORLD_SIZE PMI_SIZE=4 PMI_RANK=0 "$n" doctor >out 2>said && fail 'another launcher: ended with 0'
 has '^fail  launcher      4 processes were started, but MPI joins 1 of them'
-# two builds in one job (mpirun of Debian 13 crashes when it is given two programs)
+# two builds in one job (Debian 13's mpirun crashes if given two programs)
 cp "$n" other && printf 'x' >>other
 # shellcheck disable=SC2016 # for the ranks
 ends 0 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec ./other doctor; exec "$0" doctor' "$n"
@@ -67,9 +68,10 @@ card=
 ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadline 0.5
 has '^fail  cards         cannot reach card udp://127.0.0.1:.*; mend: '
 
-# --- little room for MPI's files; a reason of MPI's ---
+# --- little room for MPI's files; an error of MPI itself ---
 ranks=$here/../host/ranks.sh
-# in_room SHM TMPDIR COMMAND...: with so many bytes in /dev/shm and in TMPDIR; a limit, because mpirun may hang
+# in_room SHM TMPDIR COMMAND...: runs it with these sizes of /dev/shm and TMPDIR; with a time
+# limit, because mpirun may hang
 in_room() {
     mkdir -p small
     # shellcheck disable=SC2016 # for the other shell
@@ -96,10 +98,10 @@ else
     echo 'not run: small /dev/shm and TMPDIR (unshare --mount is not allowed)'
 fi
 "$ranks" 2 env OMPI_MCA_btl=self "$n" doctor >out 2>said && fail 'ranks that cannot reach each other'
-# Open MPI 4 sometimes loses its own text when both ranks fail at once; then it says so (show_help.c).
+# Open MPI 4 sometimes loses its text when both ranks fail at once, and says so (show_help.c).
 grep -q 'unable to reach\|show_help' said || fail "no reason of MPI: $(cat said)"
 
-# --- words that mean nothing ---
+# --- invalid options ---
 for words in '--offload nonsense' '--fabric nothing --offload 127.0.0.1:9' '--card-deadline 0' 'x'; do
     # shellcheck disable=SC2086 # several words
     if "$n" doctor $words >out 2>said; then fail "was taken: $words"; fi

@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_emulate_cuda.sh : `narrowcast emulate --device cuda`, on a GPU or on the emulator: the checkpoint of as many ranks that share it,
-# byte by byte, with batch norms, micro-batches, loss scales and what a codec keeps there.
+# test_emulate_cuda.sh : compares `emulate --device cuda` with real ranks
+# that share a GPU or the emulator.
+# Checkpoints must be equal byte for byte, with batch norms, micro-batches, loss
+# scales and codec state on the GPU.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -13,7 +15,7 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
-export NARROWCAST_CONV=first # plans by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
 
 # same RANKS OPTIONS...
@@ -30,7 +32,7 @@ same 2 --model resnet8 --data synthetic:80,3 --batch 8 --steps 2 --format e5m2 -
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec qsgd:4
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec onebit
 same 4 --model lenet5 --data synthetic:80,3 --steps 2 --format e4m3 --algo group-scatter:2 --round stochastic
-# --- and with gradients that are made twice ---
+# --- gradients computed twice (--memory low) ---
 # shellcheck disable=SC2086
 for memory in full low; do
     "$B/narrowcast" emulate --ranks 4 $common --data synthetic:80,3 --model lenet5 --steps 2 --micro 2 --sum kahan --format e5m2 --memory $memory --save "$dir/$memory.ck" >"$dir/out" 2>&1 ||

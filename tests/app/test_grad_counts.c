@@ -1,5 +1,5 @@
-/* test_grad_counts.c : what --stats counts of a gradient, and its errors, against their definitions
- * by mf.h and plain loops. */
+/* test_grad_counts.c : checks the counts and errors of --stats against their definitions.
+ * The reference uses mf.h and plain loops. */
 #include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -9,7 +9,7 @@
 
 enum { SEED = 3, N = 3000 };
 
-/* Numbers of all sizes, with zeros, subnormals, infinities and nans among them. */
+/* Numbers of all sizes, including zeros, subnormals, infinities and nans. */
 static void fill(float *x, uint64_t key, bool finite)
 {
     for (uint64_t i = 0; i < N; i++) {
@@ -55,7 +55,7 @@ static void check_bins(const float *x)
     CHECK(all == N, "%g values in all", all);
 }
 
-/* overflow is what the user chose: what is counted does not depend on it. */
+/* The counts must not depend on the user's choice of overflow. */
 static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_round round,
                        bool trunc)
 {
@@ -66,7 +66,7 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
             .fmt = fmt, .round = round, .overflow = overflow, .trunc = trunc, .key = 5};
         got = (struct grad_counts){0};
         underflow = saturate = 0;
-        for (size_t at = 0; at < N; at += 1000) /* from a multiple of 8 on */
+        for (size_t at = 0; at < N; at += 1000) /* at multiples of 8 */
             grad_counts_cast(&got, &cast, shift, x + at, 1000, at);
         for (uint64_t i = 0; i < N; i++) {
             const uint32_t b = bits_of(x[i]), random = philox_round_u32(5, i);
@@ -76,7 +76,7 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
             if (x[i] == 0 || !isfinite(x[i]))
                 continue;
             underflow += v.kind == MF_FINITE && v.sig == 0;
-            if (trunc) /* 65504 is a half's largest finite, 16 half its unit */
+            if (trunc) /* 65504 is the largest finite half, 16 half its unit */
                 saturate += ldexp(fabs((double)x[i]), shift) >= 65504 + 16;
             else
                 saturate += v.kind != MF_FINITE;
@@ -117,7 +117,7 @@ static void check_errors(void)
             sum += quotients[n++] = fabs(diff / ref[i]);
     }
     qsort(quotients, n, sizeof *quotients, by_size);
-    round_off_add(&r, ref, x, N); /* is forgotten */
+    round_off_add(&r, ref, x, N); /* is cleared below */
     round_off_clear(&r);
     for (size_t at = 0; at < N; at += 999)
         round_off_add(&r, ref + at, x + at, N - at < 999 ? N - at : 999);

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_help.sh : help of commands, of their parts, and where they are installed; what is suggested for a wrong value; the line about a
-# training's progress on a terminal; --help of the scripts of bench/.
+# test_help.sh : tests help of commands and options, suggestions for wrong
+# values, and the progress line.
+# Also help of an installed program, and --help of the scripts of bench/.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -13,7 +14,7 @@ for command in $commands; do
     "$n" help "$command" | cmp -s - all || fail "help $command is not $command --help"
     [ "$(sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' all | sort | uniq -d)" = '' ] || fail "$command --help says an option twice"
     while read -r option; do
-        # train's are emulate's, which starts no MPI
+        # train's is tested with emulate, which does not start MPI
         if [ "$command" = train ]; then from=emulate topic=$option; else from=$command topic=--$option; fi
         "$n" "$from" --help "$topic" >part 2>&1 || fail "$command --help $topic: $(cat part)"
         grep -q "^  --$option\b" part || fail "$command --help $topic lacks it"
@@ -29,14 +30,14 @@ for command in $commands; do
 done
 [ -s headlines ] || fail 'no headline was found'
 "$n" help | cmp -s - <("$n" --help) || fail 'help alone'
-says() { # says WORDS COMMAND...: it fails with one line that ends in the words
+says() { # says TEXT COMMAND...: must fail with one line that ends in TEXT
     if "$n" "${@:2}" >out 2>err; then fail "was taken: ${*:2}"; fi
     case $(cat err) in *"$1") ;; *) fail "${*:2}: did not end in '$1': $(cat err)" ;; esac
     [ "$(wc -l <err)" = 1 ] || fail "${*:2}: not one line: $(cat err)"
 }
 says "did you mean 'format'?" train --help fromat
 says "did you mean 'plot'?" help plto
-# in any case of letters, with what help itself has after a name, by a value that an option lists
+# in any case of letters; with an argument attached to the name; by a value of an option
 while read -r topic row; do
     "$n" train --help "$topic" >part 2>&1 || fail "train --help $topic: $(cat part)"
     grep -q -e "^  $row " part || fail "train --help $topic lacks $row: $(cat part)"
@@ -61,7 +62,8 @@ for topic in codec --codec qsgd:4; do
     says "'$topic' is no command: it belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
 done
 says "'narrowcast cast --help'" cast --help quux
-# README.md's commands of emulate on generated images are taken: only what they should write cannot be
+# README.md's emulate commands on generated images must be accepted: only
+# their output file cannot be written
 while read -r _ words; do
     # shellcheck disable=SC2086  # words
     if "$n" $words --save none/x >out 2>err; then fail "was taken: $words"; fi
@@ -71,7 +73,7 @@ done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | gre
 "$n" train --help qsgd | grep -q '^  qsgd  ' || fail 'help of a row'
 "$n" cast --help --format e4m3 | grep -q '^usage: ' || fail '--help before other options'
 
-# --- emulate: its own, and all of train when it is asked for ---
+# --- emulate: its own options, and all of train on request ---
 [ "$("$n" emulate --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr '\n' ' ')" = 'ranks memory ' ] || fail 'emulate --help'
 "$n" emulate --help lr | grep -q '^  --lr X' || fail 'emulate --help lr'
 "$n" emulate --help | sed '/^emulated ranks/,$d' | grep -oE -e '--[a-z-]+' >excepted
@@ -81,7 +83,7 @@ while read -r option; do
         fail "emulate --help and --$option: $(cat out)"
 done < <("$n" train --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p')
 
-# --- installed: commands as they are typed there ---
+# --- installed: commands as typed there ---
 mkdir -p root/bin
 cp "$n" root/bin/narrowcast
 for command in '' $commands; do
@@ -117,7 +119,7 @@ says ": did you mean 'nearest'?" cast --round nearst x y
 says ": did you mean 'lars'?" emulate --optimizer LARS
 says "or eXmY with X 1..8 and Y 0..23" emulate --format zzzzzz
 
-# --- progress: a line that is rewritten, with the time that is left, under mpirun as without ---
+# --- progress: a line that is rewritten, with the remaining time, also under mpirun ---
 if command -v python3 >/dev/null; then
     cat >on_terminal.py <<'EOF'
 import os, pty, subprocess, sys

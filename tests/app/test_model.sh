@@ -1,9 +1,10 @@
 #!/bin/bash
-# test_model.sh : narrowcast model: steps and winners that the papers and the formulas give, rates from files, what is refused.
+# test_model.sh : checks `narrowcast model` against the papers and the formulas.
+# Also rates from files, and refusals.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# model WORDS...: with a CPU that takes no time, unless rates are given: nothing is measured
+# model OPTIONS...: without CPU time unless rates are given, so that nothing is measured
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
 model() {
     case "$*" in
@@ -11,7 +12,7 @@ model() {
     *) "$B/narrowcast" model "${free[@]}" "$@" ;;
     esac
 }
-# field KEY WORDS...: of the one line that has all the words
+# field KEY TEXT...: prints a value of the one line that contains all texts
 field() {
     local key=$1 lines
     lines=$(cat out)
@@ -20,10 +21,10 @@ field() {
     # shellcheck disable=SC2001
     sed "s/.*\"$key\":\"\{0,1\}\([^,\"}]*\).*/\1/" <<<"$lines"
 }
-# holds EXPRESSION: of awk
+# holds EXPRESSION LABEL: an awk expression must be true
 holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
 
-# --- 90 and 510 steps; groups of 16 lose where bytes count and win where latency does ---
+# --- 90 and 510 steps; groups of 16 lose where bytes matter, win where latency matters ---
 model --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"
 for link in 1e+09 1e+10; do
     for size in 64k 64M; do
@@ -37,7 +38,7 @@ for link in 1e+09 1e+10; do
     done
 done
 
-# --- tables: the same in words, ranks doubled, cells that do not work ---
+# --- tables: the same as JSON, ranks doubled, impossible cells ---
 model --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
@@ -46,7 +47,7 @@ model --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json >o
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
 [ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
 
-# --- only sums that are rounded in the same way are compared: "best" is the fastest of its own rounding ---
+# --- "best" is the fastest algorithm of the same rounding ---
 model --json --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,group-master:2,group-scatter:2,gather,offload >out || fail failed
 awk '
     function field(name) {
@@ -72,7 +73,8 @@ model --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ri
 awk '/bit\/s, .* sums in/ { exact = / exact sums / } exact && /^ ranks .* ring/ { bad = 1 } / sums in / { n++ } END { exit bad || n != 6 }' out ||
     fail "exact sums and those of a ring share a table: $(cat out)"
 
-# --- layers of a file are layers of a network; fewer buckets, fewer steps; what is computed hides what travels ---
+# --- layers of a file equal those of the network; fewer buckets take fewer
+# steps; computation hides traffic ---
 "$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
     fail 'no dump'
 model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
@@ -92,7 +94,8 @@ holds "$one - $fused > 123e-6 * 20 && $one - $fused < 125e-6 * 20" 'what 124 ste
 model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
 holds "$(field exposed_s '"kind":"model"') < 0.5 * $fused && $(field step_s '"kind":"model"') > 1" 'hidden behind the backward pass'
 
-# --- rates: of benches, and given; each makes it longer; a fast link does not pay for slow casts ---
+# --- rates from benchmarks and options: each adds time; a fast link does
+# not make up for slow casts ---
 cat >rates <<'EOF'
 {"kind":"copy","name":"memcpy","gbs":10}
 {"kind":"cast","name":"fp32 -> e5m2","gbs":4,"ratio":1}
@@ -107,7 +110,8 @@ cat >rates <<'EOF'
 EOF
 ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
 model "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
-# 67108864 bytes of fp32 by 2.667 and 8 GB/s; 16777216 bytes of addends, 2 of 3 bytes moved at 3 GB/s
+# 67108864 bytes of fp32 at 2.667 and 8 GB/s; 16777216 bytes of
+# addends, 2 of 3 bytes moved at 3 GB/s
 "$B/narrowcast" model --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time here: 'rates' has no rows" ||
     fail 'does not say that messages are left out'
 cast=$(field cast_s '"kind":"model"') add=$(field add_s '"kind":"model"')
@@ -126,7 +130,7 @@ for side in 0.95 1.05; do
         "on the side $side of the break-even link"
 done
 
-# --- rates that are not given are measured: nothing is free; given back they make the same times ---
+# --- rates not given are measured; given back they yield the same times ---
 "$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
 for kind in cast_s add_s port_s; do
     grep '"kind":"model"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
@@ -143,18 +147,18 @@ grep -E '"kind":"(model|best)"' measured | paste -d '\n' - again | awk '
 grep -q '^casts, sums  *measured on this machine' out || fail "does not say that it measured: $(cat out)"
 grep -q '^  *fp32 -> e5m2: [0-9.]*$' out || fail "does not say what it measured: $(cat out)"
 grep -q '^messages  *[0-9.]* GB/s by a core over 127.0.0.1' out || fail "no messages: $(cat out)"
-for option in cast-rate add-rate port-rate; do # one of the three does not stop the others from being measured
+for option in cast-rate add-rate port-rate; do # one of the three leaves the others measured
     "$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --$option 100000T >out || fail failed
     grep -q '"cast_s":0[,}]\|"add_s":0[,}]\|"port_s":0[,}]' out && fail "--$option by itself: something is free: $(cat out)"
 done
 
-# --- a fit finds the numbers that made the times ---
+# --- a fit recovers the numbers that produced the times ---
 sed 's/^/{"kind":"other"}\n/' rates >made
 model --json --ranks 4 --size 1k,16M --link 1e0T --algo direct,ring --format e5m2,e4m3 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
     --link 1000T >fast || fail failed
 model --json --ranks 4 --size 4M --link 2.5G --algo ring --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G --unhidden 0.4 >slow ||
     fail failed
-times() { # times FILE LABEL
+times() {
     sed -n 's/.*"kind":"model","layers":"\([0-9]*\)\([kM]\)".*"type":"\([^"]*\)","algo":"\([^"]*\)".*"step_s":\([^,}]*\).*/\1 \2 \3 \4 \5/p' "$1" |
         awk -v label="$2" '{ printf "{\"kind\":\"allreduce\",\"label\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"ranks\":4,\"size\":%d,\"time_us\":%.9g}\n",
             label, $4, $3, $1 * ($2 == "k" ? 1024 : 1048576), 1e6 * $5 }'
@@ -171,7 +175,7 @@ model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rat
 grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of what' out || fail "port: $(head -n 6 out)"
 
-# --- each length and type has its own; between two lengths, half way is half way ---
+# --- each length and type has its own rate; in between it is interpolated ---
 cp rates made
 for made in 1M,e5m2,3G 16M,e5m2,1G 4M,e4m3,8G; do
     IFS=, read -r size type port <<<"$made"
@@ -187,7 +191,8 @@ for made in e5m2,1.5G e4m3,8G; do
     holds "$found > 0.999 * $(field step_s '"kind":"model"') && $found < 1.001 * $(field step_s '"kind":"model"')" "$made: $found"
 done
 
-# --- more lengths than a curve holds: the longest counts; what cannot be modelled says nothing ---
+# --- more lengths than a curve holds: the longest counts; times that cannot
+# be modelled have no effect ---
 for i in $(seq 20); do
     echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
 done >made
@@ -196,14 +201,14 @@ model --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp32
 grep -q '^messages  *ring fp32: 2.1, .*, 1.05 GB/s' out || fail "20 lengths: $(cat out)"
 grep -q '^messages  *native' out && fail 'the time of native was used'
 
-# --- a port that is shaped: what its burst holds takes no time on the wire ---
+# --- a shaped port: bytes within its burst take no time on the wire ---
 model --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
 holds "$(field wire_s '"kind":"model"') == 0" 'a burst'
 yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"time_us":5}' | head -n 2049 >many
 model --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
 [ "$(cat out)" = "narrowcast: cannot use 'many': more than 2048 all-reduces" ] || fail "many: $(cat out)"
 
-# --- fp32, which they are held against, takes none of their words ---
+# --- fp32, the baseline, ignores the options of the sums ---
 model --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
 [ "$(field fp32_algo '"kind":"best"')" = direct ] || fail "no fp32 beside exact sums: $(cat out)"
 holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"best"')" 'a quarter of the bytes'
@@ -211,7 +216,7 @@ holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"bes
 model --ranks 4 --size 64M --link 1G --algo offload --format e5m2 >out || fail failed
 grep -q '^ *4  *- .* offload  *-  *-$' out || fail "a card adds no fp32: $(cat out)"
 
-# --- a card's port carries all ranks' packets: as fast as a rank's, or as --card-link says ---
+# --- a card's port carries all ranks' packets, at a rank's speed or --card-link ---
 for link in 100M 1G 10G 100G; do
     for ranks in 4 32; do
         model --json --ranks $ranks --size 16M --link $link --algo offload --format e5m2 >out || fail failed
@@ -226,9 +231,10 @@ model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --for
 holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
 refused "--card-link 'wide': want a speed above 0" model --card-link wide
 
-# --- the break-even that was measured: told what its all-reduces take at 100 Mbit/s, at 10 Gbit/s and without limit, the model says at
-# 1 and 2.5 Gbit/s on which side of direct the card stands, which adds on the ranks' 2 cores. Left out: e3m0 at 1 Gbit/s, where the
-# README's tables differ and the model calls the two nearly even ---
+# --- break-even against bench/allreduce: given the times measured at 100 Mbit/s, at 10 Gbit/s and
+# without limit, the model must find which of direct and the card is faster at 1 and 2.5 Gbit/s.
+# The card adds on the ranks' 2 cores. Not tested: e3m0 at 1 Gbit/s, where the README's tables
+# differ and the model calls the two nearly even ---
 table() { # table: link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }
@@ -257,7 +263,7 @@ for point in 1gbit,1e+09,e5m2 2.5gbit,2.5e+09,e5m2 2.5gbit,2.5e+09,e3m0/e4m3 2.5
     [ "$(field algo '"kind":"best"' "${where[@]:1}")" = $best ] || fail "$label, $type: $best is not the best: $(cat out)"
 done
 
-# --- formats of a short range are named with a scale, and never without one ---
+# --- formats of a short range are always named with a scale ---
 for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
     model --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
     grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
@@ -276,7 +282,7 @@ for format in e5m2 fp16 bf16 fp32; do
     model --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done
 
-# --- nonsense ---
+# --- invalid options ---
 refused "--ranks '0': want 1 to 4096" model --ranks 0
 refused "--ranks '8..4': want FROM..TO" model --ranks 8..4
 refused "--ranks '2,x'" model --ranks 2,x

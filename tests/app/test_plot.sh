@@ -1,16 +1,18 @@
 #!/bin/bash
-# test_plot.sh : narrowcast plot: tables and charts of what this program and its benches write, and of files that others have made: one clear
-# line, and no chart.
+# test_plot.sh : tests the tables and charts of `narrowcast plot`.
+# It reads files of this program and its benchmarks, and hostile files: these
+# give one clear line and no chart.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 plot() { "$B/narrowcast" plot "$@"; }
-table() { # table WANT ARGUMENT...: with spaces squeezed
+table() { # table WANT ARGUMENT...: compares with spaces squeezed
     plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"
     [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
 }
 
-# --- curves: a line a log, named by what travelled; a torn last line, a loss that is not finite, steps beside epochs ---
+# --- curves: a line per log, named by format; a torn last line, a loss that is not
+# finite, steps beside epochs ---
 cat >aps.jsonl <<'EOF'
 {"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
 {"kind":"step","step":1,"epoch":1,"loss":2.5}
@@ -35,7 +37,8 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 1 2.5 2.5
 2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
 
-# bytes against fp32; parts of a step's time, each second once, means over steps, a bar a file
+# bytes relative to fp32; parts of a step's time, each second once,
+# means over steps, a bar per file
 step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
@@ -48,7 +51,7 @@ alone: x 62.5 1062.5 0 125 250 0
 beside: x 62.5 437.5 250 0 0 250
 beside: x (2) 62.5 437.5 250 0 0 250' time alone.jsonl beside.jsonl ./beside.jsonl
 
-# --- phases, round-off, the model ---
+# --- phases, round-off, the performance model ---
 cat >phases <<'EOF'
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1000,"codes_us":2500,"casts_us":500,"time_us":4100}
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1500,"codes_us":2500,"time_us":4100}
@@ -67,8 +70,8 @@ table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps n
 plot model predicted >out || fail 'plot model'
 [ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
 
-# --- what train --stats writes: the last step counts ---
-stats() { # stats STEP INDEX FIRST BINS UNDERFLOW SHIFT
+# --- output of train --stats: the last step counts ---
+stats() {
     echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6,\"l2\":$(awk "BEGIN { print $5 / 2 }")}"
 }
 {
@@ -112,8 +115,8 @@ table 'layer stats: e4m3 aps (L2 error, %)
 layer0 12.5
 layer1 3.125' error stats.jsonl
 
-# --- the way back: a line a step ---
-back() { # back STEP INDEX UNDERFLOW UNSCALED WANTED CARRIED
+# --- gradients of the backward pass: a line per step ---
+back() {
     echo "{\"kind\":\"stats_back\",\"step\":$1,\"index\":$2,\"layer\":\"l$2\",\"underflow\":$3,\"underflow_unscaled\":$4,\"wanted\":$5,\"carried\":$6}"
 }
 { cat stats.jsonl && back 1 0 0.25 0.25 64 1 && back 1 1 0.125 0.5 128 8 && back 11 0 0 0 null 1; } >back.jsonl
@@ -125,7 +128,7 @@ l0 64 1 1
 l1 128 8' scale-back back.jsonl
 refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
 
-# --- charts: by the name; what a file is called and what stands in it is text, and no program ---
+# --- charts, by the name's ending; file names and contents are text, never commands ---
 cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
 plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
@@ -145,11 +148,11 @@ if [ -n "$(command -v gnuplot)" ]; then
 else
     echo 'skip  charts: no gnuplot'
 fi
-# --- names of files: gnuplot runs those that begin with | and < ---
+# --- file names: gnuplot runs those that begin with | and < ---
 if [ -n "$(command -v gnuplot)" ]; then
     printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":1e308}\n{"kind":"epoch","epoch":2,"loss":-1e308}\n' >far.jsonl
     refused 'narrowcast: gnuplot did not make the chart: all points y value undefined!' plot loss far.jsonl --out far.svg
-    # settings of the user, which would end gnuplot here, change no chart
+    # the user's settings, which would end gnuplot here, do not affect charts
     mkdir home
     echo 'exit status 3' >home/.gnuplot
     HOME=$dir/home plot accuracy aps.jsonl --out home.svg 2>said || fail "with a .gnuplot at home: $(cat said)"
@@ -173,8 +176,8 @@ if [ -n "$(command -v gnuplot)" ]; then
         printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":%s}\n' $loss >large
         plot loss large --out large.svg 2>said || fail "a loss of $loss: $(cat said)"
     done
-    # the charts of bench/: a name of a file, and names in it
-    row() { # row NAME: of all benches at once
+    # the charts of bench/: a file name, and names in it
+    row() { # row NAME: fits all benchmarks
         echo "{\"name\":\"$1\",\"label\":\"$1\",\"algo\":\"$1\",\"type\":\"$1\",\"size\":1024,\"time_us\":1,\"algbw\":1,\"encode\":1,\"decode\":1,\"bytes\":1,\"ratio\":1,\"ratio_memcpy\":1,\"l2\":1,\"fastest\":true,\"end\":0}"
     }
     rows="it's \$(touch hit) \`touch hit\` <x | touch hit; a=b.json"
@@ -192,7 +195,8 @@ fi
 text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')
 [ -z "$text" ] || fail "a shell reads a text: $text"
 
-# gnuplot does not mind a full disk; it is given no name, and no file beside the chart that others could have put a link in place of
+# gnuplot ignores a full disk; it gets no file name, and no file beside the
+# chart that a link could replace
 mkdir cut
 cat >cut/gnuplot <<'EOF'
 #!/bin/sh
@@ -224,12 +228,12 @@ without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(
 grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
 if ! without plot accuracy aps.jsonl --out none.gp 2>said || [ ! -s none.gp ]; then fail "a program without gnuplot: $(cat said)"; fi
 
-# what moves a cursor on a terminal is not printed
+# control sequences of terminals are not printed
 printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor
 table 'epoch cursor: ?[2Jx (test accuracy, %)
 1 100' accuracy cursor
 
-# --- files of others ---
+# --- hostile files ---
 refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
 refused "unknown kind 'x': one of accuracy, loss," plot x aps.jsonl
 refused "cannot open 'nowhere'" plot loss nowhere
@@ -254,7 +258,7 @@ refused "cannot write 'full.gp': No space left on device" plot accuracy aps.json
 plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
 grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
 plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
-# a million steps are drawn in seconds, and as many exponents
+# a million steps, or exponents, are drawn in seconds
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
 [ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
 awk 'BEGIN { for (i = 0; i < 900; i++) { printf "{\"kind\":\"stats\",\"step\":1,\"first\":%d,\"bins_all\":[1", 1000 * i

@@ -1,6 +1,8 @@
 #!/bin/sh
-# test_reduce_xrt.sh : `reduce --on xrt` = ref, byte for byte, on a simulated card behind the Xilinx runtime: every format of a
-# card, 1 to 64 files, lengths that fill no beat, many bursts, several runs; and what cannot be is refused in one line.
+# test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT
+# card with `ref`, byte for byte.
+# Covers every format of a card, 1 to 64 files, lengths that fill no beat, many
+# bursts, several runs, and refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,15 +10,16 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
 export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
 
-# Bytes that look random and are the same every time: the program's own, each file from another place of it.
+# part FILE BYTES: bytes that look random and are always the same: the program's
+# own, each file from another offset
 seed=1
-part() { # part FILE BYTES
+part() {
     seed=$((seed * 7 % 65521 + 1))
     tail -c +$((seed * 13 % 300000 + 1)) "$n" | tr '\000\377' '\165\212' | head -c "$2" >"$1"
     [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
 }
 
-files() { # files HOW-MANY BYTES
+files() { # files N BYTES: makes N inputs
     rm -f in??
     i=10
     while [ $i -lt $((10 + $1)) ]; do
@@ -25,7 +28,7 @@ files() { # files HOW-MANY BYTES
     done
 }
 
-same() { # same OPTIONS... : all files in*, by both
+same() { # same OPTIONS...: adds all files in* on both
     "$n" reduce --on ref "$@" in?? ref
     if "$n" reduce --on xrt "$@" in?? xrt 2>said; then
         cmp -s ref xrt || fail "--on xrt differs: $* of $(echo in??)"
@@ -34,7 +37,7 @@ same() { # same OPTIONS... : all files in*, by both
     fi
 }
 
-# --- every format, in and out, by turns: 8 bursts and a bit ---
+# --- every format, in and out, in turn: 8 bursts and a bit ---
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     files 3 17002
     same --format $f --out-format $f
@@ -44,7 +47,8 @@ files 2 5632
 for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
 grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
 
-# --- files: one, many; lengths: nothing at all, one code, one beat, one burst and a bit; an odd number of 4-bit codes ---
+# --- one file, many files; lengths: none, one code, one beat, one burst and a bit;
+# an odd number of 4-bit codes ---
 for bytes in 0 2 2050; do
     files 1 $bytes
     same --format e4m3
@@ -69,7 +73,7 @@ same --format e4m3
 grep -q ': 2 runs, ' said || fail "not two runs: $(cat said)"
 same --format e2m1 --count 2599999
 
-# --- clock by clock ---
+# --- Verilated ---
 if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
     files 3 5000
     NARROWCAST_SIM_MODEL=rtl same --format e4m3

@@ -1,13 +1,14 @@
 #!/bin/bash
-# test_report.sh : narrowcast report: a page of what trainings have written: well formed, whole by itself, and no program, whatever stands in the
-# files; its command makes the run again; a bad file is one clear line, and no page.
+# test_report.sh : tests the page of `narrowcast report`: well formed,
+# self-contained, no scripts from files.
+# Its command must reproduce the run. A bad file gives one clear line and no page.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 report() { "$n" report "$@"; }
-echo old >page.html # and so it stays
+echo old >page.html # must stay
 
-# look FILE FIGURES DRAWN: is it a page that needs nothing else? Prints its text.
+# look FILE FIGURES DRAWN: checks that the page needs nothing else; prints its text
 cat >look.py <<'EOF2'
 import sys, xml.etree.ElementTree as tree
 page = tree.parse(sys.argv[1]).getroot() # of one root, all closed, in UTF-8
@@ -41,7 +42,7 @@ drawn() { echo 0; }
 python=$(command -v python3)
 [ -n "$python" ] || { echo 'skip  no python3 to read pages'; exit 77; }
 
-# --- a true run: its command makes the same weights ---
+# --- a real run: its command gives the same weights ---
 small='--data synthetic:240,1 --model mlp --batch 60'
 # shellcheck disable=SC2086 # several words
 mpirun -np 2 "$n" train $small --epochs 2 --format e5m2 --nesterov --seed 7 --log "it's.jsonl" --stats stats.jsonl --stats-every 2 >out 2>said || fail "train: $(cat said)"
@@ -60,7 +61,8 @@ want="\"\$n\" emulate --ranks 2 --data synthetic:240,1 --model mlp --epochs 2 --
 eval "$command" >again 2>said || fail "the page's command: $(cat said)"
 [ "$(grep checksum out)" = "$(grep checksum again)" ] || fail "the page's command makes other weights"
 
-# --- what others have made: text is text; a torn end; skipped and repeated steps; names that are no UTF-8 ---
+# --- hostile files: text stays text; a torn end; skipped and repeated
+# steps; names that are not UTF-8 ---
 bad_words='<script>alert(1)</script>'
 {
     printf '{"kind":"run","version":"%s","ranks":4,"first_step":10,"steps_in_all":50,"fp32_sent_bytes":400,"data":"]]>%s \\"q\\" \\u0041\\u00e9",' "$bad_words" "$bad_words"
@@ -86,7 +88,8 @@ look many.html 1 "$(drawn 1)"
 has 'Points are means of up to 200 steps.'
 grep -q '^100.5  *99.5' text || fail "means of steps: $(grep -A 3 '^step' text)"
 
-# --- no gnuplot: tables; one that refuses: tables, and the reason; one that stops midway, as on a full disk: no page ---
+# --- no gnuplot: tables; gnuplot fails: tables and the reason; it stops midway,
+# as on a full disk: no page ---
 mkdir empty cut bad
 PATH=$dir/empty report name.jsonl two.jsonl --out page.html 2>/dev/null && fail 'a file that is not there'
 PATH=$dir/empty "$n" report two.jsonl --out plain.html 2>said || fail "no gnuplot: $(cat said)"
@@ -95,7 +98,7 @@ look plain.html 5 0
 printf '#!/bin/sh\necho "<svg "\necho "<g>"\n' >cut/gnuplot
 printf '#!/bin/sh\nexit 3\n' >bad/gnuplot
 chmod +x cut/gnuplot bad/gnuplot
-# undrawn WORDS FIGURES DRAWN LOG: a page that says why some of its charts are not there
+# undrawn TEXT FIGURES DRAWN LOG: the page explains why charts are missing
 undrawn() {
     "$n" report "$4" --out page.html 2>said || fail "$4: no page: $(cat said)"
     look page.html "$2" "$3"
@@ -108,7 +111,7 @@ printf '{"kind":"run"}\n{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":1e9
 printf '{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":0.5}\n' 2 -1e308 >>far
 [ -z "$(command -v gnuplot)" ] || undrawn 'gnuplot did not make the chart: all points y value undefined!' 2 1 far
 
-# --- to standard output, after what stands there ---
+# --- to standard output, appended ---
 report two.jsonl -o two.html 2>said || fail "report: $(cat said)"
 { echo first; report two.jsonl -o -; } >both 2>said || fail "report -o -: $(cat said)"
 { echo first; cat two.html; } | cmp -s - both || fail "report -o - writes another page: $(head -c 300 both)"
@@ -139,7 +142,7 @@ refused "unknown option '-x'" report two.jsonl -x page.html
 # shellcheck disable=SC2046 # words
 refused 'is one argument too many' report $(yes two.jsonl | head -n 65) -o page.html
 
-# --- in a browser: no line on its console, and something to see, in light and in dark ---
+# --- in a browser: no console messages, and visible content in light and dark mode ---
 if [ -n "$(command -v chromium)" ]; then
     report "it's.jsonl" two.jsonl '<script>&"<b>.jsonl' stats.jsonl -o page.html 2>said || fail "report: $(cat said)"
     timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --window-size=1000,6000 \

@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_stop.sh : `narrowcast train` that is asked to stop, by SIGINT, SIGTERM or SIGUSR1 to mpirun, to ranks.sh or to one rank: it ends
-# with its step and a checkpoint, goes on to the same bits, and at a second signal ends at once.
+# test_stop.sh : stops `narrowcast train` by SIGINT, SIGTERM or SIGUSR1
+# to mpirun, ranks.sh or one rank.
+# It must finish its step, save a checkpoint, and resume to the same bits. A
+# second signal ends it at once.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,11 +10,11 @@ ranks=$here/../host/ranks.sh
 job=
 trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$dir"' EXIT
 
-# A shell lets what runs behind it ignore SIGINT: undone.
+# A shell makes background commands ignore SIGINT: undo that.
 train="env --default-signal=INT,TERM"
 options="train --data synthetic:240,3 --batch 24 --model lenet5 --lr 0.05 --schedule const --save ck --log log"
 
-# until_done CONDITION...: waits for it, a minute and a half at most
+# until_done CONDITION...: waits for it, at most a minute and a half
 until_done() {
     for ((i = 0; i < 900; i++)); do
         "$@" && return 0

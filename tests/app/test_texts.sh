@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_texts.sh : texts that anybody may have made (names of files, logs, checkpoints, counters of a card): no control character of theirs
-# reaches a terminal, and no byte that is no UTF-8 reaches JSON or a page.
+# test_texts.sh : checks texts of foreign origin: file names, logs,
+# checkpoints, counters of a card.
+# None of their control characters may reach a terminal, and no invalid
+# UTF-8 may reach JSON or a page.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,7 +10,7 @@ command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 export OPENBLAS_NUM_THREADS=1
 esc=$'\e[2J\a\x7f\x9b1m\xc2\x9b31m\r'
 
-# plain WHAT FILE...: what a terminal would get is text
+# plain LABEL FILE...: the files are safe to print on a terminal
 plain() {
     python3 - "${@:2}" <<'EOF' >why || fail "$1: $(cat why)"
 import sys, unicodedata
@@ -23,7 +25,7 @@ for name in sys.argv[1:]:
         sys.exit(1)
 EOF
 }
-# json WHAT FILE [lines]: a JSON object, or one a line
+# json LABEL FILE [lines]: a JSON object, or one per line
 json() {
     python3 - "${@:2}" <<'EOF' >why 2>&1 || fail "$1: $(tail -n 1 why)"
 import json, sys
@@ -34,7 +36,7 @@ for line in text.splitlines() if len(sys.argv) > 2 else [text]:
 EOF
 }
 
-# --- JSON: every option whose value is a user's own words ---
+# --- JSON: every option whose value is free text ---
 bad_name=$'caf\xe9 \xff\xc3(\xed\xa0\x80\x01"\\'
 mkdir "$bad_name"
 printf 'to be or not to be, that is the question' >"$bad_name/text"
@@ -57,7 +59,7 @@ if [ -x "$B/bench_allreduce" ]; then
     json 'bench_allreduce --label' rows lines
 fi
 
-# --- a terminal: names that cannot be opened, words that mean nothing ---
+# --- terminal: names that cannot be opened, invalid options ---
 for words in "cast --format $esc in out" "plot loss nowhere$esc" "plot $esc x" "report nowhere$esc -o x.html" "xclbin $esc" "$esc" "--$esc" \
     "train --algo $esc" "train --data idx:nowhere$esc" "train --model $esc" "train --offload udp://$esc:1" "train --resume $esc" "sim --counters $esc"; do
     IFS=' ' read -r -d '' -a list <<<"$words"
@@ -66,7 +68,7 @@ for words in "cast --format $esc in out" "plot loss nowhere$esc" "plot $esc x" "
     [ "$(wc -l <err)" = 1 ] || fail "not one line: $words: $(cat err)"
 done
 
-# --- a terminal: files that others have made ---
+# --- terminal: hostile files ---
 python3 - "$bad_name/saved" "$esc" <<'EOF'
 import os, struct, sys, zlib
 text = open(os.fsencode(sys.argv[1]), "rb").read()[:-4]
@@ -88,7 +90,7 @@ for kind in step-loss exponents model-exponents; do
     plain "plot $kind --out" odd.gp err
 done
 
-# --- a terminal: a card that says what it likes (hls/card/simlink.h) ---
+# --- terminal: a hostile card (hls/card/simlink.h) ---
 cat >card.py <<'EOF'
 import socket, struct
 listener = socket.socket()

@@ -1,37 +1,39 @@
 #!/bin/sh
-# test_train.sh : `narrowcast train` on several ranks, its checkpoints and most of its refusals: the same bits again, by other roads and after a resume.
+# test_train.sh : tests `narrowcast train` on several ranks: equal bits,
+# checkpoints and most refusals.
+# The bits are equal over other paths and after a resume.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-: >stderr   # of the runs that should succeed: shown when something failed
+: >stderr   # of the runs that should succeed; shown after a failure
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
-# on RANKS OPTIONS...: a short run; a batch of 24 is shared by 1, 2, 4 and 6 ranks, 10 steps are an epoch
+# on RANKS OPTIONS...: a short run; 1, 2, 4 and 6 ranks divide a batch of 24; an epoch is 10 steps
 on() {
     ranks=$1
     shift
     mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 "$@"
 }
 
-# checksum RANKS OPTIONS...: of the weights
+# checksum RANKS OPTIONS...: prints the weights' checksum
 checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
 
-# equal WHAT A B
+# equal LABEL A B
 equal() {
     if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
 }
 
-# ours: what the program itself said of a failure; mpirun may add its own lines (Open MPI 5: and a NUL)
+# ours: prints the program's own errors; mpirun may add lines (Open MPI 5: and a NUL)
 ours() { tr -d '\0' <said | grep '^narrowcast: '; }
 
 # shellcheck disable=SC2317 # refused calls it
-small() { # small RANKS OPTIONS...
+small() {
     ranks=$1
     shift
     timeout 20 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model mlp --steps 4 "$@"
 }
 
-# --- the same bits, twice and by other roads ---
+# --- the same bits, twice and over other paths ---
 exact="--model lenet5 --steps 12 --sum exact --format e5m2 --scale aps-tight"
 for ranks in 4 6; do
     # shellcheck disable=SC2086
@@ -47,7 +49,7 @@ done
 # shellcheck disable=SC2086
 if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "another seed gives the same weights"; fi
 
-# --- ranks share the batch: as many as they are, they train as one does (no batch norm, no dropout; fp32 but for rounding) ---
+# --- any number of ranks trains as one does, up to fp32 rounding (no batch norm, no dropout) ---
 for ranks in 1 3; do
     on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
     sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
@@ -55,7 +57,8 @@ done
 paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
     fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
 
-# --- resume from the middle of an epoch, with batch norm, dropout's keys, stochastic rounding and momentum at work ---
+# --- resume in the middle of an epoch, with batch norm, dropout,
+# stochastic rounding and momentum ---
 long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop-reflect+flip+cutout:6 --optimizer lars --warmup 1"
 # shellcheck disable=SC2086
 on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
@@ -64,7 +67,7 @@ on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
 # shellcheck disable=SC2086
 equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
 cp ck end.ck
-# resumed WHAT LOG: the run that goes on from ck ends as the whole one did, to the last byte of its checkpoint
+# resumed LABEL LOG: the run resumed from ck must end with the same checkpoint as the whole one
 resumed() {
     rm -f resumed.ck
     # shellcheck disable=SC2086
@@ -73,7 +76,7 @@ resumed() {
     cmp -s whole.end resumed.end || fail "resumed $1: $(cat whole.end resumed.end)"
     same_state whole.ck resumed.ck || fail "resumed $1: another checkpoint at the end"
 }
-# failed at step 10 (a folder is where its dump should be), behind the save of step 7
+# failure at step 10 (a folder blocks its dump), after the save of step 7
 rm -f ck
 mkdir -p stop/step000010.rank0.f32
 # shellcheck disable=SC2086
@@ -82,7 +85,7 @@ if on 2 $long --save-every 7 --save ck --log failed.jsonl --dump-gradients stop 
 fi
 resumed "from the middle" failed.jsonl
 [ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
-# killed at any time behind the save of step 7: what is on the disk is whole
+# killed at any time after the save of step 7: the checkpoint on disk is complete
 rm -f ck
 # shellcheck disable=SC2086
 on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
@@ -95,10 +98,11 @@ kill -9 $run 2>/dev/null || true
 wait $run 2>/dev/null || true
 [ -e ck ] || fail "no checkpoint by --save-every"
 resumed "after a kill" killed.jsonl
-rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
+rm -f narrowcast.*.tmp # left by a rank that is killed while it saves
 mv end.ck ck
 resumed "at the end" part.jsonl
-# a longer run by a rate that knows no end: 5 steps and 7 more are 12, though a test of the weights came between
+# 5 steps and 7 more equal 12 with a schedule that has no end, despite a
+# test of the weights in between
 scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
@@ -109,7 +113,7 @@ for way in "$scaled" "$short"; do
     same_state twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
 done >/dev/null 2>>stderr
 
-# --- images, and networks that want others ---
+# --- image sizes that networks need ---
 refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at least" small 2 --model caffenet
 refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" small 1 --model vgg19 --image 31
 refused "--width '0'" small 1 --width 0
@@ -137,12 +141,12 @@ resume_refused "'cut.ck': it is no checkpoint" cut.ck
 cp five.ck flip.ck
 printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
 resume_refused "damaged or truncated" flip.ck
-# signed FILE: what comes in, and its checksum, which gzip knows too
+# signed FILE: writes stdin and its CRC, which is also in gzip's trailer
 signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
 head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
 head -c -4 five.ck | { head -c 24; head -c 16 | tr '0-9a-f' 'G-V'; cat; } | signed id.ck
-# as version 3 was, without the id of a run: it still goes on to the same bits
+# version 3 has no run id: it still resumes to the same bits
 head -c -4 five.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } | signed three.ck
 # shellcheck disable=SC2086
 on 2 $short --steps 12 --resume three.ck --save old.ck >/dev/null 2>>stderr || fail "a checkpoint of version 3"
@@ -155,7 +159,7 @@ resume_refused "it has a section 'velocitiez' that this run does not have" secti
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
 resume_refused "it has done 5 steps, this run ends after 4" five.ck
-# word FILE AT: 32 bits of it; last FILE SECTION: the place of a section's last number
+# word FILE AT: prints 32 bits; last FILE SECTION: prints the offset of a section's last number
 word() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
 last() {
     at=$((40 + $(word "$1" 12))) left=$(word "$1" 20)
@@ -166,7 +170,8 @@ last() {
         at=$((at + 32)) left=$((left - 1))
     done
 }
-# not_finite FILE SECTION WORDS OPTIONS...: inf, -inf and nan as the section's last number, with a right checksum, are refused
+# not_finite FILE SECTION TEXT OPTIONS...: inf, -inf or nan as the section's last number, with
+# a correct checksum, is refused
 not_finite() {
     from=$1 words=$3 place=$(last "$1" "$2")
     shift 3
@@ -188,7 +193,7 @@ not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds in
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" small 4 $short --resume five.ck
 
-# --- what ranks compare is what they resolved: cards that one rank's environment names, and the others' does not ---
+# --- ranks compare resolved options: a card that only one rank's environment names is noticed ---
 # shellcheck disable=SC2016  # for the script that is written
 printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
 sed 's/= 0/= 1/' first >second
@@ -197,7 +202,7 @@ program=$n
 for n in "$PWD/first" "$PWD/second"; do refused "NARROWCAST_OFFLOAD" small 2; done
 n=$program
 
-# --- wrong words, wrong combinations ---
+# --- invalid options and combinations ---
 refused "did you mean '--format'" small 2 --formt e4m3
 refused "--epochs and --steps" small 2 --epochs 3
 refused "must be a multiple of 4" small 4 --batch 30
@@ -230,7 +235,7 @@ mkdir -p lame/step000002.rank1.f32
 busy=1 refused "cannot write 'lame/step000002.rank1.f32'" small 2 --dump-gradients lame
 if small 1 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none >stdout 2>said; then fail 'a run that diverges ends well'; fi
 ours | grep -q 'training has diverged' || fail "diverged: $(cat said)"
-# (a shell chooses by rank: mpirun of Open MPI 5.0 does not survive every line of two programs)
+# the shell selects by rank: Open MPI 5.0's mpirun often crashes with two programs
 code=0
 # shellcheck disable=SC2016
 timeout 20 mpirun -np 2 sh -c 'exec "$0" train --model mlp --lr 0.$((OMPI_COMM_WORLD_RANK + 1))' "$n" >stdout 2>said || code=$?

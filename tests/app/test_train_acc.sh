@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_train_acc.sh : trainings whose partial sums have a format, or an exponent, of their own: resumed, with overlap, in small messages; the same as by
-# other words where the bits are; refusals.
+# test_train_acc.sh : trains with partial sums in another format
+# (--acc-format) or exponent (--rescale).
+# Runs must give equal bits resumed, overlapped and in small messages, and the same as
+# equivalent options. Also refusals.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
@@ -9,7 +11,7 @@ model=lenet5
 same 4 --format e5m2 --sum nearest --acc-format e6m9 --algo group-master:2
 same 4 --format e4m3 --scale aps --sum nearest --rescale --algo group-scatter:2
 
-# sum OPTIONS...: the weights' checksum
+# sum OPTIONS...: prints the weights' checksum
 sum() {
     on 4 --steps 4 --format e5m2 "$@" >out.txt || fail "$*: exit $?"
     grep checksum out.txt

@@ -1,6 +1,9 @@
 #!/bin/bash
-# test_train_back.sh : stats_back of `narrowcast train --stats`: each layer that hands a gradient back, in backward order, and what its line says
-# is what its bins say; scales that layers were given, have and carry; emulated ranks say what real ones do; `narrowcast plot` reads that very file.
+# test_train_back.sh : checks stats_back of `narrowcast train --stats`:
+# gradients of the backward pass.
+# Each layer that passes a gradient back has a line, in backward order, whose values agree with its
+# bins. Checks the scales that layers are given, have and carry. Emulated and real ranks must
+# agree; `narrowcast plot` must read the file.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -10,8 +13,9 @@ common=(--device cpu --batch 8 --lr 0.02 --warmup 0 --schedule const --steps 3 -
 # emulated FILE OPTIONS...: 2 ranks, statistics of steps 1 and 3
 emulated() { "$n" emulate --ranks 2 "${common[@]}" "${@:2}" --stats "$1" >out 2>said || fail "${*:2}: $(tail -n 1 said)"; }
 
-# wrong FILE LEAST LAYERS: the first thing in it that is not so, LEAST being the exponent of the format's least number; layers are expected to be
-# those whose outputs are watched and that have a sum to hand back, last to first, but LAYERS that read the input
+# wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's smallest
+# number. Expected are, last to first, the layers with a watched output and a sum to pass back,
+# except LAYERS, which read the input.
 wrong() {
     awk -v least="$2" -v inputs="$3" '
         function value(key) { return match($0, "\"" key "\":[^],}]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "no " key }
@@ -53,7 +57,7 @@ wrong() {
             if (steps != 2) odd(steps + 0 " steps")
         }' "$1"
 }
-told() { # told FILE LEAST INPUTS WHAT
+told() {
     [ -z "$(wrong "$1" "$2" "$3")" ] || fail "$4: $(wrong "$1" "$2" "$3")"
 }
 largest() { sed -n "s/.*stats_back.*\"$2\":\\([0-9.e-]*\\).*/\\1/p" "$1" | sort -g | tail -n 1; }
@@ -79,23 +83,23 @@ told chain -24 conv1 'a chain'
 told heads -24 conv1.3x3 'many heads'
 for file in lstm lstm32; do told $file -24 lstm1.in "$file"; done
 
-# scales: the rule's, one for all, none
+# scales: adaptive, one for all, none
 [ "$(largest adaptive own)" -gt 1 ] || fail "adaptive scales stay 1"
 awk -v a="$(largest adaptive underflow)" -v b="$(largest adaptive underflow_unscaled)" 'BEGIN { exit !(b > 0.01 && a < b / 4) }' ||
     fail "adaptive scales leave $(largest adaptive underflow) of $(largest adaptive underflow_unscaled)"
 grep stats_back constant | grep -v '"given":64,"own":1,"carried":64,' && fail "one scale of 64 is not what all carry"
 grep -h stats_back none plain | grep -v '"given":1,"own":1,"carried":1,' && fail "without scales some are carried"
-# in a chain each is given what the one behind it carries
+# in a chain each layer is given what its successor carries
 awk '/stats_back/ { match($0, /"given":[0-9.e+-]*/); g = substr($0, RSTART + 8, RLENGTH - 8); match($0, /"carried":[0-9.e+-]*/)
         if (/"index":0,/) c = 1; if (g != c) exit odd = 1; c = substr($0, RSTART + 10, RLENGTH - 10); n += c > 1 } END { exit odd || n < 4 }' chain ||
     fail "a chain: $(grep stats_back chain)"
 
-# real ranks say the same
+# real ranks agree
 # shellcheck disable=SC2086
 mpirun -np 2 "$n" train "${common[@]}" $small $pure adaptive --stats real >out 2>said || fail "real ranks: $(tail -n 1 said)"
 cmp <(tail -n +2 real) <(tail -n +2 adaptive) || fail "real ranks say something else"
 
-# drawn: a row a layer, in backward order, in percent
+# charts: a row per layer, in backward order, in percent
 for kind in underflow-back scale-back; do
     "$n" plot $kind real >table 2>said || fail "$kind: $(cat said)"
     [ "$(tail -n +2 table | awk '{ printf " %s", $1 }')" = "$(sed -n '/"step":1,/s/.*stats_back.*"layer":"\([^"]*\).*/\1/p' real | awk '{ printf " %s", $1 }')" ] ||
@@ -106,8 +110,8 @@ done
 awk -v a="$(largest real underflow_unscaled)" 'NR > 1 { for (i = 2; i <= NF; i++) if ($i > most) most = $i } END { exit !(most > 99.9 * a && most < 100.1 * a) }' table ||
     fail "the largest underflow is $(largest real underflow_unscaled): $(cat table)"
 
-# planted: one line that is not so
-plant() { # plant WORDS SED-COMMAND
+# a planted error in one line is found
+plant() {
     sed "$2" real >planted
     cmp -s real planted && fail "nothing is planted by $2"
     wrong planted -24 stem.conv | grep -q "^$1" || fail "planted by $2: said '$(wrong planted -24 stem.conv)'"

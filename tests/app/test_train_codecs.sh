@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_train_codecs.sh : `narrowcast train --codec`: runs that go on from a checkpoint, overlap and messages of any size give the
-# same weights; small layers; what cannot work together is refused in one line.
+# test_train_codecs.sh : trains with every `--codec`: equal weights resumed,
+# overlapped, in any message size.
+# Also small layers, and refusals of incompatible options.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
@@ -12,7 +13,7 @@ same 2 --codec onebit:column --model lenet5 --lr 0.01
 same 2 --codec ternary
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
-# who does the adding does not matter; what was chosen is said
+# the algorithm does not affect the bits; the report names the choice
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
 [ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
@@ -29,10 +30,10 @@ on 2 --codec qsgd:4 >auto.txt
 [ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
 [ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
 
-# by columns a convolution of 3x3 costs what fp32 does: two means and a word for three weights
+# by columns a 3x3 convolution costs as much as fp32: two means and a word for three weights
 on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
 on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
-# share LOG: percent of fp32's bytes that codes have
+# share LOG: prints the codes' percentage of fp32's bytes
 share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-9]*\).*/\1 \2/p' "$1" | awk '{ print int(100 * $1 / $2) }'; }
 [ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
 [ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_train_conv.sh : `narrowcast train --conv`: auto is winograd where the CPU can, gemm ends in other weights, a rule for products (--gemm) leaves
-# gemm alone; a checkpoint is of one --conv; what cannot be is refused in a line.
+# test_train_conv.sh : tests `narrowcast train --conv`.
+# `auto` is winograd where the CPU supports it, gemm gives other weights, and --gemm rounds only
+# with gemm. A checkpoint keeps its --conv. Also refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

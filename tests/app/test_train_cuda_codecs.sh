@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_train_cuda_codecs.sh : `narrowcast train --device cuda --codec`, on a GPU or on the emulator: learns what the CPU learns, and keeps
-# its bits without overlap, through pinned memory and over a checkpoint.
+# test_train_cuda_codecs.sh : trains with `--device cuda --codec`, on a GPU or the emulator.
+# It must learn as the CPU does. Bits are equal without overlap, through
+# pinned memory and after a resume.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -17,7 +18,7 @@ fail() { echo "FAIL $*"; bad=1; }
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
-export NARROWCAST_CONV=first # plans by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
 # on DEVICE RANKS LABEL OPTION...: a short run
 on() {
     local device=$1 ranks=$2 label=$3
@@ -28,7 +29,8 @@ on() {
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 
-# codec RANKS WORDS OPTION...: on the CPU; on the GPU, with overlap; in two runs, the second without, by MPI alone
+# codec RANKS OPTIONS...: on the CPU; on the GPU with overlap; in two runs, the second
+# without overlap and by MPI only
 codec() {
     local ranks=$1 words=$2
     shift 2

@@ -1,8 +1,9 @@
 #!/bin/bash
-# test_train_cuda_pure.sh : `narrowcast train --device cuda --precision fp16-pure`, on a GPU or on the emulator: learns what the CPU learns in
-# rounded numbers; a resumed run ends in the bits of an uninterrupted one; ranks, transports and emulated ranks end alike, with every codec,
-# scales of layers and blocks of another form; 1 rank and 4 agree as they do in fp32; the GPU is asked for 2 bytes a weight; what cannot be is
-# refused in a line.
+# test_train_cuda_pure.sh : trains with `--device cuda --precision
+# fp16-pure`, on a GPU or the emulator.
+# It must learn as the CPU does with rounded numbers. Resumed runs, transports and emulated ranks
+# give equal bits, with every codec, adaptive loss scales and other forms of blocks. 1 rank and 4
+# agree as in fp32. The GPU allocates 2 bytes per weight. Also refusals.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -10,9 +11,9 @@ program=$n
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
 small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
-# on RANKS LABEL OPTIONS...; emulated RANKS LABEL OPTIONS...: as many in one process
+# on RANKS LABEL OPTIONS...; emulated RANKS LABEL OPTIONS...: the same in one process
 on() {
     local ranks=$1 label=$2
     shift 2
@@ -29,15 +30,15 @@ emulated() {
 }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
-same() { # same LABEL LABEL WHAT
+same() { # same LABEL LABEL TEXT: equal checksums
     [ -n "$(sum "$1")" ] || fail "$1 ended without a checksum"
     [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $(sum "$1"), and $(sum "$2")"
 }
-near() { # near A B PART WHAT
+near() { # near A B PART TEXT: relative difference at most PART
     awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' || fail "$4: $1 and $2"
 }
 
-# what the CPU learns, also where statistics look
+# --- learns as the CPU does; so do the statistics ---
 on 1 gpu --stats "$dir/gpu.stats"
 on 1 cpu --device cpu --stats "$dir/cpu.stats"
 near "$(loss cpu)" "$(loss gpu)" 0.01 'loss on the CPU and on the GPU'
@@ -47,7 +48,8 @@ near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates l
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
 
-# resumed; scales of layers are found anew in steps 0 and 3: a run that ends behind step 2 has to hand them on
+# --- resumed; adaptive scales are refreshed in steps 0 and 3: a run that ends
+# after step 2 must save them ---
 narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
 for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' '--optimizer adamw --lr 0.002 --eps 1e-6' "$narrow --loss-scale adaptive:1e-3,3" \
     "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
@@ -56,7 +58,7 @@ for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --mo
     same whole rest "$options, resumed"
     same_state "$dir/whole.ck" "$dir/rest.ck" || fail "$options: another checkpoint when resumed"
 done
-# fp16, scales of layers: the last of these
+# fp16 with adaptive scales: the last of these
 # shellcheck disable=SC2086
 emulated 2 virtual $options --save "$dir/virtual.ck" && same whole virtual "$options: emulated ranks"
 same_state "$dir/whole.ck" "$dir/virtual.ck" || fail "$options: another checkpoint of emulated ranks"
@@ -66,7 +68,7 @@ for scale in none adaptive:1e-3,1; do
     [ "$(sum virtual)" != "$(sum whole)" ] || fail "$options: ends as by $scale"
 done
 
-# many ranks: by every way the same bits
+# --- several ranks: the same bits over every path ---
 on 4 direct --algo direct
 on 4 gather --algo gather --overlap off && same direct gather gather
 NARROWCAST_GPU_TRANSPORT=pinned on 4 pinned --algo group-scatter:2 --bucket-bytes 4k && same direct pinned 'group-scatter through pinned memory'
@@ -79,7 +81,7 @@ done
 near "$(loss fp321)" "$(loss fp324)" 1e-3 'fp32: loss of 1 rank and of 4'
 near "$(loss wide1)" "$(loss wide4)" 1e-2 'fp16-pure: loss of 1 rank and of 4'
 
-# means that stay fp32: other bits, the same when resumed and emulated, near the CPU's
+# --- means kept in fp32: other bits, the same when resumed and emulated, near the CPU's ---
 for device in cpu cuda; do
     on 2 means-$device --format fp32 --scale none --reduce-in fp32 --stats "$dir/means-$device.stats" --device $device
 done
@@ -90,7 +92,7 @@ near "$(loss means-cpu)" "$(loss means-cuda)" 0.05 '--reduce-in fp32: loss on th
 emulated 2 virtual --format fp32 --scale none --reduce-in fp32 && same means-cuda virtual '--reduce-in fp32: emulated ranks'
 emulated 2 low --memory low --algo gather --format fp32 --scale none --reduce-in fp32 && same means-cuda low '--reduce-in fp32: --memory low'
 
-# with each codec, with scales of layers, and in each form of blocks
+# --- each codec, adaptive scales, each form of blocks ---
 for options in '--codec qsgd:8' '--codec onebit --loss-scale adaptive' '--codec relgrad' '--codec ternary --quantise all' '--format e4m3 --loss-scale adaptive'; do
     # shellcheck disable=SC2086
     emulated 2 virtual $options && emulated 2 rounded $options --device cpu
@@ -102,7 +104,7 @@ for device in cpu cuda; do
 done
 near "$(loss block-cpu)" "$(loss block-cuda)" 0.01 '--block swap: loss on the CPU and on the GPU'
 
-# what the GPU was asked for: nothing that holds a float for each weight
+# --- GPU memory: no allocation holds a float per weight ---
 if [ "$NARROWCAST_CUDA" = "$B/emu/libnarrowcast_cuda.so" ]; then
     EMU_LOG=$dir/log on 1 log --micro 2
     n=$(sed -n 's/^model .* \([0-9]*\) weights.*/\1/p' "$dir/log.out")
@@ -113,7 +115,7 @@ if [ "$NARROWCAST_CUDA" = "$B/emu/libnarrowcast_cuda.so" ]; then
 fi
 on 1 auto --device auto && same gpu auto 'auto'
 
-refused() { # refused WORDS OPTION...
+refused() {
     local words=$1
     shift
     # shellcheck disable=SC2086

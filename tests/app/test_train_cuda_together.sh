@@ -1,13 +1,14 @@
 #!/bin/bash
-# test_train_cuda_together.sh : test_train_together.sh with --device cuda, on a GPU or on the emulator, shorter: pure fp16, scales of layers and
-# narrow gradients in one training; no loss that is not finite, no step that is skipped; 2 ranks in one process end in the bits of 2 real ones.
+# test_train_cuda_together.sh : is a shorter test_train_together.sh with --device cuda.
+# On a GPU or the emulator: pure fp16, adaptive loss scales and narrow gradients in one training.
+# Losses are finite, no step is skipped, and 2 emulated ranks give the bits of 2 real ones.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
 common="--device cuda --precision fp16-pure --loss-scale adaptive --data synthetic:40,3 --model resnet8 --width 0.25 --block swap:0.003 --batch 4 --lr 0.05 --warmup 0 --schedule const --steps 10"
 ranks=2
 # shellcheck source=tests/lib/one_and_real.sh
@@ -26,7 +27,7 @@ for codec in '--format e5m2 --scale aps' '--codec relgrad --algo direct' '--code
     seen="$seen $(sum real)"
 done
 
-# planted: the last one with one thing changed ends elsewhere, and what diverges is seen
+# --- planted: one changed option gives other bits; divergence is noticed ---
 for other in '--seed 2' '--precision fp16' '--loss-scale none' '--device cpu'; do
     # shellcheck disable=SC2086
     one other $codec $other

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_train_files.sh : files of `narrowcast train`: what cannot be written is refused before training, what fails at the end is said
-# below the table, a log that goes on has every step once.
+# test_train_files.sh : tests the files that `narrowcast train` writes.
+# A file that cannot be written is refused before training. A failure at the end is reported below
+# the table. A resumed log has every step once.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,7 +17,7 @@ for o in save trace log; do
 done
 refused "--log and --save both name 'same': must be two files" on --steps 3 --log same --save same
 refused "--trace and --resume both name 'same': must be two files" on --steps 3 --trace same --resume same
-# however one spells it: there is a file, there is none yet, it is behind links
+# in any spelling: existing, not yet existing, behind links
 touch there
 mkdir sub
 ln there hard
@@ -38,14 +39,15 @@ refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
-# --- options of any length travel through a checkpoint; two that differ behind any length are not the same ---
+# --- long options survive a checkpoint; a difference after any length is noticed ---
 zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
 refused "it was made with data" on --steps 3 --data "synthetic:${zeros}240,4" --resume long.ck
 refused "it was made with width '1', this run has '0.5'" on --steps 3 --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
-# --- the folder goes while the run trains: the log's reader holds it back until then (400 lines do not fit into a pipe) ---
+# --- the folder disappears during the run: the log's reader blocks it until then (400
+# lines do not fit into a pipe) ---
 mkdir gone
 mkfifo log.pipe
 { read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
@@ -54,7 +56,8 @@ wait
 grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
 
-# --- a reader of the log that leaves is one line, not a death without a word; here it fails at the last step of an epoch, behind which stands one more ---
+# --- a reader of the log that leaves gives one line, not a silent death; the write fails at the
+# last step of an epoch, before that epoch's line ---
 head -n 3 <log.pipe >/dev/null &
 on --steps 4000 --batch 210 --log log.pipe >stdout 2>said
 code=$?
@@ -62,7 +65,7 @@ wait
 [ $code -eq 1 ] || fail "a log without a reader: status $code"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
 
-# --- what had been trained by then is not lost, on one rank or two ---
+# --- the training up to then is not lost, on one rank or two ---
 for ranks in 1 2; do
     head -n 3 <log.pipe >/dev/null &
     timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --log log.pipe --save broken.ck >stdout 2>said
@@ -88,11 +91,11 @@ for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done
 
-# --- a pipe that nobody reads is waited for, not for ever ---
+# --- a pipe without a reader: the wait is limited ---
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process opened this pipe to read it" on --steps 3 --log none.pipe
 
-# --- a stderr that nobody reads: 1500 epoch lines are more than its pipe holds, and the training ends ---
+# --- an unread stderr: 1500 epoch lines overfill its pipe, and the training still ends ---
 mkfifo unread.pipe
 exec 9<>unread.pipe
 timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout 9>&- ||
@@ -107,8 +110,8 @@ data 1 9000 --steps 2 --resume text.ck >/dev/null 2>said || fail "a text resumed
 data 2 9001 --steps 2 --resume text.ck >/dev/null 2>said && fail "went on with another text of the same name"
 grep -qE "^narrowcast: cannot resume 'text.ck': it was made with checksum of the data '[0-9a-f]{8}', this run has '[0-9a-f]{8}'$" said || fail "said: $(cat said)"
 
-# --- a log that goes on ---
-# steps WANTED...: the numbers in the log
+# --- a resumed log ---
+# steps WANTED...: the log must have these step numbers
 steps() {
     [ "$(sed -n 's/^{"kind":"step","step":\([0-9]*\),.*}$/\1/p' log | tr '\n' ' ')" = "$* " ] || fail "steps in the log: $(cut -c1-40 log)"
     grep -qv '^{.*}$' log && fail "a torn line in the log"
@@ -131,8 +134,8 @@ printf 'a note of mine' >note
 refused "'note': it is no log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
-# --- with --resume, only a file of the checkpoint's own run is cut: others stay as they are, to the last byte ---
-# kept WORDS FILE OPTIONS...: refused for --log and for --stats, and the file is untouched
+# --- with --resume, only a file of the checkpoint's own run is truncated; others keep every byte ---
+# kept TEXT FILE OPTIONS...: refused for --log and for --stats, and the file is unchanged
 kept() {
     said_words=$1 file=$2
     shift 2
@@ -143,17 +146,17 @@ kept() {
     done
 }
 on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --stats-every 1 >/dev/null 2>&1
-on --steps 40 --log twin.log >/dev/null 2>&1 # the same options as seven.ck: another run all the same
+on --steps 40 --log twin.log >/dev/null 2>&1 # the options of seven.ck, but another run
 of_another() { echo "it is of run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to be of that run; name another file"; }
 for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
-# of an older version: a log without an id, and a checkpoint without one, however they are paired
+# of an older version: a log or a checkpoint without an id, in all pairs
 sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
 head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
 { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
 kept 'its first line has no run_id' old.log --resume seven.ck
 kept 'its first line has no run_id' old.log --resume old.ck
 kept "$(of_another log old.ck)" log --resume old.ck
-# no logs at all
+# files that are not logs
 head -c 5000 "$n" >binary
 printf '{' >brace
 printf '{"kind":"run"' >torn
@@ -170,7 +173,7 @@ for o in log stats; do
         [ "$(grep -c '"kind":"run"' "$o.$file")" = 1 ] || fail "--$o $file: $(cut -c1-40 "$o.$file")"
     done
 done
-# the run's own file of the other option, though its first line stands in it alone
+# the run's own file of the other option, even if it has only its first line
 for o in log stats; do
     if [ $o = log ]; then other=stats; else other=log; fi
     for file in "$o.new" "$o.first"; do
@@ -180,12 +183,12 @@ for o in log stats; do
         cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
     done
 done
-# a checkpoint of an older version gives a new log an id, which later checkpoints have
+# resuming an old checkpoint gives a new log an id, which later checkpoints keep
 on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
 on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
 
-# --- two runs at once: each file has one writer; the second run is refused before it changes anything ---
-# begin LOG OPTIONS...: a long run, $first, that is in its first steps
+# --- two runs: each file has one writer; the second run is refused before it changes anything ---
+# begin LOG OPTIONS...: starts a long run, $first, and waits for its first steps
 begin() {
     timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
     first=$!
@@ -206,7 +209,7 @@ busy() {
 busy log first.log
 busy stats shared.stats
 busy dump-gradients shared.dump
-# a run that goes on from one that is just ending waits for it
+# a resumed run waits for a run that is just ending
 on --steps 5 --save turn.ck --log turn.log >/dev/null 2>&1
 timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const --steps 1000000 --resume turn.ck --log turn.log >/dev/null 2>&1 &
 first=$!

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_train_log.sh : the lines of `narrowcast train --log` and `--stats`: what ran, not what was asked for; where, when and from which
-# commit; the figures of the table at the end. One spelling of keys, and a page of `narrowcast report` that shows all of it.
+# test_train_log.sh : checks the lines of `narrowcast train --log` and `--stats`.
+# They record what ran, not what was asked for; where, when and from which commit; and the figures
+# of the final table. Keys are spelled in one way, and `narrowcast report` shows all of it.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -91,7 +92,7 @@ logged pure 'used_loss_scale="fixed"' 2 --precision fp16-pure --loss-scale 1024
 logged card 'used_algo="offload" used_fallback="direct" offload="sim:c"' 2 --offload sim:c --algo auto
 NARROWCAST_OFFLOAD=sim:c logged named 'used_algo="offload" offload="auto"' 2
 
-# --- the page about it ---
+# --- its page ---
 "$n" report card.jsonl groups.jsonl --out page.html 2>said || fail "report: $(cat said)"
 value() { sed -n "s/.*\"$2\":\"*\\([^\",}]*\\).*/\\1/p" "$1" | tail -n 1; }
 for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value card.jsonl cpu)" "$(value card.jsonl date)</td>" \
@@ -100,7 +101,7 @@ for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value car
     'cards</th><td>1 card (sim:c), 64 slots each' '--algo group-scatter:2' '--train-samples 120'; do
     grep -qF -- "$words" page.html || fail "the page has no '$words'"
 done
-# a run that goes on, or has failed, has no last line; a log of an older version says neither
+# a run that continues or has failed has no last line; a log of an older version lacks these fields
 grep -v '"kind":"end"' card.jsonl >open.jsonl
 sed 's/"run_id":.*"command"/"command"/; s/"used_[a-z_]*":\("[^"]*"\|[a-z]*\),//g; s/"train_samples"/"train-samples"/; s/"out_format"/"out-format"/' open.jsonl >old.jsonl
 "$n" report open.jsonl old.jsonl --out page.html 2>said || fail "report: $(cat said)"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_train_optim.sh : `narrowcast train --optimizer adamw`: it learns; a resumed run ends in the bits of an uninterrupted one, behind
-# steps that were skipped too; overlap and emulated ranks change no bit; checkpoints name what the optimiser takes; refusals.
+# test_train_optim.sh : trains with `--optimizer adamw`.
+# It learns. A resumed run has the bits of an uninterrupted one, also after skipped steps; overlap
+# and emulated ranks have the same bits. Checkpoints name the optimiser's options. Also refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -43,7 +44,7 @@ for options in '--beta1 0.8' '--beta2 0.99' '--eps 1e-3' '--weight-decay 0.1' '-
     [ "$(checksum 1 $options)" != "$plain" ] || fail "$options changes nothing"
 done
 
-# --- checkpoints, and statistics ---
+# --- checkpoints and statistics ---
 on 1 --steps 2 --save adamw.ck --stats adamw.stats >out 2>said || fail "2 steps: $(cat said)"
 on 1 --steps 2 --save sgd.ck --optimizer sgd --stats sgd.stats >out 2>said || fail "2 steps: $(cat said)"
 has() { grep -qaxF -- "$2" "$1" || fail "$1 does not say $2"; }
@@ -67,7 +68,7 @@ refused "--beta1 0.99999: the first step multiplies by 1 / (1 - beta1), which is
 refused "--eps 1e-08 is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more" alone --precision fp16-pure
 refused "--optimizer 'adam': must be one of sgd|lars|adamw: did you mean 'adamw'?" alone --optimizer adam
 
-# --- it learns: of ten classes, most ---
+# --- learns: finds most of ten classes ---
 for options in '' '--precision fp16-pure --eps 6e-8'; do
     # shellcheck disable=SC2086
     accuracy=$(on 1 --steps 0 --epochs 12 --schedule cosine $options 2>said | sed -n 's/^accuracy \([0-9.]*\)$/\1/p')

@@ -1,7 +1,9 @@
 #!/bin/sh
-# test_train_pure.sh : `narrowcast train --precision fp16-pure`: it learns; a resumed run ends in the bits of an uninterrupted one, with
-# LARS and Nesterov too; ranks, algorithms and emulated ranks end alike with exact sums; 1 rank and 4 agree as they do in fp32;
-# --reduce-in and --gemm change bits; checkpoints whose scales of layers are no powers of two are refused in a line, as what cannot be is.
+# test_train_pure.sh : trains with `--precision fp16-pure`.
+# It learns. A resumed run has the bits of an uninterrupted one, also with LARS and
+# Nesterov. Ranks, algorithms and emulated ranks have equal bits with exact sums; 1 rank and
+# 4 agree as in fp32. --reduce-in and --gemm change bits. Also refusals, e.g. of checkpoints
+# whose layer scales are not powers of two.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,8 +18,9 @@ on() { # on RANKS OPTIONS...
 sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
-# the same bits
-# (scales of layers are found anew in steps 0, 3 and 6: a run that ends behind step 5 has to hand them on, and when they were found)
+# --- the same bits ---
+# (adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save the scales
+# and when they were found)
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
@@ -32,8 +35,9 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# a checkpoint with other scales of layers: they are the last 4 bytes a layer in front of the checksum, rank by rank, for codecs that keep nothing.
-# resigned FILE: what comes in, and its checksum, which gzip knows too
+# A checkpoint with other layer scales: they are the last 4 bytes per layer before the checksum,
+# rank by rank, for codecs without state.
+# resigned FILE: writes stdin and its CRC, which is also in gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 # shellcheck disable=SC2086
 on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
@@ -64,7 +68,7 @@ emulated=$("$n" emulate --ranks 4 --device cpu --precision fp16-pure --data synt
 [ "$emulated" = "$four" ] || fail "4 emulated ranks: $emulated, real $four: $(cat said)"
 [ "$(checksum 1)" != "$four" ] || fail "1 rank ends as 4 do"
 
-# other bits
+# --- other bits ---
 wide='--algo direct --format fp32 --scale none' # e4m3's means are mostly numbers of e5m10
 # shellcheck disable=SC2086
 [ "$(checksum 4 $wide --reduce-in fp32)" != "$(checksum 4 $wide)" ] || fail "--reduce-in fp32 changes nothing"
@@ -72,7 +76,8 @@ one=$(checksum 1)
 [ "$(checksum 1 --gemm e5m10 --steps 1)" != "$(checksum 1 --steps 1)" ] || fail "--gemm e5m10 changes nothing"
 [ "$(checksum 1 --precision fp32)" != "$one" ] || fail "fp16-pure is fp32"
 
-# 1 rank and 4, without batch norm: the loss of the last of 8 steps, as far apart as roundings make it
+# --- 1 rank and 4, without batch norm: the loss of the last of 8
+# steps differs only by rounding ---
 loss() { # loss RANKS PRECISION
     on "$1" --precision "$2" --model lenet5 --block plain --format fp32 --scale none --log "log$1$2" >out 2>said || fail "$*: $(cat said)"
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); last = v[1] } END { print last }' "log$1$2"
@@ -84,7 +89,7 @@ for precision in fp32:1e-5 fp16-pure:1e-2; do
         fail "$name: loss $a on 1 rank, $b on 4"
 done
 
-# it learns
+# --- learns ---
 on 1 --model mlp --block plain --lr 0.02 --steps 60 --log log >out 2>said || fail "60 steps: $(cat said)"
 awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; last = v[1] } END { exit !(n == 60 && last < first / 2) }' log ||
     fail "does not learn: $(tail -n 1 log)"

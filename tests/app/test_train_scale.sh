@@ -1,7 +1,8 @@
 #!/bin/sh
-# test_train_scale.sh : `narrowcast train --loss-scale`: words mean what they say; none, 1 and auto are one thing where nothing moves; a
-# run with scales of layers is resumed to the same bits, also between two refreshes, and emulated ranks end like real ones; layers'
-# scales overflow in no step; what cannot be is refused in a line.
+# test_train_scale.sh : trains with `--loss-scale`.
+# none, 1 and auto are equal where no scale moves. A run with adaptive scales resumes to the
+# same bits, also between two refreshes, and emulated ranks end as real ones. Adaptive scales
+# never overflow. Also refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -31,7 +32,7 @@ done
 on 1 --loss-scale adaptive >out 2>said || fail "adaptive: $(cat said)"
 grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 
-# Refreshed in steps 0, 3 and 6: a run that ends behind step 4 lacks the scales of two more.
+# Refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks the scales of two more steps.
 for every in 1 3; do
     whole=$(checksum 2 --loss-scale adaptive:0.01,$every)
     on 2 --loss-scale adaptive:0.01,$every --steps 4 --save ckpt >out 2>said || fail "4 steps: $(cat said)"

@@ -1,11 +1,12 @@
 #!/bin/bash
-# test_train_sequences.sh : training on sequences, in small: error rates and bits a character in what is said and logged; 2 ranks and as many
-# emulated ones end in the same bits, a run that is resumed as well; data that does not suit a network; bench/sequences/sequences.sh.
+# test_train_sequences.sh : trains small networks on sequences.
+# Checks error rates and bits per character in output and log. 2 real, 2 emulated and resumed ranks
+# have equal bits. Also data that does not suit a network, and bench/sequences/sequences.sh.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-# le BYTES NUMBER: little-endian
+# le BYTES NUMBER: prints it in little-endian
 le() {
     local i v=$2
     for ((i = 0; i < $1; i++)); do
@@ -14,7 +15,7 @@ le() {
         v=$((v >> 8))
     done
 }
-# sound NAME BYTES: bytes of the program as a sound
+# sound NAME BYTES: bytes of the program as a sound file
 sound() {
     { printf RIFF && le 4 $((36 + $2)) && printf 'WAVEfmt ' && le 4 16 && le 2 1 && le 2 1 && le 4 16000 && le 4 32000 && le 2 2 && le 2 16 &&
         printf data && le 4 "$2" && head -c $((20000 + $2)) "$n" | tail -c "$2"; } >"an4/wav/$1.wav"
@@ -31,7 +32,7 @@ for part in train test; do
 done
 for i in $(seq 60); do echo "to be, or not to be, that is the question: $((i * i))"; done >text
 
-# of FILE KEY: the number that the log's last epoch has
+# of FILE KEY: prints the value of the log's last epoch
 of() { sed -n 's/.*"kind":"epoch".*"'"$2"'":\([0-9.e+-]*\).*/\1/p' "$1" | tail -n 1; }
 speech="--data an4:an4 --model lstm --width 0.03125 --batch 6 --lr 0.02 --warmup 0 --schedule const --format e5m2"
 text="--data text:text --model charlstm --width 0.0625 --batch 6 --lr 0.3 --warmup 0 --schedule const --format e4m3"
@@ -78,7 +79,7 @@ refused "network 'fcn' reads images, not sequences: choose one of shapes[:n,seed
 refused 'wants one label' short --data an4:an4 --model mlp
 refused 'augment' short --data an4:an4 --model lstm --augment flip
 
-# --- on the GPU library: losses of lengths that change from step to step, in passes that are recorded ---
+# --- on the GPU library: lengths of losses change from step to step, in recorded passes ---
 if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
     for device in cpu cuda; do
         # shellcheck disable=SC2086
@@ -91,7 +92,7 @@ else
     echo 'skip: no emulated GPU'
 fi
 
-# --- the bench, on these ---
+# --- the benchmark, on these data ---
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
     (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"

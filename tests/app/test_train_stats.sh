@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_train_stats.sh : `narrowcast train --stats`: the lines, their errors against bench_error's on a dump of the same step, what is counted
-# over ranks, lost updates, a step that is skipped, other codecs, a run that goes on, a disk that is full; and no bit of the weights changes.
+# test_train_stats.sh : checks the lines of `narrowcast train --stats`.
+# Errors must agree with bench_error's on a dump of the same step. Also counts
+# over ranks, lost updates, a skipped step, other codecs, a resumed run and a full
+# disk. The weights must not change.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -11,15 +13,15 @@ on() { # on RANKS OPTIONS...
     shift
     "${launch[@]}" "$B/narrowcast" train --data synthetic:400,3 --batch 24 --lr 0.02 --warmup 0 --model lenet5 --schedule const "$@"
 }
-# value LINE KEY: of a key that holds no list
+# value LINE KEY: prints the value of a key that is not a list
 value() { sed -n "s/.*[{,]\"$2\":\\([^],}]*\\).*/\\1/p" <<<"$1"; }
-# line FILE STEP INDEX: of a layer
+# line FILE STEP INDEX: prints the line of a layer
 line() { grep "^{\"kind\":\"stats\",\"step\":$2,\"index\":$3," "$1"; }
-near() { # near WHAT A B
+near() { # near LABEL A B
     awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-6 * a) }' || fail "$1: $2 and $3"
 }
 
-# --- errors as bench_error has them; bits as without ---
+# --- errors as bench_error finds them; bits as without --stats ---
 slopes=''
 run="--steps 5 --format e4m3 --scale aps"
 # shellcheck disable=SC2086
@@ -36,7 +38,7 @@ near "eq. 5" "$(value "$judge" mean)" "$(value "$all" round_off)"
 near "median" "$(value "$judge" median)" "$(value "$all" round_off_median)"
 awk -v c="$(value "$all" cosine)" 'BEGIN { exit !(c > 0.99 && c < 1) }' || fail "cosine of $all"
 awk -v c="$(value "$all" slope)" 'BEGIN { exit !(c > 0.99 && c < 1.01) }' || fail "slope of $all"
-# trunc rounds every addition toward zero, so the mean is too short; nearest does not
+# trunc rounds every addition toward zero, which shortens the mean; nearest does not
 for sum in trunc nearest; do
     on 4 --codec relgrad --sum $sum --steps 1 --stats short >/dev/null 2>said || fail "relgrad, $sum: $(cat said)"
     slopes+=" $(value "$(grep '"stats_network"' short)" slope)"
@@ -44,12 +46,13 @@ done
 read -r of_trunc of_nearest <<<"$slopes"
 awk -v t="$of_trunc" -v n="$of_nearest" 'BEGIN { exit !(t > 0.5 && t < n - 0.1 && n < 1.05) }' || fail "slopes:$slopes"
 
-# --- the same with buckets that would travel early ---
+# --- the same with buckets that are sent early ---
 # shellcheck disable=SC2086
 on 4 $run --stats early --stats-every 4 --overlap on --bucket-bytes 1k >/dev/null 2>&1
 cmp -s <(tail -n +2 s) <(tail -n +2 early) || fail "--overlap on: other lines"
 
-# --- counts: every value is in a bin or zero, of rank 0 and of all; aps's shift is the bias less the exponent ---
+# --- counts: each value is in a bin or zero, on rank 0 and on all; aps's
+# shift is bias minus exponent ---
 awk '/"kind":"stats",/ {
     split("bins bins_all", lists, " "); split("zero zero_all", zeros, " ")
     match($0, /"n":[0-9]+/); n = substr($0, RSTART + 4, RLENGTH - 4)
@@ -65,25 +68,26 @@ awk '/"kind":"stats",/ {
 } END { exit lines != 20 }' s || bad=1
 while read -r l; do
     [ "$(value "$l" shift)" = $((7 - $(value "$l" exponent))) ] || fail "shift: $l"
-    # the largest of all ranks is in the last bin, times 4 ranks and rounded up
+    # the largest value of all ranks is in the last bin, times 4 ranks and rounded up
     count=${l#*'"bins_all":['} count=${count%%]*} count=${count//[0-9]/} count=$((${#count} + 1))
     above=$(($(value "$l" exponent) - $(value "$l" first) - count - 1))
     [ $above = 0 ] || [ $above = 1 ] || fail "exponent: $l"
     [ "$(value "$l" first_scaled)" = $(($(value "$l" first) + $(value "$l" shift))) ] || fail "first_scaled: $l"
     [ "$(value "$l" saturate_all)" = 0 ] || fail "aps saturates: $l"
 done < <(grep '"kind":"stats"' s)
-# what has no room underflows, what is blown up saturates, and both cost
+# values below the range underflow, values above saturate, and both cause errors
 on 2 --steps 1 --format e4m3 --scale const:0.0078125 --stats small >/dev/null 2>&1
 on 2 --steps 1 --format e4m3 --scale const:65536 --stats large >/dev/null 2>&1
 awk -v u="$(value "$(line small 1 0)" underflow_all)" -v s="$(value "$(line large 1 0)" saturate_all)" -v l="$(value "$(line large 1 0)" l2)" \
     'BEGIN { exit !(u > 0.1 && s > 0.1 && l > 0.1) }' || fail "const: $(line small 1 0) $(line large 1 0)"
 
-# --- updates that leave their weights as they are: nearly all of a tiny rate, few of a usual one ---
+# --- updates that do not change their weights: nearly all at a tiny rate, few at a usual one ---
 on 1 --steps 1 --lr 1e-12 --stats tiny >/dev/null 2>&1
 lost=$(value "$(grep stats_network tiny)" updates_lost) usual=$(value "$(grep '"stats_network","step":1,' s)" updates_lost)
 awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.9 && a <= 1 && b < 0.01 && b != "") }' || fail "lost updates: $lost, $usual"
 
-# --- the same step in pure fp16: half an ulp is 2^13 times as much; what nodes make, and variances that e5m10 has no normal number for ---
+# --- pure fp16: half an ulp is 2^13 times larger; outputs of nodes; variances
+# below e5m10's normal numbers ---
 for precision in fp32 fp16-pure; do
     on 1 --model resnet8 --steps 1 --lr 1e-4 --precision "$precision" --device cpu --stats "$precision" >said 2>&1 || fail "$precision: $(cat said)"
 done
@@ -96,23 +100,24 @@ for at in '0 stem.conv conv' '1 stem.norm norm' '9 shortcut9 shortcut' '17 class
     awk -v a="$(value "$a" largest)" -v b="$(value "$b" largest)" 'BEGIN { exit !(a > 0 && a / b < 1.02 && b / a < 1.02) }' || fail "$name: $a $b"
     [ "$type" != norm ] || [ "$(value "$a" variances_underflow)" = 0 ] || fail "variances: $a"
 done
-# a factor of 1e-4 behind every norm of a block: what the next convolution makes has variances below 2^-14; running ones are a tenth nearer a step
+# a factor of 1e-4 after every norm of a block makes variances of the next convolution fall below
+# 2^-14; running ones approach by a tenth per step
 on 1 --model resnet8 --block plain:0.0001 --steps 110 --batch 4 --lr 0 --device cpu --stats low --stats-every 109 >said 2>&1 || fail "plain:0.0001: $(cat said)"
 a=$(grep '"step":110,.*"s0b0.norm2"' low)
 awk -v u="$(value "$a" variances_underflow)" -v v="$(value "$a" variance_least)" 'BEGIN { exit !(u == 1 && v > 0 && v < 2 ^ -14) }' || fail "low variances: $a"
 
-# --- layers in fp32, other codecs: what there is to say; a step that is skipped has no means ---
+# --- fp32 layers, other codecs: which fields exist; a skipped step has no means ---
 on 2 --steps 1 --fp32-last-layer --stats last >/dev/null 2>&1
 [ "$(value "$(line last 1 0)" format) $(value "$(line last 1 9)" format)" = '"e4m3" "fp32"' ] || fail "formats: $(cut -c1-50 last)"
 on 2 --steps 1 --codec qsgd:8 --stats qsgd >said 2>&1 || fail "qsgd: $(cat said)"
-narrow=$(line qsgd 1 4) # the largest layer: the smallest ones travel in fp32
+narrow=$(line qsgd 1 4) # the largest layer: small ones travel in fp32
 [ -n "$(value "$narrow" l2)" ] || fail "qsgd: $narrow"
 grep -q '"shift"\|"underflow"\|"format"' <<<"$narrow" && fail "qsgd has no shift: $narrow"
 on 2 --steps 6 --lr 1e6 --stats nan --stats-every 1 >/dev/null 2>&1
 grep '"kind":"stats"' nan | tail -n 1 | grep -q '"skipped":true,"round_off":null,"round_off_median":null,"l2":null,"cosine":null,"slope":null,"updates_lost":null}$' ||
     fail "skipped: $(tail -n 1 nan)"
 
-# --- a run that goes on has every line once ---
+# --- a resumed run has every line once ---
 on 1 --steps 3 --stats go --stats-every 2 --save ck >/dev/null 2>&1
 printf '{"kind":"stats","step":3' >>go
 on 1 --steps 5 --stats go --stats-every 2 --resume ck >/dev/null 2>&1
@@ -122,7 +127,7 @@ steps=$(sed -n 's/^{"kind":"stats_network","step":\([0-9]*\),.*}$/\1/p' go | tr 
 [ "$(grep -c '^{"kind":"stats","step":5,' go)" = 10 ] || fail "layers of a run that went on: $(cut -c1-40 go)"
 grep -qv '^{.*}$' go && fail "a torn line"
 
-# --- what cannot be written, and what cannot be ---
+# --- files that cannot be written, and invalid options ---
 refused "cannot open 'no/s'" on 1 --steps 1 --stats no/s
 refused "cannot write '/dev/full': No space left on device" on 1 --steps 3 --stats /dev/full
 refused "--stats-every needs --stats FILE" on 1 --steps 1 --stats-every 2

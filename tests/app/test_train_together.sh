@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_train_together.sh : pure fp16, scales of layers and narrow gradients in one training: 100 steps without a loss that is not finite and
-# without one that is skipped, which learn; 4 ranks in one process end in the bits of 4 real ones, and save the same checkpoint.
+# test_train_together.sh : trains with pure fp16, adaptive loss scales
+# and narrow gradients together.
+# 100 steps must learn, with finite losses and no skipped step. 4 emulated ranks must give the bits
+# and the checkpoint of 4 real ones.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -9,7 +11,8 @@ common="--device cpu --precision fp16-pure --loss-scale adaptive --data syntheti
 ranks=4
 # shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
-# wrong LABEL: what is wrong with its log: not 100 losses, one that is null, a step that is skipped, the last 25 not below the first 25 in the mean
+# wrong LABEL: prints what is wrong with its log: not 100 losses, a null, a skipped step, or a mean
+# of the last 25 that is not below that of the first 25
 wrong() {
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++
             if (v[1] !~ /^[0-9.e+-]+$/ || /"skipped":true/) { print; exit odd = 1 }
@@ -17,7 +20,8 @@ wrong() {
         } END { if (!odd && !(n == 100 && last < first)) print n " steps, " first / 25 " at first, " last / 25 " at last" }' "$1.jsonl"
 }
 seen=
-# gradients of the second are small behind 0.003, so that its scales move, and weights with them; those of the first move for a smaller share
+# the second model's gradients are small after a factor of 0.003, so its scales move, and weights
+# with them; the first model's move for a smaller share
 for model in '--model lenet5 --width 0.5 --lr 0.02 --loss-scale adaptive:1e-6,3' '--model resnet8 --width 0.25 --block swap:0.003'; do
     for codec in '--format e5m2 --scale aps' '--codec relgrad --algo group-scatter:2' '--codec qsgd:8' '--codec onebit --overlap on'; do
         # shellcheck disable=SC2086
@@ -32,7 +36,7 @@ for model in '--model lenet5 --width 0.5 --lr 0.02 --loss-scale adaptive:1e-6,3'
     done
 done
 
-# planted: the last one with one thing changed ends elsewhere, and a training that does not learn is seen
+# --- planted: one changed option gives other bits; a training that does not learn is noticed ---
 for other in '--seed 2' '--precision fp32 --loss-scale none' '--loss-scale none' '--codec onebit:column'; do
     # shellcheck disable=SC2086
     one other $model $codec $other

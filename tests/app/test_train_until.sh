@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_train_until.sh : `narrowcast train --until`: ends with the first epoch that is good enough, on all ranks; says what it took; the
-# checkpoint goes on. And the share of labels among the first five, where there are more classes.
+# test_train_until.sh : trains with `--until`: ends after the first epoch
+# that is good enough, on all ranks.
+# It reports the cost, and its checkpoint can be resumed. Also the share
+# of labels among the first five.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -11,7 +13,7 @@ on() { # on RANKS OPTIONS...
     shift
     "${launch[@]}" "$B/narrowcast" train --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --model mlp --schedule const "$@"
 }
-# epochs FILE KEY: the key's values, epoch by epoch
+# epochs FILE KEY: prints the key's values, epoch by epoch
 epochs() { sed -n "s/^{\"kind\":\"epoch\",.*\"$2\":\\([^,}]*\\).*/\\1/p" "$1"; }
 
 on 2 --epochs 5 --log whole >whole.out 2>whole.err || fail "5 epochs: $(cat whole.err)"
@@ -27,7 +29,7 @@ grep -q "^accuracy .*, $share\$" whole.out || fail "the table does not say '$sha
 tail -n 1 whole | grep -q '"kind":"end".*"reason":"done"' || fail "the end of a run without --until: $(tail -n 1 whole)"
 [ "$(epochs whole train_bytes | sort -n | uniq | wc -l)" = 5 ] || fail "bytes do not grow: $(epochs whole train_bytes)"
 
-# the accuracy of the third epoch, which the first two have not (or: the first that has it)
+# the accuracy of the third epoch, which the first two do not reach (or the first that does)
 want=${accuracy[2]} end=0
 for e in 2 1 0; do awk -v a="${accuracy[e]}" -v w="$want" 'BEGIN { exit !(a >= w) }' && end=$((e + 1)); done
 [ "$end" -lt 5 ] || fail "no epoch to end with: ${accuracy[*]}"
@@ -42,11 +44,11 @@ awk -v b="$bytes" '/^until/ { for (i = 1; i < NF; i++) if ($(i + 1) == "MB") d =
     fail "bytes: $bytes in the log, $(grep ^until part.out)"
 grep -q "^run .* $steps steps" part.out || fail "the table counts other steps: $(grep ^run part.out)"
 
-# the rest of the way, from where it ended
+# the remaining epochs, from where it ended
 on 2 --epochs 5 --resume ck --log part >rest.out 2>rest.err || fail "the rest: $(cat rest.err)"
 [ "$(tail -n 1 rest.out)" = "$(tail -n 1 whole.out)" ] || fail "the rest ends in $(tail -n 1 rest.out), the whole in $(tail -n 1 whole.out)"
 
-# what is not reached, in a run that goes on
+# a target that a resumed run does not reach
 on 2 --epochs 5 --until 1 --resume ck >rest.out 2>rest.err || fail "not reached: $(cat rest.err)"
 grep -q "^until .*accuracy 1 was not reached in 100 steps, $((100 - steps)) of them in this run: " rest.out || fail "says: $(grep ^until rest.out)"
 on 1 --epochs 1 --until 1.5 >out 2>said && fail "--until 1.5 was taken"
