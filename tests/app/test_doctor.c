@@ -245,7 +245,7 @@ static void test_lines(void)
                   (!strcmp(back.facts[i].value, ranks[0].facts[i].value) ||
                    !strcmp(back.facts[i].value, "a=b")),
               "%s is %s", back.facts[i].key, back.facts[i].value);
-    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* any bytes, truncated anywhere */
+    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* any bytes, cut anywhere */
         memset(lines, n % 3 ? 'x' : '=', sizeof lines);
         lines[n] = '\n';
         doctor_unlines(lines, &back);

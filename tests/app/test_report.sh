@@ -11,7 +11,7 @@ echo old >page.html # must stay
 # look FILE FIGURES DRAWN: checks that the page needs nothing else; prints its text
 cat >look.py <<'EOF2'
 import sys, xml.etree.ElementTree as tree
-page = tree.parse(sys.argv[1]).getroot() # of one root, all closed, in UTF-8
+page = tree.parse(sys.argv[1]).getroot() # one root, all tags closed, UTF-8
 def of(name): return [e for e in page.iter() if e.tag.split('}')[-1] == name]
 ids = [e.get('id') for e in page.iter() if e.get('id')]
 assert len(ids) == len(set(ids)), 'an id twice'

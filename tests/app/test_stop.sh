@@ -29,7 +29,7 @@ has_steps() { [ -e log ] && [ "$(grep -c '"kind":"step"' log)" -ge 3 ]; }
 handlers_gone() { [ $((0x$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status") & 1 << 14)) -eq 0 ]; }
 rank_of() { pgrep -f "^$n train" -P "$(pgrep -f "^(mpirun|prterun).*$n" -s "$1" | head -n 1)"; }
 
-# start HOW...: a run without an end, until it has done three steps; $job is the process that was started
+# start HOW...: starts an endless run as $job and waits for three steps
 start() {
     rm -f log ck
     # shellcheck disable=SC2086
@@ -38,7 +38,7 @@ start() {
     until_done has_steps
 }
 
-# stopped WHAT STATUS SIGNAL: it saved the step it said, and nothing came behind it
+# stopped LABEL STATUS SIGNAL: it saved the step that it printed, and no step came after that
 stopped() {
     wait "$job"
     code=$?
@@ -48,7 +48,7 @@ stopped() {
     if [ -z "$step" ] || [ ! -s ck ]; then fail "$1: $(cat said)"; fi
     [ "$(grep '"kind":"step"' log | tail -n 1 | sed 's/.*"step":\([0-9]*\),.*/\1/')" = "$step" ] || fail "$1: $step steps, the log ends with $(tail -n 1 log)"
     [ ! -s out ] || fail "$1: printed $(cat out)"
-    # the end says why, and has no figures of a test that was not made
+    # the log's end gives the reason, and no figures of a test, since none was made
     tail -n 1 log | grep -q "^{\"kind\":\"end\",\"step\":$step,.*\"reason\":\"$3\"" || fail "$1: the log's end: $(tail -n 1 log)"
     tail -n 1 log | grep -qE '"(test_loss|checksum)"' && fail "$1: the log's end has figures of a test: $(tail -n 1 log)"
 }
@@ -61,7 +61,7 @@ for signal in INT:130 TERM:143 USR1:138; do
     stopped "one rank" "${signal#*:}" "SIG${signal%:*}"
 done
 
-# --- one of three ranks, overlapping, through a card; each goes on to the same bits as a run that was not stopped ---
+# --- one of three ranks, overlapped, through a card; each resumes to the bits of an unstopped run ---
 # shellcheck disable=SC2086
 for more in "" "--overlap on" "--offload sim:c"; do
     start mpirun -np 3 "$n" $options $more --steps 1000000
@@ -77,7 +77,7 @@ for more in "" "--overlap on" "--offload sim:c"; do
     cmp log.steps log.stopped.steps || fail "$more: other steps in the log after a stop"
 done
 
-# --- mpirun hands SIGUSR1 on; ranks.sh makes that of ^C ---
+# --- mpirun forwards SIGUSR1; ranks.sh sends it on ^C ---
 # shellcheck disable=SC2086
 {
     start mpirun -np 2 "$n" $options --steps 1000000
@@ -90,7 +90,7 @@ done
     done
 }
 
-# --- a signal that comes before mpirun has ranks ends it: this one catches SIGUSR1, and has none ---
+# --- a signal before mpirun has ranks ends it: this fake catches SIGUSR1 and has no ranks ---
 mkdir early && mkfifo early/never
 printf '#!/bin/bash\ntrap : USR1\n: >early/ready\nread -rt 20 <>early/never\n' >early/mpirun
 chmod +x early/mpirun
@@ -104,7 +104,7 @@ code=$?
 job=
 [ $code -eq 130 ] || fail "SIGINT before there are ranks: status $code: $(cat said)"
 
-# --- a second signal ends it at once, in the middle of a step: another rank sleeps in it ---
+# --- a second signal ends it at once, in mid-step: another rank sleeps in it ---
 # shellcheck disable=SC2086
 start mpirun -np 2 "$n" $options --steps 1000000
 read -r -d '' one two < <(rank_of "$job" | tr '\n' ' ')

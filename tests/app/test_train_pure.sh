@@ -44,7 +44,7 @@ on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
 head -c -4 ckpt | resigned same.ck
 cmp ckpt same.ck || fail "the checksum that this test makes is wrong"
 # shellcheck disable=SC2059
-last() { head -c -8 ckpt && printf "$1"; } # the last rank's scale of the last layer, as fp32
+last() { head -c -8 ckpt && printf "$1"; } # sets the last rank's scale of the last layer (fp32)
 [ "$(head -c -4 ckpt | tail -c 4 | od -An -tf4 | tr -d ' ')" = 1 ] || fail "no scale where one is to be changed"
 for bytes in '\000\000\100\100 3' '\000\000\000\000 0' '\000\000\200\277 -1' '\000\000\200\177 inf' '\000\000\300\177 nan' '\001\000\200\077 1.00000012'; do
     last "${bytes% *}" | resigned odd.ck
