@@ -71,8 +71,7 @@ sys.exit(bad != 0 or len(got) != 1001)
 END
 done
 
-# --- lengths: whole buckets; the last one with codes of 489, 105 and 1001
-# elements, up to a multiple of 32 ---
+# --- lengths: whole buckets; the last one padded to a multiple of 32 ---
 for want in qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
     "$n" cast --codec "${want%:*}" x.f32 codes
     [ "$(wc -c <codes)" -eq "${want##*:}" ] || fail "$want: $(wc -c <codes) bytes"

@@ -185,8 +185,7 @@ refused "No space left" "$n" reduce r0 r1 /dev/full
 refused "standard output" sh -c "'$n' info >/dev/full"
 refused "standard output" sh -c "'$n' --version >/dev/full"
 
-# --- closed descriptors 0, 1 and 2: no file may take their place, so that
-# messages do not get into it ---
+# --- closed descriptors 0, 1, 2: no file takes their place, so no message gets into it ---
 emulate="$n emulate --ranks 2 --data synthetic:240,3 --model lenet5 --batch 24 --steps 2 --save shut.ck --log shut.jsonl"
 $emulate >/dev/null 2>&1
 open=$(wc -c <shut.ck)

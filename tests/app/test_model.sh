@@ -73,8 +73,7 @@ model --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ri
 awk '/bit\/s, .* sums in/ { exact = / exact sums / } exact && /^ ranks .* ring/ { bad = 1 } / sums in / { n++ } END { exit bad || n != 6 }' out ||
     fail "exact sums and those of a ring share a table: $(cat out)"
 
-# --- layers of a file equal those of the network; fewer buckets take fewer
-# steps; computation hides traffic ---
+# --- layers of a file and of a network; fewer buckets, fewer steps; hidden traffic ---
 "$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
     fail 'no dump'
 model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
@@ -94,8 +93,7 @@ holds "$one - $fused > 123e-6 * 20 && $one - $fused < 125e-6 * 20" 'what 124 ste
 model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
 holds "$(field exposed_s '"kind":"model"') < 0.5 * $fused && $(field step_s '"kind":"model"') > 1" 'hidden behind the backward pass'
 
-# --- rates from benchmarks and options: each adds time; a fast link does
-# not make up for slow casts ---
+# --- rates from benchmarks and options: each adds time; fast links do not pay for slow casts ---
 cat >rates <<'EOF'
 {"kind":"copy","name":"memcpy","gbs":10}
 {"kind":"cast","name":"fp32 -> e5m2","gbs":4,"ratio":1}
@@ -191,8 +189,7 @@ for made in e5m2,1.5G e4m3,8G; do
     holds "$found > 0.999 * $(field step_s '"kind":"model"') && $found < 1.001 * $(field step_s '"kind":"model"')" "$made: $found"
 done
 
-# --- more lengths than a curve holds: the longest counts; times that cannot
-# be modelled have no effect ---
+# --- more lengths than a curve holds: the longest counts; useless times are ignored ---
 for i in $(seq 20); do
     echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
 done >made
@@ -231,10 +228,10 @@ model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --for
 holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
 refused "--card-link 'wide': want a speed above 0" model --card-link wide
 
-# --- break-even against bench/allreduce: given the times measured at 100 Mbit/s, at 10 Gbit/s and
-# without limit, the model must find which of direct and the card is faster at 1 and 2.5 Gbit/s.
-# The card adds on the ranks' 2 cores. Not tested: e3m0 at 1 Gbit/s, where the README's tables
-# differ and the model calls the two nearly even ---
+# --- break-even as measured in bench/allreduce ---
+# Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
+# faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' 2 cores. Not tested:
+# e3m0 at 1 Gbit/s, where the README's tables differ and the model calls the two nearly even.
 table() { # table: link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }

@@ -11,8 +11,7 @@ table() { # table WANT ARGUMENT...: compares with spaces squeezed
     [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
 }
 
-# --- curves: a line per log, named by format; a torn last line, a loss that is not
-# finite, steps beside epochs ---
+# --- curves: a line per log; a torn last line, a loss that is not finite, steps and epochs ---
 cat >aps.jsonl <<'EOF'
 {"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
 {"kind":"step","step":1,"epoch":1,"loss":2.5}

@@ -47,8 +47,7 @@ files 2 5632
 for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
 grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
 
-# --- one file, many files; lengths: none, one code, one beat, one burst and a bit;
-# an odd number of 4-bit codes ---
+# --- one file, many files; lengths from 0 to a burst and a bit; odd numbers of 4-bit codes ---
 for bytes in 0 2 2050; do
     files 1 $bytes
     same --format e4m3

@@ -11,7 +11,7 @@ echo old >page.html # must stay
 # look FILE FIGURES DRAWN: checks that the page needs nothing else; prints its text
 cat >look.py <<'EOF2'
 import sys, xml.etree.ElementTree as tree
-page = tree.parse(sys.argv[1]).getroot() # one root, all tags closed, UTF-8
+page = tree.parse(sys.argv[1]).getroot() # of one root, all closed, in UTF-8
 def of(name): return [e for e in page.iter() if e.tag.split('}')[-1] == name]
 ids = [e.get('id') for e in page.iter() if e.get('id')]
 assert len(ids) == len(set(ids)), 'an id twice'
@@ -61,8 +61,7 @@ want="\"\$n\" emulate --ranks 2 --data synthetic:240,1 --model mlp --epochs 2 --
 eval "$command" >again 2>said || fail "the page's command: $(cat said)"
 [ "$(grep checksum out)" = "$(grep checksum again)" ] || fail "the page's command makes other weights"
 
-# --- hostile files: text stays text; a torn end; skipped and repeated
-# steps; names that are not UTF-8 ---
+# --- hostile files: text stays text; torn ends, repeated steps, names that are not UTF-8 ---
 bad_words='<script>alert(1)</script>'
 {
     printf '{"kind":"run","version":"%s","ranks":4,"first_step":10,"steps_in_all":50,"fp32_sent_bytes":400,"data":"]]>%s \\"q\\" \\u0041\\u00e9",' "$bad_words" "$bad_words"
@@ -88,8 +87,7 @@ look many.html 1 "$(drawn 1)"
 has 'Points are means of up to 200 steps.'
 grep -q '^100.5  *99.5' text || fail "means of steps: $(grep -A 3 '^step' text)"
 
-# --- no gnuplot: tables; gnuplot fails: tables and the reason; it stops midway,
-# as on a full disk: no page ---
+# --- no gnuplot or one that fails: tables and the reason; one that stops midway: no page ---
 mkdir empty cut bad
 PATH=$dir/empty report name.jsonl two.jsonl --out page.html 2>/dev/null && fail 'a file that is not there'
 PATH=$dir/empty "$n" report two.jsonl --out plain.html 2>said || fail "no gnuplot: $(cat said)"

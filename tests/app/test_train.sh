@@ -57,8 +57,7 @@ done
 paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
     fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
 
-# --- resume in the middle of an epoch, with batch norm, dropout,
-# stochastic rounding and momentum ---
+# --- resume in mid-epoch, with batch norm, dropout, stochastic rounding and momentum ---
 long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop-reflect+flip+cutout:6 --optimizer lars --warmup 1"
 # shellcheck disable=SC2086
 on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
@@ -265,10 +264,10 @@ for path in sys.argv[1:]:
     assert lines[0]["kind"] == "run" and lines[0]["model"] == "resnet8" and lines[0]["lr"] == 0.05 and lines[0]["ranks"] == 2
     assert lines[0]["command"] == "train"
     for step in (line for line in lines if line["kind"] == "step"):
-        # direct, 2 ranks send half of the codes, half of the sums and a few bytes of exponents
+        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes more for exponents
         assert 0 <= step["sent_bytes"] - step["code_bytes"] < 400 and 0 <= step["code_bytes"] - step["fp32_bytes"] / 4 < 8 * 40
         assert step["samples_per_s"] > 0 and 0 <= step["input_s"] < 120 / step["samples_per_s"] and step["comm_s"] > 0 and step["codec_s"] > 0 and step["skipped"] is False
-    assert sum(line["input_s"] for line in lines if line["kind"] == "step") > 0 # the next step's images are prepared meanwhile
+    assert sum(line["input_s"] for line in lines if line["kind"] == "step") > 0 # the next step's are made ready beside this one
 END
 else
     echo "skip: no python3: log lines are counted, not parsed"

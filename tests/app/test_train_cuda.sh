@@ -69,8 +69,7 @@ train swap 1 --device cuda --model resnet8 --block swap --steps 3 || fail "--blo
 awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.001 && (b - a) / a < 0.001) }' ||
     fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
 
-# --- statistics change no bit and agree with the CPU's, whose gradients are nearly equal; neither
-# does --quant with fp32's own format ---
+# --- statistics change no bit and agree with the CPU's; --quant in fp32 changes no bit ---
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
 train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"
 network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }

@@ -48,8 +48,7 @@ near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates l
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
 
-# --- resumed; adaptive scales are refreshed in steps 0 and 3: a run that ends
-# after step 2 must save them ---
+# --- resumed after step 2: adaptive scales, refreshed in steps 0 and 3, must be saved ---
 narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
 for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' '--optimizer adamw --lr 0.002 --eps 1e-6' "$narrow --loss-scale adaptive:1e-3,3" \
     "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do

@@ -46,8 +46,7 @@ on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said
 refused "it was made with data" on --steps 3 --data "synthetic:${zeros}240,4" --resume long.ck
 refused "it was made with width '1', this run has '0.5'" on --steps 3 --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
-# --- the folder disappears during the run: the log's reader blocks it until then (400
-# lines do not fit into a pipe) ---
+# --- the folder disappears during the run (log's reader holds the run: 400 lines fill its pipe) ---
 mkdir gone
 mkfifo log.pipe
 { read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
@@ -56,8 +55,7 @@ wait
 grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
 
-# --- a reader of the log that leaves gives one line, not a silent death; the write fails at the
-# last step of an epoch, before that epoch's line ---
+# --- the log's reader leaves: one line, no silent death; fails before the epoch's last line ---
 head -n 3 <log.pipe >/dev/null &
 on --steps 4000 --batch 210 --log log.pipe >stdout 2>said
 code=$?

@@ -36,7 +36,7 @@ for line in (run, *of('end')):
     assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ', line['date']), line['date']
     import calendar
     assert -1 <= now - calendar.timegm(time.strptime(line['date'], '%Y-%m-%dT%H:%M:%SZ')) < 600, line['date']
-for key, value in run.items(): # every automatic choice is recorded
+for key, value in run.items(): # nothing that was chosen is left open
     assert value != 'auto' or (not key.startswith('used_') and 'used_' + key in run), key
 for words in sys.argv[4:]:
     key, value = words.split('=', 1)

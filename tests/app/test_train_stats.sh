@@ -51,8 +51,7 @@ awk -v t="$of_trunc" -v n="$of_nearest" 'BEGIN { exit !(t > 0.5 && t < n - 0.1 &
 on 4 $run --stats early --stats-every 4 --overlap on --bucket-bytes 1k >/dev/null 2>&1
 cmp -s <(tail -n +2 s) <(tail -n +2 early) || fail "--overlap on: other lines"
 
-# --- counts: each value is in a bin or zero, on rank 0 and on all; aps's
-# shift is bias minus exponent ---
+# --- counts: each value is in a bin or zero; the shift of aps is bias minus exponent ---
 awk '/"kind":"stats",/ {
     split("bins bins_all", lists, " "); split("zero zero_all", zeros, " ")
     match($0, /"n":[0-9]+/); n = substr($0, RSTART + 4, RLENGTH - 4)
@@ -86,8 +85,7 @@ on 1 --steps 1 --lr 1e-12 --stats tiny >/dev/null 2>&1
 lost=$(value "$(grep stats_network tiny)" updates_lost) usual=$(value "$(grep '"stats_network","step":1,' s)" updates_lost)
 awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.9 && a <= 1 && b < 0.01 && b != "") }' || fail "lost updates: $lost, $usual"
 
-# --- pure fp16: half an ulp is 2^13 times larger; outputs of nodes; variances
-# below e5m10's normal numbers ---
+# --- pure fp16: half an ulp is 2^13 times larger; outputs of nodes; small variances ---
 for precision in fp32 fp16-pure; do
     on 1 --model resnet8 --steps 1 --lr 1e-4 --precision "$precision" --device cpu --stats "$precision" >said 2>&1 || fail "$precision: $(cat said)"
 done

@@ -46,8 +46,7 @@ lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
-# --- installation: apt-get and sudo are fakes that record the request; C++ and
-# LiteEth's Python are hidden ---
+# --- installation, with fakes of apt-get and sudo; no C++ compiler, no Python ---
 fake=$PWD/$dir/fake
 mkdir "$fake"
 # shellcheck disable=SC2016 # for the stand-ins
