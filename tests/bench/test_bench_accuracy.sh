@@ -1,8 +1,12 @@
 #!/bin/sh
-# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
-# what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
-# no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
-# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh, gpu_pack.sh and train_peer.sh, too.
+# test_bench_accuracy.sh : tests the scripts that measure accuracy, with a fake narrowcast.
+# Covers accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and
+# papers.sh; the fake prints what a training would. A crash ends them and is not an accuracy; a
+# diverged training is reported as such; finished rows do not run again. Only rows that name an
+# overflow rule have their own. Two scripts at a time share the work; stopping one stops its
+# trainings. Gradients of a training are counted once, and kept until then. A table without rows
+# (also of codec_accuracy.sh) leaves no file. Invalid arguments give one line (also in netlab.sh,
+# gpu_pack.sh and train_peer.sh).
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -14,8 +18,8 @@ fail() {
     echo "test_bench_accuracy.sh: $*" >&2
     bad=1
 }
-# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points, after the
-# seconds that a file "slow" names
+# The fake: e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all others end
+# with 90 % plus the seed in points, after the seconds in a file "slow".
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
@@ -52,12 +56,12 @@ for bench in accuracy davidnet; do
     [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 | +0.00 | 77 |' "$dir/table")" -eq 8 ] || fail "$bench.sh: $(cat "$dir/table")"
     grep -q '^| e4m3 [nc].* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
 done
-# the paper's scale of gradients where there is no APS, and then alone inf
+# without APS: the paper's gradient scale, and only then inf
 [ "$(grep -c 'e[0-9]m[0-9] --scale const:512 --overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: not const:512: $(cat "$B/ran")"
 [ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
 [ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
 bench/codec_accuracy/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
-# A difference is taken seed by seed: here seeds are far apart, and a row has other seeds than fp32.
+# Differences are taken seed by seed: here seeds differ a lot, and rows have other seeds than fp32.
 printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
     'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
 bench/codec_accuracy/accuracy.sh --table >"$dir/table"
@@ -69,7 +73,7 @@ rm -f "$B/ran" "$B/fashion-mnist.tsv"
 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
-# two at once on one table: every training once
+# two at a time on one table: each training once
 rm "$B/ran" "$B/fashion-mnist.tsv"
 echo 0.2 >"$B/slow"
 JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 &
@@ -78,7 +82,7 @@ wait $! || fail "the first at once: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "two at once ran $(wc -l <"$B/ran") trainings, not 10"
 [ "$(sort -u "$B/fashion-mnist.tsv" | wc -l)" -eq "$(wc -l <"$B/fashion-mnist.tsv")" ] || fail "two at once: $(cat "$B/fashion-mnist.tsv")"
 
-# who is stopped stops its trainings
+# a stopped script stops its trainings
 rm "$B/ran" "$B/ended" "$B/fashion-mnist.tsv"
 echo 2 >"$B/slow"
 JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 &
@@ -92,8 +96,8 @@ rm "$B/slow" "$B/ran"
 if JOBS=all bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
 
-# words that are none: one line, nothing is made
-refused() { # WORDS THAT IT SAYS, COMMAND...
+# invalid arguments: one line, no output files
+refused() { # refused TEXT COMMAND...
     says=$1
     shift
     if env "$@" >"$dir/out" 2>&1; then fail "$*: goes on"; fi
@@ -154,7 +158,7 @@ bench/segmentation/segmentation.sh --table >"$dir/seen"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
-# loss_scale.sh: fp32 and 16 scales of 2 seeds, 3 rows of resnet110; a scale's word is the option's, and fp32 has none
+# loss_scale.sh: fp32 and 16 scales with 2 seeds, 3 rows of resnet110; fp32 has no scale
 rm -f "$B/ran"
 bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
@@ -169,7 +173,8 @@ NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$d
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
-# papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
+# papers.sh: tables of 7, 5, 6, 4 and 4 rows, 3 of which are in two tables; gradients are counted
+# once for each format that lacks them
 rm -f "$B/ran"
 for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
 [ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"

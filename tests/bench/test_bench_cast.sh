@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_bench_cast.sh : bench_cast holds every row against the fastest copy there is, and against memcpy, a streaming copy and reading
-# alone beside it: the one it takes is the fastest it lists, the ratios are those of the speeds it prints, and neither table nor chart shows one without the other.
+# test_bench_cast.sh : tests bench_cast: ratios to the fastest copy and to memcpy.
+# The baseline must be the fastest copy listed, ratios must follow from the printed speeds, and
+# table and chart must show both ratios.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -12,7 +13,7 @@ fail() {
     echo "test_bench_cast.sh: $*" >&2
     bad=1
 }
-# field NAME: of JSON lines
+# field NAME: prints a field of JSON lines
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 # One run, so that a row's ratio is that of its speeds, not one of medians.
@@ -48,7 +49,7 @@ grep -q ', 96 KiB of fp32 in small pages, ' "$dir/table" || fail "does not say w
 grep -q '^read only  ' "$dir/table" || fail "no row: $(cat "$dir/table")"
 if "$B/bench_cast" --isa scalar --ahead no --mib 1 2>/dev/null; then fail 'took --ahead no for an instruction set with one way'; fi
 
-# --- the chart has both ---
+# --- the chart has both ratios ---
 if [ -n "$(command -v gnuplot)" ]; then
     FILE=$dir/json gnuplot bench/casts/bench_cast.gp >"$dir/chart.svg"
     for words in 'shift + fp32' 'to memcpy' "$(grep '"fastest":true' "$dir/copies" | field name)"; do

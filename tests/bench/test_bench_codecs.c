@@ -1,10 +1,10 @@
-/* test_bench_codecs.c : bench_codecs on generated dumps: bytes are those of the formula, errors those
- * that are known, draws without bias and as wide as their grid; a dump without columns, weights or
- * finite numbers; what is refused. */
+/* test_bench_codecs.c : tests bench_codecs on generated dumps.
+ * Bytes must follow the formula, and errors the theory; samples are unbiased and as wide as
+ * their grid. Also dumps without columns, weights or finite numbers, and refusals. */
 #include "dump_fixture.h"
 
 enum { FIRST = 3, N_ROWS = 17 };
-/* Multiples of all buckets, so that no padding is counted; a convolution [32][3][3][64] is 18432. */
+/* Multiples of all buckets, so that no padding counts; a convolution [32][3][3][64] is 18432. */
 static const size_t layer_n[2] = {16384, 18432};
 
 static void write_step(int step, bool bad)
@@ -58,7 +58,7 @@ static void check_bytes(void)
     CHECK(fabs(value("qsgd:16", "formula") - 2.00048828125) < 1e-6, "qsgd:16 by formula");
 }
 
-/* Rounding: at most half a unit, of which the mean square is known; the signs of normal numbers keep
+/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers keep
  * their mean, which leaves 1 - 2 / pi of their squares, and more of log-normal ones. */
 static void check_errors(void)
 {
@@ -100,7 +100,7 @@ static void check_speeds(void)
           "ratios of one run are those of its speeds");
 }
 
-/* A row for which weights are needed, which the dump had not. */
+/* A row that needs weights, which this dump lacks. */
 static void check_weights(void)
 {
     CHECK(strstr(dump_out, "bench_codecs: relgrad needs weights, of which "), "%s", dump_out);
@@ -119,7 +119,7 @@ static void check_weights(void)
           "relgrad: %s", dump_out);
 }
 
-/* The chart has every row. */
+/* The chart must have every row. */
 static void check_chart(void)
 {
     char command[1000];

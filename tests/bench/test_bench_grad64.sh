@@ -1,12 +1,14 @@
 #!/bin/sh
-# test_bench_grad64.sh : dumped gradients against fp64: fp32's are those of fp64 up to their roundings, over ranks and into a second epoch,
-# so weights, images and their order are the run's; pure fp16's are farther, with sums in e5m10 farthest; another batch is refused.
+# test_bench_grad64.sh : compares dumped gradients with fp64.
+# Gradients in fp32 equal those in fp64 up to rounding, over ranks and into a second epoch, so
+# weights, images and their order are the run's. Those in pure fp16 differ more, most with sums in
+# e5m10. Another batch is refused.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 data='--data synthetic:60,4 --batch 24 --block swap'
-run() { # run NAME RANKS OPTIONS...
+run() {
     name=$1 ranks=$2
     shift 2
     # shellcheck disable=SC2086

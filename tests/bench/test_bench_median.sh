@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_bench_median.sh : median.sh has the median of all runs of every row, whichever order they come in, and the range of the ratio;
-# a run that fails, wrong sums, or no row at all are failures.
+# test_bench_median.sh : tests median.sh: medians of all runs of each
+# row, and the range of the ratio.
+# The order of rows does not matter. A failing run, wrong sums or no row at all are failures.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -10,7 +11,7 @@ fail() {
     echo "test_bench_median.sh: $*" >&2
     bad=1
 }
-# The i-th run says the i-th word of $dir/ratios, and fails at the word "bad".
+# The fake's i-th run prints the i-th word of $dir/ratios; it fails at the word "bad".
 cat >"$dir/bench" <<'END'
 #!/bin/sh
 read -r ratio rest <"$0.ratios"
@@ -22,7 +23,7 @@ echo "{\"kind\":\"allreduce\",\"algo\":\"offload\",\"type\":\"e5m2\",\"size\":64
 echo "{\"kind\":\"cast\",\"name\":\"fp32 -> e5m2\",\"gbs\":2$ratio,\"copy_gbs\":9,\"ratio\":1e1,\"ratio_memcpy\":$ratio}"
 END
 chmod +x "$dir/bench"
-# medians RATIOS SAYS...: each of SAYS is a line of the table
+# medians RATIOS LINE...: each LINE is in the table
 medians() {
     echo "$1" >"$dir/bench.ratios"
     bench/median.sh "$(echo "$1" | wc -w)" "$dir/bench" >"$dir/table" || fail "$1: it fails"

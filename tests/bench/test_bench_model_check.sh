@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_bench_model_check.sh : model_check.sh asks the model for each point that was measured: times that the model made itself are met, one
-# that is a third off is found, and so is one that the model says nothing of. Nothing is measured here.
+# test_bench_model_check.sh : tests model_check.sh, which compares measured
+# times with the performance model.
+# Times from the model itself agree; a time that is a third off is found, and so is a point that
+# the model lacks. It measures nothing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${B:-build}")/narrowcast
@@ -18,8 +20,8 @@ check() { bench/allreduce/model_check.sh --table >"$dir/out" 2>&1; }
 check && fail 'a table of nothing'
 grep -q 'run it without --table first' "$dir/out" || fail "nothing measured: $(cat "$dir/out")"
 
-# what the model is told: casts, a ring without limit, a card
-row() { # row FILE LABEL ALGO TYPE SIZE US
+# the model's input: casts, a ring without limit, a card
+row() {
     echo "{\"kind\":\"allreduce\",\"label\":\"$2\",\"algo\":\"$3\",\"type\":\"$4\",\"ranks\":4,\"size\":$5,\"time_us\":$6,\"wrong\":0,\"ratio\":1}" >>"$dir/$1"
 }
 echo '{"kind":"cast","name":"fp32 -> e5m2","gbs":10,"ratio":1}' >"$dir/model_rates.json"
@@ -27,8 +29,8 @@ row model_rates.json none ring e5m2 1024 400
 row model_rates.json none ring e5m2 2097152 5000
 row model_rates.json none offload e5m2 2097152 7000
 row model_rates.json 500mbit ring e5m2 2097152 20000
-# all points, with a time of 1 s; then with what the model said
-points() { # points FILE: ms of each from there
+# all points, with 1 s each; then with the model's times
+points() { # points FILE: with the ms in FILE
     rm -f "$dir/model_points.json"
     local i=0
     for link in 1gbit 2.5gbit; do

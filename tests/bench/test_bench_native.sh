@@ -1,6 +1,8 @@
 #!/bin/sh
-# test_bench_native.sh : bench_native.sh leaves Open MPI its own settings, whatever the caller has; bench_native says what it is compared
-# with, and holds a row against the faster of MPI's two all-reduces.
+# test_bench_native.sh : tests bench_native, which compares with the
+# faster of MPI's two all-reduces.
+# bench_native.sh must leave Open MPI its own settings, whatever the caller set.
+# bench_native must name its baseline.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -12,7 +14,7 @@ fail() {
     bad=1
 }
 
-# --- the settings that ranks get, by an mpirun that only tells them ---
+# --- settings of the ranks, printed by a fake mpirun ---
 mkdir "$dir/bin"
 cat >"$dir/bin/mpirun" <<'END'
 #!/bin/sh
@@ -26,12 +28,12 @@ grep -q '^ring  *1.50 ms$' "$dir/out" || fail "no trial of ring: $(cat "$dir/out
 grep -q 'OMPI_MCA_coll_libnbc_iallreduce_algorithm=' "$dir/out" || fail "no algorithm is set: $(cat "$dir/out")"
 if grep 'single_copy\|yield\|binding' "$dir/out" >&2; then fail 'Open MPI is not run with its own settings'; fi
 
-# --- what is said; one run a row, so that ratios are those of times ---
+# --- output; one run per row, so that ratios are those of times ---
 [ -x "$B/bench_native" ] || { echo 'skip  bench_native is not built'; exit 77; }
 host/ranks.sh 2 "$B/bench_native" --mib 1 --reps 1 --json >"$dir/json" 2>"$dir/said" || fail "$(cat "$dir/said")"
 grep -q '^{"kind":"mpi","allreduce":"[a-z_]*","copies":"[^"]*(process_vm_readv is [not ]*permitted here)"}' "$dir/json" ||
     fail "does not say what MPI does: $(cat "$dir/json")"
-# by ROW FIELD
+# by ROW FIELD: prints the field
 by() { sed -n "s/.*\"name\":\"$1\".*\"$2\":\([0-9.e+-]*\).*/\1/p" "$dir/json"; }
 [ "$(grep -c '"kind":"allreduce"' "$dir/json")" -eq 8 ] || fail "not 8 rows: $(cat "$dir/json")"
 for name in 'MPI_Allreduce fp32' 'MPI_Iallreduce fp32' 'MPI_Iallreduce our MPI_Op fp32' 'MPI_Iallreduce fp16 nearest' 'direct e5m2 exact'; do

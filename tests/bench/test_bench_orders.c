@@ -1,5 +1,6 @@
-/* test_bench_orders.c : bench_error by the real algorithms on virtual ranks: the errors of its own table
- * where the order is the same, equal ones where the sums are, and layers that add up. */
+/* test_bench_orders.c : compares bench_error with the algorithms' orders
+ * (virtual ranks) and its plain table.
+ * Errors are equal where the order or the sums are equal, and layers add up. */
 #include "dump_fixture.h"
 
 enum { RANKS = 8, N = 5000, FIRST = 3, STEPS = 2 };
@@ -26,7 +27,7 @@ struct errors {
     double l2, mean, median;
 };
 
-/* Of one layer by one algorithm. */
+/* Errors of one layer with one algorithm. */
 static struct errors errors_of(const char *algo, const char *options, const char *layer)
 {
     char args[300], line[200];

@@ -1,10 +1,11 @@
-/* test_bench_shares.c : bench_shares on a generated dump counts what the paper's algorithm, said again
- * (relgrad_slow.h), loses of it: element by element, by one stage and by two; what it refuses. */
+/* test_bench_shares.c : checks the losses that bench_shares counts on a generated dump.
+ * The reference is the paper's algorithm (relgrad_slow.h), element by element, with
+ * one stage and two. Also refusals. */
 #include "dump_fixture.h"
 #include "relgrad_slow.h"
 
 enum { RANKS = 4, NODE = 2, STEPS = 2, FIRST = 7, N_LAYERS = 3, N_MOST = 1000 };
-static const size_t layer_n[N_LAYERS] = {N_MOST, 17, 600}; /* looked at whole, to find quantiles */
+static const size_t layer_n[N_LAYERS] = {N_MOST, 17, 600}; /* read whole to find quantiles */
 static const char *const names[N_LAYERS] = {"conv.weight", "conv.bias", "last.weight"};
 
 static float gradient(int step, int rank, int layer, size_t i)
@@ -19,7 +20,7 @@ static float weight(int step, int layer, size_t i)
     return (float)(0.1 * dump_normal((uint32_t)(900 + 10 * step + layer), i));
 }
 
-/* rank RANKS: the weights. */
+/* Rank RANKS holds the weights. */
 static void write_dump(void)
 {
     dump_text("meta.txt", "ranks 4 steps 2 first 7\n");
@@ -83,7 +84,7 @@ static void same(const char *head, const char *key, double part, double all)
     CHECK(fabs(got - want) < 1e-6 * want + 1e-9, "%s: %s is %g %%, want %g", head, key, got, want);
 }
 
-/* Returns how many gradients were lost, or cut. */
+/* Returns the number of gradients that were lost or cut. */
 static double check_row(const char *word, float eps, int node)
 {
     double least = INFINITY, most = 0;

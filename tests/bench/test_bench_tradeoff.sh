@@ -1,7 +1,8 @@
 #!/bin/bash
-# test_bench_tradeoff.sh : tradeoff.sh, with programs that only say what a training and bench_train say, at a known speed: the table, the
-# speed-ups and the rank correlation are those that follow; what the build lacks is left out and said in one line; a row that ended is
-# not run again, one that failed is none.
+# test_bench_tradeoff.sh : tests tradeoff.sh with fakes of a training
+# and bench_train of known speed.
+# Table, speed-ups and rank correlation must follow from them. Parts that the build lacks are left
+# out with one line. Finished rows do not run again; failed ones give no row.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -20,8 +21,9 @@ while [ "$1" != -np ]; do shift; done
 shift 2
 exec "$@"
 END
-# A network that computes 100 ms (davidnet: 400), and travels 10 ns a byte of 1 or 16 MB; qsgd:4 sends an eighth, and casts 1 ms. The first
-# two steps take a minute. While there is a file "crash", qsgd:4 crashes; while there is one "skip", it skips a step.
+# The fake network computes for 100 ms (davidnet: 400) and transfers 1 or 16 MB at 10 ns per byte.
+# qsgd:4 sends an eighth, and casts for 1 ms. The first two steps take a minute. With a file
+# "crash", qsgd:4 crashes; with "skip", it skips a step.
 cat >"$B/narrowcast" <<'END'
 #!/bin/bash
 here=$(dirname "$0")
@@ -70,12 +72,12 @@ if run; then fail 'a skipped step is no measurement'; fi
 rm "$B/skip"
 run || fail "$(cat "$dir/said")"
 [ "$(grep -c 'left out: ternary, caffenet: this build' "$dir/said")" -eq 1 ] || fail "does not say what it left out: $(cat "$dir/said")"
-# 3 networks of 3 codecs and their GFLOP; one crash, one skip
+# 3 networks with 3 codecs and their GFLOP; one crash, one skip
 [ "$(wc -l <"$B/ran")" -eq 14 ] || fail "$(wc -l <"$B/ran") runs, not 14: $(cat "$B/ran")"
 run || fail "$(cat "$dir/said")"
 [ "$(wc -l <"$B/ran")" -eq 14 ] || fail 'what has ended is run again'
 if grep narrowcast "$B/ran" | grep -qv -- '--batch 64'; then fail "$(cat "$B/ran")"; fi
-# 64 images in 110 ms; in 102.25, of which 1 casting, 1.25 travelling
+# 64 images in 110 ms; in 102.25, with 1 of casts and 1.25 of transfer
 for row in '| resnet20 | fp32 | 581.8 | 1.00 | 1000000 | 100.0 | 0.0 | 10.0 |' '| resnet20 | fp32,native | 576.6 | 0.99 | 1000000 | 101.0 | 0.0 | 10.0 |' \
     '| resnet20 | qsgd:4 | 625.9 | 1.08 | 125000 | 100.0 | 1.0 | 1.2 |' '| davidnet | qsgd:4 | 152.0 | 1.33 | 2000000 | 400.0 | 1.0 | 20.0 |' \
     '| resnet20 | 0.250 | 1.08 |' '| davidnet | 2.000 | 1.33 |' '| resnet110 | 0.025 | 1.01 |' '| rank correlation | | 1.00 |'; do
@@ -90,7 +92,7 @@ if [ -n "$(command -v gnuplot)" ]; then
     done
 fi
 
-# --- speed-ups that do not rise with MB per GFLOP: 3, 1, 2 of 1, 2, 3 ---
+# --- speed-ups that do not rise with MB per GFLOP: 3, 1, 2 for 1, 2, 3 ---
 for network in resnet20:1:3 resnet110:2:1 davidnet:3:2; do
     IFS=: read -r name mb speed <<<"$network"
     printf '%s\tgflop\t1\n%s\tfp32\t1\t5\t%s000000\t0.1\t0\n%s\tqsgd:4\t%s\t5\t%s000000\t0.1\t0\n' "$name" "$name" "$mb" "$name" "$speed" "$mb"
@@ -98,7 +100,7 @@ done >"$dir/other.tsv"
 TABLE=$dir/other.tsv bench/allreduce/tradeoff.sh --table >"$dir/out"
 grep -qF '| rank correlation | | -0.50 |' "$dir/out" || fail "$(cat "$dir/out")"
 
-# --- neither the table's name nor a name in it is a command ---
+# --- neither the table's name nor a name in it runs as a command ---
 hostile="$dir/it's \$(touch hit); touch hit;.tsv"
 printf "x\tgflop\t1\nx\tfp32\t1\t5\t1000000\t0.1\t0\nx\t';touch\${IFS}hit;'\t2\t5\t1000000\t0.1\t0\n" >"$hostile"
 TABLE=$hostile bench/allreduce/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"

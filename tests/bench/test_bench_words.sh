@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_bench_words.sh : no script of bench/ runs a command that stands in a word of its user, as an argument or in a variable it reads; words
-# that are not numbers are refused by one line where a number is wanted, and so is a missing NARROWCAST_DATA.
+# test_bench_words.sh : checks that no script of bench/ runs a command
+# hidden in an argument or variable.
+# Where a number is wanted, any other text is refused in one line, and
+# so is a missing NARROWCAST_DATA.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -10,7 +12,8 @@ fail() {
     echo "test_bench_words.sh: $*" >&2
     bad=1
 }
-# Programs that do nothing but print an object, of this tree and of the system: no script comes further than to what it does with words.
+# Fakes of this tree's and the system's programs, which only print an object: scripts get no
+# further than reading their arguments.
 mkdir "$dir/build" "$dir/bin"
 printf '#!/bin/sh\necho "{}"\n' >"$dir/bin/nothing"
 chmod +x "$dir/bin/nothing"
@@ -20,11 +23,11 @@ done
 for program in python3 mpirun unshare gnuplot ncu nsys ompi_info; do ln -s nothing "$dir/bin/$program"; done
 export B="$dir/build" PATH="$dir/bin:$PATH" TABLES="$dir/tables" TABLE="$dir/table.tsv" OUT="$dir/out" EMULATED=1 NARROWCAST_DATA="$dir" NETLAB_MPI=-q
 
-# Commands that a word may hold: bash's arithmetic runs the first, a program of sed the second.
+# Commands hidden in a word: bash's arithmetic runs the first, sed the second.
 # shellcheck disable=SC2016  # they are not for this shell
 words=('PATH[$(>$RAN)0]' '1/;e>$RAN;#')
 export RAN="$dir/ran"
-# ran WHERE COMMAND...: no word's command is run
+# ran LABEL COMMAND...: must not run the word's command
 ran() {
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || true
     [ ! -e "$RAN" ] || fail "$1: runs a command of its user's word"
@@ -55,7 +58,7 @@ for script in bench/*.sh bench/*/*.sh; do
 done
 [ $tried -ge 100 ] || fail "only $tried words were tried"
 
-# refused SAYS COMMAND...: says so in one line, and nothing else
+# refused TEXT COMMAND...: must print TEXT as its only line
 refused() {
     local rc=0
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || rc=$?
@@ -77,6 +80,7 @@ for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh l
     # shellcheck disable=SC2086  # options are words
     refused 'NARROWCAST_DATA is not set: must be the folder that holds' -u NARROWCAST_DATA bench/*/$script
 done
-# Whatever is added: arithmetic on words of the user is after a check of them, and bash says none of its own errors about a variable.
+# For new scripts too: arithmetic on user input comes after a check of it, and bash prints no
+# errors of its own about a variable.
 ! grep -n '{NARROWCAST_DATA:?' bench/*.sh bench/*/*.sh || fail 'bash names the script and the line where NARROWCAST_DATA is missing'
 exit $bad

@@ -1,13 +1,14 @@
 #!/bin/bash
-# test_recipes.sh : bench/recipes: the script for Slurm resumes, is put back into the queue and ends as its training does (Slurm's commands are
-# stand-ins); systemd takes the service's file.
+# test_recipes.sh : tests bench/recipes.
+# The Slurm script resumes, requeues itself and ends as its training does (with fakes of Slurm's
+# commands); systemd accepts the service file.
 # shellcheck disable=SC2015 # fail() where either is not so
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 recipes=$here/../bench/recipes
 mkdir bin
-# srun: keeps what it was told, trains on 2 ranks if STATUS is empty, else ends so
+# srun: records its arguments; trains on 2 ranks if STATUS is empty, else ends with STATUS
 cat >bin/srun <<'EOF2'
 #!/bin/bash
 echo "$*" >>srun.said
