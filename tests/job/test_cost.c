@@ -1,11 +1,11 @@
-/* test_cost.c : seconds of all-reduces that nobody runs, against sums by hand. */
+/* test_cost.c : compares the performance model's times of all-reduces with sums by hand. */
 #include "base/err.h"
 #include "check.h"
 #include "job/cost.h"
 #include <math.h>
 #include <string.h>
 
-static const double payload = 125e6 * 1448 / 1538; /* bytes a second of 1 Gbit/s, MTU 1500 */
+static const double payload = 125e6 * 1448 / 1538; /* bytes per second at 1 Gbit/s, MTU 1500 */
 static const double a = 20e-6;
 
 struct ask {
@@ -93,7 +93,8 @@ static void test_algorithms(void)
     same("direct", c.reduce_s, 2 * a + 2 * 255 * bytes / 256 / payload + exponents_256);
     CHECK(c.steps == 2, "%d steps", (int)c.steps);
 
-    q.algo = "group-scatter:16"; /* exact sums of 256 e5m2 have 41 bits, 6 bytes, between nodes */
+    /* exact sums of 256 e5m2 have 41 bits, hence 6 bytes, between nodes */
+    q.algo = "group-scatter:16";
     c = answer(&q);
     same("group-scatter:16", c.reduce_s,
          4 * a + (2 * 15 * bytes / 16 + 15 * bytes / 256 * (6 + 1)) / payload + exponents_256);
@@ -104,7 +105,7 @@ static void test_algorithms(void)
 
     q = (struct ask){.algo = "gather", .n_ranks = 256, .layers = {{.n = n}}};
     same("gather", answer(&q).reduce_s, a + 255 * bytes / payload + exponents_256);
-    for (size_t length = 8192; length <= 16384; length *= 2) { /* 8 KiB less exponents pay */
+    for (size_t length = 8192; length <= 16384; length *= 2) { /* from 8 KiB on, exponents pay */
         q = (struct ask){.n_ranks = 4, .scale = "aps", .layers = {{.n = length - 64}}};
         const double by[] = {(q.algo = "auto", answer(&q).reduce_s),
                              (q.algo = "direct", answer(&q).reduce_s),
@@ -116,7 +117,7 @@ static void test_algorithms(void)
          2 * a + 3 * (bytes / 8 + bytes / 4) / payload + 2 * (a + 1 / payload));
 }
 
-/* Hierarchies pay where latency counts (section 4 of the algorithms' notes). */
+/* Hierarchies pay where latency matters (section 4 of the algorithms' notes). */
 static void test_hierarchy(void)
 {
     struct ask ring = {.algo = "ring", .n_ranks = 256},
@@ -152,7 +153,7 @@ static void test_rates(void)
     same("and its port", answer(&q).reduce_s,
          casts + exponents + 2 * (a + 1e-6 + wire + 2 * half * 1e-10) + 2 * half * 3e-9);
 
-    /* direct adds and decodes while codes travel; 2 segments of messages of 60 KiB are 8 of them */
+    /* direct adds and decodes while codes travel; 2 segments of 60 KiB messages make 8 of them */
     q = (struct ask){.algo = "direct", .n_ranks = 2, .layers = {{.n = n}}};
     q.rates = (struct cost_rates){.encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9};
     const double work = 4 * bytes * 2e-9 + bytes * 3e-9;
@@ -166,7 +167,7 @@ static void test_rates(void)
     same("one rank", answer(&q).reduce_s, 4 * bytes * 1e-9 + bytes * 3e-9);
 }
 
-/* A number by length; half way is half way between the logarithms. */
+/* Values by length; midway is linear in the logarithms. */
 static void test_curve(void)
 {
     struct cost_curve c = {.n = 3, .bytes = {1 << 20, 1 << 22, 1 << 26}, .at = {8, 4, 2}};
@@ -181,14 +182,15 @@ static void test_curve(void)
     const struct cost_curve flat = cost_flat(3);
     same("flat", cost_at(&flat, 1e9), 3);
 
-    /* two layers in buckets of their own: each has its length's */
+    /* two layers in separate buckets: each has the value of its length */
     struct ask q = {
         .algo = "ring", .n_ranks = 2, .layers = {{.n = 1 << 18}, {.n = 1 << 20}}, .n_layers = 2};
     q.rates.port_s = (struct cost_curve){.n = 2, .bytes = {1 << 20, 1 << 22}, .at = {4e-9, 1e-9}};
     same("each bucket's", answer(&q).port_s, 2 * (1 << 18) * 4e-9 + 2 * (1 << 20) * 1e-9);
 }
 
-/* Two ranks exchange halves twice. What fits into the burst takes no time; while a port waits it gets it back. */
+/* Two ranks exchange halves twice. Bytes within the burst take no
+ * time; a waiting port refills it. */
 static void test_burst(void)
 {
     struct ask q = {.algo = "ring", .n_ranks = 2, .layers = {{.n = n}}};
@@ -199,7 +201,7 @@ static void test_burst(void)
     same("and its wire", answer(&q).wire_s, (2 * half - half / 2 - once) / payload);
     q.cluster.burst_bytes = 3 * half;
     same("all of it", answer(&q).reduce_s, casts_none);
-    q.algo = "direct"; /* waits stand before its wire */
+    q.algo = "direct"; /* waits precede its traffic */
     const double without = (q.cluster.burst_bytes = 0, answer(&q).reduce_s);
     q.cluster.burst_bytes = half;
     same("direct", without - answer(&q).reduce_s, half / payload);
@@ -218,21 +220,21 @@ static void test_card(void)
     const double rounds = 2 * (a + 1 / payload) + 2 * (a + 8 / payload); /* exponents, vote */
     const double frame = each + 64 + 28, wire = (double)frames * (frame + 38) * 8 / 1e9;
     same("card", answer(&q).reduce_s, wire + 2 * a + rounds);
-    q.layers[0].n = frames * each - 96; /* the last frame is shorter; as many are under way */
+    q.layers[0].n = frames * each - 96; /* the last frame is shorter; as many are in flight */
     same("a short end", answer(&q).reduce_s, wire - 96 * 8e-9 + 2 * a + rounds);
     q.layers[0].n = frames * each;
     q.cluster.card_s = cost_flat(1e-7); /* 4 ranks' frames without IP */
     same("slow card", answer(&q).reduce_s,
          4 * (double)frames * (frame - 28) / 1e7 + 2 * a + rounds);
     q.cluster.card_s.n = 0;
-    q.cluster.card_slots = 2, q.cluster.latency_s = 1e-3; /* 5 windows, one behind the other */
+    q.cluster.card_slots = 2, q.cluster.latency_s = 1e-3; /* 5 windows, one after the other */
     same("far card", answer(&q).reduce_s,
          5 * 2e-3 + 2e-3 + 2 * (1e-3 + 1 / payload) + 2 * (1e-3 + 8 / payload));
     q.cluster = (struct cost_cluster){.card_link_bps = (double)INFINITY};
-    q.format = "e3m0"; /* results of e4m3: as many elements in a frame, half the bytes up */
+    q.format = "e3m0"; /* results in e4m3: as many elements per frame, half the bytes up */
     same("wider results", answer(&q).reduce_s, wire + 2 * a + rounds);
 
-    q.format = "e5m2"; /* all ranks' packets pass through the card's port */
+    q.format = "e5m2"; /* all ranks' packets pass the card's port */
     q.cluster.card_link_bps = 0;
     same("a port as a rank's", answer(&q).reduce_s, 4 * wire + 2 * a + rounds);
     q.cluster.card_link_bps = 2.5e9;
@@ -275,7 +277,7 @@ static void test_steps(void)
     q.bucket_bytes = 1 << 20; /* lazy: all narrow layers in one */
     same("fused", answer(&q).reduce_s, a + 4 / payload + 2 * (a + 16000 / payload) + last);
 
-    /* each with its exponents; all but what is left when the last one is ready is hidden */
+    /* each with its exponents; all is hidden except what is left when the last one is ready */
     q.bucket_bytes = 16000, q.backward_s = 0.020;
     c = answer(&q);
     same("its own exponents", c.reduce_s, all + 2 * a);

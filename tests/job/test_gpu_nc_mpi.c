@@ -1,5 +1,5 @@
-/* test_gpu_nc_mpi.c : the public interface with gradients on GPUs: the means that the same call
- * gives on the CPU. */
+/* test_gpu_nc_mpi.c : checks that the public interface gives the
+ * same means on GPUs as on the CPU. */
 /* RANKS: 1 2 4 */
 #include <narrowcast.h>
 #include "base/buf.h"
@@ -40,15 +40,14 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
-/* The last layer first. */
+/* Run a step in parts, the last layer first. */
 static int in_parts(struct nc *nc, float *const *list, struct nc_report *report)
 {
     CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, N_LAYERS - 1, 1) == 0, "a step in parts");
     return nc_wait(nc, report);
 }
 
-/* All steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], laid behind each other
- * by the caller. */
+/* Run all steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], contiguous. */
 static int steps(struct nc_options *o, const char *device, float *result)
 {
     struct nc *nc = NULL;
@@ -67,7 +66,7 @@ static int steps(struct nc_options *o, const char *device, float *result)
     if (nc_open(o, own, N_LAYERS, &nc) < 0)
         return 1;
     for (int step = 0; step < STEPS; step++) {
-        fill(N_ALL, step); /* the same on all ranks, others in each step */
+        fill(N_ALL, step); /* equal on all ranks, new in each step */
         memcpy(own_weights, grads, sizeof grads);
         fill(nc_rank(nc), step);
         const bool last = step == STEPS - 1;
@@ -96,7 +95,7 @@ static int steps(struct nc_options *o, const char *device, float *result)
     return 0;
 }
 
-/* codec: of another kind; then it has neither format nor scale. */
+/* codec: another kind of codec, without format and scale; or NULL. */
 static void check_job(const char *codec, const char *format, const char *scale, const char *algo)
 {
     static float want[STEPS - 1][N_ALL], on_gpu[STEPS - 1][N_ALL];
@@ -116,8 +115,8 @@ static void check_job(const char *codec, const char *format, const char *scale, 
                   (double)on_gpu[step][i], (double)want[step][i]);
 }
 
-/* Gradients that are made in a stream, behind other work: nc_ready_on() does not wait for them, and the means
- * are those of all of them. Twice: the second step's come from other memory. */
+/* Gradients are made in a stream after other work. nc_ready_on() must not wait for them, and the
+ * means must include them. Runs twice; the second step's gradients lie elsewhere. */
 static void check_stream(void)
 {
     enum { LONG = 1 << 24 };
@@ -149,7 +148,7 @@ static void check_stream(void)
     for (int step = 0; step < 2; step++) {
         CHECK(nc_iallreduce(nc, list) == 0, "begin");
         for (int l = N_LAYERS - 1; l >= 0; l--) {
-            for (int i = 0; i < 8; i++) /* what else is in the stream */
+            for (int i = 0; i < 8; i++) /* other work in the stream */
                 CHECK(lib->run->zero(work, LONG, s) == 0, "work");
             CHECK(lib->run->copy(list[l], from + step * N_ALL + (list[l] - made),
                                  layers[l].n * sizeof(float), s) == 0,
@@ -168,9 +167,9 @@ static void check_stream(void)
 int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
-    setenv("EMU_ASYNC", "1", 0); /* streams have threads of their own, as on a GPU */
+    setenv("EMU_ASYNC", "1", 0); /* streams have their own threads, as on a GPU */
     lib = gpu_fixture_choose();
-    /* One job keeps MPI and its rank's GPU, so that the others may come and go. */
+    /* One job keeps MPI and the rank's GPU while others open and close. */
     const struct nc_layer one = {.name = "one", .n = 8};
     struct nc *keep = NULL;
     struct nc_options o = nc_options_default();

@@ -1,5 +1,6 @@
-/* test_job_mpi.c : a job is the same whoever opens it: words that mean the same, two jobs at once,
- * what is refused leaves nothing behind, and by which way it goes. */
+/* test_job_mpi.c : checks that jobs do not depend on how they are opened.
+ * Specs with the same meaning, two jobs at a time, refusals that leave nothing
+ * behind, and the choice of the path. */
 /* RANKS: 1 2 */
 #include "base/err.h"
 #include "base/text.h"
@@ -15,7 +16,7 @@ static int rank, n_ranks;
 static const struct reducer_layer layers[] = {{.name = "a", .n = 100},
                                               {.name = "b", .n = 28, .fp32 = true}};
 
-/* The means of a step by this job. */
+/* Run one step of this job; x receives the means. */
 static void run(struct job *job, float x[128])
 {
     float *const grads[] = {x, x + 100};
@@ -30,7 +31,7 @@ static struct job_words plain(void)
     return (struct job_words){.codec = {.format = "e4m3"}, .bucket_bytes = 64};
 }
 
-/* Ranks say the same differently. */
+/* Ranks spell the same options differently. */
 static void test_words(void)
 {
     struct job job = {.comm = NULL};
@@ -92,7 +93,7 @@ static void test_refused(void)
     CHECK(capture_lines(said.text) == (rank ? 0 : n_ranks > 1 ? 2 : 1), "said \"%s\"", said.text);
 }
 
-/* Where nobody has named an algorithm a short step goes in one message. */
+/* Without a named algorithm, a short step is one message. */
 static void test_short(void)
 {
     const struct reducer_layer longer[] = {{.name = "long", .n = 200000}};
@@ -130,7 +131,7 @@ static void test_short(void)
         job_close(&named);
 }
 
-/* The environment names cards, and what the job sends they cannot add; no GPU, and why. */
+/* The environment names cards that cannot add what the job sends; there is no GPU, and a reason. */
 static void test_ways(void)
 {
     struct job job;
@@ -150,7 +151,7 @@ static void test_ways(void)
     unsetenv("NARROWCAST_OFFLOAD");
 }
 
-/* Files whose code is mapped into this process: a name per line, in the order of addresses. */
+/* List the files whose code is mapped into this process, one per line, by address. */
 static void list_code(char *list, size_t size)
 {
     char line[4096], mode[5];
@@ -165,7 +166,7 @@ static void list_code(char *list, size_t size)
     CHECK(text.n > 0 && !text.full, "%zu bytes of names", text.n);
 }
 
-/* The end of MPI must not unmap code: a thread of MPI may still return into it. */
+/* MPI_Finalize must not unmap code: a thread of MPI may still return into it. */
 static void check_kept(const char *before)
 {
     static char after[1 << 16];

@@ -1,6 +1,6 @@
-/* test_nc_comms_mpi.c : the public interface on communicators of the caller's: parts of the job, two at
- * once in two threads with the bits of one after the other, who may call what, and what is known of
- * failures. With 3 ranks MPI allows one thread at a time, with 2 the main one alone. */
+/* test_nc_comms_mpi.c : tests the public interface on the caller's communicators.
+ * Parts of the job, two at a time in two threads with the bits of one after the other, permitted
+ * callers, and errors. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
 /* RANKS: 2 3 4 5 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -29,7 +29,7 @@ static void take_line(void *arg, int at, const char *line)
     snprintf(c->lines, sizeof c->lines, "%s", line);
 }
 
-/* Steps of one communicator, from opening to closing: a checksum of all means. */
+/* Run the steps of one communicator, from opening to closing; checksum all means. */
 static void *steps(void *arg)
 {
     static const uint64_t prime = 1099511628211u;
@@ -105,7 +105,7 @@ static void test_part(MPI_Comm half)
     for (int i = 0; i < 300; i++)
         CHECK(weights[i] == (uint64_t)(1000 * last + i), "%d of rank %d", i, last);
     fflush(stderr);
-    const int keep = dup(2); /* lines of the next */
+    const int keep = dup(2); /* prints the lines of the next call */
     CHECK(freopen("/dev/null", "w", stderr) != NULL, "stderr");
     const int no = nc_broadcast(nc, weights, sizeof weights, size),
               neither = nc_broadcast(nc, weights, sizeof weights, -1);
@@ -118,7 +118,7 @@ static void test_part(MPI_Comm half)
 
 /* ---- failures ---- */
 
-/* Options of a failed open; what is left behind would be found by the steps that follow. */
+/* Options of a failed open; the steps that follow would find leftovers. */
 static void test_refused(MPI_Comm half)
 {
     struct caller c = {.lines = ""};
@@ -173,7 +173,7 @@ static void test_refused(MPI_Comm half)
         CHECK(nc_strerror(code) && strlen(nc_strerror(code)) > 3, "words of %d", code);
     const int named[] = {EINVAL,  EPROTO,  ENOMEM, EIO,   ENXIO,  ENOTCONN,  ENODEV,    ENOENT,
                          ELIBACC, ELIBBAD, EPERM,  EBUSY, EAGAIN, ETIMEDOUT, ECONNRESET};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++) /* by the header, or passed on */
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) /* of the header, or passed on */
         CHECK(strcmp(nc_strerror(-named[i]), nc_strerror(-4000)), "no words of %d", named[i]);
 }
 
@@ -184,7 +184,7 @@ static void *call_elsewhere(void *arg)
     return NULL;
 }
 
-/* In another thread, in a child, in another communicator's step. */
+/* Calls in another thread, in a child, in another communicator's step. */
 static void test_who_calls(void)
 {
     struct caller c = {.lines = ""};
@@ -207,7 +207,7 @@ static void test_who_calls(void)
     if (child == 0) {
         struct nc *own = NULL;
         const int rc = nc_force_fp32(c.nc, 0), opened = nc_open(&o, layers, N_LAYERS, &own);
-        nc_close(c.nc); /* nothing */
+        nc_close(c.nc); /* no effect */
         _exit(rc == -EPERM && opened == -EPERM ? 0 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0, "a child: %d", status);

@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_nc_fault.sh : a rank that is killed inside nc_wait(), one that is stopped there, nc_abort() from another thread: the job ends, soon,
-# with a status that is not 0, and who is missing is named. What valgrind says of a communicator's life.
+# test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls
+# nc_abort() from another thread.
+# The job must end soon with a status other than 0 and name the missing rank. Also
+# runs test_nc_life under valgrind.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -8,7 +10,7 @@ B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bad=0
-ends() { # ends HOW LINE: 3 ranks; one line of ours, or none
+ends() { # ends HOW LINE: 3 ranks; prints LINE, or nothing
     local start=$SECONDS rc=0
     timeout -k 2 60 mpirun -np 3 "$B/tests/test_nc_fault_mpi" "$1" >"$dir/log" 2>&1 </dev/null || rc=$?
     said=$(tr -d '\0' <"$dir/log" | grep -v 'warning' | grep '^narrowcast:')
@@ -28,8 +30,8 @@ if ! command -v valgrind >/dev/null; then
 elif nm -D "$B/tests/test_nc_life" 2>/dev/null | grep -q __asan; then
     echo 'not run: valgrind (the program has sanitizers)'
 else
-    # Records of our functions, except of MPI's start and end and of the loader, which has made for a library
-    # that keep_loaded() keeps more than it gives back.
+    # Errors in our functions, except for MPI's start and end, and the loader: it allocates for a
+    # library that keep_loaded() keeps.
     NARROWCAST_ISA=scalar timeout 300 valgrind --leak-check=full --show-leak-kinds=definite,indirect --num-callers=40 \
         "$B/tests/test_nc_life" >"$dir/log" 2>&1 || { echo "FAIL test_nc_life under valgrind"; tail -n 20 "$dir/log"; bad=1; }
     grep -q 'ERROR SUMMARY' "$dir/log" || { echo "FAIL valgrind did not run"; bad=1; }

@@ -1,6 +1,6 @@
-/* test_nc_fork_mpi.c : forked children that exit, of ranks whose MPI was begun by nc_open: their exits end
- * neither MPI, nor the job, nor the simulated card that a rank has started.
- * usage: test_nc_fork_mpi [OFFLOAD]     sim:c, or another card */
+/* test_nc_fork_mpi.c : forks children that exit, from ranks whose MPI nc_open has started.
+ * Their exits must not end MPI, the job, or the simulated card that a rank has started.
+ * usage: test_nc_fork_mpi [OFFLOAD] sim:c, or another card */
 /* RANKS: 1 2 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -13,7 +13,7 @@ static void quiet(void *arg, int level, const char *line)
     (void)arg, (void)level, (void)line;
 }
 
-/* A child runs the handlers that it has inherited, after it has called what a caller's own may call. */
+/* Fork a child that calls what a caller may call, then exits through its inherited handlers. */
 static void fork_and_exit(struct nc *nc, const char *when)
 {
     int status = 0;
@@ -41,7 +41,7 @@ static void steps(struct nc *nc, int by_card, const char *when)
     CHECK(report.offload == by_card, "%s: by %s", when, report.path);
 }
 
-/* narrowcast-sim is in $B, where it has been built, and found by PATH. */
+/* Add $B, which has narrowcast-sim, to PATH. */
 static int find_card(void)
 {
     const char *b = getenv("B") ? getenv("B") : "build", *before = getenv("PATH");
@@ -68,7 +68,7 @@ static void check_job(struct nc_options o, int by_card, const char *when)
 int main(int argc, char **argv)
 {
     struct nc_options o = nc_options_default();
-    struct nc *keep = NULL; /* so that MPI goes on */
+    struct nc *keep = NULL; /* keeps MPI running */
     o.log = quiet;
     o.format = "e9m9";
     CHECK(nc_open(&o, layers, N_LAYERS, &keep) == -EINVAL, "a wrong word");

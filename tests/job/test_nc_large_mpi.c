@@ -1,5 +1,6 @@
-/* test_nc_large_mpi.c : gradients near fp32's largest number. Their mean fits fp32, so it arrives as a
- * finite number for every algorithm, format, scale, sum, codec, op and type of gradients. */
+/* test_nc_large_mpi.c : reduces gradients near fp32's largest number.
+ * Their mean fits fp32, so it must be finite for every algorithm, format,
+ * scale, sum, codec, op and type. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "check.h"
@@ -25,7 +26,7 @@ static float large(int e)
     return e < LARGEST ? ldexpf(1.5f, e) : FLT_MAX;
 }
 
-/* The mean, or sum, of one number on all ranks. */
+/* Reduce one number per rank to its mean or sum. */
 static int reduce(struct nc *nc, int fp64, float value)
 {
     void *const list32[] = {x, x + N}, *const list64[] = {x64, x64 + N};
@@ -45,17 +46,17 @@ static void say(char text[200], const struct nc_options *o)
              o->out_format, o->op, o->type);
 }
 
-/* Can these words round FLT_MAX up to 2^128? All others saturate below. */
+/* True if these options can round FLT_MAX up to 2^128; all others saturate below. */
 static int may_round_up(const struct nc_options *o)
 {
     return o->scale && (!strncmp(o->scale, "const", 5) || !strcmp(o->scale, "quantile"));
 }
 
-/* m: fraction bits of the format, or -1 where nothing is promised but finite numbers. */
+/* m: mantissa bits of the format, or -1 if only finite numbers are guaranteed. */
 static void check_values(struct nc *nc, const struct nc_options *o, int m)
 {
     const int sums = !strcmp(o->op, "sum"), fp64 = !strcmp(o->type, "fp64");
-    /* every addend, partial sum and result is rounded once, to the format or to fewer bits */
+    /* each addend, partial sum and result is rounded once, to the format or to fewer bits */
     const double room = pow(1 + ldexp(1, -m - 1), n_ranks + 2);
     char what[200];
     say(what, o);
@@ -82,7 +83,7 @@ static void check(struct nc_options o, int m)
     struct nc *nc = NULL;
     o.log = quiet;
     if (nc_open(&o, layers, 2, &nc) < 0)
-        return; /* these words do not go together */
+        return; /* an invalid combination */
     check_values(nc, &o, m);
     nc_close(nc);
 }
@@ -97,7 +98,7 @@ static struct nc_options options(const char *algo)
     return o;
 }
 
-/* m of a format in which every scale leaves equal gradients their leading bits. */
+/* m of formats in which every scale keeps the leading bits of equal gradients. */
 static const struct {
     const char *format;
     int m;
@@ -110,7 +111,8 @@ static const char *const ops[] = {"mean", "sum"};
 
 enum { N_FORMATS = sizeof formats / sizeof *formats, WAYS = 5 * 2 * 2 * 2 };
 
-/* All ways but those that bring a format only its overflow: nothing that large fits e < 8 unscaled. */
+/* Check all combinations except those in which all values overflow:
+ * nothing so large fits e < 8 unscaled. */
 static void check_minifloat(const char *algo)
 {
     for (int f = 0; f < N_FORMATS; f++)
@@ -141,7 +143,7 @@ static void check_others(const char *algo)
     check(o, 3);
 }
 
-/* The largest number of a type of 16 bits stays finite, whatever the format rounds it to. */
+/* The largest number of a 16-bit type must stay finite, however the format rounds it. */
 static void check_halves(const char *type, uint16_t largest, const char *scale)
 {
     const struct nc_layer layer = {.name = "halves", .n = N};

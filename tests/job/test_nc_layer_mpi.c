@@ -1,5 +1,5 @@
-/* test_nc_layer_mpi.c : what a layer may tell the public interface besides its length: its columns,
- * which onebit:column cuts by, and its weights, which relgrad divides by. */
+/* test_nc_layer_mpi.c : tests optional properties of a layer in the public interface.
+ * onebit:column cuts a layer by its columns; relgrad divides by its weights. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -34,13 +34,13 @@ static struct nc *open_as(const char *codec, const char *sum)
 
 /* ---- columns ---- */
 
-/* Which column of a layer its element i is in. */
+/* Column of a layer's element i. */
 static int column_of(int layer, int i)
 {
     return layer == 0 ? i % IN : layer == 1 ? i / KERNEL : 0;
 }
 
-/* In each column two numbers alone, which its two means are then. */
+/* Each column has only two different values, which must be its two means. */
 static float two_numbers(int layer, int i, double rank)
 {
     const double size = (1 + column_of(layer, i) + rank) / 64;
@@ -55,7 +55,7 @@ static void test_columns(void)
         for (int i = 0; i < (int)layers[l].n; i++)
             list[l][i] = two_numbers(l, i, nc_rank(nc));
     CHECK(nc_allreduce(nc, list, &report) == 0, "a step");
-    /* two means and a bit an element, in words of 32 bits, each */
+    /* each: two means, and a bit per element in words of 32 bits */
     CHECK(report.code_bytes == IN * (8 + 4) + N_CONV / KERNEL * (8 + 4) + 8 + 2 * 4, "%d bytes",
           (int)report.code_bytes);
     for (int l = 0; l < N_LAYERS; l++)
@@ -69,8 +69,8 @@ static void test_columns(void)
 
 /* ---- weights ---- */
 
-/* Weights of 75 sizes, others in each step; gradients are nearly the same multiple of each, which
- * e5m2 holds, and gradients themselves it does not. */
+/* Weights of 75 sizes, new in each step. Gradients are nearly the same multiple of them, which
+ * e5m2 can hold; it cannot hold the gradients themselves. */
 static float weight(int i, int step)
 {
     return ldexpf(i % 2 ? 1.5f : -1, (i * 7 + step * 5) % 75 - 15);
@@ -95,11 +95,11 @@ static void test_weights(void)
     nc_close(nc);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
-static struct nc *keep; /* MPI goes on */
+static struct nc *keep; /* keeps MPI running */
 
-/* By one line, which rank 0 says; want NULL: it is not. */
+/* Refused in one line by rank 0; want NULL: accepted. */
 static void refused(const char *codec, struct nc_layer second, const char *want)
 {
     const struct nc_layer both[] = {layers[0], second};

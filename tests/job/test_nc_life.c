@@ -1,5 +1,5 @@
-/* test_nc_life.c : a communicator's life on one rank, several times over, failed openings included: what
- * valgrind and the sanitizers look at. */
+/* test_nc_life.c : opens and closes communicators on one rank, for valgrind and the sanitizers.
+ * Several times, and with failed openings. */
 /* RANKS: 1 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -44,14 +44,14 @@ static void live(const char *codec, const char *type)
     nc_close(nc);
 }
 
-/* MPI, which a refused opening has begun, ends at the exit of a program that has all traps open. */
+/* Exit with MPI started by a refused opening and all floating-point traps enabled. */
 static int exit_in_traps(void)
 {
     struct nc_options o = nc_options_default();
     struct nc *nc;
     o.format = "e9m9";
     o.log = count_line;
-#if defined(__x86_64__) /* elsewhere C has no names for them */
+#if defined(__x86_64__) /* C has no names for them elsewhere */
     _mm_setcsr(_mm_getcsr() & 0xe07f);
 #endif
     return nc_open(&o, layers, N_LAYERS, &nc) != -EINVAL;
@@ -61,7 +61,7 @@ static int exit_in_traps(void)
 int main(int argc, char **argv)
 {
     struct nc_options o = nc_options_default();
-    struct nc *keep; /* so that MPI goes on */
+    struct nc *keep; /* keeps MPI running */
     if (argc > 1 && !strcmp(argv[1], "traps"))
         return exit_in_traps();
     if (nc_open(&o, layers, N_LAYERS, &keep) < 0)

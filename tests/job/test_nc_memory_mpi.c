@@ -1,6 +1,7 @@
-/* test_nc_memory_mpi.c : memory runs out on one rank, at every allocation of nc_open and of the first
- * step in parts, one after the other: all ranks get -ENOMEM, nothing is left over, and the next try
- * succeeds. Our own buf_alloc() stands in for the library's. */
+/* test_nc_memory_mpi.c : lets each allocation of nc_open and of the first
+ * step in parts fail on one rank.
+ * All ranks must return -ENOMEM, nothing may leak, and the next try must succeed. A buf_alloc()
+ * of the test replaces the library's. */
 /* RANKS: 1 3 */
 #include "base/buf.h"
 #include "nc_fixture.h"
@@ -10,9 +11,9 @@
 #include <stdlib.h>
 
 static int rank, n_ranks;
-static long n_asked, fails_at; /* of this rank's; 0: none fails */
+static long n_asked, fails_at; /* of this rank; 0: none fails */
 
-/* ---- buffers that are counted ---- */
+/* ---- counted buffers ---- */
 
 enum { MANY = 4096 };
 static void *given[MANY];
@@ -65,7 +66,8 @@ static struct nc_options options_of(int k)
     return o;
 }
 
-/* On one rank all allocations from first to last fail, one in each try. Returns how many there were. */
+/* Let each allocation of rank `who` fail in turn, one per try.
+ * Returns the number of allocations. */
 static long run_out(const struct nc_options *o, int who)
 {
     for (long at = 1;; at++) {
@@ -86,7 +88,7 @@ static long run_out(const struct nc_options *o, int who)
     }
 }
 
-/* The thread of nc_iallreduce() cannot be had on one rank. */
+/* The thread of nc_iallreduce() cannot be created on one rank. */
 static void run_out_later(const struct nc_options *o, int who)
 {
     static double x[N_ALL];

@@ -1,5 +1,6 @@
-/* test_nc_misuse.c : a careless caller of the public interface, on one rank over a transport that sends
- * nothing: each misuse is refused with one line and an error code, or does what the header says. */
+/* test_nc_misuse.c : misuses the public interface, on one rank over
+ * a transport that sends nothing.
+ * Each misuse must give one line and an error code, or do what the header says. */
 #include "nc_fixture.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -47,11 +48,11 @@ static struct nc_options options(void)
     return o;
 }
 
-/* Open, expecting this code. An opening that fails leaves *out NULL after one line. */
+/* Open and expect this code. A failed opening must leave *out NULL and print one line. */
 static struct nc *open_as(const struct nc_transport *t, const struct nc_options *o,
                           const struct nc_layer *list, int n, int want, const char *what)
 {
-    struct nc *nc = (void *)options; /* no communicator */
+    struct nc *nc = (void *)options; /* not a communicator */
     n_lines = 0;
     const int rc = nc_open_over(t, o, list, n, &nc);
     CHECK(rc == want, "%s: %d, not %d", what, rc, want);
@@ -109,7 +110,7 @@ static void refuse_options(const struct nc_options *o, const char *what)
     (void)open_as(&t, o, layers, N_LAYERS, -EINVAL, what);
 }
 
-/* A word of 10^6 characters; what it begins with. */
+/* A word of 10^6 characters that starts with begin. */
 static char *long_word(const char *begin)
 {
     const size_t n = 1000000;
@@ -146,7 +147,7 @@ static void words(void)
     refuse_options(&o, "40 cards");
 }
 
-/* Options whose size was never set have no log, either: the line goes to stderr. */
+/* Options whose size was never set have no log either: the line goes to stderr. */
 static void option_sizes(void)
 {
     const size_t garbage[] = {0, 4, 0x7ffff7a1b2c8u, SIZE_MAX, SIZE_MAX - 7};
@@ -199,7 +200,7 @@ static void layer_lists(void)
     (void)open_as(&t, &o, &one, 1, -EINVAL, "a layer as large as can be");
 }
 
-/* Is a call refused, with one line, and does the communicator go on? */
+/* The call must be refused in one line, and the communicator must still work. */
 #define REFUSED(call)                                                            \
     do {                                                                         \
         n_lines = 0;                                                             \
@@ -266,7 +267,7 @@ static void state_and_broadcast(void)
     nc_close(nc);
 }
 
-/* Every call with a communicator that is NULL. */
+/* Every call with a NULL communicator. */
 static void no_communicator(void)
 {
     struct nc *nc = NULL;

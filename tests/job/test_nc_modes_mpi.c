@@ -1,5 +1,6 @@
-/* test_nc_modes_mpi.c : the public interface while one rank's floating-point mode is another than IEEE's
- * default: every rank has the bits that all have in the default mode, and the caller's mode is kept. */
+/* test_nc_modes_mpi.c : runs the public interface while one rank has a
+ * non-default floating-point mode.
+ * Every rank must get the bits of the default mode, and the caller's mode must be kept. */
 /* RANKS: 4 */
 #include "nc_fixture.h"
 #include <fenv.h>
@@ -20,7 +21,7 @@ struct mode {
 };
 static const struct mode modes[] = {
     {"default", FE_TONEAREST, 0x1f80},
-#if defined(__x86_64__) /* elsewhere C has no names for them */
+#if defined(__x86_64__) /* C has no names for them elsewhere */
     {"flush to zero", FE_TONEAREST, 0x9f80},
     {"denormals are zero", FE_TONEAREST, 0x1fc0},
     {"both", FE_TONEAREST, 0x9fc0},
@@ -46,7 +47,7 @@ static void enter(void)
 #endif
 }
 
-/* Back to the default. Returns false if the mode was not the caller's any more. */
+/* Restore the default mode. Returns false if the caller's mode was changed. */
 static bool leave(void)
 {
     bool same = rank != 1 || fegetround() == now->round;
@@ -96,7 +97,7 @@ static const struct words {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* Codes of a minifloat that are casts: they may be summed, and what they lose is counted. */
+/* True for codes of minifloats that are casts: sums are allowed, losses counted. */
 static bool is_cast(const struct words *w)
 {
     return !w->codec && !(w->scale && !strncmp(w->scale, "quantile", 8));
@@ -112,7 +113,7 @@ static uint64_t hash_more(uint64_t h, const void *p, size_t n)
     return h;
 }
 
-/* A gradient: subnormal ones, ones near them, and ordinary ones by turns. */
+/* Store a gradient: in turn subnormal, near that, and ordinary. */
 static void put(void *to, const char *type, int i, int step)
 {
     uint64_t h = hash_more(14695981039346656037u, (int[]){rank, i, step}, 3 * sizeof(int));
@@ -132,7 +133,7 @@ static void put(void *to, const char *type, int i, int step)
         ((uint16_t *)to)[i] = (uint16_t)((bits >> 16 & 0x8000) | (e % 20) << 10 | (h >> 7 & 1023));
 }
 
-/* What a job gives on this rank: its sums, reports and states. 0: these words are refused. */
+/* Hash a job's sums, reports and states on this rank; 0: the options are refused. */
 static uint64_t bits_of(const struct words *w, const char *type, int sums)
 {
     static double x[N_ALL];

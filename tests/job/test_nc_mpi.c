@@ -1,5 +1,5 @@
-/* test_nc_mpi.c : the public interface from outside, narrowcast.h alone; C11, and C++17 in
- * test_nc_cpp.sh. */
+/* test_nc_mpi.c : uses the public interface from outside, with narrowcast.h only.
+ * In C11, and in C++17 by test_nc_cpp.sh. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -10,7 +10,7 @@
 enum { N_WEIGHT = 1000, N_BIAS = 10 };
 static float weight[N_WEIGHT], bias[N_BIAS];
 
-/* Element i of what rank r has at a step. */
+/* Element i of rank r's gradient at a step. */
 static float value(int r, int step, int i)
 {
     return (float)((i * 7 + r * 13 + step * 5) % 64 - 32) / 1024;
@@ -32,8 +32,8 @@ static double true_mean(int n_ranks, int step, int i)
     return sum / n_ranks;
 }
 
-/* Values are multiples of 2^-10 under 2^-5 in 6 bits: e5m10 holds them and, aps-tight, their exact
- * sums' leading 11 bits. */
+/* Values are multiples of 2^-10 below 2^-5, in 6 bits: e5m10 holds them and, with aps-tight, the
+ * leading 11 bits of their exact sums. */
 static void check_mean(int n_ranks, int step, double relative)
 {
     for (int i = 0; i < N_WEIGHT + N_BIAS; i++) {
@@ -44,8 +44,8 @@ static void check_mean(int n_ranks, int step, double relative)
     }
 }
 
-/* Another kind of codec, beside the first one's job: values are off by a step of an addend and one
- * of the sum at most, 2 * 2^-5 / 32767. */
+/* Another kind of codec beside the first job. Values are off by at most a step of an addend and
+ * one of the sum, 2 * 2^-5 / 32767. */
 static void check_kind(int rank, int n_ranks, const struct nc_layer *layers, float *const *grads)
 {
     struct nc_options options = nc_options_default();

@@ -1,5 +1,6 @@
-/* test_nc_over.c : the public interface over a transport of the caller's own: steps and their bits, openings
- * that fail and are tried again, and failures in mid-step, after which every rank has an error code. */
+/* test_nc_over.c : uses the public interface over the caller's own transport.
+ * Steps and their bits, failed openings and retries, and failures in mid-step, after
+ * which every rank has an error code. */
 #include "capture.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"
@@ -31,7 +32,7 @@ static struct nc_options options(const char *codec)
     return o;
 }
 
-/* Small multiples of a power of two: e4m3's means of them are exact. */
+/* Small multiples of a power of two, whose means are exact in e4m3. */
 static void fill_exact(int rank, float x[N_ALL])
 {
     for (int i = 0; i < N_ALL; i++)
@@ -74,7 +75,7 @@ static int steps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* What one rank, or all, cannot open; the next opening over the same calls can. */
+/* Openings that fail on one rank or on all; the next one with the same arguments succeeds. */
 static int refused(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -97,7 +98,7 @@ static int refused(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* A forked child that ends, and what it calls on the way, is nothing to the others. */
+/* A forked child may call the interface and exit without affecting the other ranks. */
 static int forked(const struct nc_transport *t, void *ctx)
 {
     static float x[N_ALL];
@@ -126,7 +127,7 @@ static int forked(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Calls of the transport, and options.log, that change the floating-point mode and do not restore it. */
+/* Transport functions and options.log that change the floating-point mode and do not restore it. */
 static bool changes_mode;
 static void change_mode(void)
 {
@@ -171,7 +172,7 @@ static void mode_log(void *arg, int level, const char *line)
     change_mode();
 }
 
-/* Steps of gradients below fp32's least normal number. Returns a checksum of the means. */
+/* Run steps with gradients below fp32's smallest normal number. Returns a checksum of the means. */
 static double subnormal_steps(const struct nc_transport *t)
 {
     static double x[N_ALL];
@@ -211,7 +212,7 @@ static int modes(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* nc_abort() and nc_close() with all traps open. */
+/* Call nc_abort() and nc_close() with all traps enabled. */
 static int traps(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -230,8 +231,8 @@ static int traps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* A send that fails says nothing about its receiver, who hears of it at once; nc_abort() between calls is heard
- * by the others, who are in one; lists that are NULL. */
+/* A failing send is reported to its receiver at once. nc_abort() between calls reaches ranks
+ * that are in a call. Also lists that are NULL. */
 static int fails_now;
 static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
@@ -258,7 +259,7 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     point(x, sizeof *x, list);
     const time_t start = time(NULL);
     if (t->rank == 0 && aborts)
-        nc_abort(nc, 5); /* no errno */
+        nc_abort(nc, 5); /* not an errno */
     fails_now = t->rank == 0;
     CHECK(nc_allreduce(nc, list, NULL) == code, "rank %d: %d", t->rank, nc_async_error(nc));
     if (t->rank == 0 && aborts)
@@ -272,7 +273,7 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
 /* ---- failures in nc_wait() ---- */
 
 struct fault {
-    const char *how, *line; /* line: of rank 0, which says it; "": nobody says anything */
+    const char *how, *line; /* line: printed by rank 0; "": no rank prints */
     int code;
 };
 static struct nc *struck;
@@ -296,7 +297,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     void *list[N_LAYERS];
     pthread_t thread;
     if (t->rank == 1 && !strcmp(f->how, "closes"))
-        o.deadline_s = 10; /* its farewell is still waited for when the others' patience ends */
+        o.deadline_s = 10; /* the others' deadline ends while its last messages are still awaited */
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     struck = nc;
@@ -305,9 +306,9 @@ static int fault(const struct nc_transport *t, void *ctx)
     if (t->rank == 1 && !strcmp(f->how, "late"))
         usleep(3500000);
     else if (t->rank == 1 && !strcmp(f->how, "closes"))
-        goto close; /* in the middle of the others' step, without a failure */
+        goto close; /* in mid-step of the others, without a failure */
     else if (t->rank == 1)
-        usleep(600000); /* the others are inside meanwhile */
+        usleep(600000); /* until the others are inside */
     if (t->rank == 2 && strcmp(f->how, "late") && strcmp(f->how, "closes"))
         pthread_create(&thread, NULL, strike, (void *)(uintptr_t)f->how);
     int rc = nc_iallreduce(nc, list), done;

@@ -1,6 +1,6 @@
-/* test_nc_parts_mpi.c : a step of the public interface in parts gives the bits of the step as a whole,
- * which are those of the reducer that `train` has, in every type of gradients; what may not be called
- * meanwhile. */
+/* test_nc_parts_mpi.c : compares a step in parts with a whole step and with `train`'s reducer.
+ * The bits must be equal in every type of gradients. Also tests which
+ * calls are forbidden meanwhile. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "capture.h"
@@ -36,7 +36,7 @@ static struct nc *must_open(const struct nc_options *o)
     return nc;
 }
 
-/* The reducer as `narrowcast train` opens it. */
+/* Run the reducer as `narrowcast train` opens it. */
 static void by_train(const struct nc_options *o, uint64_t n_steps, float means[][N_ALL])
 {
     struct comm *c;
@@ -63,7 +63,7 @@ static void by_train(const struct nc_options *o, uint64_t n_steps, float means[]
     comm_leave(c);
 }
 
-/* Layers in an order of their own on each rank, but for one that nc_wait() finds. */
+/* Report layers as ready in an order of this rank's own; leave one to nc_wait(). */
 static int in_parts(struct nc *nc, void *const *list, struct nc_report *report)
 {
     int done = -1;
@@ -105,7 +105,7 @@ static void count_errors(void *arg, int level, const char *line)
     *(int *)arg += level == NC_LOG_ERROR;
 }
 
-/* All ready, then only asked: it must end without nc_wait(). */
+/* All layers are ready and only nc_test() is called: the step must end without nc_wait(). */
 static void test_test(void)
 {
     struct nc_options o = options_of(0);
@@ -238,7 +238,7 @@ static void test_refused(void)
 
 int main(void)
 {
-    /* 2 ranks: an MPI for one thread alone, so all of a step is in nc_test() or nc_wait() */
+    /* 2 ranks: a single-threaded MPI, so a step proceeds only in nc_test() or nc_wait() */
     const char *size = getenv("OMPI_COMM_WORLD_SIZE");
     const int asked = size && atoi(size) == 2 ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED;
     struct capture said;

@@ -1,5 +1,5 @@
-/* test_nc_refuse_mpi.c : what nc_open refuses (one line by one rank, one code on all), and what the
- * seed does. */
+/* test_nc_refuse_mpi.c : tests what nc_open refuses, and the effect of the seed.
+ * A refusal is one line by one rank and one code on all. */
 /* RANKS: 1 4 */
 #include <mpi.h>
 #include <narrowcast.h>
@@ -12,7 +12,7 @@
 static int rank, n_ranks;
 static const struct nc_layer fine[] = {{.name = "a", .n = 10}, {.name = "b", .n = 20}};
 
-/* Lines of all ranks together. */
+/* Number of lines on all ranks together. */
 static int lines_of_all(const char *text)
 {
     int n = capture_lines(text), sum = 0;
@@ -49,7 +49,7 @@ static void refused_words(struct nc_options o, const char *what)
     refused(&o, fine, 2, -EINVAL, what);
 }
 
-/* One rank has something else than the others. */
+/* One rank's options differ from the others'. */
 static void test_ranks_differ(void)
 {
     const bool odd = rank == n_ranks - 1 && n_ranks > 1;

@@ -1,5 +1,7 @@
-/* test_nc_state_mpi.c : a job that loads what another one saved goes on to the same bits, with stochastic
- * rounding and with residuals; a state that is another job's, or was changed, is refused by all ranks. */
+/* test_nc_state_mpi.c : saves a job's state and loads it into another, which
+ * must continue with the same bits.
+ * With stochastic rounding and with residuals. All ranks must refuse a state
+ * that is another job's or damaged. */
 /* RANKS: 1 3 */
 #include "base/crc.h"
 #include "nc_fixture.h"
@@ -66,7 +68,7 @@ static void test_resume(const char *codec, int keeps)
     run(nc, HALF, STEPS, resumed);
     CHECK(memcmp(whole, resumed, sizeof whole) == 0, "%s: other bits", codec);
     nc_close(nc);
-    nc = open_as(codec, 1, N_LAYERS); /* the check above can fail: the same without the state */
+    nc = open_as(codec, 1, N_LAYERS); /* proof that the check above can fail: without the state */
     CHECK(nc_set_step(nc, codec && !keeps ? 0 : HALF + !keeps) == 0, "set step");
     if (keeps) {
         run(nc, HALF, STEPS, forgot);
@@ -81,7 +83,7 @@ static void test_resume(const char *codec, int keeps)
     free(state);
 }
 
-/* Refused by all ranks when one rank's is wrong; then the right one is taken. */
+/* A wrong state on one rank is refused by all; then the right one is accepted. */
 static void refused(struct nc *nc, const void *state, size_t bytes, const char *words)
 {
     line[0] = 0;
@@ -91,8 +93,8 @@ static void refused(struct nc *nc, const void *state, size_t bytes, const char *
     CHECK(rank > 0 || strstr(line, words), "said \"%s\", not %s", line, words);
 }
 
-/* A number that is not finite, in the residuals of any layer of one rank. The checksum is right, and
- * names of layers are gone by then. */
+/* A residual that is not finite, in any layer of one rank. The checksum is right, and the names
+ * of layers are no longer available. */
 static void test_not_finite(void)
 {
     enum { SUM_AT = 40 };
@@ -106,13 +108,13 @@ static void test_not_finite(void)
     struct nc *nc = open_layers("onebit", 1, own, N_LAYERS);
     memset(own_names, 'z', sizeof own_names);
     const size_t bytes = nc_state_bytes(nc);
-    char *state = malloc(bytes), *changed = malloc(bytes + 1) + 1; /* may lie anywhere */
+    char *state = malloc(bytes), *changed = malloc(bytes + 1) + 1; /* any alignment */
     static float x[N_ALL];
     run(nc, 0, 2, x);
     CHECK(nc_state_save(nc, state) == 0, "save");
-    const size_t keeps = 8 * 1000 < bytes ? 2 : 1; /* floats an element */
+    const size_t keeps = 8 * 1000 < bytes ? 2 : 1; /* floats per element */
     size_t at = 48;
-    for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32 and keeps nothing */
+    for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32 and has no state */
         const size_t kept = keeps * 4 * layers[l].n;
         for (unsigned b = 0; b < sizeof bad / sizeof *bad; b++) {
             char words[80];
@@ -147,7 +149,7 @@ static void test_refused(void)
     CHECK(nc_state_save(onebit, state) == 0, "save");
     refused(onebit, state, bytes - 1, "bytes");
     refused(onebit, state, 3, "none");
-    for (size_t at = 24; at < 48; at += 4) { /* the step, the bytes that follow, the checksum, 0 */
+    for (size_t at = 24; at < 48; at += 4) { /* the step, the number of bytes, the checksum, 0 */
         memcpy(changed, state, bytes);
         changed[at] ^= 1;
         refused(onebit, changed, bytes, at == 32 || at == 36 ? "bytes" : "checksum");

@@ -1,7 +1,8 @@
 #!/bin/bash
-# test_node_sum.sh : group-scatter in one node whose sums a card makes (--node-sum xrt, a simulated card behind Debian's own
-# libxrt_coreutil) ends in the same weights as without; a card that is busy, silent or lost in mid-run costs one
-# warning and no bits; a card that cannot be, and what no card can add, are refused in one line.
+# test_node_sum.sh : trains by group-scatter in one node whose sums a card makes (--node-sum xrt).
+# The card is simulated, with Debian's own libxrt_coreutil. Weights must equal those without a
+# card. A card that is busy, silent or lost in mid-run costs one warning and no bits. Cards that do
+# not exist and sums that no card can add are refused in one line.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -9,17 +10,17 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
 ranks_in "$dir" # where simulated devices see who has them: this test's are its own
 
-# devices: processes of this test's simulated devices
+# devices: prints the processes of this test's simulated devices
 devices() {
     for pid in $(pgrep -f '^narrowcast-sim --fd'); do
         if grep -qzxF "TMPDIR=$dir" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
     done
 }
 
-# sums_of FILE: sums that the card made, as the run's table has it
+# sums_of FILE: prints the number of sums by the card in a run's table
 sums_of() { sed -n 's/^node sums *\([0-9]*\) by card.*/\1/p' "$1"; }
 
-# with WHAT WANTED SUMS RANKS OPTIONS...: a run of SUMS sums, all by the card, to the wanted checksum
+# with LABEL WANTED SUMS RANKS OPTIONS...: a run of SUMS sums, all by the card, with this checksum
 with() {
     what=$1 wanted=$2 sums=$3 ranks=$4
     shift 4
@@ -31,7 +32,8 @@ with() {
     if grep -q warning err; then fail "$what: $(grep warning err)"; fi
 }
 
-# without WHAT WANTED WARNING RANKS OPTIONS...: a run that gives its card up, with one warning of these words
+# without LABEL WANTED WARNING RANKS OPTIONS...: a run that abandons
+# its card, with this one warning
 without() {
     what=$1 wanted=$2 words=$3 ranks=$4
     shift 4
@@ -43,7 +45,7 @@ without() {
     grep -q '^node sums .*; then by the ranks' out || fail "$what: $(grep '^node sums' out)"
 }
 
-# wanted RANKS OPTIONS...: the checksum without a card
+# wanted RANKS OPTIONS...: prints the checksum without a card
 wanted() {
     on "$1" --algo "group-scatter:$1" "${@:2}" >out 2>>stderr
     checksum out
@@ -61,7 +63,7 @@ with "1 rank" "$(wanted 1 --steps 4)" 4 1 --steps 4
 with "16 bits" "$(wanted 2 --steps 4 --format fp16 --first-epochs-fp32 0)" 4 2 --steps 4 --format fp16
 with "fp32 first" "$(wanted 2 --steps 12 --first-epochs-fp32 1)" 2 2 --steps 12 --first-epochs-fp32 1
 
-# --- a GPU's codes, by way of pinned memory ---
+# --- codes on a GPU, through pinned memory ---
 if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
     with "gradients on a GPU" "$(wanted 2 --steps 2 --device cuda)" 2 2 --steps 2 --device cuda
@@ -70,9 +72,9 @@ else
     echo 'skip: no emulator of GPUs in this build: --device cuda'
 fi
 
-# --- a card that somebody else has ---
+# --- a card that another process holds ---
 mkfifo pipe
-head -c 70000 /dev/zero >same # more than a pipe holds: the reader has its card when all of it is written
+head -c 70000 /dev/zero >same # more than a pipe holds: once all is written, the reader holds its card
 { cat same && : >reading && exec sleep 600; } >pipe &
 holds=$!
 "$n" reduce --on xrt --format e4m3 pipe same sum >reduce.out 2>&1 &
@@ -83,7 +85,7 @@ without "a busy card" "$direct" 'reduce_mm' 4 --steps 12
 kill $holds
 wait $busy || fail "the other user of the card: $(cat reduce.out)"
 
-# --- a card that dies, or falls silent, in mid-run ---
+# --- a card that dies, or stops answering, in mid-run ---
 for fault in dies:30 dies:200 run-hangs read-hangs; do
     NARROWCAST_SIM_FAULT=$fault without "$fault" "$direct" 'card xrt' 4 --steps 12 --card-deadline 1
 done
@@ -101,7 +103,7 @@ same "a device that is killed" out "$long"
 
 # --- refused ---
 # shellcheck disable=SC2317 # refused calls it
-by_card() { # by_card RANKS OPTIONS...
+by_card() {
     local ranks=$1
     shift
     on "$ranks" --steps 4 --node-sum xrt "$@"

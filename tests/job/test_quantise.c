@@ -1,5 +1,6 @@
-/* test_quantise.c : --quantise: the smallest layers, with less than 1 % of all elements together, stay
- * in fp32; what each kind of codec takes by itself; any other word. */
+/* test_quantise.c : tests --quantise.
+ * The smallest layers, together less than 1 % of all elements, stay in fp32. Also the default of
+ * each kind of codec, and invalid words. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -8,19 +9,19 @@
 
 enum { N_MOST = 6 };
 
-/* Sizes; those that stay are marked. */
+/* Sizes; layers already in fp32; layers that must be in fp32. */
 static const struct {
     size_t n[N_MOST];
     bool fp32[N_MOST], want[N_MOST];
 } cases[] = {
-    {{9900, 49, 50, 1}, {false}, {false, true, false, true}}, /* 50, and with the next one 100 */
+    {{9900, 49, 50, 1}, {false}, {false, true, false, true}}, /* 50, and 100 with the next one */
     {{9901, 49, 49, 1}, {false}, {false, true, true, true}},  /* 99 of 10000 */
-    {{9900, 50, 50}, {false}, {false, true, false}},          /* of equals the first */
+    {{9900, 50, 50}, {false}, {false, true, false}},          /* of equal ones the first */
     {{100, 100, 100}, {false}, {false, false, false}},
     {{5}, {false}, {false}},
     {{500, 9430, 70},
      {true, false, false},
-     {true, false, true}}, /* marked before: does not count */
+     {true, false, true}}, /* already in fp32: does not count */
 };
 
 static void check_cases(void)

@@ -1,6 +1,6 @@
-/* test_rescale.c : --rescale on virtual ranks against a slow transcription: each layer's exponent from K
- * times its largest gradient, groups' sums, their exponent from P/K times the largest of those, cast
- * again, and added. */
+/* test_rescale.c : compares --rescale on virtual ranks with a slow reference.
+ * Each layer's exponent follows from K times its largest gradient. The groups' sums get an
+ * exponent from P/K times the largest of them, are cast again, and added. */
 #include "algo_formulas.h"
 #include "base/err.h"
 #include "check.h"
@@ -12,7 +12,7 @@
 
 enum { MOST = 64, N_LAYERS = 6, N = 300 + 1 + 77 + 41 + 64 + 8 };
 static const uint64_t seed = 20261123;
-/* The last one alone travels in fp32. */
+/* Only the last one travels in fp32. */
 static const struct reducer_layer layers[N_LAYERS] = {
     {.name = "a", .n = 300}, {.name = "b", .n = 1},  {.name = "c", .n = 77},
     {.name = "d", .n = 41},  {.name = "e", .n = 64}, {.name = "f", .n = 8, .fp32 = true}};
@@ -21,7 +21,7 @@ static const double sizes[N_LAYERS] = {1, 1e-3, 3e4, 1e-30, 0, 1};
 static float grads[MOST][N];
 static long double codes[MOST][N]; /* values of codes, then of groups' sums */
 
-/* Magnitudes over 12 binades; alike to a part on all ranks. */
+/* Magnitudes over 12 binades, partly equal on all ranks. */
 static void make_grads(int n_ranks)
 {
     for (int r = 0; r < n_ranks; r++)
@@ -35,11 +35,11 @@ static void make_grads(int n_ranks)
             }
 }
 
-/* ---- by the real reducer ---- */
+/* ---- the real reducer ---- */
 
 struct trial {
     struct job_words words;
-    float mean[N]; /* rank 0's */
+    float mean[N]; /* of rank 0 */
     int rc;
 };
 
@@ -76,7 +76,7 @@ static bool run(int n_ranks, struct trial *t)
     return rc == 0;
 }
 
-/* ---- slowly ---- */
+/* ---- slow reference ---- */
 
 struct slow_job {
     struct slow in, acc, out;
@@ -92,7 +92,7 @@ static int log2_up(long double x)
     return frexpl(x, &e) == 0.5L ? e - 1 : e;
 }
 
-/* The sum of value[0], value[step], ..., n of them, from `first` on around. */
+/* Sum value[0], value[step], ..., n of them, starting at `first` and wrapping around. */
 static long double slow_sum(struct slow *acc, const long double *value, int n, int first)
 {
     long double sum = 0;
@@ -102,7 +102,7 @@ static long double slow_sum(struct slow *acc, const long double *value, int n, i
     return sum;
 }
 
-/* Who adds first: the ring of part j begins behind j. */
+/* The rank that adds first: the ring of part j starts after j. */
 static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
 {
     int j = 0;
@@ -111,7 +111,8 @@ static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
     return s->ring ? j + 1 : 0;
 }
 
-/* Layer at..at+n of all gradients, whose first element is element `pos` of a bucket of n_bucket. */
+/* Compute layer [at, at + n) of all gradients; it starts at element
+ * `pos` of a bucket of n_bucket. */
 static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size_t n_bucket,
                        float *mean)
 {
@@ -154,7 +155,7 @@ static size_t padded(size_t n)
     return (n + 7) / 8 * 8;
 }
 
-/* Layers of one bucket lie from the last to the first. */
+/* In a bucket the last layer comes first. */
 static void slow_means(struct slow_job *s, bool one_bucket, float *mean)
 {
     size_t all = 0, at = N, pos = 0;
@@ -170,7 +171,7 @@ static void slow_means(struct slow_job *s, bool one_bucket, float *mean)
     }
 }
 
-/* ---- held against each other ---- */
+/* ---- comparison ---- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -178,7 +179,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first layer's median of |mean - mean in fp64| / |that|. */
+/* Median of |mean - mean in fp64| / |mean in fp64| in the first layer. */
 static double median_error(const float *mean, int n_ranks)
 {
     static double errors[300];
@@ -201,7 +202,7 @@ static struct mf_fmt format_of(const char *word)
     return f;
 }
 
-/* acc: NULL: the addends'. Returns median_error(). */
+/* acc NULL: the addends' format. Returns median_error(). */
 static double compare(int n_ranks, const char *name, int group, const char *in, const char *acc,
                       const char *out, bool rescale, bool one_bucket)
 {
@@ -247,8 +248,8 @@ static void compare_all(int n_ranks)
                               formats[f][1], formats[f][2], true, (k + f) % 3 != 0);
 }
 
-/* Head-room of log2 K and log2 P/K binades instead of log2 P: nearer to the fp64 mean where neither is
- * most of it. */
+/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64
+ * mean if neither is most of it. */
 static void check_gain(int n_ranks)
 {
     make_grads(n_ranks);
