@@ -1,7 +1,9 @@
-/* pmpi_plain.c : an MPI program that knows nothing of narrowcast; test_pmpi.sh runs it with and without
- * libnarrowcast-pmpi.so in front. It says on rank 0 a checksum of its sums of many floats.
- * usage: pmpi_plain exact|narrow|world     what they shall be: as MPI has them, rounded, or rounded in
- * MPI_COMM_WORLD alone. Compiled with BY_NC it takes sums from narrowcast.h instead, and prints the same. */
+/* pmpi_plain.c : is an MPI program without narrowcast; test_pmpi.sh runs
+ * it with and without the library.
+ * That is libnarrowcast-pmpi.so, preloaded. Rank 0 prints a checksum of the sums of many floats.
+ * Compiled with BY_NC it takes these sums from narrowcast.h and prints the same.
+ * usage: pmpi_plain exact|narrow|world expected sums: MPI's own, rounded, or
+ * rounded in MPI_COMM_WORLD only */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -26,7 +28,7 @@ static void wrong(const char *what, double got, double value)
         fprintf(stderr, "FAIL rank %d: %s: %g, not %g\n", rank, what, got, value);
 }
 
-/* Multiples of 2^-10 below 2^6: fp32 holds all sums, whatever their order; 8 bits do not. */
+/* Multiples of 2^-10 below 2^6: fp32 holds all sums, in any order; 8 bits do not. */
 static float value(int r, int which, int i)
 {
     return (float)((i * 7919 + r * 104729 + which * 31) % 65536) / 1024;
@@ -38,7 +40,7 @@ static void fill(float *x, int n, int r, int which)
         x[i] = value(r, which, i);
 }
 
-/* Sums over ranks first, first + step, ... */
+/* Check sums over ranks first, first + step, ... */
 static void check(const char *what, const float *x, int n, int which, int first, int step,
                   int narrow)
 {
@@ -62,7 +64,7 @@ static int is_narrow(int is_world)
 }
 
 #ifdef BY_NC
-/* Of this length: what libnarrowcast-pmpi.so opens. */
+/* Sum n floats as libnarrowcast-pmpi.so does. */
 static void sum(float *x, int n, MPI_Comm comm)
 {
     const struct nc_layer layer = {.n = (size_t)n};
@@ -99,7 +101,7 @@ static void same_as_c(MPI_Comm half)
 }
 
 #ifndef BY_NC
-/* What is not taken: short ones, other types and operations. */
+/* Calls that are passed on: short vectors, other types and operations. */
 static void check_others(void)
 {
     double d[N];
@@ -126,7 +128,7 @@ static void check_others(void)
         wrong("none", 0, 0);
 }
 
-/* Sums that somebody cannot take: as IEEE has them. */
+/* Inf and nan on one rank: the sums must be IEEE's. */
 static void check_not_finite(void)
 {
     fill(a, N, rank, 5);
@@ -137,8 +139,8 @@ static void check_not_finite(void)
         wrong("inf", (double)out[7], (double)out[8]);
 }
 
-/* Two communicators whose sums begin in another order on every other rank, other calls between, a
- * message that one rank waits for before it waits for its sums. */
+/* Two communicators whose sums begin in opposite orders on odd and even ranks, with other calls
+ * in between, and a message that one rank awaits before its sums. */
 static void check_later(MPI_Comm half, MPI_Comm twin)
 {
     MPI_Request r[3];
@@ -156,7 +158,7 @@ static void check_later(MPI_Comm half, MPI_Comm twin)
     }
     memcpy(sums[2], c, sizeof c);
     MPI_Iallreduce(MPI_IN_PLACE, sums[2], N, MPI_FLOAT, MPI_SUM, half, &r[2]);
-    MPI_Bcast(&token, 1, MPI_INT, 0, half); /* on the same communicator, behind them */
+    MPI_Bcast(&token, 1, MPI_INT, 0, half); /* on the same communicator, after them */
     fill(out, N, rank, 9);
     MPI_Allreduce(MPI_IN_PLACE, out, N, MPI_FLOAT, MPI_SUM, half);
     check("behind those that are under way", out, N, 9, rank % 2, 2, is_narrow(0));
@@ -199,7 +201,7 @@ static void check_persistent(void)
 #endif
 }
 
-/* Many communicators, one after the other, and many lengths. */
+/* Many communicators in turn, and many lengths. */
 static void check_many(void)
 {
     for (int i = 0; i < 40; i++) {
@@ -238,7 +240,7 @@ int main(int argc, char **argv)
 #else
     (void)b, (void)out;
 #endif
-    MPI_Comm_free(&half); /* twin is left to MPI_Finalize */
+    MPI_Comm_free(&half); /* MPI_Finalize frees twin */
     MPI_Finalize();
     return bad != 0;
 }

@@ -1,5 +1,5 @@
-! pmpi_plain.f90 : a Fortran program that knows nothing of narrowcast; test_pmpi.sh runs it with and without
-! libnarrowcast-pmpi.so in front. It says how far its sums are from the true ones: 0, or more.
+! pmpi_plain.f90 : is a Fortran MPI program without narrowcast, for test_pmpi.sh.
+! It prints the error of its sums: 0, or more if libnarrowcast-pmpi.so narrows them.
 program pmpi_plain
     use mpi
     implicit none

@@ -1,5 +1,5 @@
-# pmpi_plain.py : an mpi4py script that knows nothing of narrowcast; test_pmpi.sh runs it with and without libnarrowcast-pmpi.so in front.
-# It says whether its sums of many floats are the true ones.
+# pmpi_plain.py : is an mpi4py script without narrowcast, for test_pmpi.sh.
+# It prints whether its sums of many floats are exact; libnarrowcast-pmpi.so narrows them.
 import array
 
 from mpi4py import MPI
@@ -17,7 +17,7 @@ x = array.array("f", [value(rank, i) for i in range(n)])
 y, z = array.array("f", x), array.array("f", x)
 comm.Allreduce([x, MPI.FLOAT], [y, MPI.FLOAT], op=MPI.SUM)
 request = comm.Iallreduce(MPI.IN_PLACE, [z, MPI.FLOAT], op=MPI.SUM)
-assert comm.allreduce(rank) == n_ranks * (n_ranks - 1) // 2  # an object, while it is under way
+assert comm.allreduce(rank) == n_ranks * (n_ranks - 1) // 2  # an object, while the request is in flight
 request.Wait()
 assert y == z
 assert max(abs(a - b) for a, b in zip(y, true)) <= 16 * n_ranks

@@ -1,6 +1,6 @@
-/* pmpi_wrong.c : makes calls that MPI refuses, and prints the error class of each on rank 0. test_pmpi.sh
- * runs it with and without libnarrowcast-pmpi.so: both must print the same lines.
- * usage: pmpi_wrong     on 2 ranks; every rank makes every wrong call */
+/* pmpi_wrong.c : makes calls that MPI refuses and prints the error class of each on rank 0.
+ * test_pmpi.sh runs it with and without libnarrowcast-pmpi.so: the lines must be equal.
+ * usage: pmpi_wrong on 2 ranks; every rank makes every wrong call */
 #include <mpi.h>
 #include <stdio.h>
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
@@ -17,7 +17,8 @@ static void count(MPI_Comm *comm, int *code, ...)
     n_handled++;
 }
 
-/* The class of a code, and how often the communicator's error handler was called since the last line. */
+/* Print the class of a code, and how often the communicator's error
+ * handler ran since the last line. */
 static void print(const char *call, int code)
 {
     int class = -1;
@@ -27,7 +28,7 @@ static void print(const char *call, int code)
     n_handled = 0;
 }
 
-/* After each mistake the communicator still adds. */
+/* The communicator must still add after each error. */
 static void check_sum(MPI_Comm comm)
 {
     for (int i = 0; i < N; i++)
@@ -43,7 +44,7 @@ static int start(MPI_Request *request)
     return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* Buffers that cannot be, by each of the calls that take some. */
+/* Invalid buffers, in each call that takes some. */
 static void wrong_buffers(MPI_Comm comm)
 {
     MPI_Request r = MPI_REQUEST_NULL;
@@ -86,7 +87,7 @@ static void wrong_rest(MPI_Comm comm)
     print("free no request", MPI_Request_free(&r));
     print("free a request at NULL", MPI_Request_free(NULL));
     print("free no communicator", MPI_Comm_free(&none));
-    if (rank == 0) /* wrong on this rank, and not a collective call */
+    if (rank == 0) /* an error of this rank, in a call that is not collective */
         print("free the world", MPI_Comm_free(&world));
     check_sum(comm);
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_pmpi.sh : programs that know nothing of narrowcast, with libnarrowcast-pmpi.so in front of MPI: their sums of many floats are narrow,
-# with the bits of narrowcast.h, and all else is as it was; also where ranks, words and threads do not allow it.
+# test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded.
+# Sums of many floats must be narrowed, with the bits of narrowcast.h, and all other calls must be
+# unchanged. Also where ranks, options or threads do not allow narrowing.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -13,9 +14,10 @@ mpicc=${MPICC:-mpicc}
 "$mpicc" -O2 -Wall -Wextra -Werror -DBY_NC -I"$tree/host/include" "$here/pmpi/pmpi_plain.c" -L"$B" -Wl,-rpath="$B" -lnarrowcast -lm -o by_nc ||
     fail "by_nc is not built"
 
-# runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: into $said and $lines; it must end with 0. With PRELOAD= without our library
+# runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: sets $said and $lines; must exit with 0.
+# PRELOAD= leaves our library out
 runs() {
-    local preload="LD_PRELOAD=$pmpi" # of ranks alone: mpirun is no MPI program
+    local preload="LD_PRELOAD=$pmpi" # for ranks only: mpirun is not an MPI program
     case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
     "$here/stuck.sh" 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: said $(head -n 3 out); $(head -n 150 err)"
     said=$(cat out) lines=$(grep '^narrowcast:' err)
@@ -41,7 +43,8 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes in place of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
 [[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
-runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native # whose own MPI_Iallreduce is of this kind
+# native's own MPI_Iallreduce is such a call
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # sums are MPI's; rank 0 of the world and rank 0 of the other half say why
 [ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
@@ -71,7 +74,7 @@ else
     echo 'not run: Fortran (no gfortran)'
 fi
 
-# Wrong calls end as they do without the library.
+# Wrong calls must end as without the library.
 "$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi/pmpi_wrong.c" -o wrong || fail "wrong is not built"
 runs 2 ./wrong - PRELOAD=
 plain=$said
@@ -90,7 +93,7 @@ else
     echo 'not run: mpi4py (not installed)'
 fi
 
-# Ranks may begin with communicators in any order, and leave some of them to the end.
+# Ranks may open communicators in any order, and leave some to MPI_Finalize.
 cat >crossed.c <<'END'
 #include <mpi.h>
 #include <stdio.h>
@@ -119,7 +122,7 @@ END
 runs 2 ./crossed - "${narrow[@]}"
 [ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
 
-# What it puts in front of MPI is what it means to.
+# It must export only the names that it wraps.
 nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |
     grep . && fail "it exports other names"
 exit $bad
