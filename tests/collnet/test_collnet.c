@@ -1,5 +1,5 @@
-/* test_collnet.c : all-reduces by libnccl-net-narrowcast.so, called as NCCL of each version does, through a simulated
- * card: several at once, of every type, and the bits of nc_allreduce(). */
+/* test_collnet.c : runs all-reduces by libnccl-net-narrowcast.so, as each version of NCCL does.
+ * Through a simulated card: several at a time, every type, and the bits of nc_allreduce(). */
 #include "collnet_ranks.h"
 #include "over_ranks.h"
 #include "hls/arith/philox.h"
@@ -12,14 +12,14 @@ static const uint64_t seed = 1923;
 static const struct work {
     int type;
     size_t n;
-    bool infinite; /* an element of the last rank is */
+    bool infinite; /* an element of the last rank is inf */
 } works[] = {{NCCL_FP32, 4096, false},  {NCCL_FP32, 1, false},     {NCCL_E4M3FN, 1003, false},
              {NCCL_FP32, 70001, false}, {NCCL_E5M2, 30000, false}, {NCCL_FP16, 999, false},
              {NCCL_FP32, 70001, true},  {NCCL_BF16, 2048, false},  {NCCL_FP32, 13, false},
              {NCCL_E4M3FN, 8, false}};
 enum { WORKS = sizeof works / sizeof *works, MOST = 70001 };
 
-/* Of all works, for up to so many ranks, by nc_allreduce(). */
+/* Results of nc_allreduce() for each of works, for each number of ranks. */
 static uint8_t (*want)[WORKS][MOST * 4];
 
 static size_t bytes_of(int type)
@@ -36,7 +36,7 @@ static struct vec_cast cast_of(int type)
     return (struct vec_cast){.fmt = fmt, .round = MF_NEAREST, .overflow = MF_SATURATE};
 }
 
-/* What a rank hands in, of the work's type; exact: the same in fp32. */
+/* Fill a rank's input x in the work's type; exact: the same in fp32. */
 static void fill(int k, int rank, int n_ranks, void *x, float *exact)
 {
     const struct work *w = &works[k];
@@ -56,9 +56,9 @@ static void fill(int k, int rank, int n_ranks, void *x, float *exact)
     vec_best()->decode(cast.fmt, x, w->n, 0, 1, exact);
 }
 
-/* ---- what should come out ---- */
+/* ---- expected results ---- */
 
-/* By narrowcast's own interface, without a card; where there is inf, in fp32. */
+/* Compute them by narrowcast's own interface without a card, or in fp32 if there is inf. */
 static int reference(const struct nc_transport *t, void *ctx)
 {
     static float x[MOST];
@@ -79,7 +79,7 @@ static int reference(const struct nc_transport *t, void *ctx)
         const int rc = nc_allreduce(nc, list, NULL);
         CHECK(rc == w->infinite, "work %d: %d", k, rc);
         nc_close(nc);
-        if (w->infinite) { /* ranks in turn, as the algorithm adds */
+        if (w->infinite) { /* in rank order, as the algorithm adds */
             static float one[MOST];
             memset(x, 0, sizeof x);
             for (int r = 0; r < t->n_ranks; r++) {
@@ -100,7 +100,7 @@ static int reference(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* ---- what does ---- */
+/* ---- results ---- */
 
 static void check_support(const struct drive *d)
 {
@@ -135,13 +135,13 @@ static void check_memory(const struct drive *d, void *comm, void *x)
           "a file of a GPU's memory");
 }
 
-/* All works at once, asked for out of order; then the first again, in place. */
+/* Run all works at a time, test them out of order, then run the first again in place. */
 static void sums(struct drive *d)
 {
     static uint8_t send[WORKS][MOST * 4], recv[WORKS][MOST * 4];
     static float exact[MOST];
     void *comm = NULL, *requests[WORKS], *flushed = &comm;
-    char all_by_card[80]; /* but for the one with inf */
+    char all_by_card[80]; /* all except the one with inf */
     int bytes = 0;
     CHECK(ranks_connect(d, &comm) == NCCL_SUCCESS && comm, "connect: %s",
           ranks_shared->said[ranks_own]);
@@ -179,7 +179,7 @@ static void sums(struct drive *d)
     CHECK(!ranks_shared->said[ranks_own][0], "said: %s", ranks_shared->said[ranks_own]);
 }
 
-/* More than there is room for: NULL, and NCCL asks again. */
+/* Start more requests than there is room for: NULL, and NCCL asks again. */
 static void many(struct drive *d)
 {
     enum { ALL = 100, N = 5000 };

@@ -1,6 +1,6 @@
-/* test_collnet_fail.c : what goes wrong under libnccl-net-narrowcast.so: no card, a card that dies, a rank that dies,
- * that does not come, that closes in mid-flight, that asks for something else; bad words. Errors for NCCL, lines in
- * its log, no hang. */
+/* test_collnet_fail.c : tests failures under libnccl-net-narrowcast.so.
+ * No card, or one that dies; a rank that dies, is absent, closes early or asks for another
+ * operation; invalid options. NCCL must get errors and lines in its log, and must never hang. */
 #include "collnet_ranks.h"
 
 enum { N = 300000, AT_ONCE = 6, SILENT = 50 };
@@ -12,7 +12,7 @@ static const char *said(void)
     return ranks_shared->said[ranks_own];
 }
 
-/* One on which sums are exact. */
+/* Fill inputs whose sums are exact. */
 static void fill(void)
 {
     for (int k = 0; k < AT_ONCE; k++)
@@ -55,7 +55,7 @@ static void must_close(struct drive *d, void *comm, double most_s)
 
 /* ---- cards ---- */
 
-/* It dies between two of several: their sums are right, from wherever they come. */
+/* The card dies between two of several requests: all sums are right, over either path. */
 static void card_dies(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -76,7 +76,7 @@ static void card_dies(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* None answers: NCCL goes by other ways; rank 0 says why. */
+/* No card answers: NCCL uses another transport; rank 0 logs the reason. */
 static void no_card_answers(struct drive *d)
 {
     void *comm = NULL;
@@ -105,7 +105,7 @@ static void rank_dies(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Calls rank 0 without end, until it no longer waits. */
+/* Call rank 0 again and again until it no longer waits. */
 static void be_stranger(void)
 {
     while (!atomic_load(&ranks_shared->here[ranks_meetings])) {
@@ -117,7 +117,7 @@ static void be_stranger(void)
     ranks_meet();
 }
 
-/* One does not come to connect. Somebody else calls in its place, and moves no deadline. */
+/* Rank 1 does not connect. A stranger calls in its place, which must not extend the deadline. */
 static void rank_stays_away(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];
@@ -141,7 +141,7 @@ static void rank_stays_away(struct drive *d)
     DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }
 
-/* One closes with requests under way; the others wait for as long as nobody knows. */
+/* Rank 0 closes early; rank 1's later requests must fail. */
 static void closes_early(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -159,7 +159,7 @@ static void closes_early(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Rank 0, then rank 1; neither blames the other. */
+/* Close rank 0, then rank 1; neither must report the other. */
 static void close_in_turn(struct drive *d, void *comm)
 {
     if (ranks_own == 0)
@@ -170,7 +170,7 @@ static void close_in_turn(struct drive *d, void *comm)
     CHECK(!*said(), "%s", said());
 }
 
-/* One closes with a request under way that the other has not begun: nobody waits, nobody is blamed. */
+/* Rank 0 closes with a request that rank 1 has not begun: no wait, no message. */
 static void closes_before_others_begin(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -182,14 +182,14 @@ static void closes_before_others_begin(struct drive *d)
     close_in_turn(d, comm);
 }
 
-/* One closes, the other does not for a while. */
+/* Rank 0 closes, rank 1 only later. */
 static void closes_alone(struct drive *d)
 {
     void *comm = must_connect(d);
     close_in_turn(d, comm);
 }
 
-/* Other lengths: errors, for both. */
+/* Different lengths: errors on both ranks. */
 static void differ(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -201,7 +201,7 @@ static void differ(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* What NCCL does not ask for. */
+/* Arguments that NCCL does not use. */
 static void refused(struct drive *d)
 {
     void *comm = must_connect(d), *request = &comm;
@@ -218,8 +218,8 @@ static void refused(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Somebody else calls what listens, says nothing, nonsense, or that he is rank 1 without knowing the secret, and
- * hangs up or not. */
+/* Strangers call the listening socket. They are silent, send garbage, or claim to be rank 1
+ * without the secret; some hang up. */
 static void strangers(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];
@@ -255,7 +255,7 @@ static void strangers(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* ---- words ---- */
+/* ---- options ---- */
 
 static const char *wanted;
 static void nothing_offered(struct drive *d)
@@ -290,7 +290,7 @@ static void try_words(const char *name, const char *word, const char *line)
         unsetenv(name);
 }
 
-/* Without a format only fp8 is taken. */
+/* Without a format only fp8 is accepted. */
 static void only_fp8(struct drive *d)
 {
     int coll = 0, net = 0;

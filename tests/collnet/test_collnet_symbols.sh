@@ -1,5 +1,7 @@
 #!/bin/bash
-# test_collnet_symbols.sh : libnccl-net-narrowcast.so exports the tables that NCCL 2.18 to 2.30 look for, and nothing else; it loads alone.
+# test_collnet_symbols.sh : checks that libnccl-net-narrowcast.so exports only
+# the tables of NCCL 2.18 to 2.30.
+# It must load without other libraries.
 set -u
 B=${B:-build}
 plugin=$B/libnccl-net-narrowcast.so
