@@ -1,6 +1,6 @@
-# ddp_kinds.py : checks for test_ddp.sh which parameters narrowcast_ddp's hook averages, on 2 CPU
-# ranks over gloo. It refuses all others by name when the state is made. No gradient comes back as
-# it was. Then checks which saved states are refused.
+# ddp_kinds.py : checks which parameters narrowcast_ddp's hook averages, for test_ddp.sh.
+# On 2 CPU ranks over gloo. All others must be refused by name when the state is made; every
+# gradient must change. Also checks which saved states are refused.
 #
 #     ddp_kinds.py FOLDER
 import os

@@ -1,10 +1,12 @@
-# ddp_train.py : DistributedDataParallel on CPUs with narrowcast_ddp's hook and without, for test_ddp.sh. Each command starts its own ranks.
+# ddp_train.py : trains DistributedDataParallel on CPUs with and without narrowcast_ddp's hook.
+# For test_ddp.sh. Each command starts its own ranks.
 #
-#     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then e4m3 aps, e3m0 and onebit through it
-#     ddp_train.py mean FOLDER RANKS      a checksum of the means of gradients that are known, in e4m3 aps
-#     ddp_train.py mean-c RANK RANKS      the same through nc_open over MPI: by mpirun
-#     ddp_train.py faults FOLDER          a nan, a rank that is killed in mid-step, wrong words, a child that exits, a state saved and
-#                                        loaded
+#     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then
+#                                         e4m3 aps, e3m0 and onebit with it
+#     ddp_train.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
+#     ddp_train.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
+#     ddp_train.py faults FOLDER          a nan, a rank killed in mid-step, wrong options, a child that
+#                                         exits, a state saved and loaded
 import atexit
 import gzip
 import os
@@ -24,7 +26,7 @@ SEED = 20261123
 
 def join(rank, folder, n_ranks, name):
     torch.set_num_threads(1)
-    dist._DEFAULT_FIRST_BUCKET_BYTES = 2000  # several buckets, of small models, too
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 2000  # several buckets even for small models
     dist.init_process_group("gloo", init_method=f"file://{folder}/{name}", rank=rank, world_size=n_ranks)
 
 
@@ -203,7 +205,7 @@ def faults(rank, folder, n_ranks):
 
     def breaks(_):
         raise Breaks
-    for _ in range(2):  # buckets are cut anew behind the first step
+    for _ in range(2):  # buckets are cut anew after the first step
         model(known_grads(rank, 0)).backward()
     handle = next(model.parameters()).register_hook(breaks)
     try:
@@ -213,7 +215,7 @@ def faults(rank, folder, n_ranks):
         handle.remove()
     check(broken.waiting, "no bucket was ready when the step broke")
     module = model.module
-    del model  # its hooks, too
+    del model  # and its hooks
     again = torch.nn.parallel.DistributedDataParallel(module, bucket_cap_mb=0.002)
     again.register_comm_hook(broken, nd.hook)
     try:
@@ -242,7 +244,7 @@ def faults(rank, folder, n_ranks):
         bad[2][0, 0, 0, 0] = float("nan")
     check(torch.isnan(step(bad)).all() and state.skipped == 1, "a nan on a rank")
     child = os.fork()
-    if child == 0:  # its exit is not the end of this rank
+    if child == 0:  # its exit must not end this rank
         atexit._run_exitfuncs()
         state.__del__()
         state.close()
