@@ -1,5 +1,7 @@
-/* test_base.c : one line for a failure, held or not, read or not, few about strangers; memory that
- * is aligned, zero and refused with its size; callers of a socket, heard all at once. */
+/* test_base.c : tests errors, warnings, buffers, sockets and callers.
+ * An error prints one line, whether held or not and whether stderr is read or not;
+ * strangers cause few lines. Memory is aligned and zeroed, or refused with its size. All
+ * callers of a socket are served at once. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"
@@ -24,7 +26,7 @@
 enum { STRANGERS = 1000 };
 static char text[4096];
 
-/* Runs f with stderr going to a file; what it said is in text. */
+/* Run f with stderr in a file; its output goes to text. */
 static void hear(void (*f)(void))
 {
     FILE *file = tmpfile();
@@ -49,7 +51,7 @@ static void say_two(void)
 static void hold_three_print(void)
 {
     err_hold();
-    err_warn("before the error"); /* an error takes a warning's place */
+    err_warn("before the error"); /* an error replaces a warning */
     say_two();
     err_release(true);
 }
@@ -80,7 +82,7 @@ static void hold_drop(void)
     err_hold();
     say_two();
     err_release(false);
-    err_release(true); /* nothing is left over */
+    err_release(true); /* nothing is left */
 }
 
 static void long_line(void)
@@ -119,7 +121,7 @@ static void test_memory(void)
               cases[i].want);
     const size_t n = (size_t)64 << 20;
     const uint64_t before = memory_peak();
-    char *volatile p = malloc(n); /* volatile: clang leaves out an allocation that nobody reads */
+    char *volatile p = malloc(n); /* volatile: clang removes an unread allocation */
     if (p)
         memset(p, 1, n);
     CHECK(p && before > 0 && memory_peak() >= before + n / 2, "a peak of %llu bytes, %llu before",
@@ -128,10 +130,10 @@ static void test_memory(void)
     free(p);
 }
 
-/* ---- a stderr that nobody reads ---- */
+/* ---- unread stderr ---- */
 
-/* Makes fd stderr for three lines that find no room, makes room, and says one more. Returns what a reader
- * of `from` has then got, behind the bytes that filled it. */
+/* Make fd stderr and print three lines while it is full, then one after room is made. Returns
+ * what a reader of `from` gets after the bytes that filled it. */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
 {
     static char got[1 << 16];
@@ -152,7 +154,7 @@ static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
     return got;
 }
 
-/* Fills a pipe or a socket, or empties it. */
+/* Fill a pipe or a socket, or empty it. */
 static void fill(int fd, bool shut)
 {
     static char bytes[1 << 16];
@@ -219,7 +221,7 @@ static void meet_strangers(void)
         CHECK(ERR_STRANGER(-EPROTO, "stranger %d", i) == -EPROTO, "code");
 }
 
-/* Few lines, and a count of the others. */
+/* A few lines, and a count of the others. */
 static void test_strangers(void)
 {
     const uint64_t before = err_left_out();
@@ -239,7 +241,7 @@ static void test_strangers(void)
 
 /* ---- TCP ---- */
 
-/* Until the queue of a listener is full, which then answers nobody: the deadline holds. */
+/* Connect until the listener's queue is full, when it no longer answers: the deadline must hold. */
 static void test_full_queue(uint16_t port)
 {
     int fd[8], n = 0;
@@ -301,8 +303,8 @@ static int call(size_t bytes)
     return fd;
 }
 
-/* One of ours comes after n others, who have said so many bytes. In the turn at `later` it must be
- * found, and not before. */
+/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found
+ * in the turn at time `later` and not before. */
 static void one_of_many(int n, size_t bytes, double later)
 {
     int others[CALLERS_MOST];
@@ -324,7 +326,7 @@ static void one_of_many(int n, size_t bytes, double later)
     close(fd);
 }
 
-/* One that says a byte now and then is no better than one that says nothing. */
+/* A caller that sends a byte now and then is treated as a silent one. */
 static void one_that_dawdles(void)
 {
     char said[sizeof own_word];
@@ -348,7 +350,7 @@ static void test_callers(void)
     one_of_many(50, sizeof own_word - 1, 0);
     one_of_many(CALLERS_MOST, 0, CALLERS_GRACE_S);
     one_that_dawdles();
-    getrlimit(RLIMIT_NOFILE, &before); /* room for one that is accepted, and for two that call */
+    getrlimit(RLIMIT_NOFILE, &before); /* descriptors for one accepted caller and two that call */
     low = before;
     low.rlim_cur = (rlim_t)callers.listener + 1 + 3;
     setrlimit(RLIMIT_NOFILE, &low);
@@ -357,7 +359,7 @@ static void test_callers(void)
     close(callers.listener);
 }
 
-/* Every text of one to four bytes that begins with these, against the C library's own reading. */
+/* Decode all texts of one to four of these bytes, and compare with the C library. */
 static void test_characters(void)
 {
     static const unsigned char bytes[] = {0x01, 0x1b, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
@@ -434,7 +436,7 @@ int main(void)
     test_memory();
     test_inet_tcp();
     test_callers();
-    alarm(100); /* nothing hangs */
+    alarm(100); /* end a hanging test */
     test_strangers();
     test_unread();
     err_never_wait();

@@ -1,5 +1,6 @@
-/* test_file.c : files that cannot be written whole are not published, and what cannot be written is
- * known before the work. */
+/* test_file.c : tests output files.
+ * An incomplete file must not be published, and a file that cannot be written
+ * must be refused before the work. */
 #include "base/err.h"
 #include "base/file.h"
 #include "check.h"
@@ -17,7 +18,7 @@ static void room(rlim_t bytes)
     CHECK(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
 }
 
-/* Writes 32,000 bytes where 16 KiB fit, and there is room again when the file is finished. */
+/* Write 32,000 bytes where 16 KiB fit, with room again when the file is finished. */
 static void full_for_a_while(bool by_stdio)
 {
     struct file_out out;
@@ -65,7 +66,7 @@ static void names(void)
     CHECK(file_out_check("no/folder") == -ENOENT && file_out_check("no/") == -ENOENT, "no folder");
     CHECK(file_out_check(".") == -EISDIR && file_out_check("./") == -EISDIR, "a folder");
 
-    /* what a process of the same number left behind is no obstacle, and stays */
+    /* a leftover of a process with the same id is no obstacle, and stays */
     snprintf(stale, sizeof stale, "narrowcast.%ld.0.tmp", (long)getpid());
     FILE *f = fopen(stale, "w");
     CHECK(f && !fclose(f), "'%s'", stale);
@@ -73,7 +74,7 @@ static void names(void)
     CHECK(!unlink(stale), "a temporary file of somebody else is gone");
 }
 
-/* By any spelling, through links, before and after it is made. */
+/* The same file in any spelling, through links, before and after it exists. */
 static void two_names(void)
 {
     static const char *const same[][2] =

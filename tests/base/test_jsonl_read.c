@@ -1,5 +1,6 @@
-/* test_jsonl_read.c : JSON lines that jsonl.c wrote come back; what is none is refused in one line that
- * names the place; a torn end is an end. */
+/* test_jsonl_read.c : tests the reader of JSON lines.
+ * Lines from jsonl.c come back; invalid ones are refused in one line that names the
+ * place; a torn last line is ignored. */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/jsonl_read.h"
@@ -58,7 +59,8 @@ static void test_round_trip(void)
     jsonl_in_close(&in);
 }
 
-/* What is no UTF-8 becomes the sign for that, in keys and values; controls are escaped. */
+/* Invalid UTF-8 becomes the replacement character, in keys and values;
+ * control characters are escaped. */
 static void test_odd_bytes(void)
 {
     struct jsonl j;
@@ -106,7 +108,7 @@ static void test_lists(void)
     struct jsonl_in in;
     double x[3] = {0};
     size_t n = 9;
-    put(line, sizeof line - 1); /* whole without its end */
+    put(line, sizeof line - 1); /* complete without its newline */
     CHECK(jsonl_in_open(&in, path) == 0 && jsonl_in_next(&in) == 1, "no line");
     CHECK(in.line_no == 3 && in.n_fields == 4, "line %d", (int)in.line_no);
     CHECK(jsonl_in_list(&in, "a", x, 3, &n) && n == 4 && x[0] == 1 && x[1] == -2.5 && isnan(x[2]),
@@ -117,7 +119,7 @@ static void test_lists(void)
     jsonl_in_close(&in);
 }
 
-/* first: good lines before the bad one. */
+/* first: number of good lines before the bad one. */
 static void refuse(const char *text, size_t n, int first, const char *want)
 {
     struct jsonl_in in;
@@ -170,7 +172,7 @@ static void test_refusals(void)
     free(many);
 }
 
-/* Every beginning of a good file is good: what is torn off is left out. */
+/* Every prefix of a good file is good: its torn end is ignored. */
 static void test_torn(void)
 {
     static const char text[] = "{\"a\":1}\n{\"a\":\"x\\\"\",\"b\":[1,2]}\n";

@@ -1,5 +1,5 @@
-/* test_locale.c : numbers have a point where the program has set a locale with a comma: options,
- * words, logs, timelines. */
+/* test_locale.c : checks that numbers have a decimal point even in a locale with a comma.
+ * In options, specs, logs and timelines. */
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -34,7 +34,7 @@ static void test_words(void)
           "step:0.5,0.75");
 }
 
-/* The whole of a file that was written. */
+/* Read a whole file. */
 static void read_file(const char *path, char *to, size_t size)
 {
     FILE *f = fopen(path, "r");

@@ -1,5 +1,5 @@
-/* test_opt.c : options from a table: values, ranges, suggestions, help; with it jsonl's escapes and
- * file's promise. */
+/* test_opt.c : tests option tables: values, ranges, suggestions, help.
+ * Also jsonl's escapes and output files. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonl.h"
@@ -43,7 +43,7 @@ static const struct opt_command command = {
     .letter = "f=format",
 };
 
-/* Parses words (NULL at the end); what was said on stderr goes to said. */
+/* Parse words (ends with NULL); stderr goes to said. */
 static int parse(const char *const *words, struct values *v, struct opt_parsed *p,
                  struct capture *said)
 {
@@ -114,7 +114,7 @@ static void test_values(void)
           "1G");
 }
 
-/* A table as long as may be: its last row is found, and is no other's. */
+/* The longest possible table: its last row must be found, and not be mistaken for another. */
 static void test_long_table(void)
 {
     static struct opt rows[OPT_MOST];
@@ -135,11 +135,11 @@ static void test_long_table(void)
               "%s by %s", names[i], word);
 }
 
-/* Every refusal: its words, and what the line must hold. */
+/* Every refusal: its words, and the text that the line must contain. */
 static void test_refusals(void)
 {
     static const char *const cases[][5] = {
-        /* line must hold, words... */
+        /* text of the line, words... */
         {"unknown option '--formt': did you mean '--format'?", "x", "--formt", "e5m2", NULL},
         {"unknown option '--fromat': did you mean '--format'?", "x", "--fromat=e5m2", NULL, NULL},
         {"unknown option '--epoch': did you mean '--epochs'?", "x", "--epoch", "3", NULL},
@@ -251,8 +251,8 @@ static void test_text(void)
     CHECK(t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s' of %zu", room, t.n);
 }
 
-/* Whatever the lines hold: the difference is found behind any length of value, and no part of it
- * outgrows its place. */
+/* Any lines: the difference must be found after any length of value, and
+ * no part may overflow its buffer. */
 static void test_lines_differ(void)
 {
     static char mine[2048], theirs[2048];
@@ -310,7 +310,7 @@ static void test_jsonl(const char *folder)
     err_release(false);
 }
 
-/* What path holds, "" for nothing. */
+/* Contents of path, "" if there is none. */
 static const char *contents(const char *path, char *to, size_t size)
 {
     FILE *f = fopen(path, "r");
@@ -354,7 +354,7 @@ static void test_file(const char *folder)
     close(reader);
     unlink(path);
     if (check_bad)
-        return; /* never let a program that replaces pipes near /dev/full */
+        return; /* a failed check means that files may be replaced: stay away from /dev/full */
 
     err_hold();
     CHECK(file_out_open(&out, "/no/such/folder/out") == -ENOENT, "no folder");

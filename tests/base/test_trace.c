@@ -1,5 +1,5 @@
-/* test_trace.c : the ring of spans keeps the last ones in order, from several threads; the file is
- * JSON with what was added. */
+/* test_trace.c : tests traces: the ring keeps the last spans in order, from several threads.
+ * The file must be JSON with the spans added. */
 #include "base/trace.h"
 #include "check.h"
 #include <ctype.h>
@@ -66,7 +66,7 @@ static void test_threads(void)
     trace_close(t);
 }
 
-/* ---- the file: a JSON reader that says yes or no ---- */
+/* ---- the file: a JSON checker ---- */
 
 static void space(const char **at)
 {
@@ -173,7 +173,7 @@ static void test_file(void)
               1,
           "%s", all);
     CHECK(count(all, "\"lost_spans\":11") == 1, "%s", all);
-    all[size - 3] = ' '; /* the reader can say no */
+    all[size - 3] = ' '; /* the checker can refuse */
     CHECK(!is_json(all), "%s", all);
     free(all);
 }
