@@ -1,5 +1,5 @@
-/* test_codec.c : the traps of automatic scaling: exponents, shifts, what aps and aps-tight promise,
- * random bits. */
+/* test_codec.c : tests automatic scaling: exponents, shifts, guarantees of
+ * aps and aps-tight, random bits. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -61,8 +61,8 @@ static void check_corners(void)
     CHECK(codec_shift(&none, 5) == 0 && codec_shift(&small, 5) == -149, "f = log2 K");
 }
 
-/* E is the least integer with P * max <= 2^E, t the least with max <= L * 2^t, in 64-bit arithmetic
- * of the x87. */
+/* E is the smallest integer with P * max <= 2^E, t the smallest with max <= L * 2^t,
+ * in the x87's 64-bit arithmetic. */
 static void check_exponents(void)
 {
     static const char *const formats[] = {"e5m2", "e4m3",  "e4m3fn", "e3m0",
@@ -93,12 +93,12 @@ static void check_exponents(void)
     }
 }
 
-/* ---- what the scales promise for a layer ---- */
+/* ---- guarantees of the scales for a layer ---- */
 
 static float layer[MAX_P][N];
 
-/* Magnitudes over 2^-12..1, times 2^scale; one element in common is the largest or near it on all
- * ranks. */
+/* Magnitudes over 2^-12..1, times 2^scale; a common element is the
+ * largest, or near it, on all ranks. */
 static void fill_layer(int p, int scale, uint64_t key)
 {
     for (int r = 0; r < p; r++)
@@ -121,8 +121,7 @@ static int8_t agreed_exponent(const struct codec *c)
     return exponent;
 }
 
-/* Encodes all ranks and adds; returns how many codes overflowed, of single values and of the
- * sum. */
+/* Encode all ranks and add. Returns how many codes overflowed, of single values and of the sum. */
 static int count_overflows(const struct codec *c, int shift)
 {
     const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
@@ -168,7 +167,7 @@ static void check_promises(void)
             }
 }
 
-/* inf or nan on one rank: the largest exponent of all ranks says so, whatever the others hold. */
+/* inf or nan on one rank must show in the largest exponent of all ranks. */
 static void check_not_finite(void)
 {
     const struct codec c = make("e4m3", "aps", 4);
@@ -184,7 +183,7 @@ static void check_not_finite(void)
 
 /* ---- encode, decode, random bits ---- */
 
-/* Shifts beyond what 2^f as an fp32 could do, there and back. */
+/* Shifts beyond the range of 2^f in fp32, and back. */
 static void check_far_shifts(void)
 {
     const struct codec aps = make("e5m2", "aps", 1), small = make("e4m3", "const:0x1p-149", 1);
@@ -203,7 +202,7 @@ static void check_far_shifts(void)
           (double)back[1]);
 }
 
-/* Many layers at once: each as alone, by its own shift; an empty one touches nothing. */
+/* Decode many layers at once, each with its own shift; an empty one must write nothing. */
 static void check_decode_all(void)
 {
     static const struct {

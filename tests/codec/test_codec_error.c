@@ -1,11 +1,11 @@
-/* test_codec_error.c : the relative L2 error of the mean of P gradients, beside a table of
- * simulations.
+/* test_codec_error.c : compares the relative L2 error of the mean of P
+ * gradients with a simulated table.
  *
- * The table's data is not at hand; here gradients are normals whose magnitudes spread log-normally
- * over the elements, the same on all ranks (as weights differ in what they matter), and small
- * enough to underflow in e4m3 without a scale. So the numbers are held to the table within 30 %
- * (they move by as much with the spread), and the order of the codecs strictly. Ranks are emulated
- * one after the other: nearest adds in rank order, which on average errs as a ring does. */
+ * The data of the table are not available. Here gradients are normal; their magnitudes are
+ * log-normal over the elements, equal on all ranks (as weights differ in importance), and small
+ * enough to underflow in e4m3 without a scale. The numbers must agree with the table within 30
+ * %, since they change by as much with the spread; the order of the codecs must agree exactly.
+ * Ranks are emulated in turn: nearest adds in rank order, whose average error is that of a ring. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -119,7 +119,7 @@ static int run_row(const struct row *row, int n_ranks, double *error)
     return rc;
 }
 
-/* What the defaults rest on. */
+/* The order that the defaults rely on. */
 static void check_order(const double e[N_ROWS])
 {
     CHECK(e[E5M2_TIGHT] <= 1.02 * e[E5M2_APS], "e5m2: aps-tight is worse than aps");

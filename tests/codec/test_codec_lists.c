@@ -1,5 +1,5 @@
-/* test_codec_lists.c : more layers in a list, and in a bucket, than a kind hands on at once: codes,
- * magnitudes, sums, means and what is kept are those of each layer by itself. */
+/* test_codec_lists.c : codes more layers in a list and a bucket than a codec handles at once.
+ * Codes, magnitudes, sums, means and state must equal those of each layer alone. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -8,13 +8,13 @@
 enum { SEED = 1515, LAYERS = 2 * CODEC_PIECES + 5, LONGEST = 37, ROOM = LAYERS * 64, KEPT = 8 };
 
 static float x[ROOM], y[2][ROOM];
-static struct codec_layer layers[2][LAYERS]; /* in one go; each by itself */
+static struct codec_layer layers[2][LAYERS]; /* all at once; one by one */
 static struct codec_part parts[2][LAYERS];
 static struct vec_span spans[2][LAYERS];
 static struct vec_out outs[2][LAYERS];
 static uint8_t codes[2][8 * ROOM], sums[2][8 * ROOM], was[KEPT * ROOM], next[2][KEPT * ROOM];
 
-/* Both sides: layers one behind the other, from zeroed memory. Returns the elements of the bucket. */
+/* Lay out both sides contiguously, from zeroed memory. Returns the elements of the bucket. */
 static size_t lay_out(const struct codec *c, const struct fold *f)
 {
     size_t at = 0;
@@ -92,7 +92,7 @@ int main(void)
     for (size_t i = 0; i < sizeof was; i += sizeof(float))
         memcpy(was + i, &x[i / sizeof(float) % ROOM], sizeof(float));
     check_kind("qsgd:4,bucket=32", true);
-    check_kind("qsgd:2,bucket=64", true); /* of most layers half a bucket is sent */
+    check_kind("qsgd:2,bucket=64", true); /* most layers send half a bucket */
     check_kind("onebit:32", false);
     check_kind("onebit:32", true);
     check_kind("ternary", false);

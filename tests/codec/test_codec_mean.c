@@ -1,5 +1,5 @@
-/* test_codec_mean.c : the decoded mean equals its definition, worked out in double with one
- * rounding at each place:
+/* test_codec_mean.c : checks the decoded mean against its definition, in double with one rounding at
+ * each place:
  *     r = round_out(sum of the codes' values / 2^c),  x = fp32(fp32(r * 2^(c-f)) / P) */
 #include "check.h"
 #include "codec/codec.h"
@@ -31,7 +31,7 @@ static void fill_layer(int p, int scale)
         }
 }
 
-/* x rounded to nearest even into a format with m > 0, saturating; no arithmetic of mf.h. */
+/* Round x to the nearest even in a format with m > 0, saturating; without mf.h. */
 static double slow_round(struct mf_fmt f, double x)
 {
     int bias = (1 << (f.e - 1)) - 1, exponent;
@@ -104,13 +104,13 @@ static void check_exact_means(void)
             for (int o = 0; o < 6; o++)
                 for (int p = 0; p < 8; p++)
                     for (int z = 0; z < 4; z++)
-                        /* e2m1 has no head-room for aps there */
+                        /* too little headroom for aps in e2m1 */
                         if (f != 4 || s != 2 || ranks[p] < 8)
                             check_exact_mean(formats[f], scales[s], outs[o], ranks[p], sizes[z]);
 }
 
-/* The fp32 twin: plain additions in rank order and one division, bit for bit; the same where an
- * algorithm only has nearest. */
+/* The fp32 twin must equal plain additions in rank order and one division, bit for bit, even if
+ * an algorithm has only nearest. */
 static void check_fp32_mean(int p, unsigned needs)
 {
     const struct codec e4m3 =
@@ -131,7 +131,7 @@ static void check_fp32_mean(int p, unsigned needs)
     }
 }
 
-/* Partial sums travel in the input format, wide ones where the sum is exact. */
+/* Partial sums travel in the input format, or in wide ones if the sum is exact. */
 static void check_fold_sizes(void)
 {
     const struct codec wide = make((struct codec_words){.format = "e3m0"}, 4, ALL);

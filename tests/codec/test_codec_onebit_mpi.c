@@ -1,7 +1,8 @@
-/* test_codec_onebit_mpi.c : 1bitSGD through the reducer, step after step: the bits of plain loops,
- * whatever algorithm, message size and overlap, columns and buckets; a step that is skipped leaves
- * what is kept alone, byte for byte; what comes out is right on the average, the better the more
- * is kept. */
+/* test_codec_onebit_mpi.c : runs 1bitSGD through the reducer, step
+ * after step, against plain loops.
+ * The bits must be equal for any algorithm, message size and overlap, by columns and
+ * buckets. A skipped step must not change the residuals. The average result must be right,
+ * and better the more residuals are kept. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -88,7 +89,7 @@ static struct signs_rule rule_of(int k, int l)
                            : (struct signs_rule){column, stride};
 }
 
-/* What is left of rank r's layer (of sums: r = n_ranks), in the step that is made. */
+/* Residual of rank r's layer (r = n_ranks: of sums) before this step. */
 static struct signs_left left_of(int k, int r, int l, uint32_t step)
 {
     if (kinds[k].keeps < 1 + (r == t.n_ranks))
@@ -96,7 +97,7 @@ static struct signs_left left_of(int k, int r, int l, uint32_t step)
     return (struct signs_left){t.left[r][step % 2][l], t.left[r][1 - step % 2][l]};
 }
 
-/* A step that is taken, the `made`-th. */
+/* Compute the step that is the `made`-th to be taken. */
 static void work_out(int k, uint32_t made)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -168,7 +169,7 @@ static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap
     reducer_close(r);
 }
 
-/* The same log-normal gradients again and again: how far is the mean of what comes out from theirs? */
+/* Error of the average result for the same log-normal gradients in every step. */
 static double error_of(const char *word)
 {
     struct reducer *r = open_reducer(word, "auto", 1 << 20, false);

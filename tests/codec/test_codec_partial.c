@@ -1,4 +1,4 @@
-/* test_codec_partial.c : the words for partial sums, and the lines that refuse them. */
+/* test_codec_partial.c : tests the options for partial sums, and their refusals. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -9,7 +9,7 @@ struct refusal {
     struct codec_words words;
     const char *says;
 };
-/* The words themselves. */
+/* Refused when parsed. */
 static const struct refusal refusals[] = {
     {{.acc_format = "e6m9"},
      "cannot take --acc-format e6m9 with --sum auto: these sums are not rounded as they grow, or "
@@ -37,7 +37,7 @@ static const struct refusal refusals[] = {
      "--rescale does not go with --codec onebit: it is minifloat's"},
 };
 
-/* What they would mean for so many ranks, in groups of so many. */
+/* Refused, or accepted, for n_ranks in groups of `group`. */
 static const struct settled {
     int n_ranks, group;
     struct refusal refusal;
@@ -104,7 +104,7 @@ static void check_acc(const char *format, const char *acc, int e, int m)
     CHECK(codec_sum(&f)->acc.e == 0, "fp32 beside it");
 }
 
-/* The first exponent leaves room for a group, the second one for the groups. */
+/* The first exponent leaves headroom for a group, the second for the groups. */
 static void check_rescale(void)
 {
     struct codec c, one;
@@ -138,7 +138,7 @@ int main(void)
     check_acc("e5m2", "fp16", 5, 10);
     check_acc("e4m3fn", "e5m3", 5, 3);
     check_acc("e5m2", "auto", 0, 0);
-    check_acc("e5m2", "e5m2", 0, 0); /* its own is none */
+    check_acc("e5m2", "e5m2", 0, 0); /* its own format is no separate one */
     check_acc("e4m3fn", "e4m3fn", 0, 0);
     DONE();
 }

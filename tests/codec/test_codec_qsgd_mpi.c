@@ -1,6 +1,6 @@
-/* test_codec_qsgd_mpi.c : QSGD through the reducer: the bits of encoding, adding and encoding again
- * in plain loops, whatever algorithm, message size and overlap; bytes as the formula says; who
- * cannot add them says who can. */
+/* test_codec_qsgd_mpi.c : runs QSGD through the reducer against plain loops.
+ * The bits must be equal for any algorithm, message size and overlap; bytes must follow the
+ * formula. An algorithm that cannot add the codes must name those that can. */
 /* RANKS: 1 2 3 5 8 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -57,7 +57,7 @@ static void make_grads(void)
     }
 }
 
-/* All of it in plain C, layer by layer, by nothing of the reducer's or of an algorithm's. */
+/* Compute all in plain C, layer by layer, without the reducer or an algorithm. */
 static void work_out(const struct levels_rule *r)
 {
     const size_t most = levels_bytes(r, N_MOST);
@@ -116,7 +116,7 @@ static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap
     reducer_close(r);
 }
 
-/* A step with inf on one rank is skipped on all; codes of inf and nan harm nobody. */
+/* A step with inf on one rank is skipped on all; codes of inf and nan must be harmless. */
 static void check_skip(int k)
 {
     struct reducer *r = open_reducer(kinds[k].word, "direct", 4096, false);
@@ -129,7 +129,7 @@ static void check_skip(int k)
     reducer_close(r);
 }
 
-/* Bytes an element, as the study counts them. */
+/* Bytes per element, as the study counts them. */
 static void check_formula(void)
 {
     static const double want[] = {0.5078125, 0.15625, 0.375, 1.0078125, 2.00048828125};

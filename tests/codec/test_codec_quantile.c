@@ -1,7 +1,7 @@
-/* test_codec_quantile.c : --scale quantile in formats of every kind: the quantile becomes the largest
- * number, sums of ranks at the quantile stay finite by every rule, and codes, sums and means are those
- * of one product, one cast, one sum and one product an element; words that are refused, here and in
- * relgrad. */
+/* test_codec_quantile.c : tests --scale quantile in formats of every kind.
+ * The quantile becomes the largest number, and sums of ranks at the quantile stay finite with
+ * every rule. Codes, sums and means equal those of one product, one cast, one sum and one
+ * product per element. Also refused specs, here and in relgrad. */
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
@@ -15,7 +15,7 @@ enum { N = 1000, P_MOST = 8, SEED = 29 };
 static float grads[P_MOST][N], mean[N];
 static uint8_t codes[P_MOST][N * 4], result[N * 4];
 
-/* One in 20 above 1, which is the quantile's unit. */
+/* One in 20 elements is above 1, the quantile. */
 static void make_inputs(void)
 {
     for (uint32_t r = 0; r < P_MOST; r++) {
@@ -44,7 +44,7 @@ static uint32_t code_of(struct mf_fmt f, float x)
     return mf_enc(f, bits, 0, MF_NEAREST, MF_SATURATE, 0);
 }
 
-/* Element i of all ranks, again: its mean. */
+/* Recompute the mean of element i. */
 static float mean_of(const struct vec_sum *s, int n_ranks, float q, float top, size_t i)
 {
     const bool exact = s->rule == VEC_EXACT;
@@ -96,7 +96,7 @@ static void check(const char *format, const char *rule, int n_ranks, float q, fl
         CHECK(mean[i] == want, "%s, sum %s, %d ranks: mean %zu of %a is %a, want %a", format, rule,
               n_ranks, i, (double)grads[0][i], (double)mean[i], (double)want);
     }
-    /* a power of two of ranks, all at the quantile: nothing is lost but by the wire back */
+    /* 2^k ranks, all at the quantile: only the way back may lose bits */
     if (q == 1 && (n_ranks & (n_ranks - 1)) == 0 && s->rule != VEC_NEAREST && s->in.e >= 4 &&
         s->in.e < 7)
         CHECK(mean[0] == 1 && mean[1] == -1, "%s, sum %s, %d ranks: what is at the quantile is %a",

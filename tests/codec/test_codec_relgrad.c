@@ -1,6 +1,7 @@
-/* test_codec_relgrad.c : relgrad's codes on the wire, sums of nodes and means against the fp8 paper's
- * Algorithm 1 and Fig. 2 said again (relgrad_slow.h): 10^6 elements of 8 ranks, by every instruction
- * set, cut anywhere; what is above the quantile, zero weights, a quantile of 0. */
+/* test_codec_relgrad.c : compares relgrad's codes, sums and means with the fp8
+ * paper's Algorithm 1 and Fig. 2.
+ * The reference is relgrad_slow.h: 10^6 elements of 8 ranks, with every instruction set, split
+ * anywhere. Also values above the quantile, zero weights, and a quantile of 0. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "comm/algo/algo.h"
@@ -24,8 +25,8 @@ static double unit(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-32;
 }
 
-/* Weights over five decades, one in 50 zero; gradients that go with them, over six, some zero, one in
- * 1,000 far out. */
+/* Weights over five decades, one in 50 zero. Gradients correlate with them, over six decades,
+ * some zero, one in 1,000 far out. */
 static void make_inputs(void)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
@@ -40,7 +41,7 @@ static void make_inputs(void)
             t.grads[r][i] = (float)(i % 97 == r ? 0 : (2 * u - 1) * size * far * (1 + r));
         }
     }
-    t.grads[1][5] = 3e38f; /* whose ratio, or product, is infinite */
+    t.grads[1][5] = 3e38f; /* their ratio, or product, is infinite */
     t.grads[2][6] = -3e38f;
 }
 
@@ -67,7 +68,7 @@ static void open_all(void)
         t.n_tables += vec_isa_table((enum vec_isa)i, &t.tables[t.n_tables]);
 }
 
-/* One case, and what becomes of it. */
+/* A case and its results. */
 struct run {
     const char *word, *algo, *sum;
     size_t n, padded;
@@ -82,7 +83,7 @@ static bool same(float a, float b)
     return memcmp(&a, &b, sizeof a) == 0 || (a == 0 && b == 0);
 }
 
-/* Sums that are zero are +0 here, and as they come in the paper. */
+/* Zero sums are +0 here, and of either sign in the paper. */
 static bool same_sum(uint8_t a, uint8_t b)
 {
     return a == b || ((a & 0x7f) == 0 && (b & 0x7f) == 0);
@@ -101,7 +102,7 @@ static void encode(const struct run *r, uint32_t rank, size_t from, size_t to, u
     codec_encode_all(&r->codec, &span, &part, 1);
 }
 
-/* All ranks' codes, the sums of nodes and of all, and means, into t. */
+/* Compute all ranks' codes, the sums of nodes and of all, and means, into t. */
 static void go(const struct run *r)
 {
     const struct codec_call call = {.codec = &r->codec, .layers = &r->layer, .n_layers = 1};
@@ -124,7 +125,7 @@ static void go(const struct run *r)
     codec_decode_all(&r->codec, &out, &part, 1);
 }
 
-/* Of all that go() has made. */
+/* Checksum of all results of go(). */
 static uint32_t crc_of(const struct run *r)
 {
     uint32_t crc = crc32c(t.sum, r->padded);
@@ -161,7 +162,7 @@ static void check_elements(const struct run *r)
     }
 }
 
-/* Codes made piece by piece are those of one go. */
+/* Codes made in pieces must equal those made at once. */
 static void check_cut(const struct run *r)
 {
     const size_t cuts[] = {0, 8, 1032, r->padded / 16 * 8, r->padded};
@@ -173,7 +174,7 @@ static void check_cut(const struct run *r)
         CHECK(memcmp(t.cut, t.codes[1], r->padded) == 0, "%s: codes depend on the cut", r->algo);
 }
 
-/* n_ranks of a node: those of the algorithm's word. */
+/* n_ranks: in nodes as the algorithm's spec says. */
 static void check_run(const char *word, const char *algo_word, const char *sum, int n_ranks,
                       size_t n, float q)
 {
@@ -209,7 +210,7 @@ static void check_run(const char *word, const char *algo_word, const char *sum, 
     }
 }
 
-/* The quantile that a rank finds: of all elements, or of those that are drawn. Returns it. */
+/* Return a rank's quantile, of all elements or of a sample, after checking it. */
 static float check_quantile(uint32_t rank, size_t n, const char *word, int percent, uint32_t most)
 {
     static float sizes[16384];
@@ -236,7 +237,7 @@ static float check_quantile(uint32_t rank, size_t n, const char *word, int perce
     return got;
 }
 
-/* Of all pairs of codes that are no nan; test_mf_add.c has the number of those that include it. */
+/* Count the pairs of codes without nan that differ; test_mf_add.c counts those with nan. */
 static void check_rules_differ(void)
 {
     int differ = 0;

@@ -1,6 +1,7 @@
-/* test_codec_relgrad_mpi.c : relgrad through the reducer: the means of Algorithm 1 said again
- * (relgrad_slow.h), with the quantile of the rank that has the largest, found again after so many
- * steps that were taken; who refuses it; any bytes for a state. */
+/* test_codec_relgrad_mpi.c : runs relgrad through the reducer
+ * against Algorithm 1 (relgrad_slow.h).
+ * The quantile is that of the rank with the largest one, found again after a number of taken
+ * steps. Also algorithms that refuse relgrad, and arbitrary bytes as a state. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
@@ -17,7 +18,7 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float *weights[N_LAYERS], *grads[SLOW_RANKS][N_LAYERS], *got[N_LAYERS];
-    float q[N_LAYERS]; /* in force, 0: none */
+    float q[N_LAYERS]; /* in force; 0: none */
     int left[N_LAYERS];
 } t;
 
@@ -36,7 +37,7 @@ static float draw(uint32_t step, uint32_t layer, uint32_t who, size_t i)
     return (float)(u * u * u * (1 + layer));
 }
 
-/* Ranks differ in size, another one is the largest in each step; one layer is zero in step 0. */
+/* Ranks differ in size, with another largest one in each step; one layer is zero in step 0. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -46,7 +47,7 @@ static void make_grads(uint32_t step)
                     l == ZEROS && step == 0 ? 0 : draw(step, l, r, i) * (float)((r + step) % 3 + 1);
 }
 
-/* What a rank finds. */
+/* The quantile that a rank finds. */
 static float quantile(uint32_t step, uint32_t l, uint32_t r, bool of_weights)
 {
     static float d[1024];
@@ -60,7 +61,7 @@ static float quantile(uint32_t step, uint32_t l, uint32_t r, bool of_weights)
     return slow_quantile(d, n, 95);
 }
 
-/* A step that is taken. */
+/* Update the quantiles in a step that is taken. */
 static void work_out_quantiles(uint32_t step, bool of_weights)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
@@ -114,8 +115,8 @@ static bool run(struct reducer *r, uint32_t step)
     return !report.skipped;
 }
 
-/* Steps 2 and 5 are not the codec's: one with a nan, one in fp32. Between 3 and 4 the state goes to a
- * new reducer, as a checkpoint would take it. */
+/* Steps 2 and 5 are not the codec's: one has a nan, one is in fp32. Between 3 and 4 the state
+ * moves to a new reducer, as through a checkpoint. */
 static void check_run(const char *word, const char *algo, const char *sum, size_t bucket_bytes,
                       bool overlap)
 {
@@ -152,7 +153,7 @@ static void check_run(const char *word, const char *algo, const char *sum, size_
     reducer_close(r);
 }
 
-/* States that no step leaves: of all ranks, they are none; of one rank, the steps end. */
+/* Impossible states: set on all ranks they count as none; set on one rank the steps still end. */
 static void check_any_state(bool overlap)
 {
     int node;
@@ -213,7 +214,7 @@ int main(void)
         check_run("relgrad:every=3", "group-scatter:2", "exact", 5000, false);
     check_any_state(false);
     check_any_state(true);
-    if (t.n_ranks <= 2) /* whatever the order of MPI's additions */
+    if (t.n_ranks <= 2) /* independent of the order of MPI's additions */
         check_run("relgrad:every=3", "native", "trunc", 1 << 20, false);
     comm_close(t.c);
     DONE();

@@ -1,6 +1,6 @@
-/* test_codec_state_mpi.c : a kind of codec that keeps residuals, of what a rank sends and of what it
- * adds, through the reducer: against the same sums in plain loops, over steps that are skipped or
- * travel in fp32, and into another reducer in mid-run. */
+/* test_codec_state_mpi.c : runs a codec with residuals of codes and of sums through the reducer.
+ * The reference is plain loops. Some steps are skipped or travel in fp32, and the state moves
+ * to another reducer in mid-run. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -14,7 +14,7 @@ enum { N_LAYERS = 6, N_MOST = 129, MOST_RANKS = 3, N_STEPS = 10, SKIPPED = 3, WI
 enum { FP32_LAYER = 3, SEED = 1507 };
 static const size_t sizes[N_LAYERS] = {37, 8, N_MOST, 5, 64, 3};
 
-/* ---- the kind: whole numbers, halved when they are added; what is cut off comes next time ---- */
+/* ---- the codec: integers, halved when added; the remainder is kept for the next step ---- */
 
 static float own(const struct codec_layer *l, size_t which, size_t i)
 {
@@ -36,7 +36,7 @@ static void make_codes(const struct codec *c, struct vec_span *spans,
     for (int s = 0; s < n_spans; s++) {
         const struct codec_layer *l = parts[s].layer;
         CHECK(parts[s].at == spans[s].at, "a span and its part");
-        memset(spans[s].codes, 0x55, spans[s].padded); /* padding that is not to be added */
+        memset(spans[s].codes, 0x55, spans[s].padded); /* padding that must not be added */
         const float *x = spans[s].x, *w = l->weights;
         for (size_t i = 0, e = parts[s].at; i < spans[s].n; i++, e++) {
             const float v = x[i] * w[e] + own(l, 0, e), q = whole(v);
@@ -127,7 +127,7 @@ static const struct fold_ops carry_fold = {
     .out_bytes = as_many,
     .acc_bytes = as_many,
     .wide_bytes = nothing,
-    .sum = halve, /* algorithms that need no more call no more */
+    .sum = halve, /* algorithms that need only this call only this */
 };
 static const struct codec_kind carry = {.name = "carry",
                                         .settle = settle,
@@ -188,7 +188,7 @@ static void make_grads(uint32_t step)
         t.all[t.n_ranks - 1][2][7] = INFINITY;
 }
 
-/* What a step that is taken by the codec gives. */
+/* Compute the result of a step that the codec takes. */
 static void work_out(void)
 {
     for (int l = 0; l < N_LAYERS; l++)
@@ -262,7 +262,7 @@ static void check_run(const char *algo, const char *other)
     reducer_close(late);
 }
 
-/* Its sums can do nothing that is asked for: algorithms that ask, and MPI, refuse it. */
+/* The codec supports none of the operations that these algorithms need: each refuses it. */
 static void check_refusals(void)
 {
     static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};

@@ -1,6 +1,6 @@
-/* test_codec_ternary_mpi.c : TernGrad through the reducer: the bits of plain loops by every algorithm
- * that can add whole numbers; right on the average but for what is clipped; layers of zeros, of one
- * number, at both ends of fp32. */
+/* test_codec_ternary_mpi.c : runs TernGrad through the reducer against plain loops.
+ * The bits must be equal with every algorithm that can add integers, and the average right
+ * except for clipping. Also layers of zeros, of one number, and at both ends of fp32. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -19,7 +19,7 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float *all[MOST_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
-    float clip[MOST_RANKS][N_LAYERS], max[N_LAYERS]; /* as they should be */
+    float clip[MOST_RANKS][N_LAYERS], max[N_LAYERS]; /* expected */
 } t;
 
 static float *floats(size_t n)
@@ -30,7 +30,7 @@ static float *floats(size_t n)
     return x;
 }
 
-/* Ranks are of different size: the largest is not rank 0's. */
+/* Ranks differ in size: the largest is not rank 0. */
 static void make_grads(void)
 {
     static const double scale[N_LAYERS] = {1, 0, 0.3, 0x1p-140, 0x1p126, 1e-3, 5};
@@ -48,7 +48,8 @@ static void make_grads(void)
     }
 }
 
-/* 2.5 deviations from 0, in double, to some ulps; the exact one is what the largest code says. */
+/* Clip at 2.5 standard deviations, in double, accurate to some ulps; the
+ * largest code reveals the exact limit. */
 static void work_out_scales(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -135,7 +136,7 @@ static void check_run(const char *algo, size_t bucket_bytes, bool overlap)
     reducer_close(r);
 }
 
-/* One layer's draws: their mean is the clipped gradient, by five sigma. */
+/* The mean of one layer's samples must be the clipped gradient, within five sigma. */
 static void check_mean(void)
 {
     enum { L = 0 };

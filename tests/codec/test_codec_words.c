@@ -1,15 +1,15 @@
-/* test_codec_words.c : every word codec_parse() and codec_settle() take, and the line that refuses
- * any other. */
+/* test_codec_words.c : tests every spec of codec_parse() and
+ * codec_settle(), and the refusals of others. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
 #include <string.h>
 
-/* What a sum must have. */
+/* operations that a sum must have */
 enum { ALL = 0, EXACT = FOLD_WIDE, RING = FOLD_PARTS };
 
-/* n_ranks 0: the words themselves are refused; else they are taken, and settling refuses them. */
+/* n_ranks 0: codec_parse() refuses the spec; otherwise codec_settle() does. */
 static const struct refusal {
     struct codec_words words;
     int n_ranks;
@@ -149,7 +149,7 @@ static int parse_and_settle(const struct refusal *r, struct codec *c)
     if (r->n_ranks == 0)
         return rc;
     if (rc < 0)
-        return -1000; /* should have been taken */
+        return -1000; /* should have been accepted */
     struct codec before = *c;
     rc = codec_settle(c, r->n_ranks, &(struct codec_adder){.name = "algo", .needs = r->needs});
     /* outputs only on success */
@@ -174,7 +174,7 @@ static void check_refusals(void)
     }
 }
 
-/* What the automatic choices come to. */
+/* Results of the automatic choices. */
 static const struct choice {
     struct codec_words words;
     int n_ranks;
@@ -316,7 +316,8 @@ static void check_words(void)
     }
 }
 
-/* The same text for what means the same, whatever the words; another one where any choice differs. */
+/* Equal meanings give equal texts, however they are spelled; any
+ * other choice gives another text. */
 static void check_describe(void)
 {
     static const struct codec_words same[] = {
@@ -366,7 +367,7 @@ static void check_describe(void)
           "settled: \"%s\"", text[0]);
 }
 
-/* Every format's name reads back as that format. */
+/* Every format's name must parse to that format. */
 static void check_names(void)
 {
     int named = 0;
