@@ -90,7 +90,7 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
     done(g.vec->finish(s, g.acc, n, out, shift, g.out + skew, g.s));
     compare(s, "finish", want_out, bytes, p, n);
 
-    if (mf_width(out) == mf_width(s->in)) { /* in place of the last part */
+    if (mf_width(out) == mf_width(s->in)) { /* overwrites the last part */
         uint8_t *last = g.out + skew;
         memset(g.out, CANARY, bytes + GUARD);
         memcpy(last, g.list[p - 1], vec_bytes(out, n));

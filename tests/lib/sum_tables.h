@@ -46,7 +46,7 @@ static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, st
         memset(box_got, CANARY, sizeof box_got);
         t->sum(s, parts, p, n, out, shift, box_got + 1);
         compare(t, s, "sum", p, n, out, shift);
-        if (mf_width(out) == mf_width(s->in)) { /* in place of the last part */
+        if (mf_width(out) == mf_width(s->in)) { /* overwrites the last part */
             memcpy(box_got + 1, parts[p - 1], vec_bytes(out, n));
             parts[p - 1] = box_got + 1;
             t->sum(s, parts, p, n, out, shift, box_got + 1);
