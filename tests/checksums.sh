@@ -27,7 +27,6 @@ else
     printf '# %s: %s\nname\t%s\n' "$key" "$kind" "$key" | tee "$dir/table"
 fi
 
-# ended NAME CHECKSUM: prints the row and compares it
 ended() {
     printf '%s\t%s\n' "$1" "$2" | tee -a "$dir/table"
     [ -n "$column" ] && [ "$2" != - ] || return 0
@@ -35,7 +34,6 @@ ended() {
     [ "$2" = "$want" ] || fail "$1: checksum $2, $(basename "$table") has '$want': $(tail -n 2 "$dir/stderr")"
 }
 
-# asked NAME: true if this training is to run
 asked() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 
 # train NAME RANKS OPTIONS...: runs a short training if it is asked for; an epoch is 10 steps.

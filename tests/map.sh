@@ -17,7 +17,6 @@ find ${in:-bench device hls host rtl sim tests} -type f -printf '%h\t%f\n' 2>/de
         README.md | *.c | *.h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sv.in | *.sh | *.py | *.gp | *.list) echo "$folder/$name" ;;
         esac
     done | xargs -d '\n' awk '
-    # Returns the first sentence after "name : ".
     function idea(text) {
         if (!match(text, / ?: /)) return ""
         text = substr(text, RSTART + RLENGTH)

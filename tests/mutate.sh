@@ -116,7 +116,6 @@ philox_round_u32 test_philox    s/<< 16 |/<< 16 ^ 1u |/
 END
 }
 
-# build FOLDER TEST: compiles the test against the headers of this folder
 build()
 {
     ${CC:-cc} -std=c11 -O0 -w -D_GNU_SOURCE -I"$1" -I. -Itests/lib tests/*/"$2.c" -o "$1/$2" -lm

@@ -42,7 +42,6 @@ asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # by process id
 times=() failures=()
 
-# start LABEL COMMAND...: starts the command in the background
 start() {
     local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # hide GPUs: equal bits hold on
     case $1 in *gpu* | *cuda*) sight=() ;; esac                        # the CPU, except in GPU tests

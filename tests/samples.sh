@@ -95,7 +95,6 @@ write() {
     cp new "$1"
 }
 
-# compare FILE NAME MACHINE
 compare() {
     filter="cat"
     if [ "$3" != "$key" ]; then

@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_cast_codecs.sh : casts files with every codec and back, and reads
-# them by the documented format.
-# A few lines of Python read the files as the README describes them. Also tests state kept
-# from file to file, and refusals.
+# test_cast_codecs.sh : casts files with every codec and back.
+# A few lines of Python read the files as the README describes them.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

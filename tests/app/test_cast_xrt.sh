@@ -1,8 +1,6 @@
 #!/bin/sh
 # test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT
 # card with the CPU, byte for byte.
-# Covers every format of a card, every scale, lengths that fill no
-# beat, several runs, and refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

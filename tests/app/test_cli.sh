@@ -1,12 +1,11 @@
 #!/bin/sh
-# test_cli.sh : tests the subcommands: round trips, and every kind of bad input.
+# test_cli.sh : tests the subcommands: round trips and bad input.
 # Bad input gives one line, a non-zero exit status and no partial file.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 ranks=$here/../host/ranks.sh
 
-# same LABEL FILE FILE
 same() { cmp -s "$2" "$3" || fail "$1: $2 and $3 differ"; }
 
 # hex FILE: prints its bytes as "0102ff"

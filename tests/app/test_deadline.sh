@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_deadline.sh : tests ranks that do not answer.
-# The other ranks must end with one line that names the silent one. A job whose waiting ranks are
-# stopped for longer than the deadline and then continued must go on.
+# The others must end with one line that names the silent rank. If ranks are stopped for longer
+# than the deadline while they wait, and continued, the job must go on.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

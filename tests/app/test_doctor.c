@@ -1,6 +1,5 @@
-/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster:
- * sound, or with one wrong fact.
- * Facts must also survive transport, and reject truncated and damaged data. */
+/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster.
+ * The cluster is sound, or has one wrong fact. Damaged facts must be rejected. */
 #include "app/doctor/doctor.h"
 #include "check.h"
 #include <string.h>
@@ -162,7 +161,6 @@ static void test_cases(void)
     }
 }
 
-/* Cases that need more than one changed fact. */
 static void test_combinations(void)
 {
     make_good();

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_doctor.sh : runs `narrowcast doctor` on this machine: exit status, lines and JSON.
-# With one rank and several, and with a card that answers and one that does not.
-# Made-up clusters: test_doctor.c.
+# Made-up clusters are in test_doctor.c.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

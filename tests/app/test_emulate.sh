@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_emulate.sh : compares `narrowcast emulate --ranks P` with P real ranks, byte for byte.
-# Checkpoints must be equal, and each must resume the other's. Also 256 ranks,
-# stopping, and refusals. With `long`: 50 steps with every algorithm, sum, scale
-# and codec on 1, 4, 6 and 8 ranks.
+# test_emulate.sh : compares checkpoints of `narrowcast emulate --ranks
+# P` with those of P real ranks.
+# With `long`: 50 steps with every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

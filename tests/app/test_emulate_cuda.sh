@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_emulate_cuda.sh : compares `emulate --device cuda` with real ranks
-# that share a GPU or the emulator.
-# Checkpoints must be equal byte for byte, with batch norms, micro-batches, loss
-# scales and codec state on the GPU.
+# test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks.
+# Real ranks share a GPU or the emulator.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -18,7 +16,6 @@ bad=0
 export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
 
-# same RANKS OPTIONS...
 same() {
     ranks=$1 && shift
     # shellcheck disable=SC2086

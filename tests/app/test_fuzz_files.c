@@ -1,6 +1,6 @@
 /* test_fuzz_files.c : gives good files, hostile files and 25,000
  * mutants to tests/lib/fuzz_files.c.
- * With `long` a million mutants. `seeds FOLDER` writes the initial files for libFuzzer. */
+ * `long`: a million mutants. `seeds FOLDER` writes the initial files for libFuzzer. */
 #include "check.h"
 #include "fuzz_files.c"
 #include "hls/arith/draw.h"

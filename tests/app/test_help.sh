@@ -1,7 +1,5 @@
 #!/bin/bash
-# test_help.sh : tests help of commands and options, suggestions for wrong
-# values, and the progress line.
-# Also help of an installed program, and --help of the scripts of bench/.
+# test_help.sh : tests help, suggestions for wrong values, and the progress line.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # test_model.sh : checks `narrowcast model` against the papers and the formulas.
-# Also rates from files, and refusals.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,5 @@
 #!/bin/bash
 # test_plot.sh : tests the tables and charts of `narrowcast plot`.
-# It reads files of this program and its benchmarks, and hostile files: these
-# give one clear line and no chart.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -170,12 +168,10 @@ if [ -n "$(command -v gnuplot)" ]; then
     done
     [ -z "$(find .. -name hit)" ] || fail 'a name of a file was run'
     cd "$dir" || exit 1
-    # one value, however large
     for loss in 1e10 -1e10 1e30 -1e300 0; do
         printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":%s}\n' $loss >large
         plot loss large --out large.svg 2>said || fail "a loss of $loss: $(cat said)"
     done
-    # the charts of bench/: a file name, and names in it
     row() { # row NAME: fits all benchmarks
         echo "{\"name\":\"$1\",\"label\":\"$1\",\"algo\":\"$1\",\"type\":\"$1\",\"size\":1024,\"time_us\":1,\"algbw\":1,\"encode\":1,\"decode\":1,\"bytes\":1,\"ratio\":1,\"ratio_memcpy\":1,\"l2\":1,\"fastest\":true,\"end\":0}"
     }

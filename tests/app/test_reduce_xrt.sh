@@ -1,8 +1,6 @@
 #!/bin/sh
 # test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT
 # card with `ref`, byte for byte.
-# Covers every format of a card, 1 to 64 files, lengths that fill no beat, many
-# bursts, several runs, and refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -10,8 +8,8 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
 export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
 
-# part FILE BYTES: bytes that look random and are always the same: the program's
-# own, each file from another offset
+# part FILE BYTES: random-looking bytes, always the same: the program's
+# own, from another offset per file
 seed=1
 part() {
     seed=$((seed * 7 % 65521 + 1))

@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_stop.sh : stops `narrowcast train` by SIGINT, SIGTERM or SIGUSR1
-# to mpirun, ranks.sh or one rank.
-# It must finish its step, save a checkpoint, and resume to the same bits. A
-# second signal ends it at once.
+# test_stop.sh : stops `narrowcast train` by signals to mpirun, ranks.sh or one rank.
+# It must finish its step, save, and resume to the same bits. A second signal ends it at once.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

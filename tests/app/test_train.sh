@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_train.sh : tests `narrowcast train` on several ranks: equal bits,
 # checkpoints and most refusals.
-# The bits are equal over other paths and after a resume.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -18,7 +17,6 @@ on() {
 # checksum RANKS OPTIONS...: prints the weights' checksum
 checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
 
-# equal LABEL A B
 equal() {
     if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
 }

@@ -1,8 +1,6 @@
 #!/bin/bash
 # test_train_acc.sh : trains with partial sums in another format
 # (--acc-format) or exponent (--rescale).
-# Runs must give equal bits resumed, overlapped and in small messages, and the same as
-# equivalent options. Also refusals.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"

@@ -1,9 +1,7 @@
 #!/bin/bash
 # test_train_back.sh : checks stats_back of `narrowcast train --stats`:
 # gradients of the backward pass.
-# Each layer that passes a gradient back has a line, in backward order, whose values agree with its
-# bins. Checks the scales that layers are given, have and carry. Emulated and real ranks must
-# agree; `narrowcast plot` must read the file.
+# Each layer that passes a gradient back has a line, in backward order, which agrees with its bins.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_train_codecs.sh : trains with every `--codec`: equal weights resumed,
+# test_train_codecs.sh : trains with `--codec`: equal weights resumed,
 # overlapped, in any message size.
-# Also small layers, and refusals of incompatible options.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"

@@ -1,7 +1,5 @@
 #!/bin/bash
 # test_train_cuda.sh : tests `narrowcast train --device cuda`, on a GPU or the emulator.
-# It must learn as the CPU does. Bits are equal over every transport, with and without overlap,
-# through a card, and after a resume. Also refusals.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

@@ -1,7 +1,5 @@
 #!/bin/bash
 # test_train_cuda_codecs.sh : trains with `--device cuda --codec`, on a GPU or the emulator.
-# It must learn as the CPU does. Bits are equal without overlap, through
-# pinned memory and after a resume.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

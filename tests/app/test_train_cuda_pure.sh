@@ -1,9 +1,6 @@
 #!/bin/bash
 # test_train_cuda_pure.sh : trains with `--device cuda --precision
 # fp16-pure`, on a GPU or the emulator.
-# It must learn as the CPU does with rounded numbers. Resumed runs, transports and emulated ranks
-# give equal bits, with every codec, adaptive loss scales and other forms of blocks. 1 rank and 4
-# agree as in fp32. The GPU allocates 2 bytes per weight. Also refusals.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_cuda_together.sh : is a shorter test_train_together.sh with --device cuda.
-# On a GPU or the emulator: pure fp16, adaptive loss scales and narrow gradients in one training.
-# Losses are finite, no step is skipped, and 2 emulated ranks give the bits of 2 real ones.
+# It runs on a GPU or the emulator, on 2 ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_files.sh : tests the files that `narrowcast train` writes.
-# A file that cannot be written is refused before training. A failure at the end is reported below
-# the table. A resumed log has every step once.
+# A file that cannot be written is refused before training.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_log.sh : checks the lines of `narrowcast train --log` and `--stats`.
-# They record what ran, not what was asked for; where, when and from which commit; and the figures
-# of the final table. Keys are spelled in one way, and `narrowcast report` shows all of it.
+# They record what ran, where, when and from which commit, and the figures of the final table.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

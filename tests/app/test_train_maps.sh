@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_maps.sh : trains on label maps.
-# One rank's test results equal those of several, each testing its part. Real and emulated ranks
-# agree. Data and networks whose labels do not fit are refused.
+# One rank's test results equal those of several, each testing its part.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -17,7 +16,6 @@ picture() {
             for (c = 0; c < 3 && kind == 6; c++) printf "%c", 1 + (class * 37 + c * 50 + (i * 7919 + seed * 104729) % 61) % 250
         } }' >"$1"
 }
-# city SET NUMBER SEED
 city() {
     mkdir -p "data/leftImg8bit/$1/here" "data/gtFine/$1/here"
     picture "data/leftImg8bit/$1/here/here_$2_leftImg8bit.ppm" 6 "$3"

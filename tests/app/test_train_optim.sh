@@ -1,13 +1,11 @@
 #!/bin/sh
 # test_train_optim.sh : trains with `--optimizer adamw`.
-# It learns. A resumed run has the bits of an uninterrupted one, also after skipped steps; overlap
-# and emulated ranks have the same bits. Checkpoints name the optimiser's options. Also refusals.
+# A resumed run has the bits of an uninterrupted one, also after skipped steps.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 common='--device cpu --data synthetic:400,3 --batch 24 --model lenet5 --lr 0.005 --schedule const --optimizer adamw'
-# on RANKS OPTIONS...
 on() {
     ranks=$1 && shift
     # shellcheck disable=SC2086

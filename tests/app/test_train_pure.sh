@@ -1,9 +1,5 @@
 #!/bin/sh
-# test_train_pure.sh : trains with `--precision fp16-pure`.
-# It learns. A resumed run has the bits of an uninterrupted one, also with LARS and
-# Nesterov. Ranks, algorithms and emulated ranks have equal bits with exact sums; 1 rank and
-# 4 agree as in fp32. --reduce-in and --gemm change bits. Also refusals, e.g. of checkpoints
-# whose layer scales are not powers of two.
+# test_train_pure.sh : trains with `--precision fp16-pure`: equal bits, resumes, refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -35,8 +31,8 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# A checkpoint with other layer scales: they are the last 4 bytes per layer before the checksum,
-# rank by rank, for codecs without state.
+# A checkpoint with other layer scales: they are the last 4 bytes per layer before the checksum, rank
+# by rank, for codecs without state.
 # resigned FILE: writes stdin and its CRC, which is also in gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_train_quant.sh : trains with `--quant`.
-# fp32's own format changes no bit; others do, and the network learns with them. All ranks end the
-# same. A checkpoint keeps its --quant. Also refusals.
+# fp32's own format changes no bit; others do, and the network still learns.
+# A checkpoint keeps its --quant.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

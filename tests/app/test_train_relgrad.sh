@@ -1,7 +1,5 @@
 #!/bin/bash
 # test_train_relgrad.sh : trains with `--codec relgrad` and `--scale quantile`.
-# Equal weights resumed, overlapped and in any message size. Also `--first-steps-fp32`, the options
-# that change bits, and refusals.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"

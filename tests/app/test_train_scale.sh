@@ -1,8 +1,7 @@
 #!/bin/sh
 # test_train_scale.sh : trains with `--loss-scale`.
-# none, 1 and auto are equal where no scale moves. A run with adaptive scales resumes to the
-# same bits, also between two refreshes, and emulated ranks end as real ones. Adaptive scales
-# never overflow. Also refusals.
+# none, 1 and auto are equal where no scale moves. Adaptive scales never overflow; runs
+# with them resume to the same bits.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,7 +1,5 @@
 #!/bin/bash
-# test_train_sequences.sh : trains small networks on sequences.
-# Checks error rates and bits per character in output and log. 2 real, 2 emulated and resumed ranks
-# have equal bits. Also data that does not suit a network, and bench/sequences/sequences.sh.
+# test_train_sequences.sh : trains small networks on sequences: error rates and bits per character.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_train_stats.sh : checks the lines of `narrowcast train --stats`.
-# Errors must agree with bench_error's on a dump of the same step. Also counts
-# over ranks, lost updates, a skipped step, other codecs, a resumed run and a full
-# disk. The weights must not change.
+# test_train_stats.sh : checks the lines of `narrowcast train --stats`,
+# which must not change the weights.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

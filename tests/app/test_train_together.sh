@@ -1,8 +1,8 @@
 #!/bin/bash
 # test_train_together.sh : trains with pure fp16, adaptive loss scales
 # and narrow gradients together.
-# 100 steps must learn, with finite losses and no skipped step. 4 emulated ranks must give the bits
-# and the checkpoint of 4 real ones.
+# 100 steps must learn, with finite losses and no skipped step. 4 emulated ranks must give
+# the checkpoint of 4 real ones.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -11,8 +11,8 @@ common="--device cpu --precision fp16-pure --loss-scale adaptive --data syntheti
 ranks=4
 # shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
-# wrong LABEL: prints what is wrong with its log: not 100 losses, a null, a skipped step, or a mean
-# of the last 25 that is not below that of the first 25
+# wrong LABEL: prints an error in its log: not 100 losses, a null, a skipped step, a mean of the
+# last 25 that is not below that of the first 25
 wrong() {
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++
             if (v[1] !~ /^[0-9.e+-]+$/ || /"skipped":true/) { print; exit odd = 1 }

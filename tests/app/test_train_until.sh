@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_train_until.sh : trains with `--until`: ends after the first epoch
-# that is good enough, on all ranks.
-# It reports the cost, and its checkpoint can be resumed. Also the share
-# of labels among the first five.
+# test_train_until.sh : trains with `--until`, which ends after the
+# first epoch that is good enough.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -48,7 +46,6 @@ grep -q "^run .* $steps steps" part.out || fail "the table counts other steps: $
 on 2 --epochs 5 --resume ck --log part >rest.out 2>rest.err || fail "the rest: $(cat rest.err)"
 [ "$(tail -n 1 rest.out)" = "$(tail -n 1 whole.out)" ] || fail "the rest ends in $(tail -n 1 rest.out), the whole in $(tail -n 1 whole.out)"
 
-# a target that a resumed run does not reach
 on 2 --epochs 5 --until 1 --resume ck >rest.out 2>rest.err || fail "not reached: $(cat rest.err)"
 grep -q "^until .*accuracy 1 was not reached in 100 steps, $((100 - steps)) of them in this run: " rest.out || fail "says: $(grep ^until rest.out)"
 on 1 --epochs 1 --until 1.5 >out 2>said && fail "--until 1.5 was taken"

@@ -1,7 +1,4 @@
-/* test_base.c : tests errors, warnings, buffers, sockets and callers.
- * An error prints one line, whether held or not and whether stderr is read or not;
- * strangers cause few lines. Memory is aligned and zeroed, or refused with its size. All
- * callers of a socket are served at once. */
+/* test_base.c : tests errors, warnings, buffers, sockets and callers. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"

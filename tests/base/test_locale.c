@@ -34,7 +34,6 @@ static void test_words(void)
           "step:0.5,0.75");
 }
 
-/* Read a whole file. */
 static void read_file(const char *path, char *to, size_t size)
 {
     FILE *f = fopen(path, "r");

@@ -139,7 +139,6 @@ static void test_long_table(void)
 static void test_refusals(void)
 {
     static const char *const cases[][5] = {
-        /* text of the line, words... */
         {"unknown option '--formt': did you mean '--format'?", "x", "--formt", "e5m2", NULL},
         {"unknown option '--fromat': did you mean '--format'?", "x", "--fromat=e5m2", NULL, NULL},
         {"unknown option '--epoch': did you mean '--epochs'?", "x", "--epoch", "3", NULL},

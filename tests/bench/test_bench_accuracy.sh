@@ -1,12 +1,9 @@
 #!/bin/sh
 # test_bench_accuracy.sh : tests the scripts that measure accuracy, with a fake narrowcast.
-# Covers accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and
-# papers.sh; the fake prints what a training would. A crash ends them and is not an accuracy; a
-# diverged training is reported as such; finished rows do not run again. Only rows that name an
-# overflow rule have their own. Two scripts at a time share the work; stopping one stops its
-# trainings. Gradients of a training are counted once, and kept until then. A table without rows
-# (also of codec_accuracy.sh) leaves no file. Invalid arguments give one line (also in netlab.sh,
-# gpu_pack.sh and train_peer.sh).
+# accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh run;
+# the fake prints what a training would. A crash ends them and is not an accuracy; finished rows do
+# not run again. Only rows that name an overflow rule have their own. A table without rows (also of
+# codec_accuracy.sh) leaves no file.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)

@@ -1,7 +1,5 @@
 #!/bin/sh
-# test_bench_allreduce.sh : tests bench_allreduce: one row per request,
-# valid JSON, right sums and bytes.
-# It must notice wrong sums, and over netlab.sh count the bytes through the ports.
+# test_bench_allreduce.sh : tests bench_allreduce: rows, sums and bytes.
 set -eu
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

@@ -1,7 +1,5 @@
 #!/bin/sh
-# test_bench_cast.sh : tests bench_cast: ratios to the fastest copy and to memcpy.
-# The baseline must be the fastest copy listed, ratios must follow from the printed speeds, and
-# table and chart must show both ratios.
+# test_bench_cast.sh : tests bench_cast, whose baselines are the fastest copy and memcpy.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -100,7 +100,6 @@ static void check_speeds(void)
           "ratios of one run are those of its speeds");
 }
 
-/* A row that needs weights, which this dump lacks. */
 static void check_weights(void)
 {
     CHECK(strstr(dump_out, "bench_codecs: relgrad needs weights, of which "), "%s", dump_out);
@@ -119,7 +118,6 @@ static void check_weights(void)
           "relgrad: %s", dump_out);
 }
 
-/* The chart must have every row. */
 static void check_chart(void)
 {
     char command[1000];

@@ -1,8 +1,7 @@
 #!/bin/bash
 # test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with
 # fake trainings and all-reduces.
-# Tables must follow from the fakes' output; finished runs do not run again; failed runs
-# give no figures. Then seen.sh with a real training: its table must have the losses that
+# Then seen.sh runs with a real training: its table must have the losses that
 # the program's own casts count.
 set -u
 # shellcheck source=tests/lib/in_folder.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_bench_median.sh : tests median.sh: medians of all runs of each
-# row, and the range of the ratio.
-# The order of rows does not matter. A failing run, wrong sums or no row at all are failures.
+# test_bench_median.sh : tests median.sh: medians of each row, in any
+# order, and the range of the ratio.
+# A failing run, wrong sums or no row at all are failures.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)

@@ -1,8 +1,7 @@
 #!/bin/bash
 # test_bench_model_check.sh : tests model_check.sh, which compares measured
 # times with the performance model.
-# Times from the model itself agree; a time that is a third off is found, and so is a point that
-# the model lacks. It measures nothing.
+# A time that is a third off is found, and so is a point that the model lacks. It measures nothing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${B:-build}")/narrowcast

@@ -1,8 +1,7 @@
 #!/bin/sh
-# test_bench_native.sh : tests bench_native, which compares with the
-# faster of MPI's two all-reduces.
-# bench_native.sh must leave Open MPI its own settings, whatever the caller set.
-# bench_native must name its baseline.
+# test_bench_native.sh : tests bench_native and bench_native.sh.
+# The script must leave Open MPI its own settings, whatever the caller set. The program must name
+# its baseline, the faster of MPI's two all-reduces.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -33,7 +32,6 @@ if grep 'single_copy\|yield\|binding' "$dir/out" >&2; then fail 'Open MPI is not
 host/ranks.sh 2 "$B/bench_native" --mib 1 --reps 1 --json >"$dir/json" 2>"$dir/said" || fail "$(cat "$dir/said")"
 grep -q '^{"kind":"mpi","allreduce":"[a-z_]*","copies":"[^"]*(process_vm_readv is [not ]*permitted here)"}' "$dir/json" ||
     fail "does not say what MPI does: $(cat "$dir/json")"
-# by ROW FIELD: prints the field
 by() { sed -n "s/.*\"name\":\"$1\".*\"$2\":\([0-9.e+-]*\).*/\1/p" "$dir/json"; }
 [ "$(grep -c '"kind":"allreduce"' "$dir/json")" -eq 8 ] || fail "not 8 rows: $(cat "$dir/json")"
 for name in 'MPI_Allreduce fp32' 'MPI_Iallreduce fp32' 'MPI_Iallreduce our MPI_Op fp32' 'MPI_Iallreduce fp16 nearest' 'direct e5m2 exact'; do

@@ -1,5 +1,5 @@
-/* test_bench_orders.c : compares bench_error with the algorithms' orders
- * (virtual ranks) and its plain table.
+/* test_bench_orders.c : compares bench_error with algorithms on
+ * virtual ranks and its plain table.
  * Errors are equal where the order or the sums are equal, and layers add up. */
 #include "dump_fixture.h"
 
@@ -27,7 +27,6 @@ struct errors {
     double l2, mean, median;
 };
 
-/* Errors of one layer with one algorithm. */
 static struct errors errors_of(const char *algo, const char *options, const char *layer)
 {
     char args[300], line[200];
@@ -44,7 +43,6 @@ static void same(struct errors a, struct errors b, const char *what)
           "%s: L2 %.9g and %.9g, mean %.9g and %.9g", what, a.l2, b.l2, a.mean, b.mean);
 }
 
-/* A row of the plain table. */
 static struct errors plain(const char *format, const char *sum)
 {
     char line[200];

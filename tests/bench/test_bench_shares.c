@@ -1,6 +1,5 @@
 /* test_bench_shares.c : checks the losses that bench_shares counts on a generated dump.
- * The reference is the paper's algorithm (relgrad_slow.h), element by element, with
- * one stage and two. Also refusals. */
+ * The reference is the paper's algorithm (relgrad_slow.h), with one stage and two. */
 #include "dump_fixture.h"
 #include "relgrad_slow.h"
 

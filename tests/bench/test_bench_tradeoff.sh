@@ -1,8 +1,8 @@
 #!/bin/bash
 # test_bench_tradeoff.sh : tests tradeoff.sh with fakes of a training
 # and bench_train of known speed.
-# Table, speed-ups and rank correlation must follow from them. Parts that the build lacks are left
-# out with one line. Finished rows do not run again; failed ones give no row.
+# Parts that the build lacks are left out with one line. Finished rows do not run
+# again; failed ones give no row.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)

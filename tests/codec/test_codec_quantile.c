@@ -1,7 +1,6 @@
 /* test_codec_quantile.c : tests --scale quantile in formats of every kind.
- * The quantile becomes the largest number, and sums of ranks at the quantile stay finite with
- * every rule. Codes, sums and means equal those of one product, one cast, one sum and one
- * product per element. Also refused specs, here and in relgrad. */
+ * The quantile becomes the largest number; sums of ranks at the quantile stay finite with every
+ * rule. Codes, sums and means equal those of one product, cast, sum and product per element. */
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
@@ -44,7 +43,6 @@ static uint32_t code_of(struct mf_fmt f, float x)
     return mf_enc(f, bits, 0, MF_NEAREST, MF_SATURATE, 0);
 }
 
-/* Recompute the mean of element i. */
 static float mean_of(const struct vec_sum *s, int n_ranks, float q, float top, size_t i)
 {
     const bool exact = s->rule == VEC_EXACT;

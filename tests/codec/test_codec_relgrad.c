@@ -1,7 +1,7 @@
 /* test_codec_relgrad.c : compares relgrad's codes, sums and means with the fp8
  * paper's Algorithm 1 and Fig. 2.
- * The reference is relgrad_slow.h: 10^6 elements of 8 ranks, with every instruction set, split
- * anywhere. Also values above the quantile, zero weights, and a quantile of 0. */
+ * The reference is relgrad_slow.h: 10^6 elements of 8 ranks, every
+ * instruction set, split anywhere. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "comm/algo/algo.h"
@@ -68,7 +68,6 @@ static void open_all(void)
         t.n_tables += vec_isa_table((enum vec_isa)i, &t.tables[t.n_tables]);
 }
 
-/* A case and its results. */
 struct run {
     const char *word, *algo, *sum;
     size_t n, padded;
@@ -125,7 +124,6 @@ static void go(const struct run *r)
     codec_decode_all(&r->codec, &out, &part, 1);
 }
 
-/* Checksum of all results of go(). */
 static uint32_t crc_of(const struct run *r)
 {
     uint32_t crc = crc32c(t.sum, r->padded);

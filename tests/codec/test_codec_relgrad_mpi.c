@@ -1,7 +1,6 @@
 /* test_codec_relgrad_mpi.c : runs relgrad through the reducer
  * against Algorithm 1 (relgrad_slow.h).
- * The quantile is that of the rank with the largest one, found again after a number of taken
- * steps. Also algorithms that refuse relgrad, and arbitrary bytes as a state. */
+ * The quantile is that of the rank with the largest one, renewed after a number of taken steps. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
@@ -47,7 +46,6 @@ static void make_grads(uint32_t step)
                     l == ZEROS && step == 0 ? 0 : draw(step, l, r, i) * (float)((r + step) % 3 + 1);
 }
 
-/* The quantile that a rank finds. */
 static float quantile(uint32_t step, uint32_t l, uint32_t r, bool of_weights)
 {
     static float d[1024];
@@ -61,7 +59,6 @@ static float quantile(uint32_t step, uint32_t l, uint32_t r, bool of_weights)
     return slow_quantile(d, n, 95);
 }
 
-/* Update the quantiles in a step that is taken. */
 static void work_out_quantiles(uint32_t step, bool of_weights)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {

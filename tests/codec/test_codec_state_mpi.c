@@ -188,7 +188,6 @@ static void make_grads(uint32_t step)
         t.all[t.n_ranks - 1][2][7] = INFINITY;
 }
 
-/* Compute the result of a step that the codec takes. */
 static void work_out(void)
 {
     for (int l = 0; l < N_LAYERS; l++)

@@ -1,6 +1,6 @@
 /* test_codec_ternary_mpi.c : runs TernGrad through the reducer against plain loops.
- * The bits must be equal with every algorithm that can add integers, and the average right
- * except for clipping. Also layers of zeros, of one number, and at both ends of fp32. */
+ * The bits must be equal with every algorithm that can add integers, and the
+ * average right except for clipping. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "codec_refused.h"

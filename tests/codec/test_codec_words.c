@@ -367,7 +367,6 @@ static void check_describe(void)
           "settled: \"%s\"", text[0]);
 }
 
-/* Every format's name must parse to that format. */
 static void check_names(void)
 {
     int named = 0;

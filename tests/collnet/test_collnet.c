@@ -1,5 +1,5 @@
 /* test_collnet.c : runs all-reduces by libnccl-net-narrowcast.so, as each version of NCCL does.
- * Through a simulated card: several at a time, every type, and the bits of nc_allreduce(). */
+ * The bits must be those of nc_allreduce(). */
 #include "collnet_ranks.h"
 #include "over_ranks.h"
 #include "hls/arith/philox.h"
@@ -8,7 +8,6 @@
 
 static const uint64_t seed = 1923;
 
-/* One all-reduce. */
 static const struct work {
     int type;
     size_t n;

@@ -1,6 +1,5 @@
 /* test_collnet_fail.c : tests failures under libnccl-net-narrowcast.so.
- * No card, or one that dies; a rank that dies, is absent, closes early or asks for another
- * operation; invalid options. NCCL must get errors and lines in its log, and must never hang. */
+ * NCCL must get errors and lines in its log, and must never hang. */
 #include "collnet_ranks.h"
 
 enum { N = 300000, AT_ONCE = 6, SILENT = 50 };

@@ -1,7 +1,5 @@
 /* test_collnet_net.c : tests the point-to-point network of
- * libnccl-net-narrowcast.so, as each NCCL uses it.
- * Connections without blocking calls, messages of any length, several
- * at a time, and ranks that end. */
+ * libnccl-net-narrowcast.so, as each NCCL uses it. */
 #include "collnet_ranks.h"
 
 enum { MESSAGES = 7, ROOM = 3000000, STRANGERS = 50 };

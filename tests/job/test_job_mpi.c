@@ -1,6 +1,4 @@
-/* test_job_mpi.c : checks that jobs do not depend on how they are opened.
- * Specs with the same meaning, two jobs at a time, refusals that leave nothing
- * behind, and the choice of the path. */
+/* test_job_mpi.c : checks that jobs do not depend on how they are opened. */
 /* RANKS: 1 2 */
 #include "base/err.h"
 #include "base/text.h"
@@ -16,7 +14,6 @@ static int rank, n_ranks;
 static const struct reducer_layer layers[] = {{.name = "a", .n = 100},
                                               {.name = "b", .n = 28, .fp32 = true}};
 
-/* Run one step of this job; x receives the means. */
 static void run(struct job *job, float x[128])
 {
     float *const grads[] = {x, x + 100};

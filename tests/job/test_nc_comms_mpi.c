@@ -1,6 +1,6 @@
 /* test_nc_comms_mpi.c : tests the public interface on the caller's communicators.
- * Parts of the job, two at a time in two threads with the bits of one after the other, permitted
- * callers, and errors. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
+ * Two at a time in two threads must give the bits of one after the other. With 3 ranks MPI
+ * allows one thread at a time, with 2 only the main one. */
 /* RANKS: 2 3 4 5 */
 #include "nc_fixture.h"
 #include <errno.h>

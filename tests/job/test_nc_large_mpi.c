@@ -26,7 +26,6 @@ static float large(int e)
     return e < LARGEST ? ldexpf(1.5f, e) : FLT_MAX;
 }
 
-/* Reduce one number per rank to its mean or sum. */
 static int reduce(struct nc *nc, int fp64, float value)
 {
     void *const list32[] = {x, x + N}, *const list64[] = {x64, x64 + N};

@@ -34,7 +34,6 @@ static struct nc *open_as(const char *codec, const char *sum)
 
 /* ---- columns ---- */
 
-/* Column of a layer's element i. */
 static int column_of(int layer, int i)
 {
     return layer == 0 ? i % IN : layer == 1 ? i / KERNEL : 0;

@@ -1,5 +1,5 @@
 /* test_nc_life.c : opens and closes communicators on one rank, for valgrind and the sanitizers.
- * Several times, and with failed openings. */
+ * Some openings fail. */
 /* RANKS: 1 */
 #include "nc_fixture.h"
 #include <errno.h>

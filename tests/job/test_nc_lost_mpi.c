@@ -1,5 +1,5 @@
 /* test_nc_lost_mpi.c : compares the losses of casts in nc_report with a search of every element.
- * In whole steps and in parts. A codec that cannot count losses refuses to report them. */
+ * A codec that cannot count losses refuses to report them. */
 /* RANKS: 1 2 4 */
 #include "capture.h"
 #include "hls/arith/mf.h"

@@ -267,7 +267,6 @@ static void state_and_broadcast(void)
     nc_close(nc);
 }
 
-/* Every call with a NULL communicator. */
 static void no_communicator(void)
 {
     struct nc *nc = NULL;

@@ -1,6 +1,5 @@
 /* test_nc_over.c : uses the public interface over the caller's own transport.
- * Steps and their bits, failed openings and retries, and failures in mid-step, after
- * which every rank has an error code. */
+ * After a failure in mid-step every rank has an error code. */
 #include "capture.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"

@@ -1,6 +1,5 @@
 /* test_nc_parts_mpi.c : compares a step in parts with a whole step and with `train`'s reducer.
- * The bits must be equal in every type of gradients. Also tests which
- * calls are forbidden meanwhile. */
+ * The bits must be equal in every type of gradients. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "capture.h"

@@ -12,7 +12,6 @@
 static int rank, n_ranks;
 static const struct nc_layer fine[] = {{.name = "a", .n = 10}, {.name = "b", .n = 20}};
 
-/* Number of lines on all ranks together. */
 static int lines_of_all(const char *text)
 {
     int n = capture_lines(text), sum = 0;

@@ -1,7 +1,6 @@
 /* test_nc_state_mpi.c : saves a job's state and loads it into another, which
  * must continue with the same bits.
- * With stochastic rounding and with residuals. All ranks must refuse a state
- * that is another job's or damaged. */
+ * All ranks must refuse a state that is another job's or damaged. */
 /* RANKS: 1 3 */
 #include "base/crc.h"
 #include "nc_fixture.h"

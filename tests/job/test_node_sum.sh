@@ -1,8 +1,7 @@
 #!/bin/bash
 # test_node_sum.sh : trains by group-scatter in one node whose sums a card makes (--node-sum xrt).
-# The card is simulated, with Debian's own libxrt_coreutil. Weights must equal those without a
-# card. A card that is busy, silent or lost in mid-run costs one warning and no bits. Cards that do
-# not exist and sums that no card can add are refused in one line.
+# The card is simulated, with Debian's own libxrt_coreutil. A card that is busy, silent or lost in
+# mid-run costs one warning and no bits.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"

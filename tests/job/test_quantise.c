@@ -1,6 +1,5 @@
 /* test_quantise.c : tests --quantise.
- * The smallest layers, together less than 1 % of all elements, stay in fp32. Also the default of
- * each kind of codec, and invalid words. */
+ * The smallest layers, together less than 1 % of all elements, stay in fp32. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"

@@ -1,5 +1,5 @@
 /* algo_check.h : checks an algorithm's sums against its documented order of additions.
- * Also compares its traffic with formulas. Works for ranks of any kind. */
+ * Its traffic must follow the formulas. Ranks may be of any kind. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
 #include "algo_formulas.h"
@@ -128,7 +128,6 @@ static inline void make_codes(const struct algo_world *w, struct mf_fmt fmt, siz
     }
 }
 
-/* Return the maximum of x over all ranks. */
 static inline double max_of_ranks(const struct algo_rank *t, double x)
 {
     double all[ALGO_CHECK_MOST] = {0}, max = 0;
@@ -225,7 +224,6 @@ static inline bool runs_here(const struct algo_rank *t, const struct algo *a, in
     return a == &algo_self ? t->n_ranks == 1 : !a->grouped || t->n_ranks % k == 0;
 }
 
-/* algo_settle must accept or refuse the combination as expected. */
 static inline bool settle(const struct algo_rank *t, const struct algo *a, int k,
                           const struct codec_words *words, struct codec *codec, bool should)
 {

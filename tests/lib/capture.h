@@ -31,7 +31,6 @@ static inline const char *capture_end(struct capture *c)
     return c->text;
 }
 
-/* Return the number of lines in text. */
 static inline int capture_lines(const char *text)
 {
     int n = 0;

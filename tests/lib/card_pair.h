@@ -11,7 +11,6 @@
 
 enum { PAIR_MOST = 1 << 15 }; /* most frames out of one run */
 
-/* One card and the frames that came out of it in this run. */
 struct side {
     const struct shell_ops *ops;
     void *shell;
@@ -115,7 +114,6 @@ static inline void pair_register(struct frame_job job)
     pair_register_group(job, 0, 0);
 }
 
-/* Read all counters of one card. */
 static inline void counters_of(struct side *s, uint64_t value[REG_COUNTERS])
 {
     s->ops->control.write(s->shell, REG_CTRL, 3);
@@ -150,7 +148,6 @@ static inline void same_counters(void)
 
 /* ---- frames ---- */
 
-/* Beats of payload in a contribution with this header. */
 static inline uint32_t payload_beats(struct pkt_header h)
 {
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;

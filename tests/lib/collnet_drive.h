@@ -1,5 +1,4 @@
-/* collnet_drive.h : loads libnccl-net-narrowcast.so and calls it as each version of NCCL does.
- * It uses the symbols and the arguments of that version. */
+/* collnet_drive.h : loads libnccl-net-narrowcast.so and calls it as each version of NCCL does. */
 #ifndef COLLNET_DRIVE_H
 #define COLLNET_DRIVE_H
 #include "check.h"

@@ -18,7 +18,6 @@
 
 enum { RANKS_MOST = 4, RANKS_TEXT = 4000 };
 
-/* Memory that all ranks share. */
 struct ranks_shared {
     atomic_int here[64]; /* ranks that have reached a meeting */
     char handles[RANKS_MOST][NCCL_HANDLE_BYTES];
@@ -57,7 +56,6 @@ static inline void ranks_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
-/* Wait for all ranks. */
 static inline void ranks_meet(void)
 {
     atomic_int *here = &ranks_shared->here[ranks_meetings++];

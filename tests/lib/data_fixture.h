@@ -27,7 +27,6 @@ struct fixture_file {
     uint8_t data[FIXTURE_BYTES_MAX];
 };
 
-/* The files of a good data set and their folder. */
 struct fixture {
     char dir[64], spec[100];
     bool gz;

@@ -1,5 +1,4 @@
-/* dump_fixture.h : makes a folder as --dump-gradients writes it and runs a benchmark on it.
- * The gradients are random. */
+/* dump_fixture.h : makes a folder as --dump-gradients writes it and runs a benchmark on it. */
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"

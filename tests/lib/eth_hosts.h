@@ -80,7 +80,6 @@ static inline void net_put(const uint8_t *frame, size_t n, unsigned wrong)
         exit(1);
 }
 
-/* Write the Ethernet header of a frame from a host to the card. */
 static inline void put_ether(uint32_t from_ip, uint32_t type, uint8_t *frame)
 {
     memcpy(frame, card_mac, 6);
@@ -104,7 +103,7 @@ static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
     return 42;
 }
 
-/* Write a datagram with payload [n] to the card. Returns the length of the frame. */
+/* Write a datagram to the card. Returns the length of the frame. */
 static inline size_t put_udp(uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                              uint8_t *frame)
 {

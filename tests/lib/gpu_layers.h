@@ -53,7 +53,6 @@ static inline void layers_open(struct layers *g, uint64_t seed)
     printf("device: %s; seed %llu\n", gpu_info()->name, (unsigned long long)seed);
 }
 
-/* Switch the context to this math. */
 static inline void layers_math(struct layers *g, enum nn_math math)
 {
     g->nn->close(g->d);
@@ -93,7 +92,6 @@ static inline struct mf_fmt layers_format(enum nn_math math)
                                                    : mf_fp32();
 }
 
-/* Round x to the type of activations. */
 static inline float layers_round(enum nn_math math, float x)
 {
     const struct mf_fmt f = layers_format(math);
@@ -229,7 +227,6 @@ static inline double layers_par_half_ulp(const struct layers *g, double x)
     return g->math == NN_FP16_PURE ? layers_half_ulp(g->math, x) : 0;
 }
 
-/* Free all tensors on the device. */
 static inline void layers_drop(struct layers *g)
 {
     for (int i = 0; i < g->n_held; i++)

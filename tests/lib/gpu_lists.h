@@ -15,7 +15,6 @@
 enum { ROOM = 48 << 10, BYTES = 12 * ROOM, PARTS = 3, LIST = 9, FILL = 0x5a, KINDS = 5 };
 static const uint64_t seed = 1503;
 
-/* Memory of the host and of the GPU, with the same layout. */
 static struct {
     float *x, *was, *y, *next; /* [ROOM] */
     uint8_t *parts[PARTS], *codes;

@@ -7,7 +7,6 @@
 
 enum { N_PAIRS = 1 << 16, ROOM = 8 * N_PAIRS };
 
-/* Memory that both sides can access. */
 static struct {
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;

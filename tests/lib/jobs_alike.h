@@ -18,7 +18,6 @@ static const struct reducer_layer layers[N_LAYERS] = {{.name = "a", .n = 2900, .
                                                       {.name = "c", .n = 999, .column = 9},
                                                       {.name = "d", .n = 100, .fp32 = true}};
 
-/* Results of a rank. */
 struct ended {
     float mean[N]; /* of the last step */
     uint64_t sent_bytes, rounds;

@@ -132,7 +132,6 @@ static inline size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* Open the backend's context for all layers of a test. */
 static inline void *open_cpu(void)
 {
     void *ctx;
@@ -143,7 +142,6 @@ static inline void *open_cpu(void)
     return ctx;
 }
 
-/* Print the summary and end the test. */
 static inline void close_cpu(void *ctx)
 {
     printf("%d points, worst relative error %.2g, %d skipped at a bend\n", n_points, worst_error,

@@ -140,7 +140,6 @@ search_to(struct search *s, const void *state, const char *name, ...)
     s->edge[s->n_edges++] = to;
 }
 
-/* Report a forbidden transition. */
 static inline __attribute__((format(printf, 2, 3))) void search_bad(struct search *s,
                                                                     const char *name, ...)
 {

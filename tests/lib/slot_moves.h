@@ -1,6 +1,4 @@
-/* slot_moves.h : lists the successors of a state of slot_world.h.
- * They are the possible actions of the network, the card, timers, the
- * ranks, the vote and a stranger. */
+/* slot_moves.h : lists the successors of a state of slot_world.h: what each party may do. */
 #ifndef SLOT_MOVES_H
 #define SLOT_MOVES_H
 #include "slot_world.h"
@@ -26,7 +24,6 @@ static void sort_ranks(const struct world_config *c, struct world *w)
         search_to(s, w, __VA_ARGS__); \
     } while (0)
 
-/* True if this epoch's key is in the card. */
 static bool key_good(const struct world_config *c, const struct world *w, int job, int epoch)
 {
     return w->job[job].key != NO_KEY && (w->job[job].key == epoch || c->same_key);

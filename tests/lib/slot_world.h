@@ -87,7 +87,6 @@ static inline int world_jobs(const struct world_config *c)
 {
     return c->ranks[1] ? 2 : 1;
 }
-/* First rank of a job. */
 static inline int world_first(const struct world_config *c, int job)
 {
     return job ? c->ranks[0] : 0;
@@ -148,7 +147,6 @@ static inline void world_clear(const struct world_config *c, struct world *w, in
         set_in_card(w, world_first(c, job) + k, cell, IN_SUM | TO_SEND, false);
     put_slot(c, w, job, cell, &s);
 }
-/* Number of cells of a job. */
 static inline int cells_of(const struct world_config *c)
 {
     return c->ranks[1] ? 1 : CELLS;

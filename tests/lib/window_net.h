@@ -386,7 +386,6 @@ static unsigned net_everyone(const struct net_job *j)
     return (1u << j->n_ranks) - 1;
 }
 
-/* All ranks ping all cards. */
 static void net_pings(struct net_job *j)
 {
     for (int r = 0; r < j->n_ranks; r++)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded.
-# Sums of many floats must be narrowed, with the bits of narrowcast.h, and all other calls must be
-# unchanged. Also where ranks, options or threads do not allow narrowing.
+# Sums of many floats must be narrowed, with the bits of narrowcast.h; all
+# other calls must be unchanged.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,8 +1,6 @@
 #!/bin/bash
 # test_install.sh : checks `make install`, packages and the ABI from a user's view.
-# It builds and runs the programs of tests/examples by pkg-config, outside the tree. It compares
-# the ABI with tests/repo/abi.txt, and manual pages and completion with the option tables. The
-# user's compiler flags must reach every command of the build.
+# It builds the programs of tests/examples by pkg-config, outside the tree.
 set -u
 overrides=() # variables of the calling make: with others everything would be rebuilt
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac

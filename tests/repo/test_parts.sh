@@ -1,9 +1,8 @@
 #!/bin/bash
-# test_parts.sh : checks builds without optional parts (`make VERILATOR= FABRIC=
-# XRT= CXX= NVCC= CUDNN= NCCL=`).
-# An empty variable must leave the part out as if it were missing. Checks the commands that make
-# would run for each variable and for all together. With `long` it also builds (each from a copy of
-# $B, all together from nothing), tests, and trains through a card with `make run`.
+# test_parts.sh : checks builds without optional parts.
+# `make VERILATOR= FABRIC= XRT= CXX= NVCC= CUDNN= NCCL=`: an empty variable must leave the part out
+# as if it were missing. Checks the commands that make would run. With `long` it builds (each from
+# a copy of $B, all together from nothing), tests, and trains through a card.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_run.sh : checks the test runner (run.sh).
-# Every test must get a verdict, and a failure must show the failed check, even where nothing can
-# be written. A script fails if one of its own commands does.
+# Every test must get a verdict, and a failure must show the failed check. A script fails
+# if one of its own commands does.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)

@@ -1,6 +1,5 @@
 #!/bin/bash
 # test_samples.sh : compares the sample outputs of READMEs with new runs (tests/samples.sh).
-# A changed figure must be found.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)
