@@ -14,7 +14,6 @@ on() {
     mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 "$@"
 }
 
-# checksum RANKS OPTIONS...: prints the weights' checksum
 checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
 
 equal() {

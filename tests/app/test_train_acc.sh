@@ -9,7 +9,6 @@ model=lenet5
 same 4 --format e5m2 --sum nearest --acc-format e6m9 --algo group-master:2
 same 4 --format e4m3 --scale aps --sum nearest --rescale --algo group-scatter:2
 
-# sum OPTIONS...: prints the weights' checksum
 sum() {
     on 4 --steps 4 --format e5m2 "$@" >out.txt || fail "$*: exit $?"
     grep checksum out.txt

@@ -151,7 +151,6 @@ static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
     return got;
 }
 
-/* Fill a pipe or a socket, or empty it. */
 static void fill(int fd, bool shut)
 {
     static char bytes[1 << 16];

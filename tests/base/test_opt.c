@@ -309,7 +309,6 @@ static void test_jsonl(const char *folder)
     err_release(false);
 }
 
-/* Contents of path, "" if there is none. */
 static const char *contents(const char *path, char *to, size_t size)
 {
     FILE *f = fopen(path, "r");

@@ -1,8 +1,8 @@
 #!/bin/sh
 # test_bench_accuracy.sh : tests the scripts that measure accuracy, with a fake narrowcast.
-# accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh run;
-# the fake prints what a training would. A crash ends them and is not an accuracy; finished rows do
-# not run again. Only rows that name an overflow rule have their own. A table without rows (also of
+# The scripts are accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and
+# papers.sh. A crash ends them and is not an accuracy; finished rows do not run again. A row has
+# the default overflow rule unless it names another. A table without rows (also of
 # codec_accuracy.sh) leaves no file.
 set -eu
 cd "$(dirname "$0")/../.."

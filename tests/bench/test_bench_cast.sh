@@ -11,7 +11,6 @@ fail() {
     echo "test_bench_cast.sh: $*" >&2
     bad=1
 }
-# field NAME: prints a field of JSON lines
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 # One run, so that a row's ratio is that of its speeds, not one of medians.

@@ -152,7 +152,6 @@ static int parse_and_settle(const struct refusal *r, struct codec *c)
         return -1000; /* should have been accepted */
     struct codec before = *c;
     rc = codec_settle(c, r->n_ranks, &(struct codec_adder){.name = "algo", .needs = r->needs});
-    /* outputs only on success */
     return rc < 0 && memcmp(&before, c, sizeof before) != 0 ? -1001 : rc;
 }
 

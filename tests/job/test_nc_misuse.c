@@ -110,7 +110,6 @@ static void refuse_options(const struct nc_options *o, const char *what)
     (void)open_as(&t, o, layers, N_LAYERS, -EINVAL, what);
 }
 
-/* A word of 10^6 characters that starts with begin. */
 static char *long_word(const char *begin)
 {
     const size_t n = 1000000;

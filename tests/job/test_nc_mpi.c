@@ -10,7 +10,6 @@
 enum { N_WEIGHT = 1000, N_BIAS = 10 };
 static float weight[N_WEIGHT], bias[N_BIAS];
 
-/* Element i of rank r's gradient at a step. */
 static float value(int r, int step, int i)
 {
     return (float)((i * 7 + r * 13 + step * 5) % 64 - 32) / 1024;

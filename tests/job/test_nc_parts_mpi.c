@@ -35,7 +35,6 @@ static struct nc *must_open(const struct nc_options *o)
     return nc;
 }
 
-/* Run the reducer as `narrowcast train` opens it. */
 static void by_train(const struct nc_options *o, uint64_t n_steps, float means[][N_ALL])
 {
     struct comm *c;

@@ -48,7 +48,6 @@ static void refused_words(struct nc_options o, const char *what)
     refused(&o, fine, 2, -EINVAL, what);
 }
 
-/* One rank's options differ from the others'. */
 static void test_ranks_differ(void)
 {
     const bool odd = rank == n_ranks - 1 && n_ranks > 1;

@@ -170,7 +170,6 @@ static inline void test_counts(struct comm *c)
     CHECK(b.rounds == a.rounds, "collectives are no rounds");
 }
 
-/* True if this rank abandons the card path in this step. */
 static inline bool gives_up(int rank, int step)
 {
     return step % 3 != 2 && (rank + step) % 3 == 0;

@@ -261,7 +261,6 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
 
 /* ---- the ranks ---- */
 
-/* True if rank r waits for packet n. */
 static inline bool outstanding(const struct world_config *c, const struct world *w, int r, int n)
 {
     const int before = n - c->slots, have = w->rank[r].have;

@@ -69,7 +69,6 @@ not_here() {
     case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
 
-# shorter COMMAND: makes a command short
 data=synthetic:240,3
 [ -z "$long" ] || [ -z "${NARROWCAST_DATA-}" ] || data=idx:$NARROWCAST_DATA/fashion-mnist
 shorter() {
@@ -113,7 +112,6 @@ end_card() {
     card=
 }
 
-# one WHERE COMMAND: runs a command
 one() {
     local command=${2#\$ } why
     why=$(not_here "$command")

@@ -6,7 +6,6 @@ set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 common="--data synthetic:240,3 --batch 24 --lr 0.05"
-# equal LABEL A B: compares two checksums
 equal() { if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3': $(tail -n 1 said)"; fi; }
 # shellcheck disable=SC2086
 train() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
