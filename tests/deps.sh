@@ -123,7 +123,7 @@ while IFS=: read -r file header; do
     esac
     [ "${header:0:1}" = '"' ] || continue
     for root in "" host/ host/include/ "$folder/"; do [ -f "$root$name" ] && break; done
-    [ -f "$root$name" ] || continue  # generated, or a library's
+    [ -f "$root$name" ] || continue  # generated, or of a library
     from=$root$name from=${from%/*}
     [ "$folder" = "$from" ] && continue
     [[ $from == device/* ]] && [[ $file =~ ^($device_users)$ ]] && continue

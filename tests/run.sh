@@ -46,7 +46,7 @@ start() {
     local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # hide GPUs: equal bits hold on
     case $1 in *gpu* | *cuda*) sight=() ;; esac                        # the CPU, except in GPU tests
     asked=$((asked + 1))
-    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &  # exit: bash's word of a crash goes to the log
+    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &  # exit: bash reports a crash in the log
     label[$!]=$1 since[$!]=$SECONDS
 }
 

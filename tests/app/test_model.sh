@@ -218,7 +218,7 @@ for link in 100M 1G 10G 100G; do
         model --json --ranks $ranks --size 16M --link $link --algo offload --format e5m2 >out || fail failed
         own=$(field step_s '"kind":"model"') bps=$(field link_bps '"kind":"model"')
         holds "$own >= $ranks * 4194304 * 8 / $bps" "$ranks ranks, $link: the codes of all of them in $own s"
-        case $link in *0G) continue ;; esac # there the card's window is what limits
+        case $link in *0G) continue ;; esac # limited by the card's window
         model --json --ranks $ranks --size 16M --link $link --card-link none --algo offload --format e5m2 >out || fail failed
         holds "$(field step_s '"kind":"model"') < 1.5 * $own / $ranks" "$ranks ranks, $link: no limit"
     done
@@ -231,7 +231,7 @@ refused "--card-link 'wide': want a speed above 0" model --card-link wide
 # Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
 # faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' 2 cores. Not tested:
 # e3m0 at 1 Gbit/s, where the README's tables differ and the model calls the two nearly even.
-table() { # table: link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
+table() { # prints link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }
         on && /^[|] (no limit|[0-9.]+ [GM]bit)/ {

@@ -6,7 +6,7 @@ set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
-export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
+export TMPDIR="$dir" # the lock file of simulated devices lies there
 
 # part FILE BYTES: random-looking bytes, always the same: the program's
 # own, from another offset per file

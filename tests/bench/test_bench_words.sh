@@ -35,7 +35,7 @@ ran() {
 }
 tried=0
 for script in bench/*.sh bench/*/*.sh; do
-    case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # netlab.sh's and gpu_pack.sh's arguments are commands, files
+    case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # arguments of netlab.sh and gpu_pack.sh are commands and files
     variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
     for word in "${words[@]}"; do
         for variable in $variables; do

@@ -7,7 +7,7 @@ set -eu
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
-ranks_in "$dir" # where simulated devices see who has them: this test's are its own
+ranks_in "$dir" # the lock file of simulated devices lies there
 
 # devices: prints the processes of this test's simulated devices
 devices() {

@@ -43,10 +43,10 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes in place of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
 [[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
-# native's own MPI_Iallreduce is such a call
+# native calls MPI_Iallreduce itself
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '* ]] || fail "fp32 by native: '$lines'"
-runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # sums are MPI's; rank 0 of the world and rank 0 of the other half say why
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print why
 [ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
 cat >differs <<'END'
 #!/bin/sh

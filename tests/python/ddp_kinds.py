@@ -245,7 +245,7 @@ def kinds(rank, folder):
     states(rank)
     refused_late(rank)
     print("kinds are averaged or refused\n", end="", flush=True)
-    os._exit(0)  # gloo's threads wait for messages of states that failed
+    os._exit(0)  # gloo's threads still wait for messages of failed states
 
 
 if __name__ == "__main__":

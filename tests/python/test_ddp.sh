@@ -10,7 +10,7 @@ set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 B=$(realpath "${B:-build}")
 python=''
-for p in python3 /usr/bin/python3; do # the distribution's, where another stands in front
+for p in python3 /usr/bin/python3; do # also the distribution's, if another one hides it
     [ "$python" ] || ! "$p" -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null || python=$p
 done
 [ "$python" ] || { echo 'skip: no PyTorch (python3-torch)'; exit 77; }
