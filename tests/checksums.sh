@@ -1,8 +1,8 @@
 #!/bin/bash
 # checksums.sh : runs one short training of each kind and prints the checksums of the weights.
 # A change that keeps the behaviour keeps all checksums.
-# usage: checksums.sh                   prints a table: the key of this machine, one line per training
-#        checksums.sh TABLE [NAME...]   compares with this machine's column (all, or the named ones);
+# usage: checksums.sh                   prints a table: this machine's key, one line per training
+#        checksums.sh TABLE [NAME...]   compares all, or the named ones, with this machine's column;
 #                                       exit 77 if TABLE has no such column
 #        checksums.sh --add TABLE       runs all and adds or replaces this machine's column in TABLE
 # The key identifies what affects the rounding of a matrix product: the CBLAS and CPU features that

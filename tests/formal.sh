@@ -1,9 +1,9 @@
 #!/bin/sh
 # formal.sh : proves the properties in modules of rtl/ (`ifdef FORMAL`) with yosys.
 # It prints one line per proof. Exit 0: all proven, 1: one is not, 77: no yosys.
-# usage: formal.sh [quick] [MODULE...]   all lines of rtl/check/formal.list, or those of the modules;
+# usage: formal.sh [quick] [MODULE...]   all lines of rtl/check/formal.list, or these modules';
 #                                        quick: without the lines marked `long`
-# A line of the list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
+# A line: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
 #   sat    k-induction by yosys' own solver; DEPTH: clocks of an induction step
 #   any    no induction: the properties hold in clock DEPTH for any state in clock 1; DEPTH 0: no clocks
 #   smt    k-induction by yosys-smtbmc with z3

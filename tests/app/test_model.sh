@@ -229,7 +229,7 @@ refused "--card-link 'wide': want a speed above 0" model --card-link wide
 
 # --- break-even as measured in bench/allreduce ---
 # Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
-# faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' 2 cores. Not tested:
+# faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' cores. Not tested:
 # e3m0 at 1 Gbit/s, where the README's tables differ and the model calls the two nearly even.
 table() { # prints link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '

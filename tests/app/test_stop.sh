@@ -59,7 +59,7 @@ for signal in INT:130 TERM:143 USR1:138; do
     stopped "one rank" "${signal#*:}" "SIG${signal%:*}"
 done
 
-# --- one of three ranks, overlapped, through a card; each resumes to the bits of an unstopped run ---
+# --- one of three ranks, overlapped, through a card; each resumes to an unstopped run's bits ---
 # shellcheck disable=SC2086
 for more in "" "--overlap on" "--offload sim:c"; do
     start mpirun -np 3 "$n" $options $more --steps 1000000

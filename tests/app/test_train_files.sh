@@ -131,7 +131,7 @@ printf 'a note of mine' >note
 refused "'note': it is no log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
-# --- with --resume, only a file of the checkpoint's own run is truncated; others keep every byte ---
+# --- with --resume, only a file of the checkpoint's own run is truncated ---
 # kept TEXT FILE OPTIONS...: refused for --log and for --stats, and the file is unchanged
 kept() {
     said_words=$1 file=$2

@@ -15,8 +15,8 @@ sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
 # --- the same bits ---
-# (adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save the scales
-# and when they were found)
+# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save them
+# and when they were found.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
@@ -31,7 +31,7 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# A checkpoint with other layer scales: they are the last 4 bytes per layer before the checksum, rank
+# A checkpoint with other layer scales: the last 4 bytes per layer before the checksum, rank
 # by rank, for codecs without state.
 # resigned FILE: writes stdin and its CRC, which is also in gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }

@@ -1,5 +1,5 @@
-/* test_codec_mean.c : checks the decoded mean against its definition, in double with one rounding at
- * each place:
+/* test_codec_mean.c : checks the decoded mean against its definition.
+ * The definition is computed in double, with one rounding at each place:
  *     r = round_out(sum of the codes' values / 2^c),  x = fp32(fp32(r * 2^(c-f)) / P) */
 #include "check.h"
 #include "codec/codec.h"

@@ -12,7 +12,7 @@
  *     RAW     the bytes that follow
  *     REPLAY  byte 1: which of the recent frames, unchanged
  *     DAMAGE  REPLAY, then 3 bytes per edit: offset, exclusive or; CRCs stay
- *     FORGE   DAMAGE with correct CRCs; with another key: any edits; with the job's key: one byte of
+ *     FORGE   DAMAGE with correct CRCs; with another key: any edits; with the job's: one byte of
  *             the header */
 #include "window_net.h"
 #include "offload/window/frame.h"
