@@ -5,7 +5,7 @@
 #                                        quick: without the lines marked `long`
 # A line: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
 #   sat    k-induction by yosys' own solver; DEPTH: clocks of an induction step
-#   any    no induction: the properties hold in clock DEPTH for any state in clock 1; DEPTH 0: no clocks
+#   any    no induction: properties hold in clock DEPTH for any state in clock 1; DEPTH 0: no clocks
 #   smt    k-induction by yosys-smtbmc with z3
 #   cut    outputs of these submodules may have any value in every clock
 #   files  sources to read as well; other modules come from rtl/ and rtl/shell/

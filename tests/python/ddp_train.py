@@ -5,7 +5,7 @@
 #                                         e4m3 aps, e3m0 and onebit with it
 #     ddp_train.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
 #     ddp_train.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
-#     ddp_train.py faults FOLDER          a nan, a rank killed in mid-step, wrong options, a child that
+#     ddp_train.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
 #                                         exits, a state saved and loaded
 import atexit
 import gzip
