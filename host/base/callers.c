@@ -68,7 +68,7 @@ static void let_in(struct callers *c, double now)
     }
 }
 
-/* Returns false if the caller has failed. */
+/* Read from a client. Returns false if it has hung up or its greeting is overdue. */
 static bool hear(struct callers *c, int i, double now)
 {
     struct caller *a = &c->at[i];

@@ -1,7 +1,7 @@
 /* err.c : prints one line per failure.
  *
- * The only state is the held lines, their owner and the count of lines about strangers. A lock
- * guards it, since several threads of a rank may fail at once. */
+ * The state is the held lines, their owner, and the counts of lines that were not printed. Locks
+ * guard it, since several threads of a rank may fail at once. */
 #include "base/err.h"
 #include "base/clock.h"
 #include "base/err_line.h"
@@ -46,7 +46,8 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* Format a line. It may quote a file, a peer or a name, so control characters are replaced. */
+/* Format a line. It may quote a file, a peer or a name, so control characters and invalid UTF-8 are
+ * replaced: none may move a cursor or end the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -216,7 +217,7 @@ struct err_lines *err_turn(struct err_lines *mine)
     return before;
 }
 
-/* ---- stderr without blocking: counts dropped lines and how long to wait ---- */
+/* ---- stderr whose reader may stop: waits a limited time, then drops lines and counts them ---- */
 
 /* Not held while a line is written: a child forked in that second needs the lock. */
 static struct {

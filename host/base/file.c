@@ -56,7 +56,8 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* Open the folder of a path and store the name in it. */
+/* Open the folder of a path and store the name in it. Returns 0 or -errno, not reported:
+ * file_out_open() does that. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -98,7 +99,8 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* Open a nameless file in the target's folder, or a temporary name where files need one. */
+/* Open a nameless file in the target's folder, or one with a temporary name where the file system
+ * has no nameless ones. Returns fd or -errno. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -107,6 +109,7 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
+/* Open the device or pipe itself, or a new file to replace path. Returns fd or -errno. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
@@ -168,7 +171,8 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Give the finished file a temporary name, if it has none, and rename it to the target. */
+/* Give the finished file a temporary name, if it has none, and rename it to the target. Returns 0
+ * or -errno, not reported. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -326,9 +330,9 @@ int file_lock(int fd, bool waits)
     return 0;
 }
 
-/* Lock a regular file, then truncate it unless appending. Only an appending process
- * waits for the lock: a truncating one would remove what the other process is about
- * to finish. Closes fd on failure. */
+/* Lock a regular file, then truncate it unless appending. Only an appending process waits for the
+ * lock: a truncating one would remove what the other process is about to finish. Returns fd, or
+ * -errno after closing it. */
 static int claim(int fd, bool append)
 {
     struct stat st;

@@ -32,8 +32,9 @@ void jsonl_in_close(struct jsonl_in *in); /* legal when zeroed */
  * interrupted writer counts as the end. */
 int jsonl_in_next(struct jsonl_in *in);
 
-/* Get a value of the last line read. Return false, writing nothing, if the key is missing or its
- * value is not a text, a number or a list. A text keeps its escapes and is cut to size. */
+/* Get a value of the last line read. Return false if the key is missing or its value is not a text,
+ * a number or a list of numbers. Then nothing is written, except the numbers of a list before its
+ * first other element. A text keeps its escapes and is cut to size. */
 bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t size);
 bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to);
 /* [1,2,null]: null becomes nan. Writes at most `most` values; *n is the length of the list. */

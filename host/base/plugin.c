@@ -12,7 +12,8 @@
 /* most dependencies that may be missing */
 enum { LACKS_MOST = 16 };
 
-/* Return NULL, or why the file is none. Opening a pipe would wait for a writer. */
+/* Return NULL, or why the loader cannot read this file. Only plain files are allowed: opening a
+ * pipe would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -107,7 +108,7 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Append name if that file exists. */
+/* Append name to path. Returns false if that is too long, missing or not executable. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;

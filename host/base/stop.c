@@ -1,5 +1,5 @@
-/* stop.c : turns signals into requests to stop. The handler's state, which
- * signals have come, is global. */
+/* stop.c : turns signals into requests to stop. The handler's state, the
+ * signal that has come, is global. */
 #include "base/stop.h"
 #include "base/err.h"
 #include <signal.h>

@@ -57,7 +57,8 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-/* The help option may be anywhere, so an option after it is a topic only as the last word. */
+/* True if the first of n words asks for help; *topic: the word after it, or NULL. The help option
+ * may be anywhere, so an option after it is a topic only as the last word. */
 static bool asks_help(int n, char **words, const char **topic)
 {
     const bool is = !strncmp(words[0], "--help=", 7);

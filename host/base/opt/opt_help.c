@@ -120,7 +120,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* As " --lr X" and " qsgd:B" begin with lr and qsgd. */
+/* True if the row begins with the word, as "  --lr X" with lr and "  qsgd:B" with qsgd. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);

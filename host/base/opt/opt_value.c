@@ -17,7 +17,7 @@ static int check_range(const struct opt *o, const char *text, double x)
 {
     if ((o->min == 0 && o->max == 0) || (x >= o->min && x <= o->max))
         return 0;
-    /* no practical upper limit: mention only the lower one */
+    /* no practical upper limit: mention only the limit that is violated */
     if (o->max >= 9e15)
         return x < o->min ? ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min)
                           : ERR(-EINVAL, "--%s '%s': must be at most %.9g", o->name, text, o->max);
