@@ -12,7 +12,7 @@
 #include <stdalign.h>
 
 /* Reserved exponents. A layer that needs codec_layer.max sends CODEC_MAX_FOLLOWS, and the maximum
- * follows as fp32; kinds with shifts never send it. */
+ * follows as fp32. For kinds that never ask for it 126 is an ordinary exponent. */
 enum { CODEC_ALL_ZERO = -128, CODEC_NOT_FINITE = 127, CODEC_MAX_FOLLOWS = 126 };
 enum { CODEC_NO_GUESS = INT_MIN };
 enum { CODEC_OWN_BYTES = 96 };
@@ -98,8 +98,9 @@ struct codec_layer {
     size_t at, n;          /* first element in the bucket; elements without padding */
     size_t column, stride; /* elements per column, their distance; 0: unknown */
     const void *weights;   /* [n] of codec.type, in the gradients' memory; NULL: unknown */
-    /* Largest magnitude in this step, on this rank and over all ranks. Only for a codec that
-     * asks for it (codec_asks_max()). */
+    /* The result of codec_absmax_all() in this step, on this rank, and the largest of all ranks:
+     * the layer's largest magnitude, or what the kind takes instead (after clipping; a quantile).
+     * Only for a codec that asks for it (codec_asks_max()). */
     float own_max, max;
     /* [codec_state_bytes()] this rank's state of the layer: as the last taken step left it (zeros
      * at first), and as this step will leave it. Encoding and adding write all of the state that

@@ -84,8 +84,8 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* Fill the next of n parts, as many as a backend takes at once; without a
- * quantile while it is sought. */
+/* Fill the next of n parts, as many as a backend takes at once, and return their number. in_force:
+ * with the quantile in force; else it is sought, and there is none. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
