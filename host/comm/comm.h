@@ -150,7 +150,7 @@ int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 struct comm_count {
     /* payload sent to other ranks; that of a collective counts once */
     uint64_t sent_bytes;
-    /* point-to-point rounds: waits for messages of a round */
+    /* point-to-point rounds: one per wait for the neighbours' messages */
     uint64_t rounds;
     double wait_s; /* seconds */
 };

@@ -12,7 +12,7 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    const size_t room = 2 * c->room; /* happens once, for messages of many chunks */
+    const size_t room = 2 * c->room; /* rare: for messages of many chunks, and request groups */
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory", c->room);
     c->room = room;

@@ -211,6 +211,7 @@ static bool have_come(const struct pipe *p, size_t s, int kind)
     return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
+/* Posts and sends all that is possible now. */
 static int exchange(struct pipe *p)
 {
     for (; p->posted < p->n_segments && p->posted < p->had + WINDOW; p->posted++)

@@ -131,8 +131,8 @@ struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds);
  * inside: within a group. Returns the new number. */
 int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside);
 
-/* Appends algo_ring_reduce(): its first step moves
- * codes in the form of cut, the others partial sums. */
+/* Appends algo_ring_reduce(), like algo_leg_add(): its first step moves
+ * codes in the form of cut, the others partial sums. Returns the new number. */
 int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside);
 
 #endif

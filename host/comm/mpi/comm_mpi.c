@@ -198,9 +198,9 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Calls MPI_Finalize and, if it took over 1 s, sleeps about as long, 10 s at most. With hundreds of
- * ranks per core the launcher falls behind. Open MPI's ranks wait only 2 s for its answer, and a
- * rank that exits before the launcher has noticed its end counts as dead. */
+/* Calls MPI_Finalize and, if that took over 1 s, sleeps up to 1 s longer than that, 11 s at most.
+ * With hundreds of ranks per core the launcher falls behind. Open MPI's ranks wait only 2 s for its
+ * answer, and a rank that exits before the launcher has noticed its end counts as dead. */
 static void finalize(void)
 {
     fenv_t fp; /* at exit the mode is the program's, which may have traps */

@@ -88,7 +88,7 @@ int comm_mpi_wait(struct comm *c)
 
 /* ---- waiting for any of MPI's messages ---- */
 
-/* Returns the number of messages that have arrived, or -EIO. */
+/* Returns the number of messages, sent or received, that have ended since, or -EIO. */
 static int take(struct comm_mpi *m)
 {
     for (int n = 0;; n++) {
