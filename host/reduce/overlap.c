@@ -117,7 +117,7 @@ void overlap_begin(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks layers as final. The caller holds the lock, here and in the two functions below. */
+/* Marks layers as final. The caller holds the lock, as for stands() and hand_out(). */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);

@@ -13,10 +13,10 @@ struct plan {
     int n_buckets;
     struct codec_layer *placed; /* [n_layers] in the order of buckets */
     size_t *places;             /* [n_layers] offset of a layer's codes in `codes`, bytes */
-    int *bucket_of;
-    int *rank_of;     /* [n_layers] index of a layer in `placed` */
-    int8_t *rescaled; /* [n_layers] like placed: codec_call.rescaled */
-    uint64_t code_bytes;
+    int *bucket_of;             /* [n_layers] */
+    int *rank_of;               /* [n_layers] index of a layer in `placed` */
+    int8_t *rescaled;           /* [n_layers] like placed: codec_call.rescaled */
+    uint64_t code_bytes;        /* of all buckets */
 };
 
 enum { NARROW, FP32 }; /* format of a bucket, selected by bucket.fp32 */
@@ -38,8 +38,8 @@ struct reducer {
     int group;
     const struct way_ops *way; /* card path; NULL: only MPI */
     void *way_arg;
-    struct algo_node_sum *node; /* NULL: none */
-    struct reducer_layer *layers;
+    struct algo_node_sum *node;   /* NULL: none */
+    struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
     bool low;                 /* codes, result and scratch belong to rank 0 */
@@ -93,7 +93,8 @@ struct reducing {
 
 /* ---- reducer_bucket.c ---- */
 
-/* Places codes as well. Returns 0 or -ENOMEM. */
+/* Cuts the layers into buckets, as configured or all in fp32, and places their codes. Returns 0 or
+ * -ENOMEM. */
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes);
 
 /* Groups of the plan in use, numbered in the order in which they travel. */
@@ -190,13 +191,16 @@ int reducer_bucket_mpi(const struct reducing *s, int i);
  * nan: that group and all later ones have not been summed. */
 int reducer_step_way(const struct reducing *s, bool *finite);
 
-/* In 64-bit words. */
+/* Length of the vote for so many buckets, in 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
 
+/* Decodes the whole result at once. bucket_summed() does so only for batching backends, since
+ * others have decoded range by range. */
 void bucket_decode(struct bucket_flow *b);
 
 /* ---- reducer_short.c ---- */
 
+/* reducer_short_bytes() of this reducer; 0 also with low memory or a batching backend. */
 size_t reducer_message_bytes(const struct reducer *r);
 
 /* True if the next step goes in one message; the same on all ranks. */
@@ -225,7 +229,7 @@ int reducer_step_all(struct reducer *r);
 
 /* ---- overlap.c: the communication thread ---- */
 
-/* ^Returns 0, -ENOMEM, or reports -EAGAIN. */
+/* Starts the thread. Returns 0, or reports -ENOMEM or -EAGAIN. */
 int overlap_open(struct reducer *r, struct overlap **out);
 /* Also ends a step that waits for gradients. */
 void overlap_close(struct overlap *o);

@@ -136,6 +136,7 @@ bool parcel_is_guessed(const struct reducer *r, int i)
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
+/* By the agreed exponents. */
 static int shift_of(const struct reducer *r, int i)
 {
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
@@ -153,6 +154,7 @@ static bool words_do(const struct reducer *r, int i)
     return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
 }
 
+/* True if the codes of layer i must go in the second message. */
 static bool is_wrong(const struct reducer *r, int i)
 {
     return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)

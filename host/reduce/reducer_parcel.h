@@ -22,8 +22,8 @@ struct parcels {
     uint8_t *codes;      /* [P * code_bytes] of all ranks, as the plan places them */
     /* This step's messages consist of codes in the order of `codes`, which is unused. */
     bool are_sent;
-    const uint8_t **parts;
-    float *floats;   /* [longest layer] of one rank */
+    const uint8_t **parts; /* [P] for parcel_parts() */
+    float *floats;         /* [longest layer] of one rank */
     uint8_t *misses; /* [n_layers] one bit per step, the last step lowest: the guess was wrong */
 };
 

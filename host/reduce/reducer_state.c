@@ -20,6 +20,7 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* The backend whose memory holds the state. */
 static const struct vec_ops *ops_of(const struct reducer *r)
 {
     const struct codec *c = &r->codecs[NARROW];

@@ -27,7 +27,8 @@ struct way_sum {
 };
 
 struct way_count {
-    /* resent: sent again; stale: answers to no outstanding packet */
+    /* packets: sent for the first time; resent: sent again; stale: answers to no outstanding
+     * packet */
     uint64_t packets, resent, pings, stale;
     uint64_t sent_bytes, received_bytes; /* payloads of datagrams, frame headers included */
     double rtt_s;                        /* smoothed; 0 before the first PING is answered */
