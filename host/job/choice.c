@@ -15,7 +15,8 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* *by_word: by the user, not by the environment. */
+/* Return the names of the cards, NULL: none. *by_word: the user has named them, not the
+ * environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");
