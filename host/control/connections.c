@@ -53,6 +53,7 @@ static int send_said(struct connections *c, int peer)
     return 0;
 }
 
+/* A host that is cut off is noticed within about 15 s. */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 5, between_s = 3, probes = 3, unread_ms = 15000;
@@ -143,6 +144,7 @@ static int listen_to(struct connections *c, int peer, double now)
     return rc || gone ? end(c, peer) : 0;
 }
 
+/* True if this peer is disconnected once it has been silent for CONNECTIONS_IDLE_S. */
 static bool is_idle(const struct connections *c, int peer)
 {
     return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
@@ -239,6 +241,7 @@ static int serve_ration(struct connections *c, short *ready, double now)
     return 0;
 }
 
+/* Serve all peers but the owner by ration, disconnect silent ones, and accept one new client. */
 static int serve_strangers(struct connections *c, short *ready, bool come, double now)
 {
     const bool any = come || next_peer(c, ready) >= 0;
