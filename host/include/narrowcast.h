@@ -232,9 +232,9 @@ struct nc; /* a communicator, opened by nc_open and closed by nc_close */
  *   -ENOTCONN   a card does not answer, with algo "offload"
  *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   with "cuda": no GPU, or no library that drives it
  *
- * On this rank only: -EPERM and -EBUSY (see Threads above). A failed nc_open
- * keeps no resources and may be repeated. MPI stays initialized; if nc_open initialized it, it
- * is finalized when the process exits. */
+ * On this rank only: -EPERM and -EBUSY (see Threads above), and -ENOTSUP if MPI starts without any
+ * support for threads. A failed nc_open keeps no resources and may be repeated. MPI stays
+ * initialized; if nc_open initialized it, it is finalized when the process exits. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
