@@ -149,8 +149,8 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
     if (binade > 1 << f.e)
         binade = 1 << f.e; /* already beyond; keeps the code in 32 bits */
 
-    /* 63 drop 0
-     * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x in units of the last mantissa place, m+1 bits
+    /* 63           drop         0
+     * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x, units of the last mantissa place, <= m+1 bits
      *  kept           rest            rest = yyyyyyyyy as a fraction of one unit, in 2^-64
      *
      * A subnormal drops more, up to all of sig and beyond:

@@ -47,8 +47,8 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
-/* Fails to compile if a card's sums lack room for a code of every rank. The widest codes are e3m0
- * (4 bits), whose sum takes 7 bits, and e5m2 (8 bits), whose sum takes 33. */
+/* Fails to compile if a card's sums lack room for a code of every rank. As integers in units of the
+ * smallest value, the widest codes of 4 and 8 bits take 7 bits (e3m0) and 33 bits (e5m2). */
 enum {
     BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)

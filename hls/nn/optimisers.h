@@ -10,7 +10,7 @@ enum optim_kind {
     N_OPTIMISERS
 };
 
-enum { OPTIM_STATES = 2 };
+enum { OPTIM_STATES = 2 }; /* most state arrays of an optimiser */
 
 /* AdamW: values above ADAMW_LARGE are multiplied by ADAMW_DOWN before squaring, which would
  * overflow fp32, and the root is divided by it: a power of two, so other roots keep their bits. */
