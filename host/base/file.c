@@ -247,7 +247,8 @@ static bool join(const char *folder, size_t n, const char *name, char *to)
     return length > 0 && length < PATH_MAX;
 }
 
-/* to [PATH_MAX] = the canonical name of path's target, which need not exist. */
+/* to [PATH_MAX] = the canonical name of path's target, which need not exist. Returns false if path
+ * leads nowhere: a missing folder, too many links, or a name that is too long. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];

@@ -19,7 +19,7 @@ struct ration {
     double began, rest_until; /* rest_until 0: not resting */
 };
 
-/* Return true while resting. */
+/* Return true while resting; after the rest, set rest_until to 0. */
 static inline bool ration_rests(struct ration *r, double now)
 {
     if (now >= r->rest_until)

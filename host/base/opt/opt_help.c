@@ -187,8 +187,9 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* Look among options, then rows of lists, options that take the word as a value, and sections. The
- * word may have a colon or "=" and more after it. */
+/* Print the help of a word: as an option, else as a row of a list, else of the options that take it
+ * as a value, else as a section. to NULL: only search. The word may have a colon or "=" and more
+ * after it. */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];
