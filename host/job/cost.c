@@ -157,6 +157,7 @@ enum {
     ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
+/* Payload beats of a frame that fits one packet of this MTU; at least 1. */
 static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;

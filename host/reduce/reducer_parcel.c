@@ -60,7 +60,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* words: layers may go as words. */
+/* Bytes of the longest message. words: layers may go as words. */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;

@@ -102,6 +102,7 @@ static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_ra
     return algo_place(&p->call->fold, form, r.at + r.n) - place_of(p, form, r);
 }
 
+/* Bytes of the longest piece. */
 static size_t most_of(const struct pipe *p, enum algo_form form)
 {
     return algo_bytes(&p->call->fold, form, piece(p, 0, 0).n);
