@@ -82,8 +82,8 @@ int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count
                     MPI_Request *request);
 int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int count,
                         MPI_Request *request);
-/* Returns the communicator's thread. begin: starts it on the first call; the thread then stays for
- * the communicator's life. */
+/* Returns the communicator's thread, NULL if there is none. begin: starts it then, if that is
+ * possible. It stays for the communicator's life. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
 /* Queues the sum of a persistent request that begins; forgets one that is freed. Other requests are
  * ignored. */

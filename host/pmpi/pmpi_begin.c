@@ -27,7 +27,7 @@ static unsigned tag_of(const struct pmpi_words *w)
     return crc;
 }
 
-/* Do all ranks have the same options? Also finds the thread level that all have. */
+/* Do all ranks have the same options, and are they on? Also finds the thread level of all. */
 static bool all_agree(const struct pmpi_words *w, int level)
 {
     const unsigned tag = tag_of(w);
