@@ -19,7 +19,7 @@ CAST_INLINE __m256i choose(__m256i mask, __m256i yes, __m256i no)
     return _mm256_blendv_epi8(no, yes, mask);
 }
 
-/* The code's bits from `code`, the sign above them from u. */
+/* The code's bits from `code`, whose higher bits are dropped; the sign above them from u. */
 CAST_INLINE __m256i with_sign(const struct enc_plan *p, __m256i code, __m256i u)
 {
     const __m256i sign = _mm256_andnot_si256(all(p->nan), right(u, p->sign_right));

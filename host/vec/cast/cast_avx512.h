@@ -14,7 +14,7 @@ CAST_INLINE __m512i right(__m512i x, unsigned n)
     return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
 }
 
-/* The code's bits from `code`, the sign above them from u. */
+/* The code's bits from `code`, whose higher bits are dropped; the sign above them from u. */
 CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
 {
     const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));

@@ -1,4 +1,5 @@
-/* vec_cuda.h : Fills vec.h's table for the GPU. fp32 vectors are device memory.
+/* vec_cuda.h : Fills vec.h's table for the GPU. fp32 vectors are device memory. Codes, accumulators
+ * and scratch come from alloc.
  *
  *     vec_cuda         alloc gives pinned memory, which kernels, CPU and MPI access in place.
  *                      The GPU casts. Short sums run on the CPU, before a kernel would begin.
@@ -6,8 +7,8 @@
  *                      runs on the GPU. The CPU must not touch this memory.
  *
  * Both need an open device (gpu.h) and give the bits of vec_plain. Calls block on the calling
- * thread's stream. Writes by other streams must have completed before. Random bits start at a
- * multiple of 8 (`at`).
+ * thread's stream. Writes by other streams must have completed before. With random bits, `at` must
+ * be a multiple of 8.
  *
  * vec.h's calls cannot fail, but a GPU can: then one error is printed, absmax is not finite, codes
  * are undefined, and gpu_failed() stays negative. A step checks it once before it uses its

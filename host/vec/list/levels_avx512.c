@@ -30,9 +30,10 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* The same for a grid with a power of 1 and no clipping, without operations that change no bit.
- * Fewer roundings give the same decisions: at + slack is one product. `rest > slack` becomes: is at
- * - slack, rounded up, above low? `draw < rest` becomes: is low + draw, rounded down, below at? */
+/* The same without operations that change no bit, for a grid with a power of 1 that no number is
+ * above (no clipping, no nan). Fewer roundings give the same decisions: at + slack is one product.
+ * `rest > slack` becomes: is at - slack, rounded up, above low? `draw < rest` becomes: is low +
+ * draw, rounded down, below at? */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
