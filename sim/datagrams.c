@@ -53,7 +53,7 @@ struct datagrams {
     struct iovec in_at[MESSAGES_IN];
     struct sockaddr_in from[MESSAGES_IN];
     union {
-        struct cmsghdr header;
+        struct cmsghdr header; /* for its alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
     /* Send single datagrams: a message was refused, perhaps its cutting. */
@@ -63,6 +63,7 @@ struct datagrams {
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
+/* Returns the length of the datagrams that were joined to message i; the last may be shorter. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -75,6 +76,7 @@ static size_t part_of(struct datagrams *d, int i)
     return d->in_msg[i].msg_len;
 }
 
+/* Returns the number of its datagrams. */
 static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
 {
     const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);

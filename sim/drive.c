@@ -42,6 +42,7 @@ static int frame_in(struct drive *d, struct simlink m)
     return m.bytes ? frame_queue_put(&d->in, f, d->body) : 0;
 }
 
+/* Returns 0, 1 at the end, or a negative errno after reporting. */
 static int obey(struct drive *d, struct simlink m)
 {
     struct simlink answer = {.kind = SIMLINK_DONE};
@@ -64,6 +65,7 @@ static int obey(struct drive *d, struct simlink m)
     return say(d->fd, answer, d->answer);
 }
 
+/* Steps the kernels' runs until a message comes. */
 static void go_on(struct drive *d)
 {
     struct pollfd p = {.fd = d->fd, .events = POLLIN};

@@ -66,6 +66,7 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
+/* Learns mac if ip was asked for and has not answered yet; else returns false. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);

@@ -33,7 +33,7 @@ enum ether_fate {
 struct ether_neighbour {
     uint32_t ip; /* 0: none */
     uint8_t mac[6];
-    bool known;    /* has answered; else asked before each frame */
+    bool known;    /* has answered; else an ARP request replaces each frame */
     uint64_t used; /* value of `sent` at the last frame to it */
 };
 

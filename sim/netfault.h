@@ -46,6 +46,7 @@ struct netfault {
 void netfault_init(struct netfault *f, struct netfault_rates rates, uint64_t seed, uint32_t way);
 void netfault_fini(struct netfault *f);
 
+/* now_ns, here and below: of a clock that never goes back. */
 void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
                   uint64_t now_ns);
 

@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Waits for the first message: most cards are never asked. */
+/* Opens kernels and memory, only at the first message: most cards are never asked. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -64,6 +64,7 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
+/* -1: there is no kernel's register at this address. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)

@@ -22,6 +22,7 @@ void pcie_init(struct pcie *p, struct control *control, int peer, const struct k
                uint32_t ip, uint16_t port);
 void pcie_fini(struct pcie *p); /* legal when zeroed */
 
+/* A control_bus (control.h) for a struct pcie. pcie_init() attaches it. */
 int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
               uint8_t *to);
 

@@ -165,6 +165,7 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
+/* Returns 1 while the card is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -184,6 +185,7 @@ static int take_all(struct server *s)
     return n;
 }
 
+/* Waits for something to do, and serves connections and control. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {

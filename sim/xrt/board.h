@@ -16,6 +16,7 @@
 #include <string>
 #include <xrt.h>
 
+// From NARROWCAST_SIM_FAULT.
 struct Faults {
     bool run_hangs = false, other_uuid = false;
     uint64_t hangs_after = UINT64_MAX;  // reads of registers until one hangs

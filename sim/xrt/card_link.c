@@ -80,6 +80,7 @@ static int lost(struct card_link *l, int rc)
     return l->gone;
 }
 
+/* to: [want] bytes of the answer's body. */
 static int ask(struct card_link *l, struct simlink m, const void *body, struct simlink *answer,
                void *to, size_t want)
 {
