@@ -88,6 +88,7 @@ int offload_reach(struct offload *o, double budget_s);
  * that cannot exist. */
 int offload_reach_first(struct offload *o, double budget_s);
 
+/* Returns why some card does not take part, for messages. */
 const char *offload_why_not_all(const struct offload *o);
 
 /* Puts out the cards of this bit mask (0: all) for the reason o->why. spent_s: the time lost until

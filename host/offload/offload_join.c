@@ -232,6 +232,7 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
+/* Returns 1, 0 (not with all of these cards: some are out now) or a negative errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

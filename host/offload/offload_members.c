@@ -27,6 +27,7 @@ static int reach(struct offload *o, int i, double timeout_s)
     return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
 }
 
+/* Card i is out until its next attempt. The reason stays in cards[i].why. */
 static void put_off(struct offload *o, int i, double spent_s)
 {
     struct offload_retry *retry = &o->retry[i];

@@ -54,6 +54,7 @@ struct fpga_ops {
      * says how it ended. */
     bool (*alive)(struct fpga *card);
 
+    /* Also ends all jobs that were registered through it. */
     void (*close)(struct fpga *card);
 };
 

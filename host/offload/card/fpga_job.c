@@ -4,7 +4,8 @@
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
  * Taken indices and slots cannot be read, but the card refuses a JOB_COMMIT that would touch
- * another job. All connections share the registers, so each try is one batch. */
+ * another job, and its control one that would touch another connection's. All connections share
+ * the registers, so each try is one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -90,6 +91,7 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct w
     return STARTED;
 }
 
+/* The job has started, but no frame can have come for it yet: its key is still unknown. */
 static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
                      uint32_t n_ranks, double timeout_s)
 {
@@ -107,6 +109,7 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
+/* Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

@@ -28,8 +28,9 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
 
 /* Starts a job with a new key. most_slots (a power of two): slots wanted in one piece; if they are
  * not free, half of that is tried, down to 8. 0: 64, but on a shared card at most half of its free
- * slots. Retries until timeout_s while another job is being stopped. Returns 0, -EBUSY (no index or
- * slots are free) or another negative errno, with card->why. */
+ * slots, unless its last free index is used. Retries until timeout_s while another job is being
+ * stopped. Returns 0, -EBUSY (no index or slots are free) or another negative errno, with
+ * card->why. */
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
                    double timeout_s, struct fpga_job *out);

@@ -98,7 +98,8 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
 
 /* ---- the keeper's thread ---- */
 
-enum { TIMES = 5, AGAIN = 4 }; /* keepalives per silence; tries per keepalive */
+/* TIMES: KEEPs per silence; AGAIN: so many times as often while no answer comes */
+enum { TIMES = 5, AGAIN = 4 };
 
 struct lease_keeper {
     struct lease_link link; /* the thread's own */

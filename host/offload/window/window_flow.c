@@ -89,6 +89,8 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
     end->last_ready = s;
 }
 
+/* Sends the next packet to one card. False: no slot is free, the card has its most packets in
+ * flight, or the wire has no room. */
 static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
@@ -152,7 +154,7 @@ void window_have(struct window *w)
 
 enum { SURE = 3 }; /* pings at full length */
 
-/* At most config.beats. */
+/* Returns the payload beats that the route takes, at most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);

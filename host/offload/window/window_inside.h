@@ -123,6 +123,7 @@ bool window_receive(struct window *w, double now, bool *drained);
 
 /* ---- window_flow.c ---- */
 
+/* Begins this work. No packet may be in flight. */
 void window_start(struct window *w, struct window_work work, double now);
 
 /* Lists slot s as free for packet m of its card, if this work has such a packet. */
@@ -140,6 +141,7 @@ void window_have(struct window *w);
 /* Returns the number of elements of packet i of the work. *at: index of its first element. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
 
+/* Builds the slot's frame: packet i of the work. */
 void window_build(const struct window *w, struct window_slot *s, uint64_t i);
 
 /* Hands the slot's frame to its wire. False: no room. */
@@ -156,6 +158,7 @@ void window_lose(struct window *w, const struct window_end *end, const char *for
 
 /* ---- window_flow.c ---- */
 
+/* For pings at the start: handle an expired timer; a pong of n bytes. */
 void window_path_due(struct window *w, struct window_slot *s, double now);
 
 void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
@@ -177,6 +180,7 @@ void window_time_heard(struct window_end *end);
 void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                       double now);
 
+/* Handles the slot's expired timer. */
 void window_time_due(struct window *w, struct window_slot *s, double now);
 
 /* For window_flow.c. Ask the card and set the timer; measure a round trip, if the echo is that of

@@ -99,6 +99,7 @@ static void not_sent(struct window *w, const struct window_end *end, int rc)
                     end->card.wire.ops->most(end->card.wire.own));
 }
 
+/* False: not sent, for lack of room or as not_sent() says. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);

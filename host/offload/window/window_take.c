@@ -54,6 +54,7 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
+/* MOST_APART sums in a row from elsewhere: the card answers, but the group is not received. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
@@ -122,7 +123,7 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_time_pong(w, s, &h, now);
 }
 
-/* Returns the slot of a whole frame with this job, key and rank, else NULL. */
+/* Returns the slot of a whole frame with this job, key and rank. NULL: it is none, and counted. */
 static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
                                    size_t n, uint64_t key, uint64_t rank)
 {
@@ -180,7 +181,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
-/* Takes from one wire of a card. Clears *drained if more is left. */
+/* Takes from one wire of a card. True if any came. Clears *drained if more may be left. */
 static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
                     void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
                                  double),

@@ -100,12 +100,13 @@ static int fabric_flush(void *wire)
     return 0;
 }
 
+/* Reads the next completions. Returns 1, 0 (none) or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    /* ^Such as a datagram that was too long. */
+    /* Such as a datagram that was too long. Its buffer is posted again, like the others. */
     if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
@@ -206,6 +207,7 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
+/* local: NULL for any address. Returns libfabric's first description, or NULL. */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -289,6 +291,7 @@ static int make_endpoint(struct fabric *f, char *why)
     return rc ? failed(why, "make an endpoint", rc) : 0;
 }
 
+/* Tells the endpoint the card's address, reads its own, and posts receives. */
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};

@@ -119,6 +119,7 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
+/* Reads the next message, and how it was joined. Returns 1, 0 (none) or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {

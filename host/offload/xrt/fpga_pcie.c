@@ -53,7 +53,7 @@ static int pcie_open(struct fpga *card, const char *name, double timeout_s)
     if (!p)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     card->own = p;
-    (void)name; /* has no prefix */
+    (void)name; /* lacks the prefix */
     int rc = xrt_nic_open(&p->nic, card->name, card->xclbin, timeout_s < 1 ? hurry_s : open_s);
     if (!rc)
         rc = enable(p);

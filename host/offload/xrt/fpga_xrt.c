@@ -105,6 +105,7 @@ static int failed(char *why, int otherwise, const char *format, ...)
     return code;
 }
 
+/* The version is in the name of the loaded file: libxrt_coreutil.so.2.13.0. */
 static const char *loaded(void)
 {
     static char path[PATH_MAX];

@@ -57,6 +57,7 @@ struct xrt_library {
     int (*buffer)(struct xrt_kernel *kernel, int arg, size_t bytes, struct xrt_buffer **out,
                   void **map, char *why);
     void (*buffer_close)(struct xrt_buffer *buffer);
+    /* Copies the first `bytes` of a buffer to the card, or from there. */
     int (*sync)(struct xrt_buffer *buffer, bool to_card, size_t bytes, char *why);
 
     /* Starts a kernel with all its arguments and waits until it is done. -ETIMEDOUT: not done after

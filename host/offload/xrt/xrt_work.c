@@ -209,7 +209,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* With the lock held. */
+/* With the lock held. False: not done in time. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);
