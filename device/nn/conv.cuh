@@ -43,6 +43,7 @@ struct conv_plan {
     struct conv_plan *next;
 };
 
+/* A window that nn_conv_plan() was called for. */
 struct conv_window {
     struct nn_window g;
     size_t scratch_bytes;

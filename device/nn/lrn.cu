@@ -23,6 +23,7 @@ static __device__ inline float sum_beside(const float *v)
     return __fadd_rn(__fadd_rn(__fadd_rn(v[0], v[1]), __fadd_rn(v[3], v[4])), v[2]);
 }
 
+/* squares: of five channels, with the one of the result in the middle. */
 static __device__ inline float scale_of(const float *squares, float share)
 {
     return __fadd_rn(1.0f, __fmul_rn(share, sum_beside(squares)));

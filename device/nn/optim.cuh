@@ -118,6 +118,7 @@ static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tens
     __syncthreads();
 }
 
+/* Return the first i with ends[i] > k. */
 static __device__ inline int find(const unsigned long long *ends, unsigned long long k)
 {
     int low = 0;

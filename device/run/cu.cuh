@@ -61,6 +61,7 @@ template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
     return rc;
 }
 
+/* Dynamic shared memory, whose size is set by the launch. */
 #ifdef __CUDACC__
 #define CU_SHARED(type, name)                                  \
     extern __shared__ __align__(16) unsigned char cu_shared[]; \

@@ -258,7 +258,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
             const uint32_t first = i ? ends[i - 1] : 0, blocks = ends[i] - first,
                            me = (blockIdx.x + gridDim.x - first % gridDim.x) % gridDim.x;
             if (me >= blocks)
-                continue;
+                continue; /* the whole block skips it */
             struct aps_job *job = &jobs[half], *other = &jobs[1 - half];
             /* The previous share of this half has been cast. */
             __syncthreads();

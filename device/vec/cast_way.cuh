@@ -1,6 +1,6 @@
 /* cast_way.cuh : casts an fp32 to a code in a few 32-bit operations, with the bits of mf_enc().
  *
- * x| * 2^shift becomes a code without its sign in one of these ways:
+ * |x| * 2^shift becomes a code without its sign in one of these ways:
  *
  *   WAY_ADD    nearest; formats inside fp32's range. Adding a large enough float rounds x:
  *                unit = 2^max(exponent of x, lowest)              x's binade; subnormals share one

@@ -10,6 +10,7 @@
 #include "device/vec/sum_round.cuh"
 
 #ifndef __CUDA_ARCH__
+/* Add two finite halves, as bits. */
 static __device__ inline uint32_t e5m2_half_add(uint32_t a, uint32_t b)
 {
     const float x = __uint_as_float((a & 0x8000u) << 16 | (a & 0x7fffu) << 13);

@@ -75,6 +75,7 @@ static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
     return special;
 }
 
+/* Add a whole chunk of parts that are all aligned. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_whole(const struct sum_job &job,
                                               const struct exact_plan &plan,

@@ -92,6 +92,7 @@ static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, cons
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
+/* Store 16 sums as a chunk of w-bit codes, of which `left` are wanted. */
 template <class REAL>
 static __device__ inline void exact_store(const struct exact_plan &plan, const REAL *sum,
                                           uint8_t *to, unsigned w, size_t left)

@@ -176,6 +176,7 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
+/* x: the vector; whole: elements_whole() of it. */
 template <bool ADD>
 UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
                             float4 v)
