@@ -1,4 +1,7 @@
-/* sum_avx2.c : Sums codes with AVX2: by sum_step.h's tables, exactly, or in the C loops. */
+/* sum_avx2.c : Sums codes with AVX2: by sum_step.h's tables, exactly, or in the C loops.
+ *
+ * The tables add 32 codes of m <= 2 at a time. sum_exact_avx2() adds other 8-bit codes, and makes
+ * all sums that sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"
