@@ -86,6 +86,7 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     }
 }
 
+/* Replaces marked codes by the largest finite ones of their sign. */
 static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt);

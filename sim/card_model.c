@@ -115,6 +115,7 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
 
 /* ---- checks ---- */
 
+/* arrives() and belongs() return 1, or 0 after counting why not. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
 {
     unsigned why = REG_COUNTERS;
