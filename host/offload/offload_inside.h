@@ -9,8 +9,9 @@
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 
+/* Rank 0: when to try again to reach a card that is out. */
 struct offload_retry {
-    double at, wait_s;
+    double at, wait_s; /* time of the next attempt; delay if that fails */
     /* rc: of the last attempt; said: rank 0 has reported that the card is out */
     int rc;
     bool said;

@@ -157,6 +157,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
 }
 
+/* *terms: rank 0's, on all ranks. `registered` if all ranks are bound and all cards have a job. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {

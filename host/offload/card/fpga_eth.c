@@ -48,6 +48,7 @@ static int lease_is_over(struct fpga *card, const struct eth_card *e)
                        card->name, e->silence_s);
 }
 
+/* Returns 0 if the answer is DONE, else a negative errno with card->why. */
 static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                struct lease_message *answer, double until)
 {

@@ -58,7 +58,7 @@ void window_close(struct window *w);
 
 /* The three kinds of work, one at a time; none after WINDOW_LOST. x, codes and result stay in use
  * until the work is done. */
-void window_start_pings(struct window *w, double now);
+void window_start_pings(struct window *w, double now); /* at full length, then shorter */
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now);
 void window_start_sum(struct window *w, const struct way_sum *sum, double now);
 
