@@ -206,6 +206,7 @@ static cut cut_of(const nn_window *g, int batch)
     return c;
 }
 
+/* Parts of the scratch memory; sizes in floats. */
 struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
