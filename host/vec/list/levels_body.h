@@ -119,7 +119,7 @@ static inline void levels_get(const struct levels_rule *r, const uint8_t *codes,
     }
 }
 
-/* ---- vectors, in IEEE mode ---- */
+/* ---- vectors, in IEEE mode and so noinline (fp_mode.h) ---- */
 
 static __attribute__((noinline)) uint32_t levels_encode_all(const struct levels_rule *r,
                                                             const float *x, size_t n, size_t at,

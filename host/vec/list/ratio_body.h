@@ -6,7 +6,7 @@
 #include "vec/fp_mode.h"
 #include "vec/list/vec_ratio.h"
 
-/* In IEEE mode, as all noinline functions here. */
+/* In IEEE mode, as all noinline functions here (fp_mode.h). */
 static __attribute__((noinline)) void ratio_of(const float *x, const float *w, size_t n, float eps,
                                                float *restrict out)
 {
