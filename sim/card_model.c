@@ -37,7 +37,8 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* Fills in len and header_crc. */
+/* To rank h.rank at its registered address, or to the job's group. Fills in magic, len and
+ * header_crc. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
