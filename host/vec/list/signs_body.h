@@ -130,7 +130,7 @@ static inline void signs_encode_column(const struct signs_from *f, const struct 
     }
 }
 
-/* ---- vectors, in IEEE mode and so noinline (fp_mode.h); a loop for buckets, one for columns ---- */
+/* ---- vectors, in IEEE mode and so noinline (fp_mode.h); own loops for buckets and columns ---- */
 
 static __attribute__((noinline)) void signs_encode_buckets(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
