@@ -3,9 +3,9 @@
 #define SIM_COUNTERS_H
 #include <stdbool.h>
 
-/* Reads and prints the counters. where: "HOST:PORT" over TCP, or "eth://HOST:PORT" by datagrams,
- * which has no counters of the process around the card. json: one JSON object in one line, else a
- * table. Returns 0 or a negative errno after reporting it. */
+/* Reads and prints the counters. where: "HOST:PORT" over TCP, or "eth://HOST:PORT" by datagrams:
+ * then without counters of the process around the card, and frames may arrive between two readings.
+ * json: one JSON object in one line, else a table. Returns 0 or a negative errno after reporting it. */
 int sim_counters(const char *where, bool json);
 
 #endif

@@ -82,7 +82,7 @@ static bool print_all(const struct doctor *d, const struct doctor_finding *cards
     return failed;
 }
 
-/* Returns 0, 1 if a check failed, or a negative errno. */
+/* All ranks call it. Returns 0, 1 if a check failed, or a negative errno. */
 static int examine(struct comm *c, int level, const struct doctor_options *o)
 {
     struct info mine = {.n = 0};

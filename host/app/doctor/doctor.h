@@ -43,7 +43,8 @@ double doctor_number(const struct doctor *d, int rank, const char *key);
 /* Returns the first rank whose fact differs from rank 0's; -1: none. */
 int doctor_other(const struct doctor *d, const char *key);
 
-/* Set a finding, unless one as bad is set. doctor_mend() adds the fix of the finding just set. */
+/* Set a finding, unless one as bad or worse is set. doctor_mend() adds its fix, and does nothing if
+ * the last doctor_say() had no effect. */
 void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_mend(struct doctor_finding *f, const char *format, ...)
@@ -61,8 +62,8 @@ void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
 /* Adds the facts for doctor_shm() and doctor_tmpdir(). */
 void doctor_room(struct info *info);
 
-/* Prints a bad finding of doctor_tmpdir() for this process. Call it before MPI starts, which may
- * end or hang without space. */
+/* Prints a bad finding of doctor_tmpdir() for this process to stderr. Call it before MPI starts,
+ * which may end or hang without space in TMPDIR. */
 void doctor_warn_early(void);
 
 /* Collects the facts of this process and its machine. level: of comm_begin(). */

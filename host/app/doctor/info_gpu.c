@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ask: name of a function in the library, by which version() finds the version. */
+/* Adds the version of a library of NVIDIA's, if the GPU library has loaded it. ask: name of a
+ * function in it, from which version() gets the text. */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {

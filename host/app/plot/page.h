@@ -30,7 +30,7 @@ struct page_run {
     /* [train_command.n_opts] of the last `run` line; "": not in it */
     char (*option)[PAGE_WORD];
 
-    /* Numbers of lines. */
+    /* Lines of steps: all, with cards, skipped. Buckets redone. Lines of statistics. */
     uint64_t n_steps, n_offload, n_redone, n_skipped, n_stats;
     double skipped[PAGE_SKIPS]; /* the first skipped steps */
     double last_step, stats_step;

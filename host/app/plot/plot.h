@@ -112,7 +112,7 @@ int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *pa
 void plot_close(struct plot *p);
 
 /* Averages successive points, so that no series has more than `most`. Returns
- * the largest number averaged. */
+ * the largest number averaged; 1: nothing changed. */
 size_t plot_thin(struct plot *p, size_t most);
 
 /* Return the series or the bar of that name, made if new, or a negative errno. */
@@ -150,7 +150,8 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
  * number: of the chart in the page. Returns as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
-/* Draws to a file, which appears when complete: .svg, .png, or .gp for the program itself. */
+/* Draws to a file, which appears when complete: .svg, .png, or .gp for the program itself. Also
+ * reports a missing gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

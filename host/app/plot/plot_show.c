@@ -104,7 +104,7 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* Writes as many names as are readable; of bars all. */
+/* Writes as many names as are readable, slanted; of bars all, nearly level if there are few. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -317,7 +317,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
     return rc;
 }
 
-/* Checks the end of the chart, as gnuplot does not report a full disk. */
+/* Checks the end of the chart, as gnuplot does not report a full disk. Rewinds the file. */
 static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
@@ -392,7 +392,7 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* Copies from <svg> on. */
+/* Copies from <svg> on. -EIO, not reported: the chart ends midway. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

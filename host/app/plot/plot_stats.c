@@ -136,7 +136,9 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* ---- --stats: the backward pass, as Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ---- */
+/* ---- --stats: the backward pass, as Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ----
+ *
+ * A series for each step, with the layers in backward order. */
 
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)

@@ -85,7 +85,7 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
-    /* Seconds a byte of messages, [0] to ranks, [1] to a card; 0: unknown. */
+    /* Seconds a byte of messages, sent or received; [0] ranks, [1] a card; 0: unknown. */
     double port_s[2];
     /* Card of the measured times, as in struct cost_cluster. */
     double card_link_bps;
@@ -181,7 +181,7 @@ struct predict_group {
     bool has[PREDICT_LIST]; /* of p->algos: possible with some number of ranks */
 };
 
-/* Finds the groups of a type. Returns their number. */
+/* Finds the groups of a type, in the order of p->algos. Returns their number. */
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 

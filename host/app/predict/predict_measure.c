@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Arrays are larger than a core's caches. Codes of a chunk stay in the cache, as a
- * segment's do in the reducer. */
+/* Arrays are larger than a core's caches. Chunks let a slow cast keep to its time; the codes of one
+ * stay in the cache, as a segment's do in the reducer. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -116,7 +116,7 @@ static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
     return n_parts * vec_bytes(t->fmt, n);
 }
 
-/* Returns the bytes that count, see predict_rates.c. */
+/* Does one chunk of the task. Returns the bytes that count, see row_of() in predict_rates.c. */
 static size_t do_chunk(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};

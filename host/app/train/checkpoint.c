@@ -13,7 +13,7 @@
 struct kit {
     struct checkpoint_plan plan;
     char text[TRAIN_LINES_MAX + 64];
-    uint8_t *part;
+    uint8_t *part; /* room for the largest part */
 };
 
 /* Whether this rank leaves a shared section to the owner. */

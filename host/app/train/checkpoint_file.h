@@ -37,7 +37,8 @@ struct checkpoint_out {
     uint32_t crc;
 };
 
-/* Writing: open; put every part of every section in the plan's order; commit or discard. */
+/* Writing: open; put every part of every section in the plan's order; commit or discard. Only the
+ * first function that fails reports the error. */
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
                         const struct checkpoint_plan *plan);
 int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);

@@ -62,7 +62,7 @@ static int weights_get(struct train *t, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
-/* Refuses inf and nan, which no update can repair. from: [n_weights]. */
+/* Refuses inf and nan, which no update can repair. from: [n_weights], aligned. */
 static int check_finite(const struct train *t, const void *from, const char *what)
 {
     const float *x = from;

@@ -22,8 +22,8 @@ void grad_stats_close(struct train *t);
  * sent before all are there. */
 bool grad_stats_due(const struct train *t);
 
-/* Call before the reducer and after the update; no effect in other steps. *file_rc: the
- * result of the file, on rank 0. */
+/* Call before the reducer and after the update; no effect in other steps. Return 0 or a negative
+ * errno of comm.h. *file_rc: the result of the file, on rank 0. */
 int grad_stats_before(struct train *t);
 int grad_stats_after(struct train *t, double lr, const struct reducer_step *reduced, int *file_rc);
 

@@ -164,7 +164,8 @@ void train_emulate_turn(struct train *t);
 int train_emulate_update(struct train *t, double lr, bool skipped);
 
 /* Replaces the owner's times by those of all ranks, if ranks are emulated: a rank's own waiting
- * time would include the computing of others. */
+ * time would include the computing of others. codec_s: all casts; comm_s: the rest of the step,
+ * without computing and preparing images. */
 void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
@@ -195,20 +196,20 @@ void train_device_close(struct train *t);
 void train_offload_say(struct train *t);
 /* Prints the cards' lines of the final table. */
 void train_offload_print(const struct train *t);
-/* Writes what added the gradients: "direct", "group-scatter:2", "offload" or "offload in 7
- * of 12 steps, else direct". */
+/* Writes what added the gradients: "direct", "group-scatter:2", "offload" or, if cards were lost,
+ * "offload in 7 of 12 steps, else direct". */
 void train_offload_added(const struct train *t, struct text *to);
 
 /* ---- the timeline (train_trace.c); no effect without --trace ---- */
 
 int train_trace_open(struct train *t);  /* after the reducer is open */
 int train_trace_start(struct train *t); /* all ranks: starts the clock at 0 */
-/* Gathers the timelines; rank 0 writes them. All ranks. *file_rc: the
- * result of the file, on rank 0. */
+/* Gathers the timelines; rank 0 writes them. All ranks. Returns 0 or a negative errno of comm.h.
+ * *file_rc: the result of the file, on rank 0. */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
-/* Checksum of all data of --data. */
+/* Checksum of all data of --data. Ranks compare it, and a checkpoint keeps it. */
 static inline uint32_t train_data_crc(const struct train *t)
 {
     return (t->lead ? t->lead : t)->data_crc;
