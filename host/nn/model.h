@@ -159,8 +159,8 @@ struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m);
 /* Update after every step; finite: the gradients were finite on all ranks. */
 void nn_model_loss_scale_update(struct nn_model *m, bool finite);
 
-/* Adaptive scales [n] kept from step to step; n 0: not adaptive. Call
- * between passes. put accepts get's. */
+/* Adaptive scales [n] that a rank keeps from step to step, in host memory; n 0: not adaptive. Call
+ * between passes. put accepts the output of get. */
 size_t nn_model_n_scales(const struct nn_model *m);
 void nn_model_scales_get(const struct nn_model *m, float *to);
 void nn_model_scales_put(struct nn_model *m, const float *from);

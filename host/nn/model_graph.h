@@ -31,7 +31,7 @@ struct layer_kind {
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
 
-enum { GRAPH_PARTS = 4 };
+enum { GRAPH_PARTS = 4 }; /* most tensors that a concat joins */
 
 struct node {
     const struct layer_kind *kind; /* NULL: the input */

@@ -1,6 +1,7 @@
 /* model_plan.c : gives every node its memory, once: no pass allocates. Activation gradients share
  * buffers. A buffer is taken when the last reader of a tensor passes its gradient back, and freed
- * when the tensor's own node has used it. */
+ * when the tensor's own node has used it. All memory is the backend's, zeroed, and stays until
+ * close. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"

@@ -81,8 +81,8 @@ struct nn_optim {
     const struct round_rule *round;
 };
 
-/* Images as bytes, which the backend normalises, augments and scales
- * to the bits of dataset_batch(). */
+/* Images as bytes, which the backend normalises, augments and scales to the bits of
+ * dataset_batch(), before it rounds them to act_bytes. */
 struct nn_feed {
     struct nn_shape image, shown; /* as stored, and as the network reads them */
     int max_batch;

@@ -49,7 +49,8 @@ struct sample_ops {
      * steps, or h; NULL: not wanted. */
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, int32_t *labels, int32_t *lengths);
-    /* Describes train_x and test_x, from whose bytes a GPU can make x. NULL: only to_real can. */
+    /* Describes train_x and test_x, which have a byte for each real, so that a GPU can make x
+     * itself. NULL: only to_real can. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
     /* For d->own; NULL: none. crc: continues a CRC over the samples. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
@@ -90,10 +91,11 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 extern const char dataset_help[];
 
 /* Load a data set. subset: training samples to use, a multiple of n_classes: the first of each
- * class in file order; 0: all. Errors name file and offset. */
+ * class in file order; 0: all. The test set stays whole. Errors name file and offset. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
-/* Return a CRC of all samples, by which ranks compare their data. */
+/* Return a CRC of the sizes and all samples (speech: only lengths and transcripts), by which ranks
+ * compare their data. Reads all of them. */
 uint32_t dataset_crc(const struct dataset *d);
 
 /* Parse an --augment spec: none, or names joined by +. */

@@ -23,7 +23,7 @@ enum {
 struct melbank;
 
 int melbank_open(struct melbank **out);
-void melbank_close(struct melbank *m);
+void melbank_close(struct melbank *m); /* accepts NULL */
 
 /* Return a sound's frames; 0 if it is shorter than one. */
 size_t melbank_frames(size_t n_samples);

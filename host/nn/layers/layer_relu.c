@@ -33,6 +33,7 @@ CPU_HOT static void relu(size_t n, const real *x, real *y)
         y[i] = x[i] < 0 ? 0 : x[i];
 }
 
+/* dx may be dy. */
 CPU_HOT static void relu_mask(size_t n, const real *restrict y, const real *dy, real *dx)
 {
     for (size_t i = 0; i < n; i++)
