@@ -69,7 +69,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Adds the maths in which cuDNN cannot add a convolution's gradient to another. */
+/* Plans a convolution whose dx is added to another in every math. Adds a fact with those in which
+ * cuDNN makes dx apart first, or has no engine. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

@@ -132,7 +132,8 @@ void sim_sum_close(struct sim_sum *j)
 
 /* ---- batches ---- */
 
-/* Returns 1 if some windows wait for the card, 0 if all are done, or a negative errno. */
+/* Turns all windows until none has more to send or to take. Returns 1 if some wait for the card, 0
+ * if all are done, or a negative errno. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

@@ -105,7 +105,8 @@ int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct js
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
 /* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind, or a
- * named layer no row; plot_read_some() skips such files. Call plot_close() in any case. */
+ * named layer no row; plot_read_some() skips such files, so that p->n_points may be 0. Call
+ * plot_close() in any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
               int n_paths);
 int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Removes control characters, quotes and backquotes, for tables and gnuplot. */
+/* Replaces characters that would move a cursor, end a text or call a program: to is safe for tables
+ * and gnuplot. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
