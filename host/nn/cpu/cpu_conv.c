@@ -154,7 +154,7 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
-/* Offset of the pixel under a tap of the window at p; -1: outside. */
+/* Elements from the start of the batch to the pixel under a tap of the window at p; -1: outside. */
 static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
 {
     const int y = p.y * g->stride - g->pad + ky * g->dilation,

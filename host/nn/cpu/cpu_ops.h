@@ -60,7 +60,7 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
 /* sum [c] = sums over the rows of x [n][c]. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
-/* conv2d of one group, for cpu_conv_groups.c. */
+/* conv2d of one group: cpu_conv_groups.c calls it for windows without groups and for each group. */
 size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g);
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch);
