@@ -15,8 +15,8 @@ module job_table #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // Staged values from regs: index, ranks, base, slots and rank are stable
-  // for three clocks before a commit.
+  // Staged values from regs: index, ranks, base, slots and rank are stable for three clocks before
+  // a commit, in which there is no other commit.
   input  logic             commit_i,         // start (start_i) or stop job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
