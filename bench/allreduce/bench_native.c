@@ -61,7 +61,8 @@ struct fp32 {
     struct way blocking, native;
 };
 
-/* Reduce op for MPI's rows: leaves MPI's sum as it is, not converted to the result format. */
+/* Reduce op for MPI's rows: leaves MPI's sum as it is. Unlike `native`, it handles no overflow and
+ * does not convert to the result format. */
 static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {

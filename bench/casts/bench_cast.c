@@ -5,8 +5,8 @@
  * Uses three arrays of --mib MiB. First it finds the fastest copy of copies.h. Every row then
  * runs --reps times, in CPU time of the thread, each time after one memcpy() of the fp32 array
  * and one fastest copy; the faster of the two is "copy" in that run. Other references are a
- * streaming copy and reading only. Arrays of less than 16 MiB are processed several times per
- * run. Results are medians. Ratios compare, per second:
+ * streaming copy and reading only, which counts the bytes read. Arrays of less than 16 MiB are
+ * processed several times per run. Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written

@@ -3,8 +3,8 @@
 # time limit, and prints a table of goals and results.
 # usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 25 minutes
 #        bench/gpu/gpu_all.sh --table         the results so far
-#     1  casts, scan, APS and sums by bytes moved, 1 and 4 GiB, PyTorch's casts;
-#        tests of vectors with every float                                     (8 minutes)
+#     1  libraries; casts, scan, APS and sums by bytes moved, 1 and 4 GiB;
+#        PyTorch's casts; tests of vectors with every float                    (8 minutes)
 #     2  a training step of resnet18, batch 512, tf32 and fp16, PyTorch eager
 #        and compiled, between runs of ours                                    (4)
 #     3  the same of resnet50, 224 pixels, fp16                                (4)
