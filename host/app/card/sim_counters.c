@@ -106,6 +106,7 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
+/* Takes the next "name value" line; *at: the rest, which is cut up. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

@@ -52,6 +52,7 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
+/* Returns the largest MTU of a rank's interfaces, and its name; 0: none. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -114,13 +115,13 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     }
 }
 
-/* ---- space for MPI's files: segments in /dev/shm, and files in TMPDIR ---- */
+/* ---- space for MPI: a segment a rank in /dev/shm, files of mpirun and PMIx in TMPDIR ---- */
 
 static const double mib = 1 << 20;
 /* Measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* "none": not writable. */
+/* Adds the free bytes of a folder as fact `key`; "none": not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

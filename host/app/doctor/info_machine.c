@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* to [size]: "" if the file cannot be read. */
+/* Reads the first line of folder/name/leaf into to [size]; "" if the file cannot be read. */
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {
     char path[512];

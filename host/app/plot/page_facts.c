@@ -258,6 +258,7 @@ bool page_fact(int i, const struct page_run *r, const char **name, struct text *
 
 /* ---- the command of a log's first line ---- */
 
+/* Quotes the word for a shell, if it must be. */
 static void add_word(struct text *to, const char *word)
 {
     static const char plain[] =

@@ -240,8 +240,9 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot with descriptors, because it takes some file names for commands. Returns its status,
- * a negative errno, or -ENOENT without a message if there is no gnuplot. */
+/* Runs gnuplot on the program in `from`; its output goes to `to`, its messages to `said`. All are
+ * descriptors, because it takes some file names for commands. Returns its status, a negative errno,
+ * or -ENOENT without a message if there is no gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
     /* -d: without the user's settings. */
@@ -285,6 +286,7 @@ static int ask_gnuplot(int from, int to)
     return rc;
 }
 
+/* Writes the program to a temporary file, and rewinds it. */
 static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
 {
     FILE *f = tmpfile();

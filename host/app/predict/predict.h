@@ -150,7 +150,7 @@ struct predict_messages predict_messages_of(const struct predict_rates *r, const
 /* Fits each of these to the measured times: finds the values with which the formulas give a time,
  * and takes their median.
  *
- *     latency      short all-reduces           card answer   short ones through a card
+ *     latency      short ones over any link    card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card
  *     unhidden     long ones over links
  *

@@ -127,6 +127,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
+/* Returns the next larger length; 0: none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;

@@ -5,6 +5,7 @@
 #include "base/jsonl_read.h"
 #include <string.h>
 
+/* Parses a format's name without reporting an error. */
 static bool format_of(const char *word, size_t length, struct mf_fmt *out)
 {
     char name[CODEC_NAME_BYTES];
@@ -64,6 +65,7 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
+/* Takes a row of model --json: messages that a core sends and receives. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];

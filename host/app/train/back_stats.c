@@ -10,6 +10,7 @@
 
 enum { LIST_BYTES = TALLY_BINS * 12, SMALL_SHARE = 100 };
 
+/* Counts the values in the bins before `end`. */
 static double below(const struct scale_tally *c, int end)
 {
     double n = 0;

@@ -158,6 +158,7 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
+/* Compares the file's next section with this run's; mine NULL: the run has no more. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {
@@ -204,6 +205,7 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     return 0;
 }
 
+/* Checks everything except the contents of the sections. */
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                      char run[CHECKPOINT_RUN_BYTES])
 {

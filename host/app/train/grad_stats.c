@@ -147,6 +147,7 @@ int grad_stats_before(struct train *t)
     return 0;
 }
 
+/* Compares the means in s->piece with the fp64 ones. */
 static void judge(const struct train *t, struct grad_stats *s, const double *sum, size_t k)
 {
     for (size_t j = 0; j < k; j++)

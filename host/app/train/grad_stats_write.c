@@ -23,6 +23,7 @@ static int list_of(const struct grad_counts *range, const struct grad_counts *c,
     return first < end ? first + GRAD_EXPONENT_MIN : 0;
 }
 
+/* Both lists cover the same exponents, those of all ranks. Returns the first. */
 static int put_bins(struct jsonl *j, const struct grad_counts *own, const struct grad_counts *all)
 {
     char list[LIST_BYTES];

@@ -13,6 +13,7 @@ static int checksum(struct train *t, uint32_t *out)
     return 0;
 }
 
+/* Makes the mean over ranks of own_stats the statistics of the network. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
@@ -46,7 +47,7 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-/* Tests this rank's part of the images. */
+/* Tests this rank's part of the images. Parts differ by at most one image. */
 static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;

@@ -44,6 +44,7 @@ struct report {
     struct report_epoch last;
 };
 
+/* Opens the log and writes its first line. */
 int report_open(struct train *t);
 void report_close(struct train *t);
 
@@ -63,7 +64,7 @@ int record_epoch(struct train *t, const struct report_epoch *epoch);
  * step, sent and in fp32, means over ranks. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
-/* A step must be counted in t->state. */
+/* Report a finished step, which t->state already counts, and a finished epoch. */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
