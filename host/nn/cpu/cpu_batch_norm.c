@@ -76,6 +76,7 @@ static void fold(int c, int w, const real *lane, double *sum)
             sum[i] += (double)lane[j + i];
 }
 
+/* acc [w] = sums over the lines of a tile. */
 CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restrict acc)
 {
     x += t.at;

@@ -31,6 +31,7 @@ static size_t n_pixels(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
+/* The convolution that carries dy back to dx, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
     return (struct nn_window){.in = g->out,

@@ -51,6 +51,7 @@ static struct kept kept_of(const struct nn_lstm *f, int batch, real *kept)
     return (struct kept){kept, kept + LSTM_GATES * all, kept + (LSTM_GATES + 1) * all};
 }
 
+/* Assigns places to samples, and rows to steps. */
 static void sort(struct packed *p, const struct nn_lstm *f, int batch, const int32_t *lengths)
 {
     memset(p->active, 0, ((size_t)f->steps + 1) * sizeof *p->active);

@@ -30,6 +30,7 @@ struct cpu {
     const float *scale;                      /* loss scale of activation gradients; NULL: 1 */
 };
 
+/* Returns the factor on the gradients that losses make. cpu NULL: 1. */
 static inline double cpu_scale_of(const struct cpu *cpu)
 {
     return cpu && cpu->scale ? (double)*cpu->scale : 1;

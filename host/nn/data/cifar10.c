@@ -17,6 +17,7 @@ enum {
     N_MAX = 1000000
 };
 
+/* Turns planes [c, h, w] into pixels [h, w, c]. */
 static void interleave(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; i++)

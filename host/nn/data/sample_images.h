@@ -9,6 +9,7 @@ void images_moments(struct dataset *d);
 /* Choose the view of a training image; a NULL: unchanged. */
 struct view images_view(const struct dataset *d, const struct dataset_augment *a, uint32_t index);
 
+/* Functions of sample_ops. */
 void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
                     const struct dataset_augment *augment, real *x);
 void images_for_gpu(const struct dataset *d, struct nn_feed *out);

@@ -5,7 +5,7 @@
  *     g = gamma dy      dx = (g - mean(g) - v mean(g v)) / sqrt(variance + eps)
  *     dgamma = sum of dy v over the rows      dbeta = sum of dy
  *
- * Backward recomputes v, which is cheaper than storing it. Source: Ba, Kiros, Hinton 2016, "Layer
+ * Backward recomputes v, which is cheaper than reading it. Source: Ba, Kiros, Hinton 2016, "Layer
  * Normalization"; eps as in PyTorch. */
 #include <math.h>
 #include <string.h>
@@ -90,6 +90,7 @@ struct row {
     real mean, inv_std;
 };
 
+/* square: scratch [c]. */
 static inline struct row row_of(size_t c, real eps, const real *x, real *restrict square)
 {
     const real mean = row_mean(c, x);
@@ -135,6 +136,7 @@ int cpu_layer_norm_plan(void *ctx, size_t max_n, int c, size_t *scratch_bytes)
     return 0;
 }
 
+/* dx may be NULL. */
 CPU_HOT static void layer_norm_row_back(size_t c, real eps, const real *x, const real *gamma,
                                         const real *dy, real *dx, bool add,
                                         const struct layer_norm_sums *s)

@@ -98,7 +98,8 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* Gradients of earlier steps among the gates' have been through the node already. */
+/* The terms are gradients of gates. Those of earlier steps among them have been through the node
+ * already. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;
