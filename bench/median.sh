@@ -16,7 +16,8 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# A row is named by its text fields and size. All of MPI's algorithms are named MPI.
+# A row is named by its text fields and size. All of MPI's algorithms are named MPI, since the
+# fastest may differ from run to run.
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""

@@ -211,6 +211,7 @@ static inline struct phase phase_of_real(struct layers_contender *c, int what)
     return sum;
 }
 
+/* Returns the bytes and rounds of the busiest virtual rank, without times. */
 static inline struct phase phase_of_virtual(const struct layers_contender *c, int what)
 {
     struct phase most = c->of[what][0];

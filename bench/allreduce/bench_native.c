@@ -69,6 +69,7 @@ static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, 
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
 }
 
+/* Uniform in [-1, 1). */
 static float element(int rank, size_t i)
 {
     return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
