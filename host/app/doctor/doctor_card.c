@@ -7,7 +7,7 @@
 
 enum { ELEMENTS = 4096 };
 
-/* Reduces ones, whose mean is 1. *by_card, *right: results on this rank. */
+/* Reduces ones, whose mean is 1. All ranks call it. *by_card, *right: results on this rank. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];

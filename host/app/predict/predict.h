@@ -117,8 +117,8 @@ enum predict_kind predict_adds(const struct vec_sum *sum);
 
 /* ---- measuring one core, in CPU time (predict_measure.c) ---- */
 
-/* Measures casts and sums of all formats of p, and of fp32, for budget_s
- * seconds; adds rows to *out. */
+/* Measures casts and sums of all formats of p, and of fp32, for budget_s seconds together; adds
+ * rows to *out. */
 int predict_measure(const struct predict *p, double budget_s, struct predict_rates *out);
 
 /* Measures messages over 127.0.0.1 for budget_s seconds: TCP as to ranks, UDP as to a card, in

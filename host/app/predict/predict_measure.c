@@ -196,7 +196,7 @@ struct buffers {
     size_t sent, got;   /* positions */
 };
 
-/* Opens a socket on a free port of 127.0.0.1. */
+/* Opens a socket on a free port of 127.0.0.1. Returns it or a negative errno, not reported. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;
@@ -244,7 +244,7 @@ static size_t drain(struct buffers *b, int fd)
     return bytes;
 }
 
-/* send() sends once. */
+/* send() sends once; it returns 0 or a negative errno. */
 struct sender {
     int (*send)(const struct sender *s, struct buffers *b);
     int fd;
