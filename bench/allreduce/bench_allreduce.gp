@@ -4,7 +4,7 @@
 #       >build/bench_allreduce.svg
 # The shell reads FILE, and names in it lose their quotes, so that no name is run as a command.
 number = '\([0-9.e+-]*\)'
-# Lines: "algo=type", size, algbw, ratio. MPI's rows are one series.
+# Lines: "algo=type", size, algbw, ratio. MPI's rows are one series, whichever algorithm won.
 rows = "sed -n 's/.*\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"size\":" . number . ",.*\"algbw\":" . number . \
        ",.*\"ratio\":" . number . ",.*/\\1=\\2 \\3 \\4 \\5/p' <\"$FILE\" | sed 's/^mpi:[a-z_]*=/MPI_Allreduce=/' | tr -d \"'\""
 series = system(rows . " | cut -d' ' -f1 | sort -u")

@@ -59,7 +59,7 @@ struct bench {
     struct dataset data; /* two batches of noise */
     struct feed *feed;
     uint32_t *order;
-    /* fp16: checks gradients for inf and nan, as training does; otherwise NULL */
+    /* fp16: checks gradients for inf and nan, as training does, to move the scale; else NULL */
     const struct vec_ops *looks;
 };
 
