@@ -18,8 +18,8 @@
 enum { NOISE_MOVES = 100 };
 
 struct codec_noise {
-    double worst; /* largest |mean - v| of one moving element, in standard deviations */
-    double all;   /* bias of all elements together, in standard deviations */
+    double worst; /* largest |mean - v| of one moving element, in the mean's standard deviations */
+    double all;   /* means' surplus in magnitude over all elements, in its standard deviations */
     double ratio; /* measured / predicted variance */
     size_t n_moving;
 };

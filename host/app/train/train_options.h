@@ -58,6 +58,7 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
 /* Appends the option lines that a checkpoint stores. */
 void train_options_lines(const struct train_options *o, struct text *to);
 
+/* Checks that the options go together; if not, reports why. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
 

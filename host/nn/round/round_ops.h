@@ -7,10 +7,10 @@
  *   error    the gradient of every output: first the loss's, then those that layers pass back
  *
  * A layer's result is rounded once, after all of its operations: batch norm's after the addition
- * and ReLU inside. Its statistics are fp32 values of its rounded input. A ReLU, inside batch norm
- * too, passes gradients where its rounded output is above zero. Layers that only copy values (ReLU,
- * max pooling, shortcut) round nothing. The loss reads rounded logits and computes in fp32. Weight
- * gradients are fp32, of rounded factors.
+ * and ReLU inside. Its statistics (running ones too) are fp32 values of its rounded input. A ReLU,
+ * inside batch norm too, passes gradients where its rounded output is above zero. Layers that only
+ * copy values (ReLU, max pooling, shortcut) round nothing. The loss reads rounded logits and
+ * computes in fp32. Weight gradients are fp32, of rounded factors.
  *
  * Pure fp16 (round_pure) keeps every tensor in e5m10, so weights need no copy; on GPUs NN_FP16_PURE
  * stores halves instead. Besides act and error it rounds
