@@ -21,7 +21,7 @@ module control #(
   input  logic        rst_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
   input  logic [15:0] frame_port_i,          // the card's port for frames, read as SHELL_PORT
-  output logic        busy_o,                // a datagram or request is in progress, or a lease ends
+  output logic        busy_o,                // a datagram, request or lease end in progress
   // datagrams: UDP payloads, byte 0 in bits 7..0; address, port and length accompany every word
   input  logic        in_valid_i,
   output logic        in_ready_o,
