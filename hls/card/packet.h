@@ -1,14 +1,13 @@
-/* packet.h : the header of a packet in C: places of its fields, and
- * conversion from and to 64 bytes.
+/* packet.h : converts the header of a packet from and to 64 bytes, and defines its fields in C.
  *
- *     pkt_get(bytes)           read the header in bytes[64], unchecked
- *     pkt_put(header, bytes)   write bytes[64], with header_crc computed by hls/card/crc32c.h
- *     pkt_good(bytes)          1 if magic and header_crc are right; like pkt_put(), used by tests
+ *     pkt_get(bytes)           reads the header in bytes[64] without checking it
+ *     pkt_put(header, bytes)   writes bytes[64] and computes header_crc
+ *     pkt_good(bytes)          returns 1 if magic and header_crc are right; used only by tests
  *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     a PONG's bitmap: bit r is rank r
  *
- * hls/card/packet.def is the list. Each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES.
- * The other rows give PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF (a mask),
- * PKT_MAX_RANKS and so on. Shared dialect, like mf.h. */
+ * The names come from hls/card/packet.def. Each field has PKT_<NAME>_AT (first byte) and
+ * PKT_<NAME>_BYTES. Other rows give PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF
+ * (a mask), PKT_MAX_RANKS and so on. Written in the C subset of hls/README.md. */
 #ifndef PACKET_H
 #define PACKET_H
 #include "crc32c.h"
@@ -22,7 +21,7 @@ enum {
 #define PKT_STATUS(NAME, bit, what)              PKT_STATUS_##NAME = 1 << bit,
 #include "packet.def"
     PKT_HEADER_BYTES = 64,
-    /* fails to compile if a PONG has too few bits for the ranks */
+    /* divides by 0, so fails to compile, if a PONG's bitmap has fewer bits than there are ranks */
     PKT_RANKS_FIT = 1 / (PKT_MAX_RANKS <= 8 * (PKT_TAG_BYTES + PKT_COUNT_BYTES))
 };
 
@@ -36,7 +35,7 @@ struct pkt_header {
 #include "packet.def"
 };
 
-/* Little endian, for n_bytes <= 8. */
+/* Write value to bytes[n_bytes], little endian; n_bytes <= 8. */
 CRC32C_FN void pkt_put_uint(uint8_t *bytes, uint64_t value, int n_bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -53,7 +52,7 @@ CRC32C_FN uint64_t pkt_get_uint(const uint8_t *bytes, int n_bytes)
     return value;
 }
 
-/* Ignores h.header_crc and writes the right one. */
+/* h.header_crc is ignored: the right one is written. */
 CRC32C_FN void pkt_put(struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);

@@ -1,5 +1,5 @@
 /* regs.h : the card's registers and counters in C. REG_JOB_COMMIT is a byte offset,
- * REG_JOB_COMMIT_START a mask, CNT_IN_ADDED an index. hls/card/regs.def describes each of them. */
+ * REG_JOB_COMMIT_START a mask and CNT_IN_ADDED an index. hls/card/regs.def describes them. */
 #ifndef REGS_H
 #define REGS_H
 

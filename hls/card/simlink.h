@@ -1,59 +1,60 @@
-/* simlink.h : control of a card that a process owns, over a stream socket; narrowcast-sim is the
- * card's end. A message is a header of 40 bytes, then `bytes` more (the body).
+/* simlink.h : control of a card that a process owns, over a stream socket. narrowcast-sim is such a
+ * process. A message is a header of 40 bytes (struct simlink), then a body of `bytes` bytes.
  *
- *     kind       to the card                          answer: DONE unless another is given
- *     HELLO                                           a: SIMLINK_VERSION, once, before all else;
- *                                                     status SIMLINK_FULL: too many connections,
- *                                                     this socket is closed
+ *     kind       to the card                          answer: DONE, unless another is given
+ *     HELLO                                           a: SIMLINK_VERSION. Sent once, before all
+ *                                                     other messages. status SIMLINK_FULL: there
+ *                                                     are too many connections; this socket is
+ *                                                     closed
  *     WRITE      a: register's offset  b: value       status 1: no such register, or not yours
- *     READ       a: register's offset                 b: value
- *     BATCH      body: operations of 8 bytes: u32     a: operations done, before the first that
- *                offset, bit 31: read (else write);   was refused (then status 1); body: a u32
- *                u32 value. No operation of another   each: value read, or 0
- *                connection comes in between
- *     ADDRESS                                         a: IPv4  b: port that frames are sent to;
- *                                                     0: none
+ *     READ       a: register's offset                 b: value; status as for WRITE
+ *     BATCH      body: operations of 8 bytes: u32     a: number of operations done, all before the
+ *                offset, with bit 31 set for a        first that was refused (then status is 1)
+ *                read; u32 value. No other            body: per operation done a u32: value read,
+ *                connection is served in between      or 0
+ *     ADDRESS                                         a: IPv4 address  b: port that frames are sent
+ *                                                     to; 0: none
  *     TIME                                            a: clocks in which the card was busy
- *                                                     b: beats in  c: beats out, all since it
- *                                                     was started
- *     WIRE                                            body: text, counts made outside the card, one
- *                                                     per line, as "datagrams_in 4711"
- *     FRAME      a: source IPv4  b: port              none; it waits for RUN
+ *                                                     b: beats in  c: beats out. All since the
+ *                                                     card was started
+ *     WIRE                                            body: text: counts made outside the card, one
+ *                                                     per line, such as "datagrams_in 4711"
+ *     FRAME      a: source IPv4  b: port              none; the frame waits for RUN
  *                c: idle clocks after it
- *     RUN        a: most clocks                       FRAMEs as they leave (a, b: target), then
- *                                                     DONE, status 0: all is quiet, 1: too many
- *                                                     clocks; a: clocks from the first to the
- *                                                     last beat that moved (0: no clock in this
- *                                                     model)  b: beats in  c: beats out
+ *                body: the frame
+ *     RUN        a: largest number of clocks          the FRAMEs that leave (a, b: destination),
+ *                                                     then DONE. status 0: the card is idle, 1: the
+ *                                                     clocks were used up. a: clocks from the first
+ *                                                     to the last beat that moved (0: this model
+ *                                                     has no clock)  b: beats in  c: beats out
  *     BUS_WRITE  a: address on the card's control bus status 1: no device at this address
  *                b: value                             (hls/card/kernels.def: kernels' registers)
- *     BUS_READ   a: address                           b: value; status as above
- *     MEM_WRITE  a: address in card memory; body      status 1: not all of it is memory
- *     MEM_READ   a: address  b: bytes, at most        body; status as above, then no body
- *                SIMLINK_MOST
- *     QUIT                                            the socket is closed
+ *     BUS_READ   a: address                           b: value; status as for BUS_WRITE
+ *     MEM_WRITE  a: address in card memory            status 1: not all of these addresses are
+ *                body: bytes to be written            memory
+ *     MEM_READ   a: address  b: number of bytes,      body: the bytes; none if status is 1, as for
+ *                at most SIMLINK_MOST                 MEM_WRITE
+ *     QUIT                                            none: the socket is closed
  *
- * The card answers nothing while FRAMEs are sent, and the program sends nothing while RUN runs, so
- * neither side ever waits for the other's buffer.
+ * The card sends nothing while a program sends FRAMEs, and the program sends nothing during a RUN.
+ * So the two never block each other with full socket buffers.
  *
  * Several connections may control one card that listens on a network. A job belongs to the
  * connection that committed it (rules: hls/card/sharing.def) and is stopped when that connection
- * ends. A connection without a job is closed after 10 s without a request.
+ * closes. A connection without a job is closed after 10 s without a request.
  *
- * Only the program that started a card may use BUS_ and MEM_, the accesses over PCIe, and, if the
- * card does not listen, FRAME and RUN. */
+ * Only the program that started the card may send BUS_ and MEM_ messages, which access the card
+ * over PCIe. It may also send FRAME and RUN, unless the card listens on a network. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
 
-/* MOST: the most `bytes`; BATCH_MOST: operations of a BATCH, during
- * which no other connection is served */
 enum {
     SIMLINK_VERSION = 3,
-    SIMLINK_FULL = 1,
-    SIMLINK_BYTES = 40,
-    SIMLINK_MOST = 1 << 16,
-    SIMLINK_BATCH_MOST = 512
+    SIMLINK_FULL = 1,        /* status of HELLO */
+    SIMLINK_BYTES = 40,      /* size of a header */
+    SIMLINK_MOST = 1 << 16,  /* largest body in bytes */
+    SIMLINK_BATCH_MOST = 512 /* largest number of operations of a BATCH */
 };
 enum simlink_kind {
     SIMLINK_HELLO = 1,
@@ -78,7 +79,7 @@ struct simlink {
     uint64_t a, b, c;
 };
 
-/* The header on the wire: little endian, in the order of the struct. */
+/* Write header m to bytes[SIMLINK_BYTES]: little endian, in the order of the struct. */
 static inline void simlink_put(struct simlink m, uint8_t *bytes)
 {
     const uint32_t small[4] = {m.kind, m.status, m.bytes, m.zero};

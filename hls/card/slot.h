@@ -1,21 +1,22 @@
-/* slot.h : the slot machine: decides what a contribution that passed
- * every other check does to a slot.
+/* slot.h : the state machine of a slot: decides what to do with a contribution that has passed all
+ * other checks.
  *
- *                  chunk c+1                   every rank is in
+ *                  chunk c+1                   chunk c+1 of the last rank
  *     DONE(c) ---------------> FILLING(c+1) ------------------> DONE(c+1)      c counts mod 2^32
  *        |                        | chunk c+1, new rank: add; rank already in: drop
  *        | chunk c, result        | chunk c, rank not in c+1 yet, result kept: send it
  *        |   kept: send it        | else: drop
  *        | else: drop
  *
- * A rank sends chunk c+1 only after it has the result of chunk c. Once chunk c+1 is
- * complete, no rank needs the result of c, and only then is it overwritten. Registration of
- * a job puts its slots into DONE(2^32 - 1) with no result kept. Chunks are compared for
- * equality only. A slot has one accumulator and one kept result; both belong to the caller,
- * and the verdict says what to do with them.
+ * A rank is "in" when its contribution to the chunk being filled has been added. A rank sends chunk
+ * c+1 only after it has the result of chunk c. So once all ranks are in c+1, none of them needs the
+ * result of c, and only then is that result overwritten. Registration of a job puts its slots into
+ * DONE(2^32 - 1) without a kept result. Chunks are compared only for equality. A slot has one
+ * accumulator and one kept result. Both belong to the caller, and the verdict says what to do with
+ * them.
  *
- * Shared dialect. This file is the reference of the RTL, the engine of the card's C model, and the
- * subject of the search over interleavings. */
+ * Written in the C subset of hls/README.md. The RTL is checked against this file, and the card's C
+ * model uses it. All interleavings are searched exhaustively by tests/hls/test_slot_search.c. */
 #ifndef SLOT_H
 #define SLOT_H
 #include <stdint.h>
@@ -28,36 +29,35 @@
 
 enum slot_state { SLOT_DONE, SLOT_FILLING };
 
-/* Fields on which all contributions to a result must agree: header bytes 24..31, and
- * bytes 32..35 with count above them. */
+/* The header fields that all contributions to a result must have in common. */
 struct slot_desc {
-    uint64_t ops;       /* op, flags, beats, in_fmt, out_fmt, out_shift, zero0 */
+    uint64_t ops;       /* bytes 24 to 31: op, flags, beats, in_fmt, out_fmt, out_shift, zero0 */
     uint64_t tag_count; /* tag | count << 32 */
 };
 
 struct slot {
     enum slot_state state;
-    /* 1: a result is kept, of chunk (DONE) or of chunk - 1 (FILLING) */
+    /* 1 if a result is kept: of `chunk` in DONE, of `chunk` - 1 in FILLING */
     uint32_t kept;
-    uint32_t chunk; /* being filled, or filled last */
-    /* ranks whose contributions are in: all of them in DONE, none after registration */
+    uint32_t chunk; /* the chunk being filled, or the last one that was */
+    /* bit r: rank r is in `chunk`. All ranks are in DONE, none are after registration */
     uint64_t bitmap;
-    struct slot_desc desc;      /* FILLING: of the first contribution */
+    struct slot_desc desc;      /* of the first contribution to `chunk`, in FILLING */
     struct slot_desc kept_desc; /* of the kept result */
 };
 
 enum slot_verdict {
     SLOT_ADD_FIRST, /* overwrite the accumulator */
-    SLOT_ADD,       /* add to it */
-    SLOT_ADD_LAST,  /* add, round into the kept result, send that to all ranks */
+    SLOT_ADD,       /* add to the accumulator */
+    SLOT_ADD_LAST,  /* add, round the sum into the kept result, send it to all ranks */
     SLOT_ADD_ONLY,  /* first and last at once: a job of one rank */
     SLOT_RESEND,    /* send the kept result to this rank */
     SLOT_DUPLICATE, /* drop: this rank is in already */
     SLOT_STALE,     /* drop: no rank waits for this chunk */
-    SLOT_BAD_DESC   /* drop, NAK: differs from the first contribution's description */
+    SLOT_BAD_DESC   /* drop, send NAK: the description is not the first contribution's */
 };
 
-/* Return a slot as registration of a job leaves it. */
+/* Return the state of a slot after registration of its job. */
 SLOT_FN struct slot slot_registered(void)
 {
     struct slot s;
@@ -76,14 +76,14 @@ SLOT_FN uint32_t slot_same(struct slot_desc a, struct slot_desc b)
     return a.ops == b.ops && a.tag_count == b.tag_count ? 1u : 0u;
 }
 
-/* Return the full bitmap of a job of n_ranks, 1..64. */
+/* Return the bitmap of all ranks of a job; n_ranks is 1 to 64. */
 SLOT_FN uint64_t slot_everyone(unsigned n_ranks)
 {
     return ~(uint64_t)0 >> ((64u - n_ranks) & 63u);
 }
 
-/* Decide about a contribution of rank (< n_ranks, 1..64) to chunk. Only
- * the verdicts SLOT_ADD_* change s. */
+/* Decide about a contribution of `rank` to `chunk`; rank < n_ranks, n_ranks is 1 to 64. Only the
+ * verdicts SLOT_ADD_* change s. */
 SLOT_FN enum slot_verdict slot_take(struct slot *s, unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc)
 {
