@@ -1,11 +1,11 @@
-/* draw.h : unbiased random integers of a small range, from a counted stream of philox
- * words. Shared dialect, as philox.h. */
+/* draw.h : draws unbiased random integers below a limit from numbered streams of random words
+ * (philox.h). Written in the C subset of hls/README.md. */
 #ifndef DRAW_H
 #define DRAW_H
 #include <stdint.h>
 #include "hls/arith/philox.h"
 
-/* Purpose of a stream, so that two users never share one. */
+/* The purpose of a stream. Different purposes never share a stream. */
 enum draw_use {
     DRAW_ORDER = 0x6f72,
     DRAW_AUGMENT = 0x6175,
@@ -19,8 +19,8 @@ struct draw {
     uint64_t key, next; /* next: index of the next word of the stream */
 };
 
-/* Open the stream of one use at its beginning. major: for example an
- * epoch; minor: for example an image. */
+/* Open a stream at its beginning. major and minor number the streams of one use, for example by
+ * epoch and by image. */
 PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
 {
     struct draw d = {

@@ -1,18 +1,21 @@
-/* level.h : all arithmetic of levels, the one definition that C and CUDA share. Each number of a
- * bucket is sent as one of a few values on a grid that the bucket's scale spans.
+/* level.h : all arithmetic of levels, in one definition for C and CUDA. A vector is cut into
+ * buckets. Each number of a bucket is sent as one of a few evenly spaced values (the grid), whose
+ * range is the bucket's scale. There are two schemes:
  *
- *     sign   s = 2^(bits-1) - 1     values level * scale / s, level 0 .. s, and their negatives
- *            | sign | level |
- *     even   2^bits values, the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
- *            | number of the value, from the lowest on |
+ *     sign   values -scale .. scale in steps of scale / s, with s = 2^(bits-1) - 1; one is 0
+ *            code: | sign | level, 0 .. s |
+ *     even   2^bits values: the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
+ *            code: | number of the value, counted from the lowest |
  *
- * Between two values random bits decide: up with a probability proportional to the distance from
- * the lower one, so the expected decoded value is the encoded number. A number that equals a value
- * up to rounding always gets that value. Everything is fp32, operation by operation, so every
- * machine in IEEE mode gives the same bits. No result is inf or nan unless an argument is.
+ * A number between two values is rounded up or down at random. The probability of up is the
+ * distance from the lower value in steps, so the expected decoded value is the encoded number. A
+ * number that equals a value, except for rounding errors, always gets that value. Each operation is
+ * rounded to fp32 by itself, so every machine in IEEE mode gives the same bits. No result is inf or
+ * nan unless an argument is.
  *
- * Sums over a bucket use 16 lanes, element i in lane i mod 16, joined by level_join(). Source:
- * Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit study, section 3. */
+ * Sums over a bucket use 16 partial sums (lanes): element i is added to lane i mod 16, and
+ * level_join() adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017;
+ * the 1-bit study, section 3. */
 #ifndef LEVEL_H
 #define LEVEL_H
 #include <stdint.h>
@@ -25,8 +28,8 @@
 
 enum {
     LEVEL_LANES = 16,
-    LEVEL_BUCKET_UNIT = 32,     /* bucket sizes are multiples of it */
-    LEVEL_BUCKET_MAX = 1 << 14, /* elements */
+    LEVEL_BUCKET_UNIT = 32,     /* elements; bucket sizes are multiples of it */
+    LEVEL_BUCKET_MAX = 1 << 14, /* elements of the largest bucket */
 };
 
 #define LEVEL_FLT_MAX 0x1.fffffep127f
@@ -51,8 +54,8 @@ LEVEL_FN float level_add(float a, float b)
     return low > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : low;
 }
 
-/* Return the sum of 16 lanes: pairs 8 apart, then 4, 2 and 1.
- * Overwrites lanes with partial sums. */
+/* Return the sum of 16 lanes: adds lanes that are 8 apart, then 4, 2 and 1. Overwrites lanes with
+ * partial sums. */
 LEVEL_FN float level_join(float *lanes)
 {
     for (int apart = LEVEL_LANES / 2; apart > 0; apart /= 2)
@@ -67,13 +70,15 @@ LEVEL_FN float level_mean(float sum, uint32_t n)
     return n != 0u ? sum / (float)n : 0.0f;
 }
 
-/* ---- power of two that keeps numbers of at most max from overflow and underflow ---- */
+/* ---- a power of two by which numbers are multiplied so that their squares fit fp32 ---- */
 
 struct level_power {
     float up, down; /* 1 / up */
 };
 
-/*      max         2^-95           2^-40           2^40
+/* Return the power for numbers of at most max in magnitude:
+ *
+ *      max         2^-95           2^-40           2^40
  *        x 2^110     |    x 2^68     |    x 1        |    x 2^-88     all end in 2^-40 .. 2^40 */
 LEVEL_FN struct level_power level_power_of(float max)
 {
@@ -91,8 +96,8 @@ LEVEL_FN struct level_power level_power_of(float max)
     return p;
 }
 
-/* Return the square root of x in 2^-80 .. 2^126, to an ulp: reduce to 1
- * .. 4, then apply Heron's rule. */
+/* Return the square root of x, to an ulp, for x from 2^-80 to 2^126. Reduces x to 1 .. 4, then
+ * applies Heron's rule. */
 LEVEL_FN float level_sqrt(float x)
 {
     const int small = x < 1.0f;
@@ -119,7 +124,8 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     return most > max ? most : max;
 }
 
-/* Return `times` standard deviations, about 0, of n numbers. squares and p as in level_norm(). */
+/* Return `times` multiplied by the standard deviation, about 0, of n numbers. squares and p
+ * are those of level_norm(). */
 LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
 {
     const float deviation = level_sqrt(squares) / level_sqrt(n);
@@ -129,20 +135,20 @@ LEVEL_FN float level_deviations(float times, float squares, float n, struct leve
 /* ---- the grid of a bucket ---- */
 
 struct level_scheme {
-    uint32_t bits; /* 1, 2, 4, 8 or 16; `sign`: not 1 */
-    uint32_t even; /* 0: sign */
+    uint32_t bits; /* 1 (only for `even`), 2, 4, 8 or 16 */
+    uint32_t even; /* 1: scheme `even`, 0: scheme `sign` */
 };
 
 struct level_grid {
     struct level_power power;
     float most; /* the scale, times power.up */
-    float half; /* steps from 0 to the scale: s, or half the number of intervals */
-    float per;  /* steps in 1, divided by power.up */
-    float step; /* a step, times power.up */
-    float top;  /* the largest level, or the number of the last value */
+    float half; /* number of steps from 0 to the scale: s, or half the number of intervals */
+    float per;  /* number of steps in 1, divided by power.up */
+    float step; /* size of a step, times power.up */
+    float top;  /* sign: the largest level, s; even: the number of the last value */
 };
 
-/* scale >= 0; with 0, all values are 0. */
+/* Return the grid of a bucket whose scale is >= 0. If scale is 0, all values are 0. */
 LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale)
 {
     struct level_grid g;
@@ -172,8 +178,8 @@ LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
     return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
 }
 
-/* Return the code of a number given by magnitude (at most the grid's scale) and
- * sign (0 or 1). random: 32 bits. */
+/* Return the code in scheme `sign` of a number with magnitude `size` (at most the grid's scale)
+ * and sign `negative` (0 or 1). random: 32 random bits. */
 LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
                                   uint32_t random)
 {
@@ -181,7 +187,7 @@ LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size
     return level_draw(at, level_times(at, 0x1p-22f), random) | negative << (bits - 1u);
 }
 
-/* Return the code of v, |v| at most the grid's scale. random: 32 bits. */
+/* Return the code of v in scheme `even`. |v| is at most the grid's scale. random: 32 random bits. */
 LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
 {
     const float from_0 = level_times(level_times(v, g.power.up), g.per);

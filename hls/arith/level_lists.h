@@ -1,9 +1,10 @@
-/* level_lists.h : layouts of codes of levels, signs and counts, and lists of vectors of each kind.
- * Plain data that CPU and GPU backends share. Arithmetic: level.h. All of it is little endian.
+/* level_lists.h : describes the layouts of codes of levels, signs and counts, and the vectors to be
+ * encoded or decoded. Plain data that CPU and GPU backends share. Arithmetic: level.h. Codes are
+ * little endian:
  *
- *     levels    bucket     | fp32 scale | codes of its elements, packed as vec.h packs them |
- *     signs     column     | fp32 mean | fp32 mean of negatives | words of signs |
- *     counts    a sum of numbers -1, 0, 1 of n_ranks ranks, plus n_ranks: `bits` bits, packed */
+ *     levels   per bucket: | fp32 scale | codes of its elements, packed as in vec.h |
+ *     signs    per column: | fp32 mean of non-negatives | fp32 mean of negatives | words of signs |
+ *     counts   per element, packed: | `bits` bits: n_ranks + a sum of n_ranks numbers -1, 0, 1 | */
 #ifndef LEVEL_LISTS_H
 #define LEVEL_LISTS_H
 #include "hls/arith/level.h"
@@ -15,8 +16,8 @@
 
 struct levels_rule {
     struct level_scheme scheme;
-    uint32_t bucket; /* elements: a multiple of LEVEL_BUCKET_UNIT, at most LEVEL_BUCKET_MAX */
-    bool norm2;      /* the scale is the bucket's 2-norm; else its largest magnitude */
+    uint32_t bucket; /* its elements: a multiple of LEVEL_BUCKET_UNIT, at most LEVEL_BUCKET_MAX */
+    bool norm2;      /* true: the scale is the bucket's 2-norm; false: its largest magnitude */
 };
 
 /* Return the number of codes of a bucket with n elements. The last bucket of a vector is padded
@@ -27,7 +28,7 @@ LEVEL_FN size_t levels_codes_of(const struct levels_rule *r, size_t n)
                          : r->bucket;
 }
 
-/* Return the bytes of n elements. */
+/* Return the number of bytes of n encoded elements. */
 LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
 {
     const size_t rest = n % r->bucket, last = levels_codes_of(r, rest);
@@ -35,14 +36,14 @@ LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
            (rest ? sizeof(float) + last / 8 * r->scheme.bits : 0);
 }
 
-/* A span encoded by the sign scheme on the grid of `scale`: codes only, without a scale in front.
- * Magnitudes above `clip` become `clip`. */
+/* A vector to be encoded in scheme `sign` on the grid of a given scale. The scale is not stored
+ * with the codes. Magnitudes above `clip` become `clip`. */
 struct draw_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
-    uint8_t *codes;   /* out: padded with zero codes from n to padded */
-    size_t n, padded; /* multiples of 8, except an n that ends a layer */
-    size_t at;        /* index of x[0] in the stream `key`: a multiple of 4 */
+    uint8_t *codes;   /* out: n codes, then zero codes up to `padded` */
+    size_t n, padded; /* multiples of 8, except n at the end of a layer */
+    size_t at;        /* index of x[0]'s random word in stream `key`: a multiple of 4 */
     uint64_t key;
     float scale, clip;
 };
@@ -50,7 +51,9 @@ struct draw_span {
 /* ---- signs ---- */
 
 struct signs_rule {
-    size_t column, stride; /* > 0; a bucket of consecutive elements is a column of stride 1 */
+    /* > 0: number of elements of a column, and their distance. With stride 1, a column is a bucket
+     * of consecutive elements. */
+    size_t column, stride;
 };
 
 LEVEL_FN size_t signs_column_bytes(const struct signs_rule *r)
@@ -65,14 +68,14 @@ LEVEL_FN size_t signs_columns(const struct signs_rule *r, size_t n)
     return (n + run - 1) / run * r->stride;
 }
 
-/* Return the bytes of n elements. */
+/* Return the number of bytes of n encoded elements. */
 LEVEL_FN size_t signs_bytes(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * signs_column_bytes(r);
 }
 
-/* Residuals: the error that encoding leaves at each element, before (in) and after (out) this
- * step. Both NULL: none are kept. */
+/* Residuals: the error that encoding leaves in each element. was: of the step before, input; next:
+ * of this step, output. Both are NULL if no residuals are kept. */
 struct signs_left {
     const float *was;
     float *next;

@@ -1,25 +1,25 @@
-/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share.
- * The RTL is checked against it.
+/* mf.h : all minifloat arithmetic, in one definition for C, CUDA and HLS. The RTL is checked
+ * against it.
  *
- * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23
- * mantissa bits. A code has 1+X+Y bits:
+ * A format eXmY has a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits. A code has 1+X+Y
+ * bits:
  *
  *     e5m2    s eeeee mm     field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
  *             7 65432 10                 = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
  *                                        = 31         mm = 0: inf, else nan
  *
- * bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm
- * rounds correctly into the exponent.
+ * bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm rounds correctly
+ * into the exponent.
  *
- * Corner formats: m = 0 has no nan, its top code is inf. e = 1 has no normals. Flavour
- * fn (e4m3fn) has no inf: its top field holds numbers, and all ones is nan. fp32 is
- * e8m23 and needs no special case.
+ * Corner formats: m = 0 has no nan; its top code is inf. e = 1 has no normals. Flavour fn (e4m3fn)
+ * has no inf: codes with the top field are numbers, except that all ones is nan. fp32 is e8m23 and
+ * needs no special case.
  *
  * code -mf_unpack-> sign, significand * 2^exponent -scale, add-> -mf_pack (rounds once)-> code
  *
- * Everything is done in integers, so a CPU's handling of fp32 subnormals has no effect. Any
- * uint32_t is accepted as a code or as fp32 bits; bits above the format's width are ignored. Shifts
- * are exponents of powers of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5
+ * All arithmetic is on integers, so a CPU's handling of fp32 subnormals has no effect. Any uint32_t
+ * is accepted as a code or as fp32 bits; bits above the format's width are ignored. A shift is the
+ * exponent of a power of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5
  * (formats), IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
 #ifndef MF_H
 #define MF_H
@@ -36,20 +36,19 @@ struct mf_fmt {
 };
 
 enum mf_round {
-    /* ties to even; m = 0: to the larger magnitude, except halfway between 0
-     * and the smallest value: to 0 */
+    /* Ties go to even. If m = 0, they go to the larger magnitude, except that the tie between 0 and
+     * the smallest value goes to 0. */
     MF_NEAREST,
-    /* up with probability (discarded part) / (one unit), to within 2^-32; exact values stay */
+    /* Up with probability (discarded part) / (one unit), to within 2^-32. Exact values stay. */
     MF_STOCHASTIC,
-    /* toward zero; a finite value then never overflows: it becomes
-     * at most the largest finite one */
+    /* Toward zero. A finite value never overflows: it becomes at most the largest finite value. */
     MF_ZERO
 };
 
-/* Result for a value beyond the largest finite one. The test comes AFTER rounding, made as
- * if exponents had no upper end. */
+/* Result for a value beyond the largest finite one. The value is first rounded as if exponents had
+ * no upper end, and then compared. */
 enum mf_overflow {
-    MF_SATURATE, /* the largest finite, also for an infinite input; nan stays nan */
+    MF_SATURATE, /* the largest finite value, also for an infinite input; nan stays nan */
     MF_INF       /* inf; fn: nan */
 };
 
@@ -68,14 +67,14 @@ MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
     return a.e == b.e && a.m == b.m && a.fn == b.fn;
 }
 
-/* The one nan that is ever produced: all ones (m = 0: the code of inf). Codes with
- * other payloads are read as nan too. */
+/* The only nan that is produced: all ones (m = 0: the code of inf). As input, nans with other
+ * payloads are accepted too. */
 MF_FN uint32_t mf_nan(struct mf_fmt f)
 {
     return (1u << (f.e + f.m)) - 1u;
 }
 
-/* inf: |1..1|0..0|. fn has no inf and uses nan. */
+/* inf: |1..1|0..0|. fn has no inf and uses its nan instead. */
 MF_FN uint32_t mf_inf(struct mf_fmt f)
 {
     return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
@@ -234,15 +233,14 @@ MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow 
 
 /* ---- A format inside another ---- */
 
-/* Return whether `to` has all numbers of `from`, and an inf and a nan
- * of its own if `from` has them. */
+/* Return 1 if `to` has all numbers of `from`, and an inf and a nan if `from` has them. */
 MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
 {
     return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
 }
 
-/* Convert a code into a format that holds its own format (mf_holds()). Nothing is rounded, so
- * adding codes of two formats needs no other addition than mf_add(). */
+/* Convert a code into a format that holds its own format (mf_holds()). Nothing is rounded. So
+ * codes of two formats can be widened and then added with mf_add(). */
 MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 {
     return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);
@@ -261,24 +259,24 @@ MF_FN struct mf_fmt mf_half(void)
     return f;
 }
 
-/*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   less 1 where eeeee is all ones
+/*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   minus 1 if eeeee is all ones
  *
- * Subtracting 1 turns inf into the largest finite value. The paper does not
- * define nan; here a nan stays a nan. */
+ * Subtracting 1 turns inf into the largest finite value. The paper does not define nan; here a nan
+ * stays a nan. */
 MF_FN uint32_t mf_e5m2_drop(uint32_t half)
 {
     uint32_t code = half >> 8;
     return code - ((code & 0x7cu) == 0x7cu ? 1u : 0u);
 }
 
-/* Return the code of x * 2^shift: round to half, nearest-even, then drop the low byte. */
+/* Return the code of x * 2^shift: rounds to half, nearest-even, then drops the low byte. */
 MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
 {
     return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
 }
 
-/* Return the code of a + b by the rule. The paper adds in fp32: rounded to half, that sum equals
- * the exact sum rounded to half. */
+/* Return the code of a + b by the rule `trunc`. The paper adds in fp32. That sum, rounded to half,
+ * equals the exact sum rounded to half. */
 MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 {
     struct mf_num v = mf_sum(mf_unpack(mf_e5m2(), a), mf_unpack(mf_e5m2(), b));
@@ -298,7 +296,8 @@ MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 }
 
 /* Return the smallest t with |x| <= L * 2^t, where L in [1, 2) is the significand of the largest
- * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits as above.
+ * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits are the
+ * fp32 bits of |x|, finite and not 0.
  * Not for e = 1, m = 0, whose largest finite value is 0. */
 MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 {
@@ -310,17 +309,18 @@ MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 /* ---- Exact sums ----
  *
  *     63    62    61                          0
- *     | -inf | +inf | sum, two's complement   |   unit: the smallest subnormal; 0: the empty sum
+ *     | -inf | +inf | sum, two's complement   |   in units of the smallest subnormal; 0: empty sum
  *
  * The flags record the infinities added so far; a nan sets both. Addition never rounds, so the
- * order does not matter. No bit is lost as long as mf_acc_bits(f, n) <= 62 for all n addends. A
- * card keeps fewer bits of the same word. */
+ * order does not matter. A sum of n codes is exact if mf_acc_bits(f, n) <= 62. A card keeps fewer
+ * bits of the sum. */
 
 #define MF_ACC_SUM  0x3fffffffffffffffull
 #define MF_ACC_PINF (1ull << 62)
 #define MF_ACC_NINF (1ull << 63)
 
-/* Bits of the sum of n_terms codes (> 0): 2^e - 1 + m + ceil(log2 n_terms), one more for fn. */
+/* Return the number of bits of the exact sum of n_terms codes (> 0): 2^e - 1 + m +
+ * ceil(log2 n_terms), and one more for fn. */
 MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
 {
     int log2_n = 0;
@@ -335,7 +335,7 @@ MF_FN uint64_t mf_acc_merge(uint64_t a, uint64_t b)
     return ((a + b) & MF_ACC_SUM) | ((a | b) & ~MF_ACC_SUM);
 }
 
-/* Return acc + code, for e <= 5: wider exponents do not fit a word. */
+/* Return acc + code, for formats with e <= 5. Sums of wider exponents do not fit 62 bits. */
 MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -349,8 +349,8 @@ MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
 }
 
 /* Return acc / 2^shift as a code of format out, rounded once to nearest. `in` is the format of the
- * addends. Zero is +0, also where a negative sum rounds to zero. One inf flag gives that inf, which
- * overflow treats like any inf; both flags give nan. */
+ * addends. Zero is +0, even if a negative sum rounds to zero. One inf flag gives that inf, which
+ * `overflow` treats like any other; both flags give nan. */
 MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
                             enum mf_overflow overflow)
 {

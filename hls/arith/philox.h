@@ -1,12 +1,12 @@
-/* philox.h : random bits without state: Philox4x32-10. It maps a 64-bit key and a 128-bit
- * counter to a block of four words.
+/* philox.h : computes random bits without state, with Philox4x32-10. It maps a 64-bit key and a
+ * 128-bit counter to a block of four 32-bit words.
  *
  *     philox_key(seed, a, b, c, d) -> key       one stream per tuple: (step, layer, rank, stage)
  *     philox_u32(key, i)           -> 32 bits   word i of that stream, in any order, on any thread
  *     philox_round_u32(key, i)     -> 32 bits   the bits that round element i of a vector
  *
- * Shared dialect, like mf.h. Not cryptographic. The test vectors of the source hold: Salmon,
- * Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
+ * Not for cryptography. Written in the C subset of hls/README.md. Source: Salmon, Moraes, Dror,
+ * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Its test vectors are reproduced. */
 #ifndef PHILOX_H
 #define PHILOX_H
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct philox_block {
     uint32_t w[4];
 };
 
-/* Apply ten rounds to the counter c. Each round multiplies two words to 64 bits
- * and mixes the halves crosswise:
+/* Apply ten rounds to the counter c. Each round multiplies two of its words by constants and mixes
+ * the halves of the 64-bit products crosswise:
  *
  *     c0 * M0 = hi0:lo0     c2 * M1 = hi1:lo1     ->    c = hi1^c1^k0, lo1, hi0^c3^k1, lo0 */
 PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
@@ -40,8 +40,7 @@ PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
     return c;
 }
 
-/* Return the key of stream (a, b, c, d) under a seed: half of the
- * block whose counter is the tuple. */
+/* Return the key of stream (a, b, c, d) for a seed: half of the block with this counter. */
 PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     struct philox_block tuple = {{a, b, c, d}};
@@ -49,7 +48,7 @@ PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c,
     return x.w[0] | (uint64_t)x.w[1] << 32;
 }
 
-/* Return word i % 4 of block i / 4. */
+/* Return random word i: word i % 4 of block i / 4. */
 PHILOX_FN uint32_t philox_u32(uint64_t key, uint64_t i)
 {
     struct philox_block counter = {{(uint32_t)(i >> 2), (uint32_t)(i >> 34), 0u, 0u}};
@@ -64,9 +63,9 @@ PHILOX_FN uint32_t philox_half(uint64_t key, uint64_t i, uint32_t half)
 }
 
 /* Return the 32 uniform bits that decide whether element i of a vector is rounded up. The
- * caller compares the discarded part with them (mf.h, MF_STOCHASTIC). The upper 16 bits decide
- * all but one case in 65,536, so eight elements share a block of upper halves, and lower halves
- * are computed only when needed.
+ * caller compares the discarded part with them (mf.h, MF_STOCHASTIC). The upper 16 bits are
+ * enough to decide, except in one case in 65,536. So eight elements share a block of upper halves,
+ * and a caller may compute the lower halves only when it needs them.
  *
  *     word    | half-word i % 8 of block (i / 8, 0) | half-word i % 8 of block (i / 8, 1) | */
 PHILOX_FN uint32_t philox_round_u32(uint64_t key, uint64_t i)

@@ -1,13 +1,13 @@
-/* relative.h : all arithmetic of gradients that are sent as multiples of a quantile. They are sent
- * as they are, or divided by their weights. C and CUDA share this one definition.
+/* relative.h : all arithmetic of gradients that are sent as multiples of a quantile, in one
+ * definition for C and CUDA. The gradients may first be divided by their weights.
  *
- *     d = g / (|w| + eps)      q = a quantile of |d|      top = format's largest, sent for q
+ *     d = g / (|w| + eps), or g     q = a quantile of |d|     top = largest value of the format
  *     sent     d * (top / q) / share         share: number of such values that fit one sum
- *     back     v * (q / top) * (|w| + eps)   v: the decoded sum
+ *     back     v * (q / top) * (|w| + eps)   v: the decoded sum; without the last factor if d is g
  *
- * fp32, operation by operation in this order, so every machine in IEEE mode gives the same bits.
- * The factor is any number, not a power of two, so the product is rounded twice: to fp32, then to
- * the format. Source: fp8 paper, Algorithm 1. */
+ * Each operation is rounded to fp32 by itself, in this order, so every machine in IEEE mode gives
+ * the same bits. The factor top / q need not be a power of two, so a product is rounded twice: to
+ * fp32, then to the format. Source: fp8 paper, Algorithm 1. */
 #ifndef RELATIVE_H
 #define RELATIVE_H
 #include "hls/arith/philox.h"
@@ -24,12 +24,12 @@ RELATIVE_FN float relative_to(float w, float eps)
     return (w < 0.0f ? -w : w) + eps;
 }
 
-/* Factors of a vector. Both are 0 if q is 0: zeros are then sent. */
+/* Factors of a vector. Both are 0 if q is 0, so that zeros are sent. */
 struct relative_scale {
     float up, down; /* top / q, q / top */
 };
 
-/* Clamp q so that top / q and q / top are finite and normal, for a top of 1 .. 2^33.
+/* Return q, clamped so that top / q and q / top are finite and normal, for a top from 1 to 2^33.
  * Return 0 if q is nan or not above 0. */
 RELATIVE_FN float relative_quantile(float q, float top)
 {
@@ -38,7 +38,7 @@ RELATIVE_FN float relative_quantile(float q, float top)
     return q > 0.0f ? most : 0.0f;
 }
 
-/* q: a result of relative_quantile(). */
+/* Return the factors of a vector. q is a result of relative_quantile(). */
 RELATIVE_FN struct relative_scale relative_scale_of(float q, float top)
 {
     struct relative_scale s = {0.0f, 0.0f};
@@ -63,9 +63,9 @@ RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
     return rank < 1u ? 1u : rank > n ? n : rank;
 }
 
-/* relative_smallest() returns the rank-th smallest of n magnitudes given by their bits, 1 <= rank
- * <= n. It bisects bit by bit from the highest: at bit b, it counts the magnitudes that are at most
- * relative_most(), then relative_narrow() keeps or raises `least`. */
+/* relative_smallest() returns the rank-th smallest of n magnitudes, given as fp32 bits; rank is 1
+ * to n. It bisects from the highest bit down. For bit b, it counts the magnitudes that are at most
+ * relative_most(); relative_narrow() then keeps or raises the lower bound `least`. */
 enum { RELATIVE_TOP_BIT = 30 };
 
 RELATIVE_FN uint32_t relative_most(uint32_t least, int b)

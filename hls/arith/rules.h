@@ -8,12 +8,12 @@
 
 /* Cast of floats to codes. */
 struct vec_cast {
-    struct mf_fmt fmt; /* flavour fn: e < 8 */
+    struct mf_fmt fmt; /* e < 8 if fn is set */
     enum mf_round round;
     enum mf_overflow overflow;
-    /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
+    /* the fp8 paper's cast (only e5m2): fp32 to half, nearest-even, then drop the low byte */
     bool trunc;
-    uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
+    uint64_t key; /* for stochastic rounding: philox_key() of (seed, step, layer, rank, stage) */
 };
 
 /* Sum of the codes of several ranks. */
@@ -23,10 +23,10 @@ struct vec_sum {
     enum mf_overflow overflow;
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
-    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;       /* the most addends; sizes the wide partial sums */
-    /* nearest, kahan: format of partial sums, also of those that travel. It must hold all numbers
-     * of `in` (mf_holds()). e = 0: `in` itself */
+    int out_shift;     /* VEC_EXACT: the sum is divided by 2^out_shift before its one rounding */
+    int n_ranks;       /* largest number of addends; decides the width of exact partial sums */
+    /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
+     * all numbers of `in` (mf_holds()). If e is 0, partial sums have the format `in`. */
     struct mf_fmt acc;
 };
 
@@ -35,15 +35,15 @@ MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
     return sum->acc.e != 0 ? sum->acc : sum->in;
 }
 
-/* Split code * 2^shift / divisor into a product and a quotient. Moves as much of the
- * divisor's power of two into the shift as the format's largest number needs to fit fp32.
- * The product then overflows only where the quotient does, and no code loses a bit: the
- * smallest one stays above 2^-149. */
+/* The computation (code * 2^shift) / divisor. */
 struct vec_quotient {
     int shift;
     float divisor;
 };
 
+/* Return an equal computation whose product overflows fp32 only if the quotient does. Halves the
+ * divisor and lowers the shift until the format's largest number times 2^shift fits fp32, or the
+ * divisor is at most 1. No code loses a bit: the smallest product stays above 2^-149. */
 MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divisor)
 {
     struct vec_quotient q = {shift, divisor};
@@ -55,7 +55,7 @@ MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divi
     return q;
 }
 
-/* Return the rule by which partial sums are added to each other. */
+/* Return the rule for adding partial sums to each other. */
 MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
 {
     const struct mf_fmt none = {0, 0, 0};
@@ -69,19 +69,19 @@ MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
 struct gemm_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
-    bool kahan; /* sums carry their round-off */
+    bool kahan; /* partial sums carry their round-off (Kahan's sum) */
 };
 
-/* Floats that stay floats but take only values of a format: fp32(cast(x *
- * 2^shift)) * 2^-shift, cast to nearest. */
+/* Rounding of floats to values of a format; the results are floats again:
+ * fp32(cast(x * 2^shift)) * 2^-shift, cast to nearest. */
 struct round_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
     int shift;
 };
 
-/* Type of a vector's elements in memory. Only a GPU's may be IEEE halves. A value stored as a half
- * is rounded to nearest, ties to even; a value that is too large becomes inf. */
+/* Type of a vector's elements in memory. Only vectors of a GPU may have IEEE halves. A value stored
+ * as a half is rounded to nearest, ties to even. A value that is too large becomes inf. */
 enum vec_type { VEC_FLOAT, VEC_HALF };
 
 MF_FN size_t vec_type_bytes(enum vec_type type)
@@ -89,23 +89,23 @@ MF_FN size_t vec_type_bytes(enum vec_type type)
     return type == VEC_HALF ? 2 : sizeof(float);
 }
 
-/* One layer of a bucket to be encoded, for operations on many layers at once. */
+/* A layer of a bucket that is to be encoded, in a list for operations on many layers at once. */
 struct vec_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
-    uint8_t *codes;   /* out: codes of n elements, then zero codes up to padded; begins on a byte */
+    uint8_t *codes;   /* out: n codes, then zero codes up to `padded` */
     size_t n, padded; /* padded >= n */
-    size_t at;        /* index of x[0] in its layer (counts the random bits); a multiple of 8 */
-    uint64_t key;     /* stochastic rounding: used instead of the cast's key */
+    size_t at;        /* index of x[0] in its layer, and of its random bits; a multiple of 8 */
+    uint64_t key;     /* for stochastic rounding, instead of the key in vec_cast */
     int32_t shift;    /* codes = cast(x * 2^shift) */
     uint32_t absmax;  /* out: fp32 bits of the largest |x|, as vec_ops.absmax */
 };
 
-/* One layer to be decoded. */
+/* A layer that is to be decoded. */
 struct vec_out {
     void *x; /* out: [n] of `type` = code * 2^shift / divisor, as vec_ops.decode */
     enum vec_type type;
-    const uint8_t *codes; /* of n elements; begin on a byte */
+    const uint8_t *codes; /* of n elements */
     size_t n;
     int32_t shift;
 };
