@@ -187,7 +187,7 @@ LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size
     return level_draw(at, level_times(at, 0x1p-22f), random) | negative << (bits - 1u);
 }
 
-/* Return the code of v in scheme `even`. |v| is at most the grid's scale. random: 32 random bits. */
+/* Return v's code in scheme `even`. |v| is at most the grid's scale. random: 32 random bits. */
 LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
 {
     const float from_0 = level_times(level_times(v, g.power.up), g.per);

@@ -1,5 +1,5 @@
-/* expmax.c : finds the largest magnitude of a block of fp32 and its
- * exponent, 16 values per clock. */
+/* expmax.c : finds the largest magnitude of a block of fp32, and its exponent. Reads 16 values per
+ * clock. */
 #include "hls/core/expmax.h"
 
 /* Return the maximum of so_far and the first `left` of 16 magnitudes. As bits, inf and nan are

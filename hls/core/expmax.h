@@ -1,18 +1,18 @@
-/* expmax.h : the HLS core that finds the exponent of a block of
- * fp32, for scaling by powers of two. */
+/* expmax.h : the HLS core that finds the exponent of a block of fp32, for a scale that is a
+ * power of two. */
 #ifndef EXPMAX_H
 #define EXPMAX_H
 #include "hls/core/beat.h"
 
 enum { EXPMAX_ALL_ZERO = -128, EXPMAX_NOT_FINITE = 127, EXPMAX_MOST = 126 };
-enum { EXPMAX_REFUSED = 1 }; /* no ranks */
+enum { EXPMAX_REFUSED = 1 }; /* status: n_ranks is 0 */
 
-/* Compute the int8 that a rank sends for a block: E = ceil(log2(n_ranks * max |x|)),
- * clamped to +-126. It is EXPMAX_ALL_ZERO if all values are 0 or n = 0,
- * EXPMAX_NOT_FINITE if there is an inf or a nan.
- *   x          [ceil(n / 16)] beats of fp32; the rest of the last one is ignored
+/* Compute the int8 that a rank sends for a block: E = ceil(log2(n_ranks * max |x|)), clamped to
+ * +-126. It is EXPMAX_ALL_ZERO if all values are 0 or n is 0, and EXPMAX_NOT_FINITE if a value is
+ * inf or nan.
+ *   x          [ceil(n / 16)] beats of fp32; values after the n-th are ignored
  *   n          number of values
- *   exponent   [1] out; 0 if refused
+ *   exponent   [1] out: E; 0 if refused
  *   absmax     [1] out: fp32 bits of the largest |x|
  *   status     [1] out: 0 or EXPMAX_REFUSED
  * Source: APS paper, Algorithm 1. */

@@ -2,8 +2,8 @@
  * corresponds to 2, 4 or 8 beats of fp32. */
 #include "hls/core/quant.h"
 
-/* Encode 16 values into `to` as the part-th 16 codes of the beat. Values
- * from `left` on become zero codes. */
+/* Encode the 16 values of x into codes 16 * part to 16 * part + 15 of beat `to`. Only the first
+ * `left` values count; the others become zero codes. */
 static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left,
                               struct beat_fmt f, int shift, enum mf_overflow overflow)
 {
@@ -23,7 +23,7 @@ static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left,
     return x;
 }
 
-/* Return log2(32 / width): beats of fp32 per beat of codes. */
+/* Return log2 of the number of fp32 beats per beat of codes, 32 / width. */
 static uint32_t parts_log2(uint32_t width)
 {
     return width == 4u ? 3u : width == 8u ? 2u : 1u;

@@ -1,13 +1,14 @@
-/* reduce.c : adds packed codes of k parts exactly. Adds one beat of addends per clock,
- * then rounds 32 sums per clock:
+/* reduce.c : adds packed codes of k parts exactly. It adds one beat of codes per clock, then rounds
+ * 32 sums per clock:
  *
  *     per block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
  *
- * The loop over rows drains between parts, so no row is read before it is written. */
+ * The pipeline of the loop over rows drains between parts, so no row is read before its previous
+ * sum is written. */
 #include "hls/core/reduce.h"
 
 struct row {
-    uint64_t acc[128]; /* 128, 64 or 32 of them are used */
+    uint64_t acc[128]; /* the first 128, 64 or 32 are used, for codes of 4, 8 or 16 bits */
 };
 
 struct rule {
@@ -16,7 +17,7 @@ struct rule {
     enum mf_overflow overflow;
 };
 
-/* Add a beat of codes to a row; `first` overwrites the row. */
+/* Add a beat of codes to a row. If first is 1, the row is overwritten instead. */
 static struct row row_add(struct row row, uint32_t first, struct beat b, struct beat_fmt f)
 {
     for (uint32_t i = 0; i < 128u; i++)
@@ -25,8 +26,8 @@ static struct row row_add(struct row row, uint32_t first, struct beat b, struct 
     return row;
 }
 
-/* Round sums 32*pass.. of the row into `to`, as the part-th 32
- * codes of the beat. Updates *status. */
+/* Round 32 sums of a row, from sum 32 * pass on, to 32 codes of beat `to`, from code 32 * part on.
+ * Adds their PKT_STATUS bits to *status. */
 static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint32_t part,
                              struct rule r, uint32_t *status)
 {
@@ -39,7 +40,7 @@ static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint
     return to;
 }
 
-/* Return log2(16 / width). A beat holds 32 codes times 16 / width. */
+/* Return log2 of the number of groups of 32 codes in a beat, 16 / width. */
 static uint32_t thirties_log2(uint32_t width)
 {
     return width == 4u ? 2u : width == 8u ? 1u : 0u;

@@ -1,5 +1,5 @@
-/* reduce.h : the HLS core that adds packed codes of several ranks
- * exactly and rounds each sum once. */
+/* reduce.h : the HLS core that adds packed codes of several ranks exactly, and rounds each sum
+ * only once. */
 #ifndef REDUCE_H
 #define REDUCE_H
 #include "hls/core/beat.h"
@@ -7,18 +7,19 @@
 
 enum { REDUCE_ROWS = 32 }; /* beats of each part that are added before rounding: one burst */
 enum {
-    REDUCE_REFUSED = 1 << 30
-}; /* status: illegal format, shift or number of parts; nothing was written */
+    REDUCE_REFUSED = 1 << 30 /* status: an argument is illegal; nothing else was written */
+};
 
 /* Compute out = (parts[0] + ... + parts[n_parts - 1]) / 2^out_shift, rounded once to nearest.
- *   in         part k begins at beat k * stride
- *   n_parts    1..64; e5m10: at most 32
- *   n_beats    of each part
- *   out        [ceil(n_beats * out bits / in bits)] beats; unused bits are 0
- *   fmt, out_fmt   formats' bytes (hls/core/beat.h)
- *   out_shift  0..6
+ *   in         beats of all parts; part k begins at beat k * stride
+ *   out        [ceil(n_beats * out bits / in bits)] beats, where bits are those of a code; unused
+ *              bits are 0
+ *   n_parts    1 to 64; for e5m10 at most 32
+ *   n_beats    number of beats of a part
+ *   fmt, out_fmt   bytes of the formats of in and out (hls/core/beat.h)
+ *   out_shift  0 to 6
  *   saturate   1: a sum that is too large becomes the largest finite value; 0: inf
- *   status     [1] out: PKT_STATUS bits of all sums, as in a card's RESULT; or REDUCE_REFUSED */
+ *   status     [1] out: OR of the PKT_STATUS bits of all sums; or REDUCE_REFUSED */
 void reduce_kernel(const struct beat *in, struct beat *out, uint32_t n_parts, uint32_t stride,
                    uint32_t n_beats, uint32_t fmt, uint32_t out_fmt, uint32_t out_shift,
                    uint32_t saturate, uint32_t *status);

@@ -1,8 +1,8 @@
 # package_kernel.tcl : packages a SystemVerilog kernel as a Vitis object (.xo). Called by vitis.sh:
 #   vivado -mode batch -source package_kernel.tcl \
 #       -tclargs PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE...
-# TOP is the module, KERNEL its name in Vitis and XRT,
-# FILE... all its sources. NOT RUN: no Vivado was available.
+# TOP is the name of the module, KERNEL its name in Vitis and XRT. FILE... are its sources.
+# NOT RUN: no Vivado was available.
 if {$argc < 7} {
     puts stderr "package_kernel.tcl: PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE..."
     exit 1
@@ -26,7 +26,7 @@ foreach parameter [ipx::get_user_parameters -of_objects $core] {
     ipx::remove_user_parameter [get_property NAME $parameter] $core
 }
 
-# Buses are found by the names of their ports; all use the one clock.
+# Vivado finds buses by the names of their ports. All buses use ap_clk.
 ipx::infer_bus_interface ap_clk xilinx.com:signal:clock_rtl:1.0 $core
 ipx::infer_bus_interface ap_rst_n xilinx.com:signal:reset_rtl:1.0 $core
 foreach bus {s_axi_control m_axi_gmem S_AXIS M_AXIS} {

@@ -37,13 +37,12 @@ done
 mkdir -p "${2:-$B/vitis}"
 work=$(cd "${2:-$B/vitis}" && pwd)
 
-# The network, by its own makefiles.
+# Build the network layer and the MAC with their own makefiles.
 make -C "$vnx/Ethernet" all DEVICE=$platform INTERFACE=0
 make -C "$vnx/NetLayers" all DEVICE=$platform MAX_SOCKETS=$sockets
 xo=("$vnx/Ethernet/_x.$platform/cmac_0.xo" "$vnx/NetLayers/_x.$platform/networklayer.xo")
 
-# rtl KERNEL TOP: package one of our SystemVerilog
-# kernels, with all modules except those for proofs.
+# rtl KERNEL TOP: package a SystemVerilog kernel of ours, with all modules except those for proofs.
 rtl() {
     mapfile -t modules < <(find "$tree/rtl" -name '*.sv' ! -name 'prove_*' | sort)
     "$B/narrowcast" xclbin --kernel-xml "$1" >"$work/$1.xml"
