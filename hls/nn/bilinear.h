@@ -1,9 +1,10 @@
-/* bilinear.h : scales images up bilinearly, with corners not aligned as in
- * PyTorch: pixel i covers [i, i + 1).
+/* bilinear.h : scales images up bilinearly, as PyTorch does with align_corners=False: pixel i
+ * covers [i, i + 1).
  *
  *     from |   a   |   b   |      place = (to + 1/2) * n_from / n_to - 1/2, not below 0
  *     to   | . | . | . | . |      value = (1 - part) * a + part * b
- * The source pixels follow from integers. Only `part` (once) and the sums round. */
+ *
+ * The source pixels are computed with integers. Only `part` (once) and the sums are rounded. */
 #ifndef BILINEAR_H
 #define BILINEAR_H
 #include "hls/arith/mf.h"
@@ -13,8 +14,8 @@ struct bilinear {
     float part;        /* weight of the second: 0 <= part < 1 */
 };
 
-/* Return the sources of pixel `to` in a line scaled up from n_from to n_to
- * >= n_from pixels. n_to <= 32767 */
+/* Return the source pixels of pixel `to` in a line that is scaled up from n_from to n_to pixels;
+ * n_from <= n_to <= 32767. */
 MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
 {
     const int scaled = (2 * to + 1) * n_from - n_to, place = scaled < 0 ? 0 : scaled;
@@ -25,14 +26,15 @@ MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
     return b;
 }
 
-/* Return the weight in pixel `to` of `from`, one of its two sources. */
+/* Return the weight of source pixel `from` in pixel `to`. `from` must be one of its two sources. */
 MF_FN float bilinear_share(int to, int from, int n_from, int n_to)
 {
     const struct bilinear b = bilinear_at(to, n_from, n_to);
     return b.first == b.second ? 1.0f : b.first == from ? 1.0f - b.part : b.part;
 }
 
-/* Source pixel `from` contributes to pixels [begin, end) of n_to. */
+/* Return the first of the n_to pixels to which source pixel `from` contributes. bilinear_end()
+ * returns the pixel after the last one. */
 MF_FN int bilinear_begin(int from, int n_from, int n_to)
 {
     const int place = (2 * from - 1) * n_to - n_from; /* to >= place / (2 * n_from) */
@@ -46,7 +48,8 @@ MF_FN int bilinear_end(int from, int n_from, int n_to)
     return end < n_to ? end : n_to;
 }
 
-/* Interpolate, rounding every operation: first along lines, then between them. */
+/* Return (1 - part) * a + part * b, rounding every operation. Callers interpolate first along
+ * lines, then between lines. */
 MF_FN float bilinear_mix(float a, float b, float part)
 {
 #ifdef __CUDA_ARCH__

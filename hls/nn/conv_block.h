@@ -1,14 +1,15 @@
-/* conv_block.h : cuts the pixels of a convolution's weight gradient into blocks, alike on CPU and
- * GPU. Where sums round, the cuts decide bits. */
+/* conv_block.h : cuts the sum over pixels of a convolution's weight gradient into blocks, in the
+ * same way on CPU and GPU. If sums are rounded, the cuts affect the bits of the result. */
 #ifndef CONV_BLOCK_H
 #define CONV_BLOCK_H
 #include "hls/arith/mf.h"
 
 enum { CONV_BLOCK_VALUES = 28000, CONV_BLOCK_PRODUCTS = 1000000, CONV_BLOCK_STEP = 8 };
 
-/* Return the pixels per block: within CONV_BLOCK_VALUES of `row` values each and
- * CONV_BLOCK_PRODUCTS of a GEMM with `other` columns, but at least `least` (a
- * multiple of CONV_BLOCK_STEP, or 0). */
+/* Return the number of pixels per block, a multiple of CONV_BLOCK_STEP. A pixel has `row` values,
+ * and each value takes part in `other` products. A block has at most CONV_BLOCK_VALUES values and
+ * CONV_BLOCK_PRODUCTS products, unless `least` (a multiple of CONV_BLOCK_STEP, or 0) pixels or one
+ * step are more. */
 MF_FN int conv_block_pixels(int row, int other, int least)
 {
     const int products = CONV_BLOCK_PRODUCTS / other;

@@ -1,66 +1,70 @@
-/* loss_scale.h : finds a loss scale for each layer during the backward pass, alike on CPU and GPU.
- * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", by its authors' code.
+/* loss_scale.h : finds a loss scale for each layer during the backward pass, in the same way on CPU
+ * and GPU. Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", as in its
+ * authors' code.
  *
- *     gradient of a layer's output, in memory    g      carried = S times the loss's gradient
- *     its weights                                W
- *     the factor of W in its products            s * g  own = s
- *     gradient of its input, in memory           dx     carries S * s
- *     gradient of its weights                    dW     of s * g, divided by S * s: carries nothing
+ *     g    gradient of a layer's output, as in memory: S times the true gradient (S: `carried`)
+ *     W    the layer's weights. Its products are those of s * g and W (s: `own`)
+ *     dx   gradient of the layer's input, as in memory: S * s times the true gradient
+ *     dW   gradient of the weights, computed from s * g and divided by S * s: the true gradient
  *
- * Products g * W are taken as normal, sigma^2 = (var g + mean^2 g)(var W + mean^2 W). A share T of
- * them is below sqrt(2) erfinv(T) sigma, which s lifts to the format's least number. Scales are
- * powers of two, rounded down, so they change only bits that under- or overflow. No libm is used:
- * equal moments give equal scales on every machine. */
+ * The products g * W are assumed to be normally distributed, with mean 0 and variance
+ *
+ *     sigma^2 = (var g + mean^2 g)(var W + mean^2 W)
+ *
+ * A share T of them is then, in magnitude, below sqrt(2) erfinv(T) sigma. The scale s raises this
+ * bound to the format's smallest number. Scales are powers of two, rounded down, so they change
+ * only numbers that under- or overflow. No libm is used, so equal moments give equal scales on
+ * every machine. */
 #ifndef LOSS_SCALE_H
 #define LOSS_SCALE_H
 #include "hls/arith/mf.h"
 
 struct scale_moments {
-    double square; /* mean of the squares (variance + mean^2); inf or nan if a value is */
+    double square; /* mean of the squares (variance + mean^2); inf or nan if some value is */
     float largest; /* largest magnitude, ignoring nan */
 };
 
 /* The narrow format's numbers and the caller's limits. */
 struct scale_rule {
-    double tail;    /* (sqrt(2) erfinv(T))^2: scale_tail() */
+    double tail;    /* (sqrt(2) erfinv(T))^2, from scale_tail() */
     double least;   /* 2^-24: smallest magnitude of the format */
     double largest; /* 65504: largest magnitude of the format */
-    double highest; /* A: limit of S * s */
-    double most;    /* limit of s */
+    double highest; /* A: upper limit of S * s */
+    double most;    /* upper limit of s */
 };
 
-/* Scales of a node, in backend memory. Each pass recomputes all but
- * `own`, which stays until refreshed. */
+/* Scales of a node, in backend memory. Each backward pass computes all of them again, except `own`,
+ * which changes only when it is refreshed. */
 struct node_scale {
     float carried; /* S */
     float own;     /* s; 1 if the node passes its scale on unchanged */
-    float divisor; /* S * s: carried by dx; divides weight gradients */
+    float divisor; /* S * s: the scale of dx, by which weight gradients are divided */
     float
         /* factor on the gradient that another reader left in dx, before this one is added */
         other;
-    float planted;                  /* for tests: scale that dx must carry; 0: use the rule */
-    struct scale_moments dy, w, dx; /* dx: of the gradient that another reader left there */
+    float planted;                  /* for tests: the scale of dx; 0: use the rule */
+    struct scale_moments dy, w, dx; /* dx: of the gradient that another reader left in dx */
 };
 
-/* Histogram of magnitudes by the exponent field of fp32. Bin e starts at 2^(e - 127); bin 0 has
- * smaller values except 0, the last bin inf and nan. */
+/* Histogram of magnitudes by the exponent field of fp32. Bin e counts values from 2^(e - 127) on,
+ * bin 0 counts values below 2^-126 except 0, and the last bin counts inf and nan. */
 enum { TALLY_BINS = 256, TALLY_BIAS = 127 };
 struct scale_tally {
     uint32_t zero, bins[TALLY_BINS];
 };
 
-enum { SCALE_STEPS = 64 }; /* most doublings or halvings of s from 1 */
+enum { SCALE_STEPS = 64 }; /* largest number of doublings or halvings of a scale */
 
-/* Return the bin of an fp32; -1 if it is 0. */
+/* Return the bin of an fp32 given by its bits, or -1 if it is 0. */
 MF_FN int tally_bin(uint32_t bits)
 {
     const uint32_t size = bits & 0x7fffffffu;
     return size == 0u ? -1 : (int)(size >> 23);
 }
 
-/* Return (sqrt(2) erfinv(t))^2, t in (0, 1/2], by erfinv's series in z = sqrt(pi) / 2 * t: terms
- * c[k] / (2k + 1) * z^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). Terms shrink
- * to a quarter of the last at t = 1/2: the omitted ones sum to less than 1e-20. */
+/* Return (sqrt(2) erfinv(t))^2 for t in (0, 1/2]. Uses the series of erfinv in z = sqrt(pi)/2 * t:
+ * terms c[k] / (2k + 1) * z^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). If t is
+ * 1/2, each term is a quarter of the one before, so the omitted terms sum to less than 1e-20. */
 MF_FN double scale_tail(double t)
 {
     enum { TERMS = 32 };
@@ -76,22 +80,24 @@ MF_FN double scale_tail(double t)
     return 2 * sum * sum;
 }
 
-/* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products with
- * W. s * g is our addition: where terms * max|W| < 1, sums can fit although s * g does not. */
+/* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products
+ * s * g * W. The paper bounds only the sums. But if terms * max|W| < 1, s * g can overflow although
+ * the sums do not. */
 MF_FN double scale_bound(double terms, const struct node_scale *node)
 {
     const double grown = terms * (double)node->w.largest;
     return (double)node->dy.largest * (grown > 1 ? grown : 1);
 }
 
+/* Return 1 if s exceeds no limit. bound: from scale_bound(). */
 MF_FN int scale_fits(const struct scale_rule *r, const struct node_scale *node, double bound,
                      double s)
 {
     return s * bound <= r->largest && s * (double)node->carried <= r->highest && s <= r->most;
 }
 
-/* Return s: the largest power of two not above max(1, least / (tail^(1/2) sigma)) nor any limit;
- * limits may take it below 1. Return 1 if g is zero or not finite. */
+/* Return s: the largest power of two that exceeds neither max(1, least / (tail^(1/2) sigma)) nor a
+ * limit. The limits may make s less than 1. Return 1 if g or W is zero or not finite. */
 MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node, double bound)
 {
     const double spread = r->tail * node->dy.square * node->w.square, limit = r->least * r->least;
@@ -107,9 +113,9 @@ MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node
     return s;
 }
 
-/* Return the scale where branches meet: the largest power of two, at most the
- * larger of `mine` (this branch's) and in->carried (the other's), at which neither
- * branch nor their sum overflows. */
+/* Return the scale of the sum of two branches' gradients: the largest power of two, at most the
+ * larger of `mine` (this branch's scale) and in->carried (the other's), at which neither branch nor
+ * their sum overflows. */
 MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *node, double bound,
                         const struct node_scale *in, double mine)
 {
@@ -122,10 +128,11 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
     return to;
 }
 
-/* Choose s of a convolution or linear layer from the moments in `node`, and set the scale of dx.
- * add: another reader of the input has left a gradient in dx. refresh: choose s anew. terms: of a
- * sum of dx; 0: a node without weights that adds to such a gradient, at most its own largest: s is
- * 1 unless branches need another one to meet. */
+/* Choose s of node `node` from its moments, and set the scale of dx, the gradient of its input
+ * `in`. refresh: if 0, s stays as it is. add: 1 if another reader of the input has left a gradient
+ * in dx, to which this node adds. terms: number of products in a sum of dx, for a convolution or
+ * linear layer. terms = 0: a node without weights whose dx is at most its dy; its s is 1, unless
+ * the sum with the other gradient needs another scale. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
                        struct node_scale *node, struct node_scale *in)
 {
@@ -146,7 +153,7 @@ MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int re
     in->carried = node->divisor;
 }
 
-/* Pass the scale of any other node on to its input and addend (NULL: none). */
+/* Pass the scale of any other node on to its input and its addend (NULL if there is none). */
 MF_FN void scale_hand_on(struct node_scale *node, struct node_scale *in, struct node_scale *addend)
 {
     node->own = node->other = 1;

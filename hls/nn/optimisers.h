@@ -10,10 +10,11 @@ enum optim_kind {
     N_OPTIMISERS
 };
 
-enum { OPTIM_STATES = 2 }; /* most state arrays of an optimiser */
+enum { OPTIM_STATES = 2 }; /* largest number of state arrays of an optimiser */
 
-/* AdamW: values above ADAMW_LARGE are multiplied by ADAMW_DOWN before squaring, which would
- * overflow fp32, and the root is divided by it: a power of two, so other roots keep their bits. */
+/* AdamW: the squares of values above ADAMW_LARGE would overflow fp32. Such values are multiplied by
+ * ADAMW_DOWN before squaring, and the root is divided by it. ADAMW_DOWN is a power of two, so this
+ * adds no rounding error. */
 #define ADAMW_LARGE 0x1p60f
 #define ADAMW_DOWN  0x1p-70f
 
@@ -25,11 +26,11 @@ struct optim_options {
 #include "hls/nn/optimisers.def"
 };
 
-/* A slice of the flat arrays of weights, gradients and states. */
+/* A tensor: a slice of the flat arrays of weights, gradients and states. */
 struct optim_tensor {
     size_t offset, n;
-    double rate;         /* factor on the step's rate */
-    double weight_decay; /* 0 if it does not decay */
+    double rate;         /* factor on the step's learning rate */
+    double weight_decay; /* 0 if the tensor does not decay */
     bool decays;
 };
 

@@ -1,32 +1,34 @@
-/* view.h : chooses how to augment a training image: random crop, flip and cutout. Written in
- * the shared dialect, as draw.h is.
+/* view.h : chooses how to augment a training image: random crop, flip and cutout.
  *
  *   image in a border --window at a random place--> --flip, one in two--> --a square becomes 0-->
  *         crop, reflect                                  flip                  cutout
  *
- * Source: DavidNet, https://github.com/davidcpage/cifar10-fast, core.py. */
+ * Written in the C subset of hls/README.md. Source: DavidNet,
+ * https://github.com/davidcpage/cifar10-fast, core.py. */
 #ifndef VIEW_H
 #define VIEW_H
 #include "hls/arith/draw.h"
 
 struct augment {
-    int crop; /* pixels of border; 0: none; usually 4 */
-    /* 0: the border is black (0 before normalisation). 1: it mirrors the image without its edge
-     * pixels (`reflect` of numpy and PyTorch); needs crop < the image's sides */
+    int crop; /* width of the border in pixels; usually 4; 0: no border */
+    /* 0: the border is black (0 before normalisation). 1: the border mirrors the image without its
+     * edge pixels (`reflect` of numpy and PyTorch); crop must be less than the image's sides */
     int reflect;
-    int flip;   /* 0 or 1 */
-    int cutout; /* side of a square inside the image that is 0 after normalisation; 0: none */
+    int flip;   /* 1: half of the images are flipped, at random; 0: none */
+    int cutout; /* side of a square in the image that becomes 0 after normalisation; 0: no square */
 };
 
-/* Pixel (y, x) shows pixel (y + dy, x + dx) of the image in its border, mirrored left to right if
- * `flip`, and 0 in the square of `cut` pixels a side from (cut_y, cut_x). */
+/* A view of an image. Its pixel (y, x) is pixel (y + dy, x + dx) of the image in its border. The
+ * view is mirrored left to right if flip is 1. The square with sides of `cut` pixels and its first
+ * corner at (cut_y, cut_x) is 0. */
 struct view {
     int dy, dx, reflect, flip;
     int cut, cut_y, cut_x;
 };
 
-/* Choose the view of an image of h x w pixels, each at least a.cutout, keyed by (seed, epoch,
- * image). Disabled augmentations draw too, so they do not change the others. */
+/* Choose the view of an image of h x w pixels; both are at least a.cutout. The choice depends only
+ * on (seed, epoch, image). Disabled augmentations draw random numbers too, so that disabling one
+ * does not change the others. */
 PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoch, uint32_t image,
                                   int h, int w)
 {
@@ -43,7 +45,8 @@ PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoc
     return v;
 }
 
-/* Return which of n lines (or columns) `at` shows; -1: the black border. */
+/* Return the line (or column) of the image, which has n, that position `at` shows, or -1 for the
+ * black border. at: from -crop to n + crop - 1. */
 PHILOX_FN int view_line(int reflect, int at, int n)
 {
     if (at >= 0 && at < n)
