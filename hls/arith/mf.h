@@ -275,7 +275,7 @@ MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
     return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
 }
 
-/* Return the code of a + b by the rule `trunc`. The paper adds in fp32. That sum, rounded to half,
+/* Return the code of a + b by the rule `trunc`. The paper adds in fp32. Its sum, rounded to half,
  * equals the exact sum rounded to half. */
 MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 {

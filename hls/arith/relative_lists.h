@@ -14,7 +14,7 @@ struct relative_rule {
     uint32_t samples; /* largest number per vector: 1 to RELATIVE_SAMPLES_MAX */
 };
 
-/* What a vector needs in addition to its vec_span (with shift 0) or vec_out. */
+/* Data that a vector needs in addition to its vec_span (with shift 0) or vec_out. */
 struct relative_part {
     const void *w; /* weights, [n] of `type`; NULL: x is sent undivided */
     enum vec_type type;
