@@ -6,8 +6,8 @@
  *     8 bits: code 4i+j is bits 8j+7..8j         16 bits: code 2i+j is bits 16j+15..16j
  *
  * A format is sent as one byte: fn << 7 | e << 4 | m. It is legal if e is 1 to 5, m is 0 to 10,
- * 1+e+m is 4, 8 or 16, and fn is set only for e4m3. Written in the C subset of hls/README.md. The HLS
- * cores and the card's C model use this file. */
+ * 1+e+m is 4, 8 or 16, and fn is set only for e4m3. Written in the C subset of hls/README.md. The
+ * HLS cores and the card's C model use this file. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
@@ -49,8 +49,7 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 }
 
 /* Divides by 0, so fails to compile, if a card's sums lack room for a code of every rank. In units
- * of the smallest value, the widest codes of 4 bits, e3m0, take 7 bits; those of 8 bits, e5m2, take
- * 33 bits. */
+ * of the smallest value, a code of 4 bits takes at most 7 bits (e3m0), one of 8 bits 33 (e5m2). */
 enum {
     BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
