@@ -6,8 +6,8 @@
 enum { LOSS_THREADS = 512 };
 
 template <typename T>
-static __device__ inline void add_up(int batch, int classes, int lanes, const T *logits,
-                                     const int32_t *labels, nn_result *result)
+static __device__ inline void add_up(int batch, int classes, double smoothing, int lanes,
+                                     const T *logits, const int32_t *labels, nn_result *result)
 {
     __shared__ double loss[LOSS_THREADS];
     __shared__ int hits[LOSS_THREADS], tops[LOSS_THREADS];
@@ -19,8 +19,9 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
         const T *z = logits + (size_t)(there ? b : 0) * (size_t)classes;
         const int label = there ? labels[b] : 0, place = n_before(z, n, label, lane, lanes);
         const row r = row_of(z, n, lane, lanes);
+        const double one = row_loss(z, n, label, r, smoothing, lane, lanes);
         if (there && lane == 0) {
-            my_loss += log(r.sum) - (double)(act_float(z[label]) - r.top);
+            my_loss += one;
             my_hits += place == 0;
             my_tops += place < NN_TOP;
         }
@@ -46,11 +47,11 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
 
 template <typename T>
 static __global__ void __launch_bounds__(LOSS_THREADS)
-    k_softmax_loss(int batch, int classes, int lanes, const T *logits, const int32_t *labels,
-                   T *dlogits, const float *scale, nn_result *result)
+    k_softmax_loss(int batch, int classes, double smoothing, int lanes, const T *logits,
+                   const int32_t *labels, T *dlogits, const float *scale, nn_result *result)
 {
     if (blockIdx.x == 0) {
-        add_up(batch, classes, lanes, logits, labels, result);
+        add_up(batch, classes, smoothing, lanes, logits, labels, result);
         return;
     }
     const int groups = LOSS_THREADS / lanes, lane = (int)threadIdx.x % lanes;
@@ -62,24 +63,25 @@ static __global__ void __launch_bounds__(LOSS_THREADS)
     const int label = b < batch ? labels[b] : 0;
     for (int j = lane; j < n; j += lanes) {
         const double share = (double)expf(act_float(logits[at + j]) - r.top) / r.sum;
-        dlogits[at + j] = act<T>::of((float)((share - (j == label)) / batch * k));
+        const double want = target_share(j == label, classes, smoothing);
+        dlogits[at + j] = act<T>::of((float)((share - want) / batch * k));
     }
 }
 
 template <typename T>
-static int loss_of(struct dev_nn *d, int batch, int classes, const void *logits,
+static int loss_of(struct dev_nn *d, int batch, int classes, double smoothing, const void *logits,
                    const int32_t *labels, void *dlogits, struct nn_result *result)
 {
     const int lanes = classes <= 32 ? 4 : 32, groups = LOSS_THREADS / lanes;
     const unsigned blocks = dlogits ? (unsigned)((batch + groups - 1) / groups) + 1 : 1;
     const T *z = (const T *)logits;
     k_softmax_loss<T><<<blocks, LOSS_THREADS, 0, cu_stream(d->s)>>>(
-        batch, classes, lanes, z, labels, (T *)dlogits, d->scale, result);
+        batch, classes, smoothing, lanes, z, labels, (T *)dlogits, d->scale, result);
     return cu_check("softmax cross-entropy");
 }
 
-int nn_softmax_loss(struct dev_nn *d, int batch, int classes, const void *logits,
+int nn_softmax_loss(struct dev_nn *d, int batch, int classes, double smoothing, const void *logits,
                     const int32_t *labels, void *dlogits, struct nn_result *result)
 {
-    return NN_BY_TYPE(d, loss_of, d, batch, classes, logits, labels, dlogits, result);
+    return NN_BY_TYPE(d, loss_of, d, batch, classes, smoothing, logits, labels, dlogits, result);
 }

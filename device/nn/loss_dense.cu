@@ -63,8 +63,8 @@ static __device__ inline int taken_for(const T *z, int classes, int label, int l
 /* counts NULL: not wanted. */
 template <typename T>
 static __global__ void __launch_bounds__(DENSE_THREADS)
-    k_dense_rows(int rows, int classes, int lanes, const T *logits, const int32_t *labels,
-                 dense_part *parts, uint32_t *counts)
+    k_dense_rows(int rows, int classes, double smoothing, int lanes, const T *logits,
+                 const int32_t *labels, dense_part *parts, uint32_t *counts)
 {
     __shared__ dense_part shared[DENSE_THREADS];
     const int tid = (int)threadIdx.x, lane = tid % lanes, groups = DENSE_THREADS / lanes;
@@ -77,10 +77,10 @@ static __global__ void __launch_bounds__(DENSE_THREADS)
         const int place = n_before(z, n, there ? label : 0, lane, lanes);
         const int taken = counts ? taken_for(z, n, label, lane, lanes) : 0;
         const row r = row_of(z, n, lane, lanes);
+        const double loss = row_loss(z, n, there ? label : 0, r, smoothing, lane, lanes);
         if (!there || lane > 0)
             continue;
-        const dense_part one = {log(r.sum) - (double)(act_float(z[label]) - r.top), 1, place == 0,
-                                place < NN_TOP};
+        const dense_part one = {loss, 1, place == 0, place < NN_TOP};
         add(mine, one);
         if (counts)
             atomicAdd(&counts[label * classes + taken], 1u);
@@ -122,8 +122,8 @@ static __global__ void __launch_bounds__(DENSE_THREADS)
 
 template <typename T>
 static __global__ void __launch_bounds__(DENSE_THREADS)
-    k_dense_gradient(int rows, int classes, int lanes, const T *logits, const int32_t *labels,
-                     const nn_result *result, const float *scale, T *dlogits)
+    k_dense_gradient(int rows, int classes, double smoothing, int lanes, const T *logits,
+                     const int32_t *labels, const nn_result *result, const float *scale, T *dlogits)
 {
     const int groups = DENSE_THREADS / lanes, lane = (int)threadIdx.x % lanes;
     const int i = (int)blockIdx.x * groups + (int)threadIdx.x / lanes,
@@ -134,12 +134,13 @@ static __global__ void __launch_bounds__(DENSE_THREADS)
     const double k = scale ? (double)*scale : 1, n_labels = result->n_labels;
     for (int j = lane; j < n; j += lanes) {
         const double share = there ? (double)expf(act_float(logits[at + j]) - r.top) / r.sum : 0;
-        dlogits[at + j] = act<T>::of(there ? (float)((share - (j == label)) / n_labels * k) : 0.0f);
+        const double want = target_share(j == label, classes, smoothing);
+        dlogits[at + j] = act<T>::of(there ? (float)((share - want) / n_labels * k) : 0.0f);
     }
 }
 
 template <typename T>
-static int dense_of(struct dev_nn *d, int rows, int classes, const void *logits,
+static int dense_of(struct dev_nn *d, int rows, int classes, double smoothing, const void *logits,
                     const int32_t *labels, void *dlogits, uint32_t *confusion,
                     struct nn_result *result, void *scratch)
 {
@@ -156,19 +157,19 @@ static int dense_of(struct dev_nn *d, int rows, int classes, const void *logits,
         if (rc < 0)
             return rc;
     }
-    k_dense_rows<T>
-        <<<(unsigned)blocks, DENSE_THREADS, 0, s>>>(rows, classes, lanes, z, labels, parts, counts);
+    k_dense_rows<T><<<(unsigned)blocks, DENSE_THREADS, 0, s>>>(rows, classes, smoothing, lanes, z,
+                                                               labels, parts, counts);
     k_dense_sum<<<1, DENSE_THREADS, 0, s>>>(blocks, classes, parts, counts, confusion, result);
     if (dlogits)
         k_dense_gradient<T><<<(unsigned)each, DENSE_THREADS, 0, s>>>(
-            rows, classes, lanes, z, labels, result, d->scale, (T *)dlogits);
+            rows, classes, smoothing, lanes, z, labels, result, d->scale, (T *)dlogits);
     return cu_check("softmax cross-entropy of rows");
 }
 
-int nn_dense_loss(struct dev_nn *d, int rows, int classes, const void *logits,
+int nn_dense_loss(struct dev_nn *d, int rows, int classes, double smoothing, const void *logits,
                   const int32_t *labels, void *dlogits, uint32_t *confusion,
                   struct nn_result *result, void *scratch)
 {
-    return NN_BY_TYPE(d, dense_of, d, rows, classes, logits, labels, dlogits, confusion, result,
-                      scratch);
+    return NN_BY_TYPE(d, dense_of, d, rows, classes, smoothing, logits, labels, dlogits, confusion,
+                      result, scratch);
 }

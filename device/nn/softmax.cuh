@@ -1,5 +1,5 @@
-/* softmax.cuh : maximum and sum of exponentials of a row of logits,
- * by a group of lanes of a warp. */
+/* softmax.cuh : maximum, sum of exponentials and cross-entropy of a row of logits, by a group
+ * of lanes of a warp. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
@@ -30,6 +30,29 @@ static __device__ inline row row_of(const T *z, int classes, int lane, int lanes
     for (int over = lanes / 2; over > 0; over /= 2)
         r.sum += __shfl_xor_sync(0xffffffffu, r.sum, over);
     return r;
+}
+
+/* Return the cross-entropy of a row; smoothing: as in layers.def. All lanes of a warp call it. */
+template <typename T>
+static __device__ inline double row_loss(const T *z, int classes, int label, row r,
+                                         double smoothing, int lane, int lanes)
+{
+    const double own = (double)(act_float(z[label]) - r.top);
+    if (smoothing == 0)
+        return log(r.sum) - own;
+    double sum = 0; /* of z - top */
+    for (int j = lane; j < classes; j += lanes)
+        sum += (double)(act_float(z[j]) - r.top);
+    for (int over = lanes / 2; over > 0; over /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, over);
+    return log(r.sum) - ((1 - smoothing) * own + smoothing * (sum / classes));
+}
+
+/* Return the probability that the target has for the label, or for another class. */
+static __device__ inline double target_share(bool is_label, int classes, double smoothing)
+{
+    const double rest = smoothing / classes;
+    return is_label ? 1 - smoothing + rest : rest;
 }
 
 /* Return how many logits rank before the label's, ties by index; NN_TOP or more if any is

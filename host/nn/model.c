@@ -70,6 +70,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         m->width = setup->width;
     if (setup && setup->block)
         m->block = *setup->block;
+    if (setup && setup->loss)
+        m->loss = *setup->loss;
     if (rc == 0)
         rc = graph_by_name(m, name, n_classes);
     if (rc == 0)
@@ -125,6 +127,11 @@ int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct n
 struct nn_target nn_model_target(const struct nn_model *m)
 {
     return m->target;
+}
+
+const char *nn_model_loss(const struct nn_model *m)
+{
+    return m->heads[0].loss->name;
 }
 
 void nn_model_close(struct nn_model *m)

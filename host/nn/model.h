@@ -41,6 +41,16 @@ extern const char nn_block_help[];
 /* Parse plain[:K], zero-gamma[:K] or swap[:K], 0 < K <= 1. Returns 0 or -EINVAL (reported). */
 int nn_block_words(const char *word, struct nn_block *out);
 
+/* The loss that training minimises. Evaluations do not smooth. */
+struct nn_loss {
+    const char *name; /* of a loss_kind; NULL: the network's own */
+    double smoothing; /* share of a target that is spread evenly over all classes */
+};
+/* Help text of nn_loss_words' spec. */
+extern const char nn_loss_help[];
+/* Parse auto, cross-entropy[:smoothing=X], 0 <= X < 1, or ctc. Returns 0 or -EINVAL (reported). */
+int nn_loss_words(const char *word, struct nn_loss *out);
+
 /* A sample of width 1 is a sequence of h time steps of c features. */
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };
 
@@ -71,6 +81,9 @@ int nn_model_list(const char *name, double width, struct nn_shape in, int n_clas
  * (reported), -ENOMEM) and after. */
 int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out);
 struct nn_target nn_model_target(const struct nn_model *m);
+
+/* Return the name of the loss in use. */
+const char *nn_model_loss(const struct nn_model *m);
 
 /* The backend and its context, shared with optimiser and feed so that all work has one order. */
 const struct nn_ops *nn_model_ops(const struct nn_model *m);
@@ -121,7 +134,7 @@ struct nn_batch {
 struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, uint64_t key,
                                 nn_grad_ready *ready, void *ctx);
 
-/* Run forward with running statistics and without dropout. */
+/* Run forward with running statistics, without dropout or smoothed labels. */
 struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b);
 
 /* Confusion matrix of the last evaluation, valid until close: [label * n_classes + predicted]. NULL

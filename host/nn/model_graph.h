@@ -59,12 +59,13 @@ struct node {
 
 /* A kind of loss: a row for each LOSS of hls/nn/layers.def, in loss_*.c. */
 struct loss_kind {
-    const char *name;
+    const char *name; /* of --loss; one name may have a row for each kind of target */
     /* Returns the labels it needs for a sample. */
     struct nn_target (*target)(const struct node *node);
     /* As layer_kind's. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
     bool confuses; /* fills m->words.confusion if it exists; only the first head's */
+    bool smooths;  /* takes m->loss.smoothing in training */
     /* *result = losses of the batch with the labels in m->words; dy =
      * gradient of their mean, unless NULL. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
@@ -129,6 +130,7 @@ struct nn_model {
     struct graph_head *heads;
     struct nn_block block; /* form of the n_blocks residual blocks */
     int n_blocks;
+    struct nn_loss loss;
     struct node spare; /* receives nodes that found no memory; `failed` is set */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
@@ -221,6 +223,10 @@ int graph_inside_block(struct nn_model *m, int norm);
 int graph_ends_block(struct nn_model *m, int norm);
 /* Check that a block form other than plain has blocks. Returns 0 or -EINVAL (reported). */
 int graph_block_fits(const struct nn_model *m, const char *name);
+
+/* Replace the losses of all heads by m->loss's for the same labels. Returns 0 or -EINVAL
+ * (reported). */
+int graph_take_loss(struct nn_model *m, const char *name);
 
 /* Build the network `name`. Returns 0 or -EINVAL (reported). */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);

@@ -28,6 +28,7 @@ struct gemm_rule; /* hls/arith/rules.h */
 struct round_rule;
 struct round_setup; /* nn/round/round_ops.h */
 struct nn_block;    /* nn/model.h */
+struct nn_loss;
 
 /* Algorithms of the CPU: AUTO: winograd.h where it fits and the CPU supports it; WINOGRAD: the
  * same, but opening fails without CPU support; GEMM: im2row and GEMM only. GPUs time theirs. */
@@ -59,6 +60,8 @@ struct nn_setup {
     double width;
     /* for the model: form of residual blocks; NULL: plain */
     const struct nn_block *block;
+    /* for the model: loss of its heads; NULL: the network's own */
+    const struct nn_loss *loss;
     /* for messages: option that lowers the images in memory; NULL: none */
     const char *fewer;
 };

@@ -258,7 +258,7 @@ static void check_rule(struct layers *g)
 /* ---- a step of training ---- */
 
 /* nn_cuda, except the loss, whose exponentials may differ in the last bit. */
-static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
+static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, const real *logits,
                         const int32_t *labels, real *dlogits, struct nn_result *result)
 {
     const size_t n = (size_t)(batch * classes);
@@ -267,7 +267,7 @@ static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
     if (nn_cpu.open(NULL, &cpu) < 0)
         exit(1);
     nn_cuda.get(ctx, z, logits, n * sizeof *z);
-    nn_cpu.softmax_loss(cpu, batch, classes, z, labels, dlogits ? dz : NULL, result);
+    nn_cpu.softmax_loss(cpu, batch, classes, smoothing, z, labels, dlogits ? dz : NULL, result);
     if (dlogits)
         nn_cuda.put(ctx, dlogits, dz, n * sizeof *dz);
     nn_cpu.close(cpu);

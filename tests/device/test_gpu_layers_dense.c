@@ -46,8 +46,8 @@ static void check_gradient(struct layers *g, const struct dense *t, int n, const
     }
 }
 
-static void check_dense(struct layers *g, int rows, int classes, int every, float scale,
-                        bool finite)
+static void check_dense(struct layers *g, int rows, int classes, int every, double smoothing,
+                        float scale, bool finite)
 {
     const size_t n = (size_t)rows * (size_t)classes, table = (size_t)classes * (size_t)classes;
     struct dense t = {.rows = rows, .classes = classes, .z = layers_random(g, n)};
@@ -59,15 +59,17 @@ static void check_dense(struct layers *g, int rows, int classes, int every, floa
     uint32_t *confusion = layers_memory(table * sizeof *confusion);
     fill(g, &t, every, finite);
     struct nn_result cpu;
-    nn_cpu.dense_loss(g->cpu, rows, classes, t.z, t.labels, want, confusion, &cpu, NULL);
+    nn_cpu.dense_loss(g->cpu, rows, classes, smoothing, t.z, t.labels, want, confusion, &cpu, NULL);
     CHECK(g->nn->dense_plan(g->d, rows, classes, &scratch_bytes) == 0, "plan");
     void *pz = layers_put(g, t.z, n), *pd = layers_put(g, t.z, n),
          *scratch = g->run->alloc(scratch_bytes);
     memset(t.confusion, 0x77, table * sizeof *t.confusion);
     *k = scale;
     g->nn->loss_scale(g->d, scale == 1 ? NULL : k);
-    g->nn->dense_loss(g->d, rows, classes, pz, t.labels, pd, t.confusion, &t.result[0], scratch);
-    g->nn->dense_loss(g->d, rows, classes, pz, t.labels, NULL, NULL, &t.result[1], scratch);
+    g->nn->dense_loss(g->d, rows, classes, smoothing, pz, t.labels, pd, t.confusion, &t.result[0],
+                      scratch);
+    g->nn->dense_loss(g->d, rows, classes, smoothing, pz, t.labels, NULL, NULL, &t.result[1],
+                      scratch);
     g->nn->loss_scale(g->d, NULL);
     float *got = layers_get(g, pd, n);
     const struct nn_result *r = &t.result[0];
@@ -97,12 +99,16 @@ int main(void)
     layers_open(&g, 44);
     for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++) {
         layers_math(&g, layers_maths[m]);
-        check_dense(&g, 1, 2, 1, 1, true);
-        check_dense(&g, 6, 4, 0, 1, true);
-        check_dense(&g, 300, 19, 3, 1024, true);
-        check_dense(&g, 200, 40, 2, 1, true);
-        check_dense(&g, 33000, 3, 2, 1, true); /* more than one row per group of lanes */
-        check_dense(&g, 20, 10, 1, 1, false);
+        for (int i = 0; i < 2; i++) {
+            const double smoothing = 0.1 * i;
+            check_dense(&g, 1, 2, 1, smoothing, 1, true);
+            check_dense(&g, 6, 4, 0, smoothing, 1, true);
+            check_dense(&g, 300, 19, 3, smoothing, 1024, true);
+            check_dense(&g, 200, 40, 2, smoothing, 1, true);
+            /* more than one row per group of lanes */
+            check_dense(&g, 33000, 3, 2, smoothing, 1, true);
+            check_dense(&g, 20, 10, 1, smoothing, 1, false);
+        }
     }
     layers_close(&g);
     DONE();

@@ -50,7 +50,8 @@ static void check_gradient(struct layers *g, const struct loss *t, const float *
     }
 }
 
-static void check_loss(struct layers *g, int batch, int classes, float scale, bool finite)
+static void check_loss(struct layers *g, int batch, int classes, double smoothing, float scale,
+                       bool finite)
 {
     const size_t n = (size_t)batch * (size_t)classes;
     struct loss t = {.batch = batch, .classes = classes, .z = layers_random(g, n)};
@@ -59,12 +60,12 @@ static void check_loss(struct layers *g, int batch, int classes, float scale, bo
     float *want = layers_memory(n * sizeof *want), *k = g->run->alloc_pinned(sizeof *k);
     fill(g, &t, finite);
     struct nn_result cpu;
-    nn_cpu.softmax_loss(g->cpu, batch, classes, t.z, t.labels, want, &cpu);
+    nn_cpu.softmax_loss(g->cpu, batch, classes, smoothing, t.z, t.labels, want, &cpu);
     void *pz = layers_put(g, t.z, n), *pd = layers_put(g, t.z, n);
     *k = scale;
     g->nn->loss_scale(g->d, scale == 1 ? NULL : k);
-    g->nn->softmax_loss(g->d, batch, classes, pz, t.labels, pd, &t.result[0]);
-    g->nn->softmax_loss(g->d, batch, classes, pz, t.labels, NULL, &t.result[1]);
+    g->nn->softmax_loss(g->d, batch, classes, smoothing, pz, t.labels, pd, &t.result[0]);
+    g->nn->softmax_loss(g->d, batch, classes, smoothing, pz, t.labels, NULL, &t.result[1]);
     g->nn->loss_scale(g->d, NULL);
     float *got = layers_get(g, pd, n);
     check_gradient(g, &t, got, want, (double)scale);
@@ -93,14 +94,17 @@ int main(void)
     layers_open(&g, 43);
     for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++) {
         layers_math(&g, layers_maths[m]);
-        check_loss(&g, 1, 10, 1, true);
-        check_loss(&g, 1, 2, 1, true);
-        check_loss(&g, 7, 3, 1, true);
-        check_loss(&g, 600, 10, 1024, true);
-        check_loss(&g, 300, 32, 1, true);
-        check_loss(&g, 130, 33, 256, true);
-        check_loss(&g, 50, 1000, 1, true);
-        check_loss(&g, 20, 10, 1, false);
+        for (int i = 0; i < 2; i++) {
+            const double smoothing = 0.1 * i;
+            check_loss(&g, 1, 10, smoothing, 1, true);
+            check_loss(&g, 1, 2, smoothing, 1, true);
+            check_loss(&g, 7, 3, smoothing, 1, true);
+            check_loss(&g, 600, 10, smoothing, 1024, true);
+            check_loss(&g, 300, 32, smoothing, 1, true);
+            check_loss(&g, 130, 33, smoothing, 256, true);
+            check_loss(&g, 50, 1000, smoothing, 1, true);
+            check_loss(&g, 20, 10, smoothing, 1, false);
+        }
     }
     layers_close(&g);
     DONE();

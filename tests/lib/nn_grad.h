@@ -23,7 +23,7 @@ struct layer {
     int n_vars;
     size_t n_y;
     double *y, *r, *dy;
-    double p;   /* dropout */
+    double p;   /* dropout; of losses: smoothing */
     bool bends; /* the layer has a ReLU */
     void *ctx, *scratch;
     void (*forward)(struct layer *l);

@@ -14,7 +14,7 @@ refused() {
     shift
     before=$([ -n "${busy-}" ] || files_here)
     "$@" >refused.out 2>refused.raw </dev/null || code=$?
-    tr -d '\0' <refused.raw | sed '/^-----/,/^-----/d' >refused.err
+    tr -d '\0' <refused.raw | sed '/^-----/,/^-----/d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d' >refused.err
     [ $code -ne 0 ] || fail "was taken: $*"
     { [ $code -ne 124 ] && [ $code -lt 128 ]; } || fail "ended with $code: $*: $(cat refused.err)"
     [ "$(wc -l <refused.err)" = 1 ] || fail "did not say one line: $*: $(cat refused.err)"

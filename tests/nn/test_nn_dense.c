@@ -45,13 +45,13 @@ static int largest(const real *z)
     return best;
 }
 
-static void check_against_slow(int every)
+static void check_against_slow(int every, double smoothing)
 {
     struct rows t = make_rows(every);
     double loss = 0;
     int n = 0, correct = 0;
     uint32_t confusion[CLASSES * CLASSES] = {0};
-    nn_cpu.dense_loss(NULL, ROWS, CLASSES, t.z, t.labels, t.dz, t.confusion, &t.r, NULL);
+    nn_cpu.dense_loss(NULL, ROWS, CLASSES, smoothing, t.z, t.labels, t.dz, t.confusion, &t.r, NULL);
     for (int i = 0; i < ROWS; i++)
         n += t.labels[i] >= 0 && t.labels[i] < CLASSES;
     for (int i = 0; i < ROWS; i++) {
@@ -62,14 +62,15 @@ static void check_against_slow(int every)
         for (int j = 0; j < CLASSES; j++)
             sum += exp((double)z[j]);
         for (int j = 0; j < CLASSES; j++) {
-            const double want = there ? (exp((double)z[j]) / sum - (j == label)) / n : 0;
+            const double target = (1 - smoothing) * (j == label) + smoothing / CLASSES;
+            const double want = there ? (exp((double)z[j]) / sum - target) / n : 0;
+            loss += there ? target * (log(sum) - (double)z[j]) : 0;
             const double got = (double)t.dz[i * CLASSES + j];
             CHECK(fabs(got - want) <= 1e-6 / (n ? n : 1), "row %d class %d: %g, not %g", i, j, got,
                   want);
         }
         if (!there)
             continue;
-        loss += log(sum) - (double)z[label];
         correct += largest(z) == label;
         confusion[label * CLASSES + largest(z)]++;
     }
@@ -89,7 +90,7 @@ static void check_nan(void)
             struct rows t = make_rows(1);
             t.z[bad] = (real)NAN;
             t.labels[0] = label;
-            nn_cpu.dense_loss(NULL, 1, CLASSES, t.z, t.labels, t.dz, t.confusion, &t.r, NULL);
+            nn_cpu.dense_loss(NULL, 1, CLASSES, 0, t.z, t.labels, t.dz, t.confusion, &t.r, NULL);
             uint32_t all = 0;
             for (int i = 0; i < CLASSES * CLASSES; i++)
                 all += t.confusion[i];
@@ -163,9 +164,12 @@ static void check_head(void)
 
 int main(void)
 {
-    check_against_slow(1);
-    check_against_slow(4);
-    check_against_slow(0);
+    for (int i = 0; i < 3; i++) {
+        const double smoothing = (double[]){0, 0.1, 0.9}[i];
+        check_against_slow(1, smoothing);
+        check_against_slow(4, smoothing);
+        check_against_slow(0, smoothing);
+    }
     check_nan();
     check_head();
     DONE();

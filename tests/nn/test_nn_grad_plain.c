@@ -158,22 +158,26 @@ static void check_concat(void *ctx, int pixels, int a, int b, int c)
 static void loss_y(struct layer *l)
 {
     struct nn_result r;
-    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, NULL, &r);
+    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, l->p, X, l->labels, NULL, &r);
     l->y[0] = r.loss_sum / l->batch;
 }
 
 static void loss_d(struct layer *l)
 {
     struct nn_result r;
-    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, &r);
+    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, l->p, X, l->labels, DX, &r);
 }
 
-static void check_loss(void *ctx, int batch, int classes, double scale)
+static void check_loss(void *ctx, int batch, int classes, double scale, double smoothing)
 {
-    struct layer l = {
-        .batch = batch, .ctx = ctx, .g.in.c = classes, .forward = loss_y, .backward = loss_d};
-    snprintf(l.name, sizeof l.name, "loss of %d images, %d classes, logits up to %g", batch,
-             classes, scale);
+    struct layer l = {.batch = batch,
+                      .ctx = ctx,
+                      .g.in.c = classes,
+                      .p = smoothing,
+                      .forward = loss_y,
+                      .backward = loss_d};
+    snprintf(l.name, sizeof l.name, "loss of %d images, %d classes, logits up to %g, smoothing %g",
+             batch, classes, scale, smoothing);
     add_var(&l, (size_t)(batch * classes), 1);
     for (size_t i = 0; i < l.vars[0].n; i++)
         l.vars[0].v[i] *= scale;
@@ -190,22 +194,27 @@ static void check_loss(void *ctx, int batch, int classes, double scale)
 static void dense_y(struct layer *l)
 {
     struct nn_result r;
-    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, NULL, NULL, &r, NULL);
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, l->p, X, l->labels, NULL, NULL, &r, NULL);
     l->y[0] = r.n_labels ? r.loss_sum / r.n_labels : 0;
 }
 
 static void dense_d(struct layer *l)
 {
     struct nn_result r;
-    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, NULL, &r, NULL);
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, l->p, X, l->labels, DX, NULL, &r, NULL);
 }
 
 /* every: one in this many rows counts; 0: none */
-static void check_dense(void *ctx, int rows, int classes, int every)
+static void check_dense(void *ctx, int rows, int classes, int every, double smoothing)
 {
-    struct layer l = {
-        .batch = rows, .ctx = ctx, .g.in.c = classes, .forward = dense_y, .backward = dense_d};
-    snprintf(l.name, sizeof l.name, "loss of %d rows, %d classes, every %d", rows, classes, every);
+    struct layer l = {.batch = rows,
+                      .ctx = ctx,
+                      .g.in.c = classes,
+                      .p = smoothing,
+                      .forward = dense_y,
+                      .backward = dense_d};
+    snprintf(l.name, sizeof l.name, "loss of %d rows, %d classes, every %d, smoothing %g", rows,
+             classes, every, smoothing);
     add_var(&l, (size_t)(rows * classes), 1);
     set_output(&l, 1);
     l.r[0] = 1;
@@ -225,12 +234,15 @@ int main(void)
     check_concat(ctx, 1, 1, 1, 1);
     check_concat(ctx, 6, 3, 17, 2);
     check_concat(ctx, 20, 16, 8, 33);
-    check_loss(ctx, 1, 2, 1);
-    check_loss(ctx, 5, 10, 4);
-    check_loss(ctx, 3, 10, 30);
-    check_dense(ctx, 7, 5, 1);
-    check_dense(ctx, 30, 19, 3);
-    check_dense(ctx, 6, 4, 0);
+    for (int i = 0; i < 3; i++) {
+        const double smoothing = (double[]){0, 0.1, 0.9}[i];
+        check_loss(ctx, 1, 2, 1, smoothing);
+        check_loss(ctx, 5, 10, 4, smoothing);
+        check_loss(ctx, 3, 10, 30, smoothing);
+        check_dense(ctx, 7, 5, 1, smoothing);
+        check_dense(ctx, 30, 19, 3, smoothing);
+        check_dense(ctx, 6, 4, 0, smoothing);
+    }
     close_cpu(ctx);
     DONE();
 }

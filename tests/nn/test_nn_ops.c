@@ -262,7 +262,7 @@ static void check_loss(void *ctx)
         real d[3];
         int32_t label = rows[i].label;
         struct nn_result r;
-        nn_cpu.softmax_loss(ctx, 1, 3, rows[i].z, &label, d, &r);
+        nn_cpu.softmax_loss(ctx, 1, 3, 0, rows[i].z, &label, d, &r);
         CHECK(r.n_correct == rows[i].correct, "row %zu: correct %d", i, r.n_correct);
         CHECK(fabs(r.loss_sum - rows[i].loss) <= 1e-7 * rows[i].loss, "row %zu: loss %.15g", i,
               r.loss_sum);
@@ -275,7 +275,7 @@ static void check_loss(void *ctx)
     for (int i = 0; i < 2; i++) {
         int32_t label = 0;
         struct nn_result r;
-        nn_cpu.softmax_loss(ctx, 1, 3, with_nan[i], &label, NULL, &r);
+        nn_cpu.softmax_loss(ctx, 1, 3, 0, with_nan[i], &label, NULL, &r);
         CHECK(r.n_correct == 0 && r.n_top == 0 && isnan(r.loss_sum),
               "nan %d: loss %g, correct %d, top %d", i, r.loss_sum, r.n_correct, r.n_top);
     }
@@ -289,12 +289,12 @@ static void check_top(void *ctx)
     const int place[CLASSES] = {7, 1, 4, 2, 8, 5, 6, 0, 3};
     for (int32_t label = 0; label < CLASSES; label++) {
         struct nn_result r;
-        nn_cpu.softmax_loss(ctx, 1, CLASSES, z, &label, NULL, &r);
+        nn_cpu.softmax_loss(ctx, 1, CLASSES, 0, z, &label, NULL, &r);
         CHECK(r.n_correct == (place[label] == 0) && r.n_top == (place[label] < NN_TOP),
               "label %d is in place %d: correct %d, top %d", label, place[label], r.n_correct,
               r.n_top);
         if (label < 3) {
-            nn_cpu.softmax_loss(ctx, 1, 3, z, &label, NULL, &r);
+            nn_cpu.softmax_loss(ctx, 1, 3, 0, z, &label, NULL, &r);
             CHECK(r.n_top == 1, "label %d of 3 classes is not among the five", label);
         }
     }

@@ -78,6 +78,7 @@ struct train {
     bool on_gpu;             /* the backend is an open GPU */
     struct nn_setup setup;
     struct nn_block block;
+    struct nn_loss loss;
     struct gemm_rule gemm;
     struct round_setup round;
     struct scale_setup scaling;

@@ -47,6 +47,8 @@ int train_device_settle(struct train *t)
                                  .width = o->width};
     TRY(nn_block_words(o->block, &t->block));
     t->setup.block = &t->block;
+    TRY(nn_loss_words(o->loss, &t->loss));
+    t->setup.loss = &t->loss;
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);
     t->setup.gemm = narrow ? &t->gemm : NULL;

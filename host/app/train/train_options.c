@@ -39,6 +39,7 @@ static const struct opt opts[] = {
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
     {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
+    {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, TRAIN_BITS, nn_loss_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",

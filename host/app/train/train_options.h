@@ -7,7 +7,7 @@
 #include "hls/nn/optimisers.h"
 
 struct train_options {
-    const char *data, *augment, *model, *block;
+    const char *data, *augment, *model, *block, *loss;
     uint64_t train_samples;
     double width;          /* factor on channels of the model */
     int64_t image;         /* pixels a side; 0: as the data */

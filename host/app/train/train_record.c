@@ -75,6 +75,7 @@ static void put_used_math(const struct train *t, struct jsonl *log)
     const bool products = t->setup.gemm || t->setup.conv == NN_CONV_GEMM || !winograd_best();
     jsonl_text(log, "used_device", t->on_gpu ? "cuda" : "cpu");
     jsonl_text(log, "used_conv", t->on_gpu ? NULL : products ? "gemm" : "winograd");
+    jsonl_text(log, "used_loss", nn_model_loss(t->model));
     jsonl_text(log, "used_loss_scale",
                nn_model_loss_scale(t->model)->moving ? "dynamic"
                : t->setup.adaptive                   ? "adaptive"

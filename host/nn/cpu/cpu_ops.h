@@ -69,11 +69,11 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
                              const real *w, const real *dy, real *dx, bool add, real *dw,
                              real *dbias, void *scratch);
 
-/* Softmax cross-entropy of one row: adds to *result; dz [classes] = gradient of loss / n, times
- * k; NULL: not wanted. Returns how many logits rank before the label's, the first of equals
+/* Softmax cross-entropy of one row, smoothed as in layers.def: adds to *result; dz [classes] =
+ * gradient of loss / n, times k; NULL: not wanted. Returns how many logits rank before the label's, the first of equals
  * first; NN_TOP or more if one is nan. */
-int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real *dz,
-                    struct nn_result *result);
+int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int n, double k,
+                    real *dz, struct nn_result *result);
 
 #define PLAN(name, params, args)        int cpu_##name(void *ctx, LIST params);
 #define PASS(name, params, args, makes) void cpu_##name(void *ctx, LIST params);

@@ -128,7 +128,7 @@ bool dataset_is_map(const struct dataset *d)
     return d->samples->target == NN_DENSE && d->w > 1;
 }
 
-static const char *const target_words[NN_TARGET_KINDS] = {
+const char *const dataset_targets[NN_TARGET_KINDS] = {
     [NN_CLASS] = "one label a sample",
     [NN_DENSE] = "a label for each pixel or time step",
     [NN_TRANSCRIPT] = "transcripts",
@@ -149,7 +149,8 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
     dataset_specs(d->w == 1 ? NN_SEQUENCES : NN_IMAGES, wants.kind, &others);
     if (has.kind != wants.kind)
         return ERR(-EINVAL, "data set '%s' has %s, network '%s' wants %s: choose one of%s", d->name,
-                   target_words[has.kind], model, target_words[wants.kind], list + (others.n > 0));
+                   dataset_targets[has.kind], model, dataset_targets[wants.kind],
+                   list + (others.n > 0));
     if (has.kind == NN_TRANSCRIPT ? has.n > wants.n : has.n != wants.n)
         return ERR(-EINVAL, "data set '%s' has %d labels a sample, network '%s' takes %d", d->name,
                    has.n, model, wants.n);

@@ -82,6 +82,8 @@ struct dataset {
 /* Return the labels of a sample; true if they are a label map. */
 struct nn_target dataset_target(const struct dataset *d);
 bool dataset_is_map(const struct dataset *d);
+/* A message's text for each kind of labels. */
+extern const char *const dataset_targets[NN_TARGET_KINDS];
 /* Append ", spec" for each source of such samples. */
 void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out);
 /* Check that the heads of network `model` want such labels. */

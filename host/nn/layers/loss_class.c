@@ -6,7 +6,8 @@
 static void class_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
                        struct nn_result *result)
 {
-    m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->words.labels, dy, result);
+    m->ops->softmax_loss(m->ctx, batch, node->window.out.c, dy ? m->loss.smoothing : 0, node->y,
+                         m->words.labels, dy, result);
 }
 
 static struct nn_target class_target(const struct node *node)
@@ -15,7 +16,8 @@ static struct nn_target class_target(const struct node *node)
     return (struct nn_target){NN_CLASS, 1};
 }
 
-const struct loss_kind loss_class = {.name = "class", .target = class_target, .pass = class_pass};
+const struct loss_kind loss_class = {
+    .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
 /* How many logits rank before z[label], the first of equals first; NN_TOP or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
@@ -27,9 +29,19 @@ static int n_before(int classes, const real *z, int label)
     return before;
 }
 
-int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real *dz,
-                    struct nn_result *result)
+/* Mean of z - top under a smoothed target. */
+static double smoothed(int classes, double smoothing, const real *z, real top, int label)
 {
+    double sum = 0;
+    for (int j = 0; j < classes; j++)
+        sum += (double)(z[j] - top);
+    return (1 - smoothing) * (double)(z[label] - top) + smoothing * (sum / classes);
+}
+
+int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int n, double k,
+                    real *dz, struct nn_result *result)
+{
+    const double rest = smoothing / classes, own = 1 - smoothing + rest;
     real top = z[0];
     double sum = 0;
     for (int j = 1; j < classes; j++)
@@ -37,26 +49,27 @@ int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real
     for (int j = 0; j < classes; j++)
         sum += exp((double)(z[j] - top));
     // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
-    result->loss_sum += log(sum) - (double)(z[label] - top);
+    result->loss_sum += log(sum) - (smoothing > 0 ? smoothed(classes, smoothing, z, top, label)
+                                                  : (double)(z[label] - top));
     const int place = n_before(classes, z, label);
     result->n_labels++;
     result->n_correct += place == 0;
     result->n_top += place < NN_TOP;
     for (int j = 0; dz && j < classes; j++) {
         double share = exp((double)(z[j] - top)) / sum;
-        dz[j] = (real)((share - (j == label)) / n * k);
+        dz[j] = (real)((share - (j == label ? own : rest)) / n * k);
     }
     return place;
 }
 
-void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
-                      real *dlogits, struct nn_result *result)
+void cpu_softmax_loss(void *ctx, int batch, int classes, double smoothing, const real *logits,
+                      const int32_t *labels, real *dlogits, struct nn_result *result)
 {
     const double k = cpu_scale_of(ctx);
     *result = (struct nn_result){.n_labels = 0};
     for (int b = 0; b < batch; b++) {
         const size_t at = (size_t)b * (size_t)classes;
-        cpu_softmax_row(classes, logits + at, labels[b], batch, k, dlogits ? dlogits + at : NULL,
-                        result);
+        cpu_softmax_row(classes, smoothing, logits + at, labels[b], batch, k,
+                        dlogits ? dlogits + at : NULL, result);
     }
 }

@@ -21,14 +21,16 @@ static void dense_pass(struct nn_model *m, const struct node *node, int batch, r
 {
     const struct nn_shape out = node->window.out;
     const bool first = node == &m->nodes[m->heads[0].node];
-    m->ops->dense_loss(m->ctx, batch * out.h * out.w, out.c, node->y, m->words.labels, dy,
-                       first && !dy ? m->words.confusion : NULL, result, m->scratch);
+    m->ops->dense_loss(m->ctx, batch * out.h * out.w, out.c, dy ? m->loss.smoothing : 0, node->y,
+                       m->words.labels, dy, first && !dy ? m->words.confusion : NULL, result,
+                       m->scratch);
 }
 
-const struct loss_kind loss_dense = {.name = "dense",
+const struct loss_kind loss_dense = {.name = "cross-entropy",
                                      .target = dense_target,
                                      .plan = dense_head_plan,
                                      .confuses = true,
+                                     .smooths = true,
                                      .pass = dense_pass};
 
 int cpu_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)
@@ -57,8 +59,9 @@ static int taken_for(int classes, const real *z, int label, int place)
     return all ? best : label == 0;
 }
 
-void cpu_dense_loss(void *ctx, int rows, int classes, const real *logits, const int32_t *labels,
-                    real *dlogits, uint32_t *confusion, struct nn_result *result, void *scratch)
+void cpu_dense_loss(void *ctx, int rows, int classes, double smoothing, const real *logits,
+                    const int32_t *labels, real *dlogits, uint32_t *confusion,
+                    struct nn_result *result, void *scratch)
 {
     const double k = cpu_scale_of(ctx);
     int n = 0;
@@ -76,7 +79,7 @@ void cpu_dense_loss(void *ctx, int rows, int classes, const real *logits, const 
                 memset(dz, 0, (size_t)classes * sizeof *dz);
             continue;
         }
-        const int place = cpu_softmax_row(classes, z, labels[i], n, k, dz, result);
+        const int place = cpu_softmax_row(classes, smoothing, z, labels[i], n, k, dz, result);
         if (confusion)
             confusion[labels[i] * classes + taken_for(classes, z, labels[i], place)]++;
     }

@@ -148,6 +148,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     TRY(graph_block_fits(m, name));
     if (m->other_form)
         return reads_other(m, name);
+    TRY(graph_take_loss(m, name));
     const int side = m->too_small ? smallest_side(m, i) : 0;
     if (side)
         return ERR(-EINVAL,
