@@ -32,6 +32,7 @@ for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     [ "$(sum whole)" != "$(sum auto)" ] || fail "$options: smoothing changes nothing"
     same_state whole.ck real.ck || fail "$options: real ranks end in other bits than emulated ones"
     same_state whole.ck rest.ck || fail "$options: a run that is resumed ends in other bits"
+    ! grep -qa '^loss=' auto.ck || fail "$options: a checkpoint names the default loss, which older ones did not"
     grep -qax "loss=$smooth" whole.ck || fail "$options: the checkpoint does not say its loss"
     [ "$(last whole run loss), $(last whole run used_loss)" = "$smooth, cross-entropy" ] || fail "$options: the log does not say its loss: $(head -n 1 whole.jsonl)"
     [ "$(last auto run loss), $(last auto run used_loss)" = "auto, cross-entropy" ] || fail "$options: the log says another loss: $(head -n 1 auto.jsonl)"
@@ -66,7 +67,7 @@ alone() { "$n" train $common --device cpu "$@"; }
 # shellcheck disable=SC2086
 {
     alone $lenet --loss $smooth --steps 3 --save half.ck >out 2>&1 || fail "3 steps: $(cat out)"
-    refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has 'auto'" alone $lenet --resume half.ck
+    refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has '(default)'" alone $lenet --resume half.ck
     refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has 'cross-entropy:smoothing=0.2'" alone $lenet --resume half.ck --loss cross-entropy:smoothing=0.2
     refused "network 'lenet5' wants one label a sample, for which there is no --loss ctc: choose auto or cross-entropy" alone $lenet --loss ctc
     refused "network 'fcn' wants a label for each pixel or time step, for which there is no --loss ctc: choose auto or cross-entropy" alone $fcn --loss ctc

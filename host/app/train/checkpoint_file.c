@@ -129,7 +129,8 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
                  in->path, differ.theirs, differ.mine, differ.theirs);
     else if (differs)
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
-                 in->path, differ.name, differ.theirs, differ.mine);
+                 in->path, differ.name, *differ.theirs ? differ.theirs : "(default)",
+                 *differ.mine ? differ.mine : "(default)");
     else if (rc == 0 && (text_bytes != strlen(mine) || memcmp(theirs, mine, text_bytes)))
         rc = damaged(in, "its options are in another order");
     free(theirs);

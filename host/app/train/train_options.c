@@ -39,7 +39,7 @@ static const struct opt opts[] = {
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
     {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
-    {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, TRAIN_BITS, nn_loss_help)},
+    {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, 0, nn_loss_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",
@@ -361,6 +361,9 @@ void train_options_lines(const struct train_options *o, struct text *to)
         if (row->mark == TRAIN_TAKEN && optim_takes(o->optim.kind, row->name))
             text_add(to, "%s=%s\n", row->name, opt_get(row, o, number));
     }
+    /* Not "auto": a checkpoint from before --loss has no such line, and can be resumed. */
+    if (strcmp(o->loss, "auto"))
+        text_add(to, "loss=%s\n", o->loss);
 }
 
 /* ---- which options go together ---- */
