@@ -1,30 +1,30 @@
-/* bucket.h : Fuses layers into buckets, the messages of the lazy all-reduce. */
+/* bucket.h : Fuses layers into buckets. The codes of a bucket travel together. */
 #ifndef BUCKET_H
 #define BUCKET_H
 #include "reduce/reducer.h"
 
-/* A bucket. Its layers (call.layers) go from the last to the first, but need not be neighbours.
- * Each begins at a multiple of the reduce op's unit. */
+/* A bucket. Its layers (call.layers) are in descending order, but need not be neighbours. Each
+ * begins at a multiple of the reduce op's unit. */
 struct bucket {
     int last, first, n_layers;
     size_t n;  /* elements, padding included */
-    bool fp32; /* travels in fp32, else by the codec */
+    bool fp32; /* travels in fp32 instead of the codec's format */
     struct codec_call call;
     struct fold fold; /* the reduce op of this call */
 };
 
-/* Returns the elements that a layer of n takes in its
- * bucket: n rounded up to a multiple of the unit. */
+/* Returns the number of elements that a layer of n occupies in its bucket: n rounded up to a
+ * multiple of the unit. */
 static inline size_t bucket_padded(const struct fold *f, size_t n)
 {
     return (n + f->unit - 1) / f->unit * f->unit;
 }
 
-/* Cuts the layers into buckets, from the last layer to the first. Each layer goes to
- * the open bucket of its class. A class is fp32 or not, and the length of a unit in
- * elements and in bytes. A bucket closes when its codes reach bucket_bytes, and
- * before a layer that reaches them by itself. Buckets are ordered by their first
- * layers, from the last on: this is the order in which backward passes complete them.
+/* Cuts the layers into buckets, from the last layer to the first. Each layer joins the open bucket
+ * of its class. Two layers are of one class if both travel in fp32 or neither does, and their units
+ * have the same length in elements and in bytes. A bucket closes when its codes reach bucket_bytes.
+ * A layer whose codes reach that size gets a bucket of its own. Buckets are sorted by their first
+ * layers, in descending order: this is the order in which backward passes complete them.
  *   codecs    [2] the codec and fp32; must outlive the buckets
  *   all_fp32  every layer travels in fp32
  *   out       [n_layers] out: the buckets; must not move, since each reduce op points into it

@@ -3,9 +3,9 @@
  * main      begin ... ready(layers) ... ready(layers) ... next: waits for means ... finish
  * thread    asleep | bucket 0: scan, exponents, encode, all-reduce, decode | asleep | bucket 1 ...
  *
- * Buckets go in ascending order on all ranks, each when the last gradient of its layers is final.
- * Between begin and finish only the thread calls MPI, and only it touches gradients that are final
- * until it hands out their means. The lock protects everything that both threads look at. */
+ * Buckets travel in ascending order on all ranks, each after all gradients of its layers are final.
+ * Between begin and finish only the thread calls MPI, and only the thread touches final gradients
+ * until it hands out their means. The lock protects all data that both threads use. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
@@ -117,7 +117,8 @@ void overlap_begin(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks layers as final. The caller holds the lock, as for stands() and hand_out(). */
+/* Marks layers first to first+n-1 as final. The caller holds the lock, as for
+ * stands() and hand_out(). */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);
@@ -143,8 +144,8 @@ static bool stands(const struct overlap *o, int i)
     return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
 }
 
-/* Hands out, among layers whose means are ready, the last one and the layers before it, down to one
- * that was handed out or still travels. */
+/* Hands out one range of layers: the last layer with final means that was not handed out yet, and
+ * the layers before it. The range ends at a layer that was handed out or still travels. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;

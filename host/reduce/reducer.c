@@ -14,7 +14,8 @@ static const char *name_of(const struct reducer_layer *layer)
     return layer->name ? layer->name : "?";
 }
 
-/* Copies the names after the list: later messages need them, and the caller's may be gone. */
+/* Copies the list and the layers' names, which are stored after it in the same allocation: later
+ * messages need the names. */
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
@@ -71,7 +72,7 @@ static void size_buffers(struct reducer *r)
         (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
-/* Where the backend and MPI reach them. */
+/* Allocates the buffers in memory that the backend and MPI can access. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
@@ -82,7 +83,7 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-/* Plans buckets and sizes; allocates only lists of layers. */
+/* Plans buckets and computes sizes. Allocates only lists of layers. */
 static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
 {
     const int n_ranks = comm_n_ranks(r->comm);
@@ -103,7 +104,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* owns: also allocates this rank's buffers and state. */
+/* owns: also allocate this rank's buffers and state. false: only compute their sizes. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                 bool owns, struct reducer **out)
@@ -173,7 +174,7 @@ void reducer_close(struct reducer *r)
     if (!r)
         return;
     overlap_close(r->overlap);
-    /* Messages posted by a failed step still write into these buffers. */
+    /* A failed step may have posted messages that still write into these buffers. */
     (void)comm_wait(r->comm);
     algo_leave(r->algo, r->comm, &r->home);
     for (int i = 0; i < 2; i++) {
@@ -237,8 +238,8 @@ void reducer_set_trace(struct reducer *r, struct trace *trace)
     r->trace = trace;
 }
 
-/* All ranks must send the same messages, so a single rank
- * whose MPI allows no thread turns overlap off for all. */
+/* All ranks must send the same messages. A single rank whose MPI allows no second thread therefore
+ * turns overlap off for all ranks. */
 int reducer_set_overlap(struct reducer *r, bool on)
 {
     int8_t refused = on && !comm_threads(r->comm);

@@ -1,15 +1,15 @@
 /* reducer_bucket.c : Encodes a bucket, reduces it over MPI and decodes it to means, range by range.
  *
- * Codes are made when an algorithm needs them and decoded as soon as they
- * are there, so that casting and sending overlap. A backend that takes
- * many layers per launch casts the whole bucket at once instead. */
+ * Codes are made when an algorithm needs them, and sums are decoded as soon as they arrive, so that
+ * casting and sending overlap. A backend that casts many layers per launch casts the whole bucket
+ * at once instead. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "base/buf.h"
 
-/* Finds the part of layer i that lies in elements at..at+n of bucket b: from..to of the layer,
- * padding included. Returns false if there is none. */
+/* Finds the part of layer i that lies in elements at to at+n-1 of bucket b. Stores it as elements
+ * *from to *to-1 of the layer, padding included. Returns false if there is none. */
 static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
                     size_t *from, size_t *to)
 {
@@ -42,7 +42,8 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Encodes layers that were not guessed; padding gets zero codes. */
+/* Encodes elements at to at+n-1 of the bucket, except layers that were guessed right. Padding
+ * gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
     const struct reducing *s = f->step;

@@ -5,8 +5,9 @@
  *  each rank, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets
  *  once:                     accumulators --done--> codes of the sum --decode--> means
  *
- * If any gradient is inf or nan all ranks skip the step after the first line. Sums are those of
- * algorithms that add all codes in one place, in rank order; or exact ones, which have no order. */
+ * If any gradient is inf or nan, all ranks skip the step after the first line. The results are
+ * those of algorithms that add all codes in one place and in rank order. Exact sums do not depend
+ * on the order, so they are the same for any algorithm. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "codec/codec_kind.h"
@@ -38,7 +39,7 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* Bytes of one bucket's accumulators; buckets follow each other in scratch. */
+/* Bytes of one bucket's accumulators. The buckets' accumulators follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
     return (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
@@ -82,7 +83,7 @@ static void add_codes(const struct reducing *s)
     }
 }
 
-/* Decodes into the memory of one rank's gradients, which all ranks share. */
+/* Decodes the sums into the memory of one rank's gradients, which all ranks share. */
 static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;

@@ -1,10 +1,11 @@
-/* reducer_meet.c : Synchronises the communication thread with the main thread in mid-step: waiting
- * for gradients, handing out means, and accounting time. */
+/* reducer_meet.c : Synchronises the communication thread with the main thread in mid-step: waits
+ * for gradients, hands out means, and accounts for time. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 
-/* Adds the time since the last change. Call it, locked, before `works` or `waits` changes. */
+/* Adds the time since the last change to hidden_s or exposed_s. Call it with the lock held, before
+ * `works` or `waits` changes. */
 static void count_work(struct overlap *o)
 {
     const double now = clock_s();

@@ -11,23 +11,26 @@ struct overlap {
     struct reducer *r;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake, done; /* the thread sleeps on wake; next and finish on done */
+    pthread_cond_t wake, done; /* the thread waits for wake; next and finish for done */
     enum state state;
     bool quit;
     bool *there;  /* [n_layers] gradients are final */
-    int *missing; /* per bucket, [n_layers] room: layers whose gradients are not final */
-    int n_stand;  /* buckets whose means may be used */
-    bool *out;    /* [n_layers] handed out by next */
-    bool works;   /* the thread waits for neither gradients nor exponents */
+    int *missing; /* [n_layers] per bucket: number of layers that are not final */
+    int n_stand;  /* buckets 0 to n_stand-1 have final means */
+    /* out[i]: overlap_next() has handed out layer i. [n_layers] */
+    bool *out;
+    bool works;   /* the thread is casting, sending or adding, not waiting */
     bool waits;   /* the main thread is in next or finish */
     double since; /* clock_s() of the last change of works or waits */
     double hidden_s, exposed_s;
     int rc;
-    /* Error lines of the caller that opened: errors in the thread are printed or held there. */
+    /* Destination of the error lines of the caller that opened the reducer. The thread uses it,
+     * too, so its errors are printed or held with the caller's. */
     struct err_lines *lines;
 };
 
-/* Switch the clock of hidden_s and exposed_s. The caller holds the lock. */
+/* Charge the time since the last change to hidden_s or exposed_s, then set works or waits. The
+ * caller holds the lock. */
 void overlap_set_works(struct overlap *o, bool works);
 void overlap_set_waits(struct overlap *o, bool waits);
 

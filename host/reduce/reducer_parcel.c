@@ -4,8 +4,8 @@
  *  | a layer's codes | ...                                          second message: wrong guesses
  *
  * A word is the upper half of an fp32 whose last bit is set if any lower bit is (rounded to odd).
- * Its fraction has 7 bits. m + 2 of them suffice to round to m bits as from the fp32 itself, for
- * any shift that does not bring subnormal fp32s up to what the format can resolve.
+ * Its fraction has 7 bits. m + 2 bits suffice to round to m bits with the same result as from the
+ * fp32 itself. This holds for any shift that keeps subnormal fp32s below the format's resolution.
  *
  * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
  * using rounding to odd, 2008, section 2. */
@@ -22,7 +22,7 @@ enum {
     WORD_LEAST = -133, /* exponent of a subnormal word's last bit */
 };
 
-/* True if words round as their fp32s do, except subnormal ones. */
+/* Returns true if words round to the same codes as their fp32s, except for subnormal fp32s. */
 static bool words_round(const struct vec_cast *cast)
 {
     return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
@@ -42,7 +42,7 @@ static const struct bucket *bucket_of(const struct reducer *r, int i)
     return &plan->buckets[plan->bucket_of[i]];
 }
 
-/* With padding. */
+/* Bytes of a layer's codes, padding included. */
 static size_t code_bytes(const struct reducer *r, int i)
 {
     const struct fold *f = &bucket_of(r, i)->fold;
@@ -60,7 +60,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Bytes of the longest message. words: layers may go as words. */
+/* Bytes of the longest message. words: narrow layers may be sent as words. */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
@@ -69,7 +69,7 @@ static size_t message_bytes(const struct reducer *r, bool words)
     return parcel_lines((size_t)r->n_layers) + parcel_lines(bytes);
 }
 
-/* True if words round right and fit. */
+/* Returns true if the codec can use words and the longest message fits. */
 static bool takes_words(const struct reducer *r)
 {
     struct vec_cast cast;
@@ -136,7 +136,7 @@ bool parcel_is_guessed(const struct reducer *r, int i)
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
-/* By the agreed exponents. */
+/* The shift that follows from the agreed exponents. */
 static int shift_of(const struct reducer *r, int i)
 {
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
@@ -154,7 +154,7 @@ static bool words_do(const struct reducer *r, int i)
     return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
 }
 
-/* True if the codes of layer i must go in the second message. */
+/* Returns true if the codes of layer i must be sent in the second message. */
 static bool is_wrong(const struct reducer *r, int i)
 {
     return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)
@@ -233,7 +233,8 @@ int parcel_send(struct reducer *r)
     return send(r, to);
 }
 
-/* Takes a rank's codes from its message, except those of layers that were guessed wrong. */
+/* Makes a rank's codes from its first message, except those of layers that need
+ * the second message. */
 static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {
@@ -248,7 +249,7 @@ static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
     }
 }
 
-/* Takes these layers from the rank's second message. */
+/* Copies the codes of the remaining layers from a rank's second message. */
 static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {

@@ -5,8 +5,8 @@
 #include "reduce/reducer_inside.h"
 #include <string.h>
 
-/* Scans the layers of the group that travel by codec `kind`. Spans with a guess fill r->spans from
- * the front, others from the end. */
+/* Scans the layers of the group that use codec `kind`. Spans with a guessed shift fill r->spans
+ * from the front, others from the end. */
 static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
     struct reducer *r = s->r;
@@ -71,8 +71,8 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
-/* Computes the largest magnitudes over ranks if the codec asks for them in any layer. The exponents
- * tell all ranks that it does. */
+/* Computes the largest magnitudes over ranks, if the codec needs them for any layer of the group.
+ * The exponents tell all ranks whether it does. */
 static int share_maxima(struct reducer *r, const struct group *g)
 {
     if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW], NULL) || !reducer_all_finite(r, g) ||

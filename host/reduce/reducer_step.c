@@ -1,30 +1,31 @@
-/* reducer_step.c : Runs the lazy all-reduce of a step: exponents first, then bucket by bucket.
+/* reducer_step.c : Runs the all-reduce of a step: exponents first, then bucket by bucket.
  *
- *  gradients --absmax--> exponents --max over ranks--> shifts
- *  gradients --encode, each by its shift--> codes --algo--> result --decode--> means in place
+ * gradients --absmax--> exponents --max over ranks--> shifts gradients --encode, each by its
+ * shift--> codes --algo--> result --decode--> means in place
  *
  * Both lines are bound by reading the gradients. The first one therefore encodes as well, with the
  * last step's shift (without aps the shift is always known). Layers whose shift turns out to differ
- * are encoded again, so the bits are those of two passes. The codes of all buckets are thus in
- * memory at once. In forced fp32 that would take too much, so buckets take turns in one buffer.
+ * are encoded again, so the result is bit-identical to two separate passes. The codes of all
+ * buckets are thus in memory at once. In forced fp32 they would need too much memory, so buckets
+ * use one buffer in turn.
  *
- * reducer_bucket.c casts a bucket while it travels. reducer_way.c sends
- * narrow buckets by cards. overlap.c sends the exponents of each bucket in
- * its own message. reducer_short.c sends a short step in one message. */
+ * reducer_bucket.c casts a bucket while it travels. reducer_way.c sends narrow buckets over the
+ * card path. overlap.c sends each bucket's exponents in a message of its own. reducer_short.c sends
+ * a short step in one message. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
 
-/* Hands out nothing once a GPU has failed, which ends the step. */
+/* Hands out means, unless a GPU has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)
 {
     if (!r->batches || gpu_failed() == 0)
         overlap_hand_out(r->overlap, n_buckets);
 }
 
-/* Runs a step over MPI. Once the last group is known to be finite the step will be taken, so means
- * are handed out from then on. */
+/* Runs a step over MPI. Once the last group is known to be finite, the step can no longer be
+ * skipped, so means are handed out from then on. */
 static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
@@ -48,7 +49,7 @@ static int step_mpi(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* 1, 0, or a negative errno. */
+/* Returns 1 if this step uses the card path, else 0, or a negative errno. */
 static int way_is_open(const struct reducer *r)
 {
     bool narrow = false;

@@ -1,23 +1,25 @@
-/* reducer_way.c : Runs a step with narrow buckets on the card path, and the vote that lets it fail.
+/* reducer_way.c : Runs a step with narrow buckets on the card path, and the vote that allows the
+ * path to fail.
  *
- *  per group: exponents --way.max--> shifts, per bucket --way.sum--> means
- *  one vote of all ranks: what has any rank missed?
- *  per group: missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
+ * per group: exponents --way.max--> shifts, per bucket --way.sum--> means one vote of all ranks:
+ * what has any rank missed? per group: missed exponents, then missed buckets and fp32 buckets,
+ * ascending, over MPI
  *
  * A rank goes as far as it can before the vote. Codes stay until the vote, and their shifts are the
- * next guesses, so a repeated bucket is not encoded again. A rank that has the card's result takes
- * part and replaces it by an equal one. All other messages of the step come after the vote: ranks
- * with different results must not enter different collectives. A group with inf or nan ends the
- * step. A rank that missed its exponents learns this when they are repeated. */
+ * next guesses, so a repeated bucket is not encoded again. A rank that already has a result from
+ * the card takes part in the repetition and overwrites the result with an equal one. All other
+ * messages of the step come after the vote: ranks with different results must not enter different
+ * collectives. A group with inf or nan ends the step. A rank that missed the exponents of that
+ * group learns this when they are repeated. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "hls/card/crc32c.h"
 #include <string.h>
 
-/* Layout of the vote: one fatal bit, one bit per bucket, one per group's exponents (there are at
- * most as many groups as buckets). Two words follow: the digest of the card path and its
- * complement, whose ORs have a common bit only if digests differ. */
+/* Layout of the vote: one fatal bit, one bit per bucket, and one bit per group's exponents (there
+ * are at most as many groups as buckets). Two words follow: the digest of the card path and its
+ * complement. If all digests are equal, the ORs of these two words have no common bit. */
 enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)
@@ -39,7 +41,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* Checksum of everything that ranks must agree on before their codes may be added. */
+/* Returns a checksum of everything that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -49,7 +51,7 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-/* Returns as way_ops.max(). */
+/* Agrees on the exponents of group k. Returns the same values as way_ops.max(). */
 static int max_by_way(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
@@ -61,7 +63,7 @@ static int max_by_way(const struct reducing *s, const struct group *g, int k)
     return rc;
 }
 
-/* Returns as way_ops.sum(). */
+/* Sums bucket i. Returns the same values as way_ops.sum(). */
 static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
@@ -86,8 +88,8 @@ static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
     return rc;
 }
 
-/* Sums the narrow buckets of a group and marks those that this rank misses. rc: 0 or WAY_GAVE_UP,
- * the state of the step so far. Returns the new state or a negative errno. */
+/* Sums the narrow buckets of a group, and marks those that this rank misses. rc: the state of the
+ * step so far, 0 or WAY_GAVE_UP. Returns the new state, or a negative errno. */
 static int buckets_by_way(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
@@ -103,7 +105,9 @@ static int buckets_by_way(const struct reducing *s, const struct group *g, int r
     return rc;
 }
 
-/* Gets as much as this rank can by the card path. Scans all groups, since repeats need them. */
+/* Sums as many groups as this rank can over the card path. After WAY_GAVE_UP it still scans
+ * the later groups, since the repetition needs their exponents. A group with inf or nan
+ * ends the loop. */
 static int go(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -150,8 +154,8 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* Votes. rc: this rank's result of go(). *any: something
- * has to be repeated; if digests differ, everything. */
+/* Votes. rc: this rank's result of go(). Sets *any if something must be repeated. If digests
+ * differ, everything is repeated. */
 static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),
@@ -179,7 +183,7 @@ int reducer_step_way(const struct reducing *s, bool *finite)
     memset(r->failed, 0, words * sizeof *r->failed);
     int rc = go(s);
     if (rc == -ECANCELED)
-        /* The reducer is being closed: no rank waits for this step. */
+        /* The reducer is being closed, and no rank waits for this step. */
         return rc;
     const double start = clock_s();
     TRY(vote(r, rc, &any));
