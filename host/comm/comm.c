@@ -59,8 +59,8 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* The minimum of one word per rank, | rank : -code |: the
- * lowest rank that failed wins and its code comes along. */
+/* Agrees on a result by the minimum of one word per rank, | rank : -code |. The lowest rank that
+ * failed wins, and the word contains its code. */
 int comm_agree(struct comm *c, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -121,7 +121,8 @@ int comm_nodes(struct comm *c, int32_t *nodes)
 
 /* ---- result of a liveness check, in one line ---- */
 
-/* "1, 4, 7", or the first few of many. Returns their number. */
+/* Writes the missing ranks as "1, 4, 7", or the first few of them if there are many.
+ * Returns their number. */
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);
@@ -156,8 +157,8 @@ void comm_roll_say(const struct comm *c, const bool *heard, int code)
 
 /* ---- check that all ranks have the same library ---- */
 
-/* The first messages of a job: rank 0's record to all ranks,
- * then comm_agree(). They must stay the same in all versions. */
+/* The first messages of a job: rank 0's record to all ranks, then comm_agree(). These messages must
+ * stay the same in all versions. */
 
 struct record {
     char magic[8];

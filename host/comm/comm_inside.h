@@ -1,8 +1,9 @@
-/* comm_inside.h : Internals of struct comm, and the table of operations that connects its ranks.
- * Only for this folder and its tests.
+/* comm_inside.h : Declares the internals of struct comm, and the table of operations that
+ * connects its ranks.
  *
- * Messages are non-blocking: they are posted into a list of places, and comm_wait() or comm_round()
- * waits for all of them. A message owns its buffer until then. */
+ * Only this folder and its tests use them. Messages are non-blocking: each is posted at a place of
+ * a list, and comm_wait() or comm_round() waits for all of them. Until then the message's buffer
+ * must not be touched. */
 #ifndef COMM_INSIDE_H
 #define COMM_INSIDE_H
 #include "base/deadline.h"
@@ -24,94 +25,99 @@ static inline size_t comm_reduce_bytes(enum comm_reduce how) /* of one element *
     return how == COMM_MAX_I8 ? 1 : how == COMM_MAX_F32 ? 4 : 8;
 }
 
-/* Operations that connect ranks: by MPI (comm_mpi.c), by the caller's transport (comm_over.c), or
- * between fibers of one thread (comm_virtual.c). All else is shared. Slots return 0 or report a
- * negative errno, unless stated otherwise. */
+/* Operations that connect ranks: over MPI (comm_mpi.c), over the caller's transport (comm_over.c),
+ * or between fibers of one thread (comm_virtual.c). All other code is shared. Slots return 0 or
+ * report a negative errno, unless stated otherwise. */
 struct comm_ops {
     bool is_mpi, is_virtual;
 
-    /* ---- messages, 1 to c->chunk_bytes bytes each, in places chosen by the caller ---- */
+    /* ---- messages, 1 to c->chunk_bytes bytes each, at places that the caller chooses ---- */
 
-    /* Grows the list to so many places; existing ones keep their
-     * messages. False: out of memory, without printing. */
+    /* Grows the list to so many places. Existing places keep their messages. Returns false, without
+     * printing, if out of memory. */
     bool (*make_room)(struct comm *c, size_t places);
     /* Marks the first n places as empty. */
     void (*clear)(struct comm *c, size_t n);
-    /* Post a message. Messages of a pair of ranks and a tag arrive in order. */
+    /* Post a message. Messages of a pair of ranks with the same tag arrive in order. */
     int (*send)(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
     int (*recv)(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
-    /* True if no message is in flight at places at..at+n. */
+    /* Returns true if no message is in flight at places [at, at + n). */
     bool (*done)(const struct comm *c, size_t at, size_t n);
-    /* As comm_wait() and comm_some(). After wait() c->n_req is 0. */
+    /* Like comm_wait() and comm_some(). After wait() c->n_req is 0. */
     int (*wait)(struct comm *c);
     int (*some)(struct comm *c, bool wait);
 
     /* ---- small collectives, called by all ranks in the same order ---- */
 
-    /* They also wait for messages in flight. what: the action in error lines ("vote"). */
+    /* Collectives also wait for messages in flight. what: the action as named in
+     * error lines ("vote"). */
 
     int (*barrier)(struct comm *c);
     int (*bcast)(struct comm *c, void *buf, size_t bytes, int root);
     int (*reduce)(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
-    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: use messages. */
+    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL if all_gather is to
+     * be made of messages. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
-    /* rank: index of this rank on its machine. lowest: [n_ranks]
-     * for each rank, the lowest rank on its machine, or NULL. */
+    /* Finds ranks of the same machine. rank: out: index of this rank on its machine. lowest:
+     * [n_ranks] out: for each rank, the lowest rank on its machine; or NULL. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
 
     /* ---- waits outside messages, abandoned card paths, end of a job ---- */
 
-    /* Makes messages progress and lets other ranks run.
-     * True: another rank has started the liveness check. */
+    /* Progresses messages and lets other ranks run. Returns true if another rank has started
+     * the liveness check. */
     bool (*poll)(struct comm *c);
-    int (*give_up)(struct comm *c);   /* comm_give_up(): notifies the others */
-    bool (*given_up)(struct comm *c); /* True if another rank has abandoned the card path */
-    /* Drops notifications after a vote. gave_up: mask
-     * of the ranks that had abandoned the card path. */
+    int (*give_up)(struct comm *c);   /* comm_give_up(): notifies the other ranks */
+    bool (*given_up)(struct comm *c); /* true if another rank has abandoned the card path */
+    /* Drops notifications after a vote. gave_up: bit mask of the ranks that had abandoned
+     * the card path. */
     int (*forget)(struct comm *c, const uint64_t *gave_up);
     int (*missing)(struct comm *c); /* comm_missing() */
-    /* comm_give_in(). NULL: unsupported */
+    /* comm_give_in(), or NULL if unsupported. */
     void (*give_in)(struct comm *c, int code);
-    int (*failed)(const struct comm *c); /* comm_failed(). NULL: always 0 */
-    void (*leave)(struct comm *c);       /* comm_leave(). NULL: closed by the opener */
+    int (*failed)(const struct comm *c); /* comm_failed(), or NULL: always 0 */
+    void (*leave)(struct comm *c);       /* comm_leave(), or NULL: the opener closes it */
     void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* ends the job's processes */
 };
 
 struct comm {
     const struct comm_ops *ops;
-    bool threads; /* other threads may call, one at a time */
+    bool threads; /* comm_threads() */
     int rank, n_ranks;
     double deadline_s;
-    size_t chunk_bytes; /* longest message, since MPI counts in int; tests make it small */
-    size_t n_req, room; /* n_req: places posted and not yet waited for */
-    bool gave_up;       /* card path abandoned in this step */
-    void *scratch;      /* [COMM_BLOCK] for collectives */
+    /* Bytes of the longest message. MPI limits it, since it counts in int. Tests make it small. */
+    size_t chunk_bytes;
+    /* n_req: places with a message that has been posted and not yet waited for.
+     * room: places allocated. */
+    size_t n_req, room;
+    bool gave_up;  /* this rank has abandoned the card path in this step */
+    void *scratch; /* [COMM_BLOCK] for collectives */
     /* [n_ranks * COMM_BOOK] host scratch for pointers and counters of the running algorithm, whose
-     * own scratch may be on a GPU */
+     * own scratch may be on a GPU. */
     void *book;
     struct comm_count count;
 };
 enum { COMM_BOOK = 32 }; /* bytes per rank */
-/* Bytes that a collective with its own buffer handles at a time. */
+/* Bytes that a collective handles at a time if it has its own buffer. */
 enum { COMM_BLOCK = 8192 };
 
-/* Fills all fields of c except the first five; comm_fini() frees them. Returns 0, or reports
- * -ENOMEM and leaves nothing to free. */
+/* Fills all fields of c except the first five. comm_fini() frees them. Returns 0, or reports
+ * -ENOMEM with nothing left to free. */
 int comm_init(struct comm *c);
 void comm_fini(struct comm *c);
 
 /* Makes room for one more message at place c->n_req. Returns 0 or reports -ENOMEM. */
 int comm_place(struct comm *c);
 
-/* Post a message of any length; 0 bytes send nothing, since both sides know the length. Messages of
- * a pair of ranks arrive in order. Return 0, -EIO or -ENOMEM. */
+/* Post a message of any length. For 0 bytes nothing is sent, since both sides know the length.
+ * Messages of a pair of ranks arrive in order. Return 0, -EIO or -ENOMEM. */
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
-/* Track the deadline of one wait of any kind. comm_watch() begins it. Call
- * comm_look() between polls, at least every DEADLINE_GAP_S. Once the deadline
- * has passed or another rank has started the liveness check, comm_look() returns
- * as comm_missing(). Time in which this process was stopped does not count. */
+/* Track the deadline of one wait of any kind. comm_watch() begins it. Call comm_look() between
+ * polls, at least every DEADLINE_GAP_S. If the deadline has passed, or another rank has started the
+ * liveness check, comm_look() does the same as comm_missing(). Otherwise it returns 0. Time in
+ * which this process was stopped does not count. */
 struct comm_watch {
     double start_s, waited_s; /* waited_s: at the last look */
     struct deadline deadline;
@@ -119,28 +125,30 @@ struct comm_watch {
 struct comm_watch comm_watch(const struct comm *c);
 int comm_look(struct comm *c, struct comm_watch *w);
 
-/* Pause between two polls: of a wait for all messages, or for one of them. */
+/* Pause between two polls: comm_rest() in a wait for all messages, comm_rest_some() in a wait for
+ * one of them. */
 void comm_rest(unsigned n_polls, double waited_s);
 void comm_rest_some(double waited_s);
 
-/* Reduces x[n] of the next rank into into[n]. */
+/* Combines x[n], from the next rank in order, into into[n]. */
 void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 
-/* end() for ranks that MPI has not started: exits this process with all its ranks. */
+/* Implements end() for ranks that MPI has not started: exits this process with all its ranks. */
 void comm_exit(struct comm *c, int code) __attribute__((noreturn));
 
 /* Prints the ranks that have not answered a liveness check, after a wait that failed with code.
- * heard: [n_ranks] ranks that answered. */
+ * heard: [n_ranks] true for ranks that answered. */
 void comm_roll_say(const struct comm *c, const bool *heard, int code);
 
-/* Time that a waiting rank has to answer a liveness check, s. */
+/* Time in which a waiting rank has to answer a liveness check, s. */
 static const double COMM_ROLL_S = 2.0;
 
-/* comm_wait(), counted as one point-to-point round. */
+/* Does the same as comm_wait() and counts it as one point-to-point round. */
 int comm_round(struct comm *c);
 
 /* Gathers `bytes` of each rank on all ranks, in ceil(log2 P) rounds by doubling (Bruck et al.,
- * 1997). all: in: this rank's bytes first; out: rank r's at all + bytes * ((r - rank) mod P). */
+ * 1997). all: in: this rank's bytes first; out: the bytes of rank r at all + bytes * ((r -
+ * rank) mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
 /* Checks, when a job opens, that all ranks have the same library (comm.c). All ranks call it.
@@ -150,32 +158,34 @@ int comm_check_version(struct comm *c);
 /* ---- request groups: wait for some messages while others stay in flight (comm_wait.c) ---- */
 
 /*     comm_lots_begin -> comm_lot_send, comm_lot_recv into groups -> comm_some until some are done
- *     -> comm_wait for all that is left, which ends it
+ *        -> comm_wait for all messages that are left, which ends it
  *
- * Post no other messages in between. */
+ * Do not post other messages in between. */
 
-/* A request group (`lot`): messages at places
- * at..at+n_places. Set used to 0 to reuse it when done. */
+/* A request group (`lot`): messages at places [at, at + n_places). To reuse it when all are done,
+ * set used to 0. */
 struct comm_lot {
     size_t at, n_places, used;
 };
 
-/* Makes places for the messages of all groups. Returns 0 or reports -ENOMEM. */
+/* Makes places for the messages of all groups. n_places: sum over all groups. Returns 0
+ * or reports -ENOMEM. */
 int comm_lots_begin(struct comm *c, size_t n_places);
 
-/* Places taken by a message. */
+/* Returns the number of places that a message needs. */
 size_t comm_lot_places(const struct comm *c, size_t bytes);
 
-/* As comm_send() and comm_recv(), in order per pair of ranks and tag. */
+/* Post a message into a group, like comm_send() and comm_recv(). Messages of a pair of ranks with
+ * the same tag arrive in order. */
 int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
                   size_t bytes);
 int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes);
 
 bool comm_lot_done(const struct comm *c, const struct comm_lot *lot);
 
-/* Makes messages progress. wait: blocks until one more is done, with the deadline and liveness
- * check of comm_wait(); some message must be in flight. Returns how many were done (0 only without
- * wait), or -EIO with nothing left in flight. */
+/* Progresses messages. If `wait`, it blocks until at least one more message is done, with the
+ * deadline and liveness check of comm_wait(); some message must be in flight. Returns how many
+ * messages were done (0 only without wait), or -EIO with nothing left in flight. */
 int comm_some(struct comm *c, bool wait);
 
 #endif

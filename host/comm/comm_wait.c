@@ -12,7 +12,8 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    const size_t room = 2 * c->room; /* rare: for messages of many chunks, and request groups */
+    /* This is rare: only messages of many chunks and request groups need more places. */
+    const size_t room = 2 * c->room;
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory", c->room);
     c->room = room;
@@ -62,8 +63,8 @@ int comm_look(struct comm *c, struct comm_watch *w)
     return deadline_passed(&w->deadline, now) || c->ops->poll(c) ? c->ops->missing(c) : 0;
 }
 
-/* Polls for a few microseconds, then yields, then sleeps. It sleeps longer when the wait is long,
- * since hundreds of ranks may share a core with the rank that all wait for. */
+/* Polls for a few microseconds, then yields, then sleeps. It sleeps longer in long waits: hundreds
+ * of ranks may share a core with the one rank that all others wait for. */
 void comm_rest(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -74,7 +75,7 @@ void comm_rest(unsigned n_polls, double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
 }
 
-/* Sleeps early, since the system's buffers go on sending meanwhile. */
+/* Sleeps early, since the system sends its buffers meanwhile. */
 void comm_rest_some(double waited_s)
 {
     if (waited_s < 10e-6)
@@ -200,7 +201,7 @@ void comm_larger_i8(size_t n, int8_t *into, const void *x)
     comm_combine(COMM_MAX_I8, n, into, x);
 }
 
-/* Counts a collective's bytes once. */
+/* Reduces x in place. The bytes of a collective count once. */
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     TRY(c->ops->reduce(c, how, x, n, what));
@@ -287,8 +288,8 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compares with rank 0's bytes, block by block. All ranks go
- * through the blocks of rank 0, whatever their own length. */
+/* Compares with rank 0's bytes, block by block. All ranks process the number of blocks of rank 0,
+ * whatever their own length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

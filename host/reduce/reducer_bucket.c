@@ -8,7 +8,7 @@
 #include "reduce/reducer_inside.h"
 #include "base/buf.h"
 
-/* Finds the part of layer i that lies in elements at to at+n-1 of bucket b. Stores it as elements
+/* Finds the part of layer i that lies in elements [at, at + n) of bucket b. Stores it as elements
  * *from to *to-1 of the layer, padding included. Returns false if there is none. */
 static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
                     size_t *from, size_t *to)
@@ -42,7 +42,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Encodes elements at to at+n-1 of the bucket, except layers that were guessed right. Padding
+/* Encodes elements [at, at + n) of the bucket, except layers that were guessed right. Padding
  * gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {

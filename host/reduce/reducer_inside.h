@@ -121,7 +121,7 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
     return r->exponents[r->plans[r->force_fp32].rank_of[i]];
 }
 
-/* Stores elements from to to-1 of layer i, padding included, as span k of the next call. */
+/* Stores elements [from, to) of layer i, padding included, as span k of the next call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
 
 /* ---- reducer_state.c ---- */

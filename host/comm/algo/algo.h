@@ -10,13 +10,14 @@ struct algo_range {
     size_t at, n;
 };
 
-/* Callbacks by which an algorithm lets its caller cast while codes travel.
- * Ranges begin and end at multiples of fold.unit (or end at n) and together
- * cover the bucket once. NULL: all codes are there from the start. */
+/* Callbacks with which an algorithm lets its caller cast while codes travel. Ranges begin and end
+ * at multiples of fold.unit (or end at n), and together they cover the bucket once. Without
+ * callbacks (a NULL algo_flow) all codes must be ready at the start. */
 struct algo_flow {
-    /* makes the codes of elements at..at+n, which are about to be read */
+    /* Makes the codes of elements [at, at + n), which are about to be read. */
     void (*need)(void *arg, size_t at, size_t n);
-    void (*have)(void *arg, size_t at, size_t n); /* result of at..at+n is final */
+    /* Tells the caller that the result of elements [at, at + n) is final. */
+    void (*have)(void *arg, size_t at, size_t n);
     void *arg;
 };
 static inline void algo_need(const struct algo_flow *flow, size_t at, size_t n)
@@ -30,9 +31,9 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
-/* Registered buffers (`home`): the memory of all calls of one caller, for algorithms through which
- * other processes' GPUs reach it. The caller fills it once its buffers exist. codes, result and
- * scratch of every call are inside. */
+/* Registered buffers (`home`): the memory that all calls of one caller use. Algorithms on GPUs open
+ * it in other processes. The caller fills this struct once its buffers exist. codes, result and
+ * scratch of every call must lie inside. */
 struct algo_home {
     uint8_t *codes, *result, *scratch;
     size_t codes_bytes, result_bytes, scratch_bytes; /* the same on all ranks */
@@ -41,8 +42,9 @@ struct algo_home {
 
 /* A card in the node that adds the codes of the node's ranks. Present on every rank. */
 struct algo_node_sum {
-    /* Computes sums = parts[0] + ... + parts[n_parts - 1], n elements each, with the bytes of the
-     * reduce op. Called only on the rank that has the card. False: the card cannot add any more. */
+    /* Computes sums = parts[0] + ... + parts[n_parts - 1], n elements each, bit-identical to
+     * the reduce op. Called only on the rank that has the card. Returns false if the card can
+     * no longer add. */
     bool (*add)(void *arg, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *sums);
     void *arg;
     bool gone; /* set by the algorithm once all ranks know that the card is lost */
@@ -54,83 +56,89 @@ struct algo_call {
     struct fold fold;
     size_t n;             /* elements, a multiple of fold.unit */
     const uint8_t *codes; /* [in_bytes(n)] this rank's codes, 64-byte aligned */
-    /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
+    /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned. */
     uint8_t *result;
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
-    int group;                    /* K of group-*:K, else 0 */
+    int group;                    /* K of group-*:K, otherwise 0 */
     const struct algo_flow *flow; /* or NULL */
     struct algo_home *home;       /* may be NULL for algorithms without close() */
-    struct algo_node_sum *node;   /* NULL: none, or not for this codec */
+    /* Adds the node's codes. NULL if there is no such card, or if it cannot add this codec. */
+    struct algo_node_sum *node;
 };
 
-/* A phase (`leg`) of an all-reduce: steps that wait for each other, as the busiest rank sees them,
- * which has the longest ranges. Counts are per step. */
+/* A phase (`leg`) of an all-reduce: steps that wait for each other. The counts are per step, for
+ * the busiest rank, which has the longest ranges. */
 struct algo_leg {
     int steps;
     uint64_t sent, got;   /* bytes */
     int n_sent, n_got;    /* messages */
-    uint64_t added_bytes; /* bytes of addends, added after the messages */
+    uint64_t added_bytes; /* bytes of addends that are added after the messages */
     bool inside;          /* within a group of near ranks */
 };
-enum { ALGO_LEGS = 8 }; /* at most */
+enum { ALGO_LEGS = 8 }; /* largest number of phases */
 
 struct algo {
     const char *name;
-    const char *help; /* one line of --help; NULL: not listed (by_nccl, by_ipc) */
-    unsigned needs; /* FOLD_x flags, one of which sums must have; 0: adds all codes in one place */
-    bool grouped;   /* has a :K */
-    bool flows;     /* uses algo_call.flow; else flow is NULL */
-    bool together;  /* for short steps: its messages may carry exponents as well */
-    /* For gradients on GPUs (mates_choose.h). by_nccl, by_ipc: the same sums with codes exchanged
-     * by NCCL or CUDA IPC; NULL: unavailable. device_codes: codes may be in device memory over MPI,
-     * since only the reduce op touches them. */
+    const char *help; /* one line of --help; NULL for variants, which are not listed */
+    /* FOLD_x flags, one of which sums must have. 0 if the algorithm adds all codes in one place. */
+    unsigned needs;
+    bool grouped; /* the name is followed by :K */
+    /* The algorithm calls algo_call.flow. Otherwise flow must be NULL. */
+    bool flows;
+    bool together; /* usable for short steps, whose messages also carry exponents */
+    /* For gradients on GPUs (mates_choose.h). by_nccl, by_ipc: the variant that makes the same sums
+     * but exchanges codes with NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be in
+     * device memory, since only the reduce op reads them. */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
-    /* For virtual ranks (comm_virtual.h). by_memory: the same sums, bytes and rounds, read from the
-     * others' memory; NULL: use messages. mpis_order: MPI chooses the order of additions, so
-     * virtual ranks cannot run it. */
+    /* For virtual ranks (comm_virtual.h). by_memory: a variant with the same sums, bytes and rounds
+     * that reads the other ranks' memory. NULL if virtual ranks use messages as well. mpis_order:
+     * MPI chooses the order of additions, so virtual ranks cannot run this algorithm. */
     const struct algo *by_memory;
     bool mpis_order;
-    /* True if it can add by this rule in this format; ignore the
-     * overflow mode. NULL: any that the codec's reduce op can. */
+    /* Returns true if the algorithm can add by this rule in this format. It ignores the overflow
+     * mode. NULL if it can add all sums that the codec's reduce op can. */
     bool (*adds)(const struct vec_sum *sum);
-    /* Reports -EINVAL if it cannot run. Called after the codec
-     * is settled, before any work. NULL: always runs. */
+    /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
+     * work. NULL if it always runs. */
     int (*check)(const struct codec *codec, int n_ranks, int group);
     size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
-    /* Returns 0 or a negative errno of comm.h, never because of the data. */
+    /* Runs the all-reduce. Returns 0 or a negative errno of comm.h. The data never
+     * cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
     /* The two halves of run(), for callers that need only one. NULL if sums are made in one place
      * (group-master, gather, gather-sum) or by MPI, a card, NCCL or IPC.
      *
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
-     * The range of rank r is algo_owned(). It is stored as in the whole vector, from
-     * fold_out_at(range.at) of `result` on. Both halves of the same call give the bytes of run() in
-     * as many rounds. Other calls may come in between.
+     * The range of rank r is algo_owned(). It is stored in `result` at its place in the whole
+     * vector, which begins at byte fold_out_at(range.at). The two halves together give the bytes of
+     * run() in the same number of rounds. Other calls may be made between them.
      *
      * All ranks call the same half, in the same order as all their calls. Each half blocks until
      * this rank's part is done and its messages have left; the caller then owns codes, result and
-     * scratch again. Both return as run(). After a failure `result` is undefined.
+     * scratch again. Both return the same values as run(). After a failure `result` is undefined.
      *
      * reduce_scatter() takes the call of run() and writes only this rank's range of result.
-     *   flow    one need() for all codes, one have() for this rank's range
-     * Reduce ops that keep something of sums (fold_ops.keeps) keep it
-     * for this rank's range. run() of `direct` gives ranks other ranges
-     * of a long vector, so use either run() or the halves for all steps.
+     *   flow    is called once: need() for all codes, have() for this rank's range
+     * Some reduce ops keep residuals of sums (fold_ops.keeps). They keep those of this rank's
+     * range. run() of `direct` assigns other ranges of a long vector to the ranks, so use either
+     * run() or the halves for all steps.
      *
      * allgather() reads only fold, n, result, group and flow of the call; other fields may be 0.
-     * From the reduce op it uses unit, out_bytes and spared. So a reduce op for other codes, such
-     * as weights in fp32, distributes those; with the gradients' unit the ranges are the same.
+     * From the reduce op it uses unit, out_bytes and spared. A caller may therefore pass a reduce
+     * op for other codes, to distribute weights in fp32, for example. If that reduce op has the
+     * gradients' unit, the ranges are the same.
      *   result  [out_bytes(n)] in: this rank's range; out: all ranges
-     *   flow    one need() for this rank's range, one have() for all */
+     *   flow    is called once: need() for this rank's range, have() for all ranges */
     int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
     int (*allgather)(struct comm *c, const struct algo_call *call);
-    /* Stores the phases of run() in legs [ALGO_LEGS] and returns their number, 0 for one rank.
-     * Sends nothing; n_ranks may exceed the job's. NULL: unknown (MPI's own). */
+    /* Stores the phases of run() in legs [ALGO_LEGS] and returns their number, which is 0 for
+     * one rank. Sends nothing; n_ranks may exceed the job's. NULL if the phases are unknown
+     * (MPI's own algorithm). */
     int (*legs)(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs);
-    /* Frees home->state, made by the first run(). All ranks call it before the registered buffers
-     * are freed. NULL: no state. */
+    /* Frees home->state, which the first run() made. All ranks call it before the registered
+     * buffers are freed. NULL if the algorithm keeps no state. */
     void (*close)(struct comm *c, struct algo_home *home);
 };
 
@@ -138,40 +146,40 @@ struct algo {
 #include "comm/algo/algos.def"
 #undef ALGO
 
-/* by_ipc and by_nccl of these algorithms */
+/* Variants by_ipc and by_nccl of the algorithms above. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
-/* group-scatter in one node, by algo_call.node while that works */
+/* group-scatter in one node, added by algo_call.node as long as that works. */
 extern const struct algo algo_group_scatter_card;
-/* by_memory of gather */
+/* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
 
-/* Returns entry i of algos.def, NULL after the last. */
+/* Returns entry i of algos.def, or NULL after the last entry. */
 const struct algo *algo_at(int i);
 
-/* Finds "name" or "name:K" ("auto": self for one rank, else
- * direct). group: out: K, or 0. Returns 0 or reports -EINVAL. */
+/* Finds an algorithm by "name" or "name:K". "auto" selects self for one rank, otherwise direct.
+ * group: out: K, or 0. Returns 0 or reports -EINVAL. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* For virtual ranks, replaces *algo by its by_memory if it has one; otherwise keeps it. Call it
- * between algo_find() and algo_settle(). Returns 0, or reports -EINVAL if ranks of this kind cannot
- * run it: mpis_order needs MPI, not virtual ranks or a transport of the caller's. */
+/* Replaces *algo by its by_memory if the ranks are virtual and it has one. Call it between
+ * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
+ * algorithm: mpis_order needs MPI, not virtual ranks or a transport of the caller's. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
 /* Returns the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
- * are multiples of the reduce op's unit and cover n once. Their lengths differ by at most one unit
- * among the ranks that share a part, and may be 0. Without groups ranges follow the ranks. With
- * groups of K, members i of all groups share part i of K parts:
+ * are multiples of the reduce op's unit and cover n once. Among the ranks that share a part, their
+ * lengths differ by at most one unit. A length may be 0. Without groups, ranges are in the order of
+ * ranks. With groups of K, members i of all groups share part i of K parts:
  *
  *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
  *
- *   group   K, or 0 */
+ *   group   K, or 0 without groups */
 struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank);
 
-/* Describes the algorithm to codec_settle(). group: K of :K. */
+/* Describes the algorithm to codec_settle(). group: K of group-*:K, or 0. */
 struct codec_adder algo_adder(const struct algo *algo, int group);
 
-/* Frees the algorithm's state in home, before the memory of home is freed. */
+/* Frees the algorithm's state in home. Call it before the memory of home is freed. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
 
 /* Settles the codec for this algorithm and checks both. Returns 0 or reports -EINVAL. */

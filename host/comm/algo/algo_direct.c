@@ -1,20 +1,19 @@
-/* algo_direct.c : All-reduces by sending range r of all ranks straight to rank r, which adds in
- * rank order and sends the sum to all.
+/* algo_direct.c : All-reduces by sending range r of all ranks straight to rank r, which adds them
+ * in rank order and sends the sum to all ranks.
  *
- * A rank sends its codes except its own range, and P - 1 times its
- * range of the sum: as many bytes as a ring. Long vectors are cut into
- * segments that follow each other, each as fast as its messages come:
+ * A rank sends its codes except its own range, and P - 1 times its range of the sum. These are as
+ * many bytes as in a ring. Long vectors are cut into segments, which form a pipeline:
  *
  *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
  *
- * So while codes of one segment travel, another is cast, a third added, and sums of a fourth travel
- * back. A single half (algo.h) works the same way with one kind of message. Its segments are pieces
- * of each rank's range of the whole vector.
+ * While codes of one segment travel, another segment is cast, a third is added, and sums of a
+ * fourth travel back. A single half (algo.h) works the same way with one kind of message. Its
+ * segments are pieces of each rank's range of the whole vector.
  *
- * Networks are worst at all ranks sending to all at once: if three flows meet at one port, two
- * other ports are idle. So a rank serves the others in turn with short messages, its next neighbour
- * first. While ranks keep pace, every port has one sender and one receiver. FLIGHTS messages in
- * flight hide gaps when they do not. */
+ * Networks perform worst if all ranks send to all at once: if three flows meet at one port, two
+ * other ports are idle. A rank therefore sends short messages to the others in turn, beginning with
+ * its next neighbour. While ranks keep pace, every port has one sender and one receiver. FLIGHTS
+ * messages in flight hide gaps when ranks do not keep pace. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -22,21 +21,21 @@
 #include <assert.h>
 
 enum {
-    /* Bytes of a message, except the last ones; shorter ones are not worth cutting. */
+    /* Bytes of a message, except the last ones. Cutting into shorter messages does not pay. */
     MESSAGE_MIN = 30 * 1024,
     /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
     /* Segments of a long vector. The first and the last one do not overlap with others. */
     SEGMENTS = 8,
     WINDOW = 8,  /* segments in progress; each has a slot */
-    FLIGHTS = 4, /* messages that this rank sends at a time */
+    FLIGHTS = 4, /* messages that this rank has in flight at a time */
 };
 
-enum { CODES, SUMS, N_KINDS }; /* kind of a message */
+enum { CODES, SUMS, N_KINDS }; /* kinds of messages */
 
 struct slot {
     struct comm_lot in[N_KINDS]; /* messages from other ranks */
-    uint8_t *store;              /* [P - 1 ranges] their codes */
+    uint8_t *store;              /* [P - 1 ranges] codes from other ranks */
 };
 
 struct layout {
@@ -51,16 +50,18 @@ struct pipe {
     bool does[N_KINDS]; /* the halves to run */
     struct layout mem;
     const uint8_t **parts; /* [P] of the segment being added */
-    size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
+    size_t *sent[N_KINDS]; /* [P] index d: segments sent to rank + d */
     size_t each;           /* elements of a segment except the last */
     size_t n_segments;
-    /* Segments: receives posted, own codes made, summed, all sums received. */
+    /* Numbers of segments whose receives are posted, whose own codes are made, that are summed, and
+     * whose sums have all been received. */
     size_t posted, made, folded, had;
     struct comm_lot flights[FLIGHTS];
-    int next; /* next rank to send to, that many places on */
+    int next; /* distance from this rank to the next one to send to */
 };
 
-/* Elements of a segment except the last, a multiple of n_ranks units. codes: codes travel, too. */
+/* Returns the elements of each segment except the last, a multiple of n_ranks units. codes: true if
+ * codes travel, too, not only sums. */
 static size_t segment_n(const struct fold *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -75,15 +76,15 @@ static size_t count_segments(size_t n, size_t each)
     return n > each ? (n + each - 1) / each : 1;
 }
 
-/* Piece s of a range that is cut into pieces of `each` elements. */
+/* Returns piece s of range r, which is cut into pieces of `each` elements. */
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
     return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* Elements of segment s that rank i adds: its part of the
- * segment or, in a single half, a piece of its range. */
+/* Returns the elements of segment s that rank i adds. They are its part of the segment or, in a
+ * single half, a piece of its range. */
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
@@ -132,13 +133,13 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
-/* Codes from the rank `by` places before this one. */
+/* Returns where codes are stored that come from the rank `by` places before this one. */
 static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
 {
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Takes a slot for segment s: posts receives of both kinds before any rank sends. */
+/* Assigns a slot to segment s and posts receives of both kinds before any rank sends. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -180,8 +181,8 @@ static struct comm_lot *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Sends one message to the next rank in turn: preferably
- * a sum, since other ranks wait for it, else codes. */
+/* Sends one message to the next rank in turn. Sums come before codes, since other ranks
+ * wait for sums. */
 static int send_one(struct pipe *p)
 {
     struct comm_lot *flight = free_flight(p);
@@ -224,7 +225,7 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Calls say() for all of segment s, or for this rank's piece; adjoining pieces are joined. */
+/* Calls say() for all of segment s, or only for this rank's piece. Joins adjoining pieces. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
@@ -244,8 +245,8 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Adds or casts one segment; work that other ranks wait for
- * comes first. False: nothing to do until a message arrives. */
+/* Adds or casts one segment, and prefers work that other ranks wait for. Returns false if nothing
+ * can be done until a message arrives. */
 static bool work(struct pipe *p)
 {
     if (p->folded < p->made && have_come(p, p->folded, CODES)) {
@@ -290,7 +291,7 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Pointers and counters are in host scratch (`book`), whatever memory call->scratch is in. */
+/* Places pointers and counters in host scratch (`book`), whatever memory call->scratch is in. */
 static void lay_out_book(struct pipe *p)
 {
     p->parts = p->comm->book;
@@ -317,7 +318,7 @@ static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bo
         const bool worked = work(&p);
         if (!worked && p.had == p.n_segments && all_sent(&p))
             break;
-        if (!worked || p.n_segments > 1) /* one segment: nothing else to progress */
+        if (!worked || p.n_segments > 1) /* with one segment nothing else needs progress */
             TRY(comm_some(c, !worked));
     }
     /* Waits until the last messages have left. */
@@ -338,7 +339,8 @@ static int direct_allgather(struct comm *c, const struct algo_call *call)
     return run_pipe(c, call, false, true);
 }
 
-/* Two steps for any number of segments: while one is waited for, others travel. */
+/* There are two phases for any number of segments: while one segment is waited
+ * for, others travel. */
 static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
                        struct algo_leg *legs)
 {

@@ -1,9 +1,9 @@
 /* algo_gather.c : All-reduces by gathering all codes
  * on all ranks, each of which adds them in rank order.
  *
- * It takes 1 round of P - 1 whole vectors. Rounding then depends only
- * on the rule of the sum, not on the network, as in CPD's emulation of
- * low precision. Source: APS paper, section 5, all-reduce of CPD. */
+ * It needs 1 round of P - 1 whole vectors. Rounding then depends only on the rule of the sum, not
+ * on the network, as in CPD's emulation of low precision. Source: APS paper, section 5,
+ * all-reduce of CPD. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -87,8 +87,8 @@ const struct algo algo_gather = {
 
 /* ---- gather among virtual ranks, with the same bits, bytes and rounds ---- */
 
-/* One rank adds for all, from the others' memory, so P copies of P vectors are never held. Only
- * reduce ops that keep something of sums on each rank run on each, with the same result. */
+/* One rank adds for all ranks and reads their memory, so P copies of P vectors are never held.
+ * Reduce ops that keep residuals of sums run on each rank instead, with the same result. */
 
 struct algo_gather_memory_layout {
     void *acc;

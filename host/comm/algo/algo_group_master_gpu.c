@@ -16,10 +16,10 @@ struct master {
     size_t room;
 };
 
-/* A call's scratch, in device memory. */
+/* Layout of a call's scratch, in device memory. */
 struct layout {
     uint8_t *group; /* [part_bytes(n)] the group's sum, complete on the master */
-    uint8_t *store; /* of the link */
+    uint8_t *store; /* [mates_store_bytes()] used by the link */
 };
 static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
                       struct layout *l)
@@ -30,7 +30,7 @@ static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, 
     return a.used;
 }
 
-/* The master's pinned buffers: its group's sum, two ranges of the ring, the result. */
+/* The master's pinned buffers: its group's sum, two ranges of the ring, and the result. */
 struct stage {
     uint8_t *group, *hop, *result;
 };
@@ -43,7 +43,8 @@ static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stag
     return a.used;
 }
 
-/* The longest buckets come in the first step, so later steps allocate nothing. */
+/* Grows the pinned buffers. The longest buckets come in the first step, so later
+ * steps allocate nothing. */
 static int stage_room(struct master *g, size_t bytes)
 {
     if (bytes <= g->room)
@@ -81,7 +82,7 @@ static void master_close(struct comm *c, struct algo_home *home)
     free(g);
 }
 
-/* All ranks call it. */
+/* Opens the state of a job. All ranks call it. */
 static int master_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);

@@ -2,22 +2,22 @@
  * all-to-all inside nodes again.
  *
  * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
- * order. Ranks of equal index all-reduce their part like `direct`, in node order. Then members
- * share the result. Between nodes exact sums travel wide and unrounded, so the bits are those of
- * `direct`; other sums are rounded, to the input format or one of their own. It takes 4 rounds,
- * fewer with one node or K = 1. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
+ * order. Ranks of equal index in all nodes all-reduce their part like `direct`, in node order. Then
+ * members share the result. Between nodes exact sums travel wide and unrounded, so the bits are
+ * those of `direct`; other sums are rounded, to the input format or one of their own. It needs 4
+ * rounds, fewer with one node or K = 1. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-/* Cuts of a vector in one form. */
+/* Cuts of a vector in one form (algo_step.h). */
 struct cuts {
     struct algo_cut inside; /* among the members of a node */
     struct algo_cut across; /* member me's part among the nodes */
 };
 
-/* form: ALGO_IN (partial sums go across) or ALGO_OUT. */
+/* form: ALGO_IN (partial sums travel between nodes) or ALGO_OUT. */
 static struct cuts cut_up(const struct fold *f, enum algo_form form, size_t n, int n_ranks,
                           int group, int me)
 {
@@ -41,7 +41,7 @@ struct layout {
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    /* Member 0 has the longest part. */
+    /* Sized for member 0, which has the longest part. */
     const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0);
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));

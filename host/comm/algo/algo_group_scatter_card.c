@@ -1,10 +1,11 @@
-/* algo_group_scatter_card.c : Runs group-scatter in one node with a card of rank 0 that makes the
- * sums. The bits are those of algo_group_scatter.c.
+/* algo_group_scatter_card.c : Runs group-scatter in one node with a card in rank 0's machine that
+ * makes the sums. The bits are those of algo_group_scatter.c.
  *
  *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds per segment
  *
- * Only rank 0 can find out that the card is lost. It then adds the rest of the call itself and says
- * so after each sum. From the next call on all ranks run group-scatter without a card. */
+ * Only rank 0 can find out that the card is lost. It then adds the rest of the call itself and
+ * tells the other ranks so after each sum. From the next call on, all ranks run group-scatter
+ * without a card. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

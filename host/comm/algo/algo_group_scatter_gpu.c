@@ -1,9 +1,9 @@
 /* algo_group_scatter_gpu.c : Runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
  *
- * Inside a node member i's GPU adds part i of all members' codes, from their
- * memory (CUDA IPC) or from what NCCL delivered. The nodes' sums of equal
- * parts travel by MPI in chunks, from pinned memory or from device memory if
- * MPI takes it. While chunk s is added on the GPU, s - 1 and s - 2 travel:
+ * Inside a node member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
+ * from what NCCL delivered. The nodes' sums of equal parts travel over MPI in chunks, from pinned
+ * memory or from device memory if MPI accepts it. While chunk s is added on the GPU, chunks s - 1
+ * and s - 2 travel:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
@@ -22,15 +22,15 @@ enum {
     CHUNK = 256 * 1024,
     WIDEST = 8,
     CODE = 4
-}; /* elements; most bytes of a partial sum and of a code */
+}; /* elements; largest bytes of a partial sum and of a code */
 
 struct scatter {
     struct mates *mates;
     void *acc; /* device: accumulators of a chunk */
-    /* Two chunks each, where MPI reaches them: the node's sum,
-     * other nodes' sums of this rank's range, and the result. */
+    /* Two chunks each, in memory that MPI can access: the node's sum, other nodes' sums of this
+     * rank's range, and the result. */
     uint8_t *wide[2], *store[2], *out[2];
-    bool on_device; /* they are in device memory, which MPI takes */
+    bool on_device; /* wide, store and out are in device memory */
 };
 
 static void scatter_close(struct comm *c, struct algo_home *home)
@@ -48,7 +48,7 @@ static void scatter_close(struct comm *c, struct algo_home *home)
     free(s);
 }
 
-/* Allocates message buffers for any format; none for one node. */
+/* Allocates message buffers that suffice for any format, or none for one node. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -66,7 +66,7 @@ static int make_buffers(struct scatter *s, int n_nodes)
     return s->acc ? 0 : -ENOMEM;
 }
 
-/* All ranks call it. */
+/* Opens the state of a job. All ranks call it. */
 static int scatter_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
@@ -83,14 +83,14 @@ static int scatter_open(struct comm *c, const struct algo_call *call, const stru
     return rc;
 }
 
-/* A call's part of this rank among the nodes. */
+/* The part of a call that this rank all-reduces with other nodes. */
 struct across {
     struct comm *comm;
     const struct algo_call *call;
     struct scatter *s;
     struct algo_set nodes;
     struct algo_range part;
-    enum algo_form form; /* of the nodes' sums in messages */
+    enum algo_form form; /* form of the nodes' sums in messages */
     uint8_t *result;     /* of this rank's part */
 };
 
@@ -133,7 +133,7 @@ static int post_node(const struct across *a, size_t i)
     return 0;
 }
 
-/* In node order. */
+/* Adds chunk i of all nodes in node order. */
 static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);
@@ -174,7 +174,7 @@ static int across_nodes(const struct across *a)
     for (size_t i = 0; i < n + 2; i++) {
         if (i < n)
             add_node(a, i);
-        TRY(comm_wait(a->comm)); /* nodes' sums of i - 1, results of i - 2 */
+        TRY(comm_wait(a->comm)); /* nodes' sums of chunk i - 1, results of chunk i - 2 */
         TRY(gpu_failed());
         if (i < n)
             TRY(post_node(a, i));

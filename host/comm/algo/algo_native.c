@@ -5,9 +5,9 @@
  *   fp16, bf16, e5m2   our MPI_Op on packed codes; every addition rounds to nearest
  *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
- * MPI's sum then passes through the reduce op once, like a sum of one. So zeros are +0, MPI_SUM
- * overflows as --overflow says, and any --out-format works. MPI chooses the order of additions and
- * hides its messages: no rounds are counted, and bytes handed to MPI count once.
+ * MPI's sum then passes through the reduce op once, like a sum of one addend. Therefore zeros are
+ * +0, MPI_SUM overflows as --overflow says, and any --out-format works. MPI chooses the order of
+ * additions and hides its messages: no rounds are counted, and bytes handed to MPI count once.
  *
  * Source of the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits per item; here 8
  * codes, so any bucket fits). */
@@ -19,7 +19,8 @@
 
 enum { ITEM = 8 }; /* codes per MPI item, like the padding of layers */
 
-/* MPI passes no context to an MPI_Op, so each choice has its own. */
+/* MPI passes no context to an MPI_Op, so each combination of format, rule and overflow has
+ * its own function. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \
     static void name(void *in, void *inout, int *n_items, MPI_Datatype *type)                     \
     {                                                                                             \
@@ -41,7 +42,7 @@ static const struct choice {
     struct mf_fmt fmt;
     enum vec_rule rule;
     enum mf_overflow overflow;
-    MPI_User_function *add; /* NULL: MPI_SUM */
+    MPI_User_function *add; /* NULL selects MPI_SUM */
 } choices[] = {
     {{8, 23, 0}, VEC_FP32, MF_SATURATE, NULL},
     {{8, 23, 0}, VEC_FP32, MF_INF, NULL},
@@ -84,7 +85,7 @@ static int native_check(const struct codec *codec, int n_ranks, int group)
 
 struct layout {
     void *acc;
-    uint8_t *sum; /* [in_bytes(n)] MPI's */
+    uint8_t *sum; /* [in_bytes(n)] MPI's sum */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, void *scratch, struct layout *l)

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-/* Modulo the set. */
+/* Returns the member `by` places after this one, modulo the size of the set. */
 static int around(const struct algo_set *set, int by)
 {
     return ((set->me + by) % set->n + set->n) % set->n;
@@ -58,7 +58,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     if (set->n == 1)
         algo_fold(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
-        /* The first message is the codes themselves. */
+        /* In the first step ranks send their codes, later they send partial sums. */
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
                                        cut->n_parts};
         const int going = around(set, -step), coming = around(set, -step - 1);
@@ -152,13 +152,13 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
 
 /* ---- rescaling between the stages of a hierarchical all-reduce ---- */
 
-/* Groups' sums get one exponent of their own per layer, E, and are cast again:
+/* The sums of groups get one exponent of their own per layer, E, and are cast again:
  *
  *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
  *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
  *
- * The first stage thus leaves room only for the K addends of a group, and the second for P/K. All
- * ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
+ * The first stage thus leaves head-room only for the K addends of a group, and the second for P/K
+ * addends. All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
 
 int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums)
 {

@@ -1,8 +1,8 @@
 /* algo_step.h : Building blocks of all-reduce algorithms:
  * ranges, sets of ranks, sums, and steps that move ranges.
  *
- * A vector of n elements is cut into one range for each member
- * of a set of ranks. It travels in one of four forms. */
+ * A vector of n elements is cut into one range for each member of a set of ranks. The vector
+ * travels in one of four forms. */
 #ifndef ALGO_STEP_H
 #define ALGO_STEP_H
 #include "codec/fold.h"
@@ -11,23 +11,25 @@
 
 /* ---- ranges ---- */
 
-/* Returns part i of `whole` among n_parts: multiples of unit, lengths differ by one unit at most,
- * longer ones first. Public only for tests. */
+/* Returns part i of `whole`, which is cut into n_parts parts. Their lengths are multiples of unit
+ * and differ by at most one unit, longer ones first. Public only for tests. */
 struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, int i);
 
 /* ---- forms ---- */
 
 enum algo_form {
-    ALGO_IN,   /* codes of the input format */
+    ALGO_IN,   /* codes in the input format */
     ALGO_PART, /* rounded partial sums, in the input format or one of their own */
-    ALGO_OUT,  /* codes of the result */
+    ALGO_OUT,  /* codes in the result's format */
     ALGO_WIDE, /* wide partial sums (exact only) */
 };
-size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n); /* room for n elements */
+/* Returns the bytes of n elements. */
+size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n);
 size_t algo_place(const struct fold *f, enum algo_form form,
-                  size_t at); /* bytes before element `at` */
+                  /* Returns the bytes before element `at`. */
+                  size_t at);
 
-/* A vector, in one form, cut for the members of a set. */
+/* A vector in one form, cut into one part for each member of a set. */
 struct algo_cut {
     const struct fold *fold;
     enum algo_form form;
@@ -36,8 +38,8 @@ struct algo_cut {
 };
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i);
 size_t algo_cut_at(const struct algo_cut *cut, int i);    /* bytes before part i */
-size_t algo_cut_bytes(const struct algo_cut *cut, int i); /* of part i */
-size_t algo_cut_most(const struct algo_cut *cut);         /* of the longest part */
+size_t algo_cut_bytes(const struct algo_cut *cut, int i); /* bytes of part i */
+size_t algo_cut_most(const struct algo_cut *cut);         /* bytes of the longest part */
 
 /* ---- sets of ranks: first, first + stride, ...; this rank is member `me` ---- */
 
@@ -45,9 +47,9 @@ struct algo_set {
     int first, stride, n, me;
 };
 struct algo_set algo_all(const struct comm *c);
-/* the `group` consecutive ranks of this rank's group */
+/* Returns the `group` consecutive ranks of this rank's group. */
 struct algo_set algo_node(const struct comm *c, int group);
-/* ranks with this rank's index in every group */
+/* Returns the ranks that have this rank's index in their group. */
 struct algo_set algo_across(const struct comm *c, int group);
 static inline int algo_rank(const struct algo_set *s, int member)
 {
@@ -56,20 +58,20 @@ static inline int algo_rank(const struct algo_set *s, int member)
 
 /* ---- sums (algo_step.c) ---- */
 
-/* Bytes of the accumulators for algo_fold(): one block for any range. */
+/* Returns the bytes of the accumulators for algo_fold(): one block, whatever the range. */
 size_t algo_acc_bytes(const struct fold *f);
 
 /* Adds parts[0] + parts[1] + ... + parts[n_parts -
  * 1], in this order, over one range, block by block.
  *   parts   [n_parts] of algo_bytes(from, r.n) each        from   ALGO_IN, ALGO_PART or ALGO_WIDE
  *   acc     [algo_acc_bytes], 8-byte aligned               sum    [algo_bytes(to, r.n)]
- * sum may be one of the parts if to == from. */
+ * sum may be the same memory as one of the parts if to == from. */
 void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
                const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
                uint8_t *sum);
 
-/* The same with another block length, a multiple of the unit,
- * since GPUs need long blocks. acc: [acc_bytes(block)]. */
+/* Does the same as algo_fold() with another block length, a multiple of the unit. GPUs need long
+ * blocks. acc: [acc_bytes(block)]. */
 void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
                       const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
                       uint8_t *sum);
@@ -82,7 +84,8 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
 int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                   const uint8_t *vector, uint8_t *store, const uint8_t **parts);
 
-/* Sends member i's part i to all members, in one round. vector: in place. */
+/* Sends member i's part i to all members, in one round. vector: in: this member's part;
+ * out: all parts. */
 int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                    uint8_t *vector);
 
@@ -96,43 +99,44 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
                      const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to,
                      uint8_t *sum);
 
-/* As algo_allgather(), from neighbour to neighbour in n - 1 rounds. */
+/* Does the same as algo_allgather(), but from neighbour to neighbour in n - 1 rounds. */
 int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                         uint8_t *vector);
 
 /* ---- between stages (algo_step.c) ---- */
 
-/* Rescales the partial sums of range r of this rank's group, in place, if the reduce op asks for
- * it; otherwise it sends nothing. All ranks of the job call it; r.n = 0 for ranks without sums.
- * Returns 0 or a negative errno of comm.h. */
+/* Rescales the partial sums of range r of this rank's group in place, if the reduce op asks for it.
+ * Otherwise it sends nothing. All ranks of the job call it, with r.n = 0 on ranks that have no
+ * sums. Returns 0 or a negative errno of comm.h. */
 int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums);
 
-/* ---- scratch: a layout function runs with base == NULL to count, else to place ---- */
+/* ---- scratch: a layout function runs with base NULL to count bytes, then again to
+ * place arrays ---- */
 
 struct algo_arena {
-    char *base;  /* NULL: only count */
+    char *base;  /* NULL while counting */
     size_t used; /* bytes */
 };
-/* Takes the next `bytes`, 64-byte aligned. Returns NULL while counting. */
+/* Allocates the next `bytes`, 64-byte aligned. Returns NULL while counting. */
 void *algo_take(struct algo_arena *a, size_t bytes);
 
-/* Reports -EINVAL unless P % K == 0. name: the algorithm's. */
+/* Reports -EINVAL unless P is a multiple of K. name: the algorithm's name. */
 int algo_check_group(const char *name, int n_ranks, int group);
 
 /* ---- phases that correspond to the steps above ---- */
 
-/* algo_ring_allgather() of a set of cut->n_parts ranks. */
+/* Returns the phase of algo_ring_allgather() in a set of cut->n_parts ranks. */
 struct algo_leg algo_leg_ring(const struct algo_cut *cut);
 
-/* algo_alltoall() with the addition (adds), or algo_allgather(). */
+/* Returns the phase of algo_alltoall() and the addition if `adds`, else of algo_allgather(). */
 struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds);
 
-/* Appends a phase to legs [n] unless it has no steps.
- * inside: within a group. Returns the new number. */
+/* Appends a phase to legs [n] unless it has no steps. inside: within a group. Returns the new
+ * number of phases. */
 int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside);
 
-/* Appends algo_ring_reduce(), like algo_leg_add(): its first step moves
- * codes in the form of cut, the others partial sums. Returns the new number. */
+/* Appends the phases of algo_ring_reduce(), like algo_leg_add(). Its first step moves codes in the
+ * form of cut, the other steps move partial sums. Returns the new number of phases. */
 int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside);
 
 #endif

@@ -86,8 +86,8 @@ int mates_from_first(struct mates *m, uint8_t *vector, size_t bytes)
     return mates_noted(m, m->link->from_first(m, vector, bytes));
 }
 
-/* Dissemination barrier: the distance doubles every round; after the last one each member has
- * heard, directly or not, from every other. */
+/* Implements a dissemination barrier: the distance doubles every round. After the last round each
+ * member has heard, directly or not, from every other member. */
 int mates_meet(struct mates *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;

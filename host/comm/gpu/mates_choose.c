@@ -1,5 +1,5 @@
-/* mates_choose.c : Chooses the transport of gradients on GPUs from the user's request and the job's
- * abilities, and the algorithm that fits. */
+/* mates_choose.c : Chooses the transport of gradients on GPUs, and the algorithm's variant for it,
+ * from the user's request and the job's abilities. */
 #include "comm/gpu/mates_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -16,7 +16,7 @@
 enum transport { NCCL, IPC, MPI, PINNED, N_TRANSPORTS };
 static const char *const words[N_TRANSPORTS] = {"nccl", "ipc", "mpi", "pinned"};
 
-/* The algorithm's variant for a transport, or NULL. */
+/* Returns the algorithm's variant for a transport, or NULL. */
 static const struct algo *by(const struct algo *a, enum transport t)
 {
     return t == NCCL ? a->by_nccl : t == IPC ? a->by_ipc : a;
@@ -27,7 +27,7 @@ static const char ranks_are_virtual[] = "ranks are virtual: messages are copies 
 
 /* Abilities of the job. */
 struct facts {
-    const char *no[N_TRANSPORTS]; /* why a transport is impossible; NULL: possible */
+    const char *no[N_TRANSPORTS]; /* why a transport is impossible; NULL if possible */
     char text[96];
 };
 
@@ -37,8 +37,8 @@ struct place {
     uint64_t gpu;
 };
 
-/* Returns on all ranks the error of a rank that failed, or 0.
- * comm_agree() would release lines that the caller holds. */
+/* Returns on all ranks the error of a rank that failed, or 0. comm_agree() is not used here, since
+ * it would release lines that the caller holds. */
 static int any_failed(struct comm *c, int rc)
 {
     int8_t code = (int8_t)-rc;
@@ -57,7 +57,7 @@ static int all_places(struct comm *c, struct place *places, int32_t *nodes)
     return comm_bcast(c, places, (size_t)comm_n_ranks(c) * sizeof *places, 0);
 }
 
-/* A transport that one rank's library or MPI lacks is impossible for all. */
+/* If one rank's library or MPI lacks a transport, it is impossible for all ranks. */
 static int library_facts(struct comm *c, struct facts *f)
 {
     int8_t no[] = {!gpu()->nccl->here(), !comm_cuda_aware()};
@@ -90,7 +90,7 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     struct dev_ipc mine = {{0}}, *all = buf_alloc((size_t)n * sizeof *all);
     void *p = run->alloc(4096), *theirs = NULL;
     int rc = 0;
-    gpu_quiet(true); /* other transports remain */
+    gpu_quiet(true); /* failure is no error: other transports remain */
     *works = any_failed(c, all && p ? run->ipc_export(p, &mine) : -ENOMEM) == 0;
     if (*works)
         rc = comm_gather(c, &mine, sizeof mine, all);
@@ -105,7 +105,7 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     }
     int8_t bad = !*works;
     if (rc == 0)
-        rc = comm_max_i8(c, &bad, 1); /* also keeps memory until all have tried */
+        rc = comm_max_i8(c, &bad, 1); /* also keeps the memory until all ranks have tried */
     *works = !bad;
     gpu_quiet(false);
     run->free(p);
@@ -157,7 +157,7 @@ static int find_facts(struct comm *c, const struct algo *a, bool cards, int grou
     return rc;
 }
 
-/* Reads the user's choice, the same on all ranks; N_TRANSPORTS for auto. */
+/* Reads the user's choice, which is the same on all ranks. *out is N_TRANSPORTS for auto. */
 static int asked(struct comm *c, enum transport *out)
 {
     char word[16] = "auto";
@@ -182,7 +182,7 @@ static int take(struct comm *c, const struct algo *a, enum transport wanted, str
                 enum transport *out)
 {
     if (wanted == MPI && f->no[MPI] == mpi_is_silent)
-        f->no[MPI] = NULL; /* override: not every MPI says what it can */
+        f->no[MPI] = NULL; /* override: not every MPI declares its abilities */
     if (wanted < N_TRANSPORTS && f->no[wanted])
         return comm_rank(c) > 0
                    ? -EINVAL

@@ -1,8 +1,8 @@
-/* mates_ipc.c : Links ranks of one machine whose GPUs reach each other's memory. Every rank's
+/* mates_ipc.c : Links ranks of one machine whose GPUs can access each other's memory. Every rank's
  * buffers are opened once in every other process (CUDA IPC). From then on kernels read codes in
  * place, and copies write to their destination.
  *
- *     gather:  synchronise (all codes are there), then sum kernels read
+ *     gather:  synchronise (all codes are in place), then sum kernels read
  *     spread:  copy to all, then synchronise
  *
  * Between a gather and the next spread no member writes
@@ -36,7 +36,7 @@ static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
     return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
 }
 
-/* Member i's counterpart of p, as mapped here. */
+/* Returns member i's counterpart of p, as mapped in this process. */
 static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
@@ -120,7 +120,7 @@ static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t
     return 0;
 }
 
-/* Copies bytes at p to the same place on members first..last, except this rank. */
+/* Copies bytes at p to the same place on members first to last, except this rank. */
 static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -128,7 +128,7 @@ static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t byte
     if (!lane)
         return gpu_failed();
     for (int k = 0; k <= last - first && bytes > 0; k++) {
-        /* Each starts with a different member. */
+        /* Each member starts with a different destination. */
         const int i = first + (m->set.me + k) % (last - first + 1);
         if (i != m->set.me)
             TRY(run->copy(at(m, i, p), p, bytes, lane->stream));

@@ -1,8 +1,8 @@
 /* mates_nccl.c : Links ranks with one GPU each by
  * NCCL's send and recv, on the calling thread's stream.
  *
- * NCCL waits without a deadline. So the stream sets a flag after the messages, and the wait for
- * this flag checks NCCL for errors, answers the liveness check and has a deadline. */
+ * NCCL waits without a deadline. The stream therefore sets a flag after the messages. The wait for
+ * this flag has a deadline, checks NCCL for errors and answers the liveness check. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -99,7 +99,7 @@ static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vec
     return mates_nccl_wait(m);
 }
 
-/* Exchanges, between member 0 and all others, member i's part or all bytes (cut NULL). */
+/* Exchanges data between member 0 and all others: member i's part, or all bytes if cut is NULL. */
 static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector,
                       size_t bytes)
 {

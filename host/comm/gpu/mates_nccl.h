@@ -3,8 +3,8 @@
 #define MATES_NCCL_H
 #include "comm/gpu/mates.h"
 
-/* Waits for the calling thread's stream with the deadline of comm. m: of link mates_nccl, whose
- * state is a struct dev_nccl. Returns 0 or a negative errno. */
+/* Waits for the calling thread's stream with the deadline of comm. m: a set of the link mates_nccl,
+ * whose state is a struct dev_nccl. Returns 0 or a negative errno. */
 int mates_nccl_wait(struct mates *m);
 
 #endif

@@ -45,7 +45,7 @@ static void give_back(struct comm_mpi *m)
 
 static void leave(struct comm *c)
 {
-    /* MPI's own waits, which have no deadline, then find all ranks there. */
+    /* After this barrier, MPI's own waits, which have no deadline, find all ranks ready. */
     (void)comm_barrier(c);
     MPI_Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
@@ -93,7 +93,7 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
     return 0;
 }
 
-/* Checks and allocates what one rank can by itself. */
+/* Checks arguments and allocates memory, without communication. */
 static int fill(struct comm_mpi *m, const struct comm_members *o)
 {
     if (o->ready)
@@ -104,7 +104,8 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* comm_agree() for ranks without a job yet. Like the whole opening it waits without a deadline. */
+/* Does the same as comm_agree() for ranks that have no job yet. Like the whole opening, it waits
+ * without a deadline. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -175,15 +176,15 @@ void comm_close(struct comm *c)
         comm_mpi_end();
 }
 
-/* ---- MPI of a process: beginning, ending, and threads that may call ---- */
+/* ---- MPI of a process: initializing, finalizing, and threads that may call ---- */
 
 /* MPI can begin and end once per process, so its state is global. */
 static struct {
     pthread_mutex_t lock;
-    pid_t pid;  /* process that began or found MPI; a forked child has none */
-    bool begun; /* by this process, which then ends it */
+    pid_t pid;  /* process that initialized or found MPI; not a forked child */
+    bool begun; /* this process initialized MPI and finalizes it */
     int n_open; /* number of jobs */
-    bool taken; /* comm_take_turn() */
+    bool taken; /* by comm_take_turn() */
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Keeps all loaded libraries mapped. Open MPI 4.1 unloads its components while one of its threads
@@ -198,12 +199,14 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Calls MPI_Finalize and, if that took over 1 s, sleeps up to 1 s longer than that, 11 s at most.
- * With hundreds of ranks per core the launcher falls behind. Open MPI's ranks wait only 2 s for its
- * answer, and a rank that exits before the launcher has noticed its end counts as dead. */
+/* Calls MPI_Finalize. If that took over 1 s, sleeps up to 1 s longer than it took, 11 s at
+ * most. With hundreds of ranks per core the launcher falls behind. Open MPI's ranks wait only 2
+ * s for its answer, and a rank that exits before the launcher has noticed that it finalized
+ * counts as dead. */
 static void finalize(void)
 {
-    fenv_t fp; /* at exit the mode is the program's, which may have traps */
+    /* At exit the floating-point mode is the program's, which may have traps. */
+    fenv_t fp;
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
     keep_loaded();
@@ -214,8 +217,8 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* Ends MPI when the last job is closed, or at exit. A process that exits within a job leaves MPI as
- * it is, from which mpirun notices the failure. */
+/* Finalizes MPI when the last job is closed, or at exit. A process that exits within a job does not
+ * finalize MPI, so mpirun notices the failure. */
 void comm_mpi_end(void)
 {
     int ended = 0;
@@ -235,7 +238,7 @@ void comm_mpi_count_open(int more)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* Begins MPI unless the caller has done so; then the caller's choice of threads holds. */
+/* Initializes MPI unless the caller has done so. In that case the caller's thread level applies. */
 static int begin_mpi(bool many, int *level)
 {
     int done = 0, ended = 0;

@@ -1,16 +1,16 @@
-/* comm_mpi.h : Fills struct comm with MPI. Only for comm_mpi_*.c, algo_native.c and tests. */
+/* comm_mpi.h : Implements struct comm over MPI. Only for comm_mpi_*.c, algo_native.c and tests. */
 #ifndef COMM_MPI_H
 #define COMM_MPI_H
 #include "comm/comm_inside.h"
 #include <mpi.h>
 
 struct comm_mpi {
-    struct comm comm; /* first, see comm_mpi() */
+    struct comm comm; /* must be first, see comm_mpi() */
     MPI_Comm mpi;
-    MPI_Request *req;   /* [comm.room] one per place; MPI_REQUEST_NULL: no message */
+    MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
     bool *heard;        /* [n_ranks] answers to the liveness check */
-    bool *gave_up;      /* [n_ranks] known to have abandoned this step's card path */
+    bool *gave_up;      /* [n_ranks] true if the rank abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)
@@ -18,21 +18,22 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
     return (struct comm_mpi *)c;
 }
 
-/* comm_mpi.c: the level of an MPI thread level; MPI_Finalize if MPI was begun here and no job is
- * open; change of the number of open jobs. */
+/* From comm_mpi.c. comm_mpi_level() converts MPI's thread level to ours. comm_mpi_end() finalizes
+ * MPI if this process initialized it and no job is open. comm_mpi_count_open() changes the number
+ * of open jobs. */
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
 void comm_mpi_count_open(int more);
 
-/* Returns 0, or reports -EIO with what ("send") and MPI's reason. */
+/* Returns 0, or reports -EIO with what failed ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);
 
-/* Returns a place for one more request, or NULL after reporting lack of memory. Increment
- * comm.n_req once it is in flight. */
+/* Returns a place for one more request, or NULL after reporting that memory is exhausted. Increment
+ * comm.n_req once the request is in flight. */
 MPI_Request *comm_mpi_request(struct comm *c);
 
-/* Slots of struct comm_ops: messages (comm_mpi_wait.c); collectives,
- * card path and liveness check (comm_mpi_collect.c). */
+/* Slots of struct comm_ops. Messages are in comm_mpi_wait.c; collectives, card path and liveness
+ * check are in comm_mpi_collect.c. */
 bool comm_mpi_make_room(struct comm *c, size_t places);
 void comm_mpi_clear(struct comm *c, size_t n);
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

@@ -1,4 +1,4 @@
-/* comm_mpi_collect.c : Implements small collectives by MPI's non-blocking ones, notices of
+/* comm_mpi_collect.c : Implements small collectives with MPI's non-blocking ones, notices of
  * abandoned card paths, and the liveness check. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -40,7 +40,7 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return 0;
 }
 
-/* MPI may add in any order, so every rank gets all addends and adds them itself. */
+/* MPI may add in any order. Every rank therefore gets all addends and adds them itself. */
 static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
 {
     const struct comm_mpi *m = comm_mpi(c);
@@ -142,8 +142,8 @@ int comm_mpi_forget(struct comm *c, const uint64_t *gave_up)
 #include <mpi-ext.h>
 #endif
 
-/* MPI_Comm_split_type waits without our deadline, so a
- * barrier first makes sure that all ranks are there. */
+/* MPI_Comm_split_type waits without our deadline. A barrier before it makes sure that all
+ * ranks call it. */
 static int on_this_machine(struct comm *c, int *rank, int *lowest)
 {
     MPI_Comm here;
@@ -187,13 +187,13 @@ bool comm_cuda_aware(void)
 
 /* ---- liveness check, which ends a job after a deadline has passed ---- */
 
-/* The rank that a wait is for need not be the one that is gone: in a ring all ranks
- * wait for a neighbour, and only one of them for the dead rank. So the first rank
- * whose deadline passes sends an empty message to all others, and every waiting rank
- * that receives one does the same. A rank that sends none within COMM_ROLL_S is
- * missing. The lowest rank that answered prints the missing ones and ends the job. */
+/* A rank that waits need not wait for the missing rank: in a ring all ranks wait for a neighbour,
+ * and only one of them for the dead rank. So the first rank whose deadline passes sends an empty
+ * message to all others, and every waiting rank that receives one does the same. A rank that does
+ * not send one within COMM_ROLL_S is missing. The lowest rank that answered prints the missing
+ * ranks and ends the job. */
 
-/* Time that other ranks leave the lowest rank to end the job. */
+/* Seconds that other ranks give the lowest rank to end the job. */
 static const double LAST_WORD_S = 10.0;
 
 static void nap(void)
@@ -224,7 +224,7 @@ static int n_heard(const struct comm_mpi *m)
 int comm_mpi_roll_call(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
-    /* Drops this rank's held lines: the missing rank is the cause. */
+    /* Drops this rank's held lines, since the missing rank is the cause. */
     err_release(false);
     m->heard[c->rank] = true;
     for (int r = 0; r < c->n_ranks; r++) {

@@ -1,4 +1,4 @@
-/* comm_mpi_wait.c : Sends messages by MPI and waits for them. */
+/* comm_mpi_wait.c : Sends messages over MPI and waits for them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -60,8 +60,8 @@ static int failed_request(const struct comm_mpi *m, int mpi_rc)
     return comm_mpi_check(mpi_rc, "exchange messages");
 }
 
-/* True if MPI has released all buffers, also those of
- * failed messages. Stores the first failure in *rc. */
+/* Returns true if MPI has released all buffers, including those of failed messages. Stores the
+ * first failure in *rc. */
 static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;
@@ -88,7 +88,8 @@ int comm_mpi_wait(struct comm *c)
 
 /* ---- waiting for any of MPI's messages ---- */
 
-/* Returns the number of messages, sent or received, that have ended since, or -EIO. */
+/* Returns the number of messages, sent or received, that have ended since the last
+ * call, or -EIO. */
 static int take(struct comm_mpi *m)
 {
     for (int n = 0;; n++) {
@@ -101,7 +102,8 @@ static int take(struct comm_mpi *m)
     }
 }
 
-/* After a failure it ends all messages, so that the caller owns their buffers again. */
+/* Does the same as take(). After a failure it ends all messages, so that the caller owns
+ * their buffers again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(comm_mpi(c));

@@ -1,6 +1,9 @@
-/* comm_over_call.c : Calls the caller's transport and restores the floating-point mode after each
- * call, since a call that changes it (by loading a library, for instance) must not change a mean.
- * fegetenv() and fesetenv() would take 114 ns instead of 4, and these calls poll. */
+/* comm_over_call.c : Calls the caller's transport and restores the floating-point mode
+ * after each call.
+ *
+ * A transport function that changes this mode (by loading a library, for instance) must not
+ * change a mean. fegetenv() and fesetenv() would need 114 ns instead of 4, which matters because
+ * these calls poll. */
 #include "comm/over/comm_over_inside.h"
 #include "vec/fp_mode.h"
 #include <errno.h>

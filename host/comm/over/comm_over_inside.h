@@ -1,5 +1,5 @@
-/* comm_over_inside.h : Internals of struct comm over
- * the caller's transport, only for comm_over*.c. */
+/* comm_over_inside.h : Declares the internals of struct comm over the caller's transport,
+ * only for comm_over*.c. */
 #ifndef COMM_OVER_INSIDE_H
 #define COMM_OVER_INSIDE_H
 #include "comm/comm_inside.h"
@@ -12,12 +12,13 @@ struct over_message {
     bool under_way;
 };
 
-/* Kinds of notes, which ranks send each other beside messages, with COMM_TAG_ROLL. */
+/* Kinds of notes. Notes are short messages with tag COMM_TAG_ROLL that ranks send each other beside
+ * all other messages. */
 enum over_word {
-    OVER_GAVE_UP = 1, /* card path of this step abandoned; n: number of the vote */
+    OVER_GAVE_UP = 1, /* the rank abandoned this step's card path; n: number of the vote */
     OVER_ROLL,        /* starts a liveness check: a wait has failed with code */
-    OVER_LEFT,        /* fails with code, and the cause has been printed */
-    OVER_BYE          /* leaves without an error */
+    OVER_LEFT,        /* the rank fails with code and has printed the cause */
+    OVER_BYE          /* the rank leaves without an error */
 };
 struct over_note {
     uint32_t word;
@@ -36,26 +37,26 @@ struct over_sent {
 struct over_peer {
     struct over_note note; /* receive buffer of its next note */
     struct over_message message;
-    uint64_t gave_up_in; /* number of the vote; 0: none */
+    uint64_t gave_up_in; /* number of the vote, or 0 */
     bool heard;          /* it has answered or started the liveness check */
-    bool gone;           /* messages to or from it fail; nothing is sent to it any more */
+    bool gone;           /* messages to or from it fail, so it gets no more */
     int why;             /* error of these messages */
     bool left, bye;
 };
 
 struct comm_over {
-    struct comm comm; /* first, see comm_over() */
+    struct comm comm; /* must be first, see comm_over() */
     struct nc_transport t;
     struct over_message *messages; /* [comm.room] */
     struct over_peer *peers;       /* [n_ranks] */
     bool *heard;                   /* [n_ranks] result of the liveness check */
     struct over_sent *sent;
     char *all;        /* [n_ranks * COMM_BLOCK] for collectives */
-    double looked_s;  /* time of the last look for notes */
-    uint64_t n_votes; /* votes ended */
-    /* Code of another rank's liveness check or departure; 0: none. */
+    double looked_s;  /* time when notes were last looked for */
+    uint64_t n_votes; /* number of votes that have ended */
+    /* Code of another rank's liveness check or departure, or 0. */
     int called;
-    atomic_int asked; /* comm_give_in() */
+    atomic_int asked; /* code passed to comm_give_in(), or 0 */
     atomic_int failed;
 };
 static inline struct comm_over *comm_over(struct comm *c)
@@ -65,8 +66,8 @@ static inline struct comm_over *comm_over(struct comm *c)
 
 /* ---- comm_over_call.c ---- */
 
-/* Begin, test and cancel a message; make messages progress.
- * Return 0 or the error of the transport, and print nothing. */
+/* Begin, test and cancel a message, and progress messages. Return 0 or the error of the transport.
+ * They print nothing. */
 int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag, int peer,
                void *buf, size_t bytes);
 int over_test(struct comm_over *o, struct over_message *m);
@@ -95,8 +96,8 @@ int over_nodes(struct comm *c, int *rank, int32_t *lowest);
 
 /* ---- comm_over_note.c: notes between ranks, and the liveness check ---- */
 
-/* Post the receives of notes; end everything, together
- * with all ranks unless something has failed. */
+/* over_notes_begin() posts the receives of notes. over_notes_end() ends all messages, and waits for
+ * the other ranks unless something has failed. */
 int over_notes_begin(struct comm_over *o);
 void over_notes_end(struct comm_over *o);
 
@@ -105,8 +106,9 @@ int over_give_up(struct comm *c);
 bool over_given_up(struct comm *c);
 int over_forget(struct comm *c, const uint64_t *gave_up);
 
-/* Fails the communicator with code: runs the liveness check, prints the missing ranks if that is
- * this rank's task, and cancels messages in flight. Returns code or an earlier one. */
+/* Fails the communicator with code: runs the liveness check, prints the missing ranks if
+ * that is this rank's task, and cancels messages in flight. Returns code, or the code of
+ * an earlier failure. */
 int over_fail(struct comm_over *o, int code);
 int over_missing(struct comm *c);
 

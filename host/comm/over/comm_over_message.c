@@ -1,5 +1,5 @@
-/* comm_over_message.c : Sends messages over the caller's
- * transport, waits for them, and builds collectives of them. */
+/* comm_over_message.c : Sends messages over the caller's transport, waits for them, and builds
+ * collectives from messages. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
@@ -58,8 +58,8 @@ bool over_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Tests each message. Returns how many have ended, and in *left how many have not; or the error of
- * the communicator, with no message in flight. */
+/* Tests each message. Returns how many have ended, and stores in *left how many have not. After a
+ * failure it returns the communicator's error with no message in flight. */
 static int take(struct comm *c, size_t *left)
 {
     struct comm_over *o = comm_over(c);
@@ -84,7 +84,7 @@ static int take(struct comm *c, size_t *left)
     return n;
 }
 
-/* Waits until all messages have ended (all), or one more. */
+/* Waits until all messages have ended if `all`, else until one more has. */
 static int wait(struct comm *c, bool all)
 {
     struct comm_watch watch = comm_watch(c);
@@ -125,8 +125,8 @@ int over_some(struct comm *c, bool wait_for_one)
 
 /* ---- small collectives made of messages ---- */
 
-/* Gathers the same number of bytes, at most COMM_BLOCK, of
- * each rank in o->all, in the order of comm_double(). */
+/* Gathers the same number of bytes, at most COMM_BLOCK, of each rank into o->all, in the
+ * order of comm_double(). */
 static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
 {
     struct comm *c = &o->comm;
@@ -148,8 +148,8 @@ int over_barrier(struct comm *c)
     return all_gather(comm_over(c), "", 1);
 }
 
-/* Broadcasts down a binomial tree: in round k the 2^k ranks
- * from root on that have the bytes send to as many others. */
+/* Broadcasts down a binomial tree: in round k the first 2^k ranks, counted from root, send the
+ * bytes to the next 2^k. */
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
 {
     const int p = c->n_ranks, behind = (c->rank - root + p) % p;

@@ -1,9 +1,9 @@
 /* comm_over_note.c : Exchanges notes between ranks: an abandoned card path, a liveness check, a
- * failure, or leaving. Handles failures of the communicator.
+ * failure, or leaving. Also handles failures of the communicator.
  *
- * The rank that a wait is for need not be the one that is gone (comm_mpi_collect.c). So the first
- * rank whose wait fails notifies all others, and every waiting rank that receives this does the
- * same. A rank that sends nothing within COMM_ROLL_S is missing. */
+ * A rank that waits need not wait for the missing rank (comm_mpi_collect.c). So the first rank
+ * whose wait fails notifies all others, and every waiting rank that receives this does the same. A
+ * rank that does not send a note within COMM_ROLL_S is missing. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const double LOOK_S = 1e-3; /* between two looks for notes */
+static const double LOOK_S = 1e-3; /* seconds between two looks for notes */
 
 static int listen_to(struct comm_over *o, int rank)
 {
@@ -37,7 +37,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* Receives notes and completes sent ones. A rank whose notes fail is gone. */
+/* Receives notes and completes sent ones. A rank is marked as gone if its notes fail. */
 static void look(struct comm_over *o)
 {
     (void)over_progress(o); /* a failure shows in messages, too */
@@ -66,7 +66,7 @@ static void look(struct comm_over *o)
     }
 }
 
-/* Sends a note to all ranks that are not gone. A rank that cannot be notified is gone. */
+/* Sends a note to all ranks that are not gone. Marks ranks as gone if they cannot be notified. */
 static void tell(struct comm_over *o, enum over_word word, int code, uint64_t n)
 {
     for (int r = 0; r < o->comm.n_ranks; r++) {
@@ -89,7 +89,8 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* A rank that waits for a card need not wait for a rank that will never send to it. */
+/* Fails if a rank is gone: a rank that waits for a card must not wait for a rank that will never
+ * send to it. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -135,7 +136,7 @@ int over_forget(struct comm *c, const uint64_t *gave_up)
 
 /* ---- failures ---- */
 
-/* True if no rank is left that might still answer. */
+/* Returns true if all other ranks have answered or are gone. */
 static bool all_known(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -144,7 +145,7 @@ static bool all_known(const struct comm_over *o)
     return true;
 }
 
-/* True if a rank has printed the cause. */
+/* Returns true if a rank has left after printing the cause. */
 static bool any_left(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -165,7 +166,7 @@ static void call_roll(struct comm_over *o, int code)
         o->heard[r] = o->peers[r].heard;
         lowest = lowest && (r >= o->comm.rank || !o->heard[r]);
     }
-    err_hold(); /* All ranks keep the line for nc_last_error(); only one prints it. */
+    err_hold(); /* All ranks keep the line for nc_last_error(), and only one prints it. */
     comm_roll_say(&o->comm, o->heard, code);
     err_release(lowest);
 }
@@ -183,14 +184,15 @@ int over_fail(struct comm_over *o, int code)
     const int asked = atomic_load(&o->asked);
     if (!atomic_compare_exchange_strong(&o->failed, &none, asked ? asked : code))
         return none;
-    look(o); /* notes of others explain more than the failure that follows */
-    /* Drops this rank's held lines: the missing rank is the cause. */
+    /* Look for notes first: they explain more than the failure that follows. */
+    look(o);
+    /* Drops this rank's held lines, since the missing rank is the cause. */
     err_release(false);
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);
     if (!asked && !any_left(o))
         call_roll(o, code);
-    tell(o, OVER_LEFT, code, 0); /* spares others a liveness check */
+    tell(o, OVER_LEFT, code, 0); /* so that others need no liveness check */
     cancel_all(o);
     return code;
 }
@@ -223,14 +225,14 @@ static bool all_left(const struct comm_over *o)
     return !o->sent;
 }
 
-/* 0: no error. */
+/* Returns the error with which this rank leaves, or 0. */
 static int why_leaving(const struct comm_over *o)
 {
     const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);
     return failed ? failed : asked ? asked : o->called;
 }
 
-/* Looks for notes until done(o), a new reason to leave at once, or a timeout. */
+/* Looks for notes until done(o), a new reason to leave at once, or the timeout. */
 static void look_until(struct comm_over *o, bool (*done)(const struct comm_over *o), double seconds)
 {
     const int why = why_leaving(o);

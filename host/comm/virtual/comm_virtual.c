@@ -29,8 +29,8 @@ static bool poll(struct comm *c)
     return false;
 }
 
-/* A rank may be a vote ahead of another, and then abandons the card path of a step that the other
- * has not reached. So the number of the vote is stored. */
+/* A rank may be a vote ahead of another, and abandon the card path of a step that the other has not
+ * reached. The number of the vote is therefore stored. */
 static int give_up(struct comm *c)
 {
     virtual_rank(c)->gave_up_in = virtual_rank(c)->n_votes + 1;
@@ -43,7 +43,7 @@ static bool given_up(struct comm *c)
     for (int r = 0; r < c->n_ranks; r++)
         if (r != c->rank && me->job->ranks[r].gave_up_in == me->n_votes + 1)
             return true;
-    return me->job->broken; /* a broken run need not wait */
+    return me->job->broken; /* after a failure of the run it need not wait */
 }
 
 static int forget(struct comm *c, const uint64_t *gave_up)
@@ -154,7 +154,7 @@ static void mend(struct comm_virtual *v)
 
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx)
 {
-    assert(v->n_live == 0); /* not from within a run */
+    assert(v->n_live == 0); /* must not be called from within a run */
     v->body = body;
     v->ctx = ctx;
     v->n_live = v->n_ranks;

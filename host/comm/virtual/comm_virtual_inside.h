@@ -1,4 +1,5 @@
-/* comm_virtual_inside.h : Internals of struct comm_virtual, only for comm_virtual*.c. */
+/* comm_virtual_inside.h : Declares the internals of struct comm_virtual,
+ * only for comm_virtual*.c. */
 #ifndef COMM_VIRTUAL_INSIDE_H
 #define COMM_VIRTUAL_INSIDE_H
 #include "base/err.h"
@@ -6,9 +7,9 @@
 #include "comm/comm_inside.h"
 #include "comm/virtual/comm_virtual.h"
 
-/* State of a rank, by what it waits for. */
+/* What a rank waits for. */
 enum virtual_wait {
-    VIRTUAL_NOTHING, /* it runs or is queued to run */
+    VIRTUAL_NOTHING, /* nothing: it runs or is queued to run */
     VIRTUAL_ALL,     /* all its messages */
     VIRTUAL_SOME,    /* one of its messages */
     VIRTUAL_OTHERS,  /* other ranks, in a collective */
@@ -19,15 +20,15 @@ struct virtual_message {
     void *buf;
     size_t bytes;
     int peer, tag;
-    uint32_t next; /* in its queue: place + 1; 0: none */
+    uint32_t next; /* next message in its queue: place + 1, or 0 */
     bool sends, under_way;
 };
 
 /* Messages from one rank to another with one tag that the other side has not posted yet: first and
- * last place + 1 in the poster's list; 0: none. */
+ * last of them as place + 1 in the poster's list, or 0. */
 struct virtual_queue {
     uint32_t first, last;
-    bool sends; /* posted by the sender, else by the receiver */
+    bool sends; /* posted by the sender, not by the receiver */
 };
 
 /* A rank's call of a collective. Calls of all ranks must agree in kind, how and n. */
@@ -42,15 +43,15 @@ struct virtual_call {
 };
 
 struct virtual_rank {
-    struct comm comm; /* first, see virtual_rank() */
+    struct comm comm; /* must be first, see virtual_rank() */
     struct comm_virtual *job;
     struct fiber fiber;
     struct err_lines lines;
     enum virtual_wait waits;
     struct virtual_message *messages; /* [comm.room] */
-    size_t n_under_way, n_news;       /* n_news: done since comm_some() returned */
+    size_t n_under_way, n_news;       /* n_news: messages done since comm_some() returned */
     struct virtual_call call;
-    /* gave_up_in: number of the vote whose step's card path it abandoned; 0: none */
+    /* gave_up_in: number of the vote whose step's card path this rank abandoned, or 0. */
     uint64_t n_votes, gave_up_in;
     int rc;
 };
@@ -62,8 +63,8 @@ struct comm_virtual {
     int *turns;                   /* [n_ranks] ring of ranks queued to run */
     int first, n_turns;
     int n_live;
-    int n_called; /* in the collective */
-    int broken;   /* the run ends with this negative errno */
+    int n_called; /* number of ranks that have called the collective */
+    int broken;   /* negative errno of the run's failure, or 0 */
     struct fiber outside;
     struct err_lines *outside_lines;
     int (*body)(struct comm *c, void *ctx);
@@ -77,20 +78,20 @@ static inline struct virtual_rank *virtual_rank(struct comm *c)
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 
-/* Runs bodies forever: the function of a rank's fiber. arg: struct virtual_rank. */
+/* Runs bodies forever. This is the function of a rank's fiber. arg: struct virtual_rank. */
 void virtual_live(void *arg);
 
-/* Blocks the rank, and runs others, until virtual_wake().
- * Returns 0, or the code of a broken run. */
+/* Blocks the rank and runs others until virtual_wake(). Returns 0, or the code of
+ * the run's failure. */
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
 void virtual_yield(struct virtual_rank *r);
 
-/* Breaks the run: prints text at once and wakes all ranks. Returns code. */
+/* Makes the run fail: prints text at once and wakes all ranks. Returns code. */
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 
-/* Writes which rank waits for which, as one line. */
+/* Writes in one line which rank waits for which. */
 enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 

@@ -114,7 +114,7 @@ bool virtual_done(const struct comm *c, size_t at, size_t n)
     const struct virtual_rank *r = (const struct virtual_rank *)c;
     for (size_t i = at; i < at + n; i++)
         if (r->messages[i].under_way)
-            return r->job->broken; /* a broken run moves nothing */
+            return r->job->broken; /* after a failure of the run nothing is copied */
     return true;
 }
 
@@ -139,7 +139,7 @@ int virtual_some(struct comm *c, bool wait)
     return r->job->broken ? r->job->broken : n;
 }
 
-/* ---- collectives: the last rank to arrive does the work of all, in their memory ---- */
+/* ---- collectives: the last rank to arrive does the work for all ranks, in their memory ---- */
 
 static void tell(struct comm_virtual *v, int root, size_t bytes)
 {
@@ -148,7 +148,7 @@ static void tell(struct comm_virtual *v, int root, size_t bytes)
             memcpy(v->ranks[r].call.x, v->ranks[root].call.x, bytes);
 }
 
-/* Collects each rank's argument in scratch (`book`) of the last one, which has room. */
+/* Collects each rank's argument in the scratch (`book`) of the last rank, and calls the work. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
     void **all = last->comm.book;
@@ -157,7 +157,7 @@ static void work_once(struct comm_virtual *v, struct virtual_rank *last)
     last->call.work(all, v->n_ranks);
 }
 
-/* All ranks have arrived, `last` being the last one. */
+/* Performs the collective once all ranks have arrived. `last` arrived last. */
 static void perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
@@ -197,7 +197,7 @@ static int check_alike(const struct virtual_rank *r)
     return virtual_break(r->job, -EPROTO, text);
 }
 
-/* Also waits for messages in flight. */
+/* Joins a collective. Also waits for this rank's messages in flight. */
 static int collect(struct comm *c, struct virtual_call call)
 {
     struct virtual_rank *r = virtual_rank(c);

@@ -16,7 +16,8 @@ void virtual_wake(struct virtual_rank *r)
     queue_up(r);
 }
 
-/* Prints outside the lines that a rank holds, which may never be released. */
+/* Prints the text directly, not through the lines that a rank holds, which may
+ * never be released. */
 int virtual_break(struct comm_virtual *v, int code, const char *text)
 {
     struct err_lines *held = err_turn(v->outside_lines);
@@ -28,7 +29,7 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* Returns when r's own turn comes again. */
+/* Switches to the next rank. Returns when it is r's turn again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -64,7 +65,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* Breaks the run if a rank ends with messages in flight, since their buffers would be gone. */
+/* Makes the run fail if a rank ends with messages in flight, since their buffers would be gone. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -89,12 +90,12 @@ void virtual_live(void *arg)
 
 /* ---- report of a deadlock ---- */
 
-/* Lists first the ranks whose peer cannot bring what they wait for, because it has ended or has
- * posted another tag. The others wait for one of them, or in a circle. */
+/* Lists first the ranks whose peer can never send or receive what they wait for, because it has
+ * ended or has posted another tag. The other ranks wait for one of these, or in a circle. */
 
 enum { SHOWN = 4 };
 
-/* Returns the message that a rank waits for, preferably a receive. NULL: none. */
+/* Returns the message that a rank waits for, preferably a receive, or NULL. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
@@ -128,8 +129,8 @@ static int n_ended(const struct comm_virtual *v, int *one)
     return n;
 }
 
-/* Adds the line of a rank that waits. hopeless: only if its peer can never bring it; else only if
- * it may. Returns true if a line was added. */
+/* Adds the line of a rank that waits. If `hopeless`, only if its peer can never answer; otherwise
+ * only if it may. Returns true if a line was added. */
 static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, struct text *t)
 {
     const struct virtual_rank *r = &v->ranks[rank];
