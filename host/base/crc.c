@@ -1,12 +1,12 @@
-/* crc.c : computes CRC32C by the CPU's own instruction, three streams at a time.
+/* crc.c : computes CRC32C with the CPU's own instruction, three streams at a time.
  *
  *     bytes  | a: 128 | b: 128 | c: 128 | ...
  *     state' = state(a) over 256 bytes of 0  ^  state(b) over 128 bytes of 0  ^  state(c)
  *
- * The crc32 instruction takes 3 clocks, but one can start each clock: a, b and c run in parallel.
- * A state over n bytes of 0 is its product with x^(8n) mod P. A carry-less product with
- * x^(8n-33), read as 8 bytes by one more crc32, gives just that: crc32 multiplies by x^32, and
- * the reflected product lacks one x. */
+ * The crc32 instruction needs 3 clocks, but one can start in each clock, so a, b and c run in
+ * parallel. The state after n more bytes of 0 is its product with x^(8n) mod P. This is computed by
+ * a carry-less product with x^(8n-33) and one more crc32 over its 8 bytes: crc32 multiplies by
+ * x^32, and the reflected product lacks one x. */
 #include "base/crc.h"
 #include "hls/card/crc32c.h"
 #if defined(__x86_64__)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static struct err_lines err_own;
-static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
+static _Thread_local struct err_lines *err_mine; /* NULL selects err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     double since_s;
@@ -32,7 +32,8 @@ static struct err_lines *lines(void)
     return err_mine ? err_mine : &err_own;
 }
 
-/* Print a line or hand it to the caller's function. Called unlocked: that function may be slow. */
+/* Print a line or pass it to the caller's function. Call this without locks, since that function
+ * may be slow. */
 static void put(const struct err_lines *err, bool error, const char *text)
 {
     char line[ERR_LINE_BYTES / 2 + 64];
@@ -46,8 +47,8 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* Format a line. It may quote a file, a peer or a name, so control characters and invalid UTF-8 are
- * replaced: none may move a cursor or end the line. */
+/* Format a line. It may quote a file, a peer or a name. Control characters and invalid UTF-8 are
+ * therefore replaced, so that they cannot move a cursor or end the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -130,7 +131,8 @@ void err_note(const char *format, ...)
     err_line(text);
 }
 
-/* *unsaid: omitted lines to report first. */
+/* Returns true if the line may be printed. Stores in *unsaid the number of omitted lines
+ * to report first. */
 static bool may_say(uint64_t *unsaid)
 {
     const double now = clock_s();
@@ -217,17 +219,18 @@ struct err_lines *err_turn(struct err_lines *mine)
     return before;
 }
 
-/* ---- stderr whose reader may stop: waits a limited time, then drops lines and counts them ---- */
+/* ---- stderr whose reader may stop: wait for a limited time, then drop lines and
+ * count them ---- */
 
-/* Not held while a line is written: a child forked in that second needs the lock. */
+/* The lock is not held while a line is written, since a child that is forked meanwhile needs it. */
 static struct {
     pthread_mutex_t lock;
     int patience_ms;
-    uint64_t left_out, missing; /* in total; since the last line written */
+    uint64_t left_out, missing; /* in total; since the last line was written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
-/* Open stderr's pipe or terminal again, non-blocking. Other processes share descriptor 2, so its
- * flags stay. Returns -1 if impossible. */
+/* Open stderr's pipe or terminal again, non-blocking. The flags of descriptor 2 are not changed,
+ * since other processes share it. Returns -1 if impossible. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)
@@ -244,7 +247,7 @@ static bool write_soon(const char *text, int wait_ms)
         return false;
     const int again = open_again(is.st_mode);
     if (again < 0 && S_ISFIFO(is.st_mode) && errno == ENXIO)
-        return false; /* the other end is closed */
+        return false; /* the reading end is closed */
     struct pollfd p = {.fd = again < 0 ? 2 : again, .events = POLLOUT};
     if (poll(&p, 1, wait_ms) > 0 && p.revents == POLLOUT)
         wrote = S_ISSOCK(is.st_mode) ? send(p.fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL)

@@ -3,14 +3,15 @@
 #define ERR_LINE_H
 #include <stdint.h>
 
-enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's capacity */
+enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's size */
 
 /* Write text, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait at most a
- * second and then drop the text. No text waits after err_never_wait(), or after a drop until one is
- * written again. The next text that is written says how many were dropped. */
+ * second and then drop the text. After a drop, further texts are dropped without waiting until
+ * stderr accepts one again, and the next one written says how many were dropped. After
+ * err_never_wait() there is never a wait. */
 void err_line(const char *text);
 
-/* Never wait again: for servers. */
+/* Make err_line() never wait again, for servers. */
 void err_never_wait(void);
 
 /* Return the number of texts dropped so far. */

@@ -1,5 +1,5 @@
-/* fiber.c : cooperative fibers by ucontext, with the stack annotations
- * of sanitizers and valgrind. */
+/* fiber.c : implements cooperative fibers with ucontext and the stack annotations of
+ * sanitizers and valgrind. */
 #include "base/fiber.h"
 #include "base/err.h"
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Runs on the stack that is left. */
+/* Runs on the stack that is being left. */
 static void before_switch(struct fiber *from, const struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -32,7 +32,8 @@ static void before_switch(struct fiber *from, const struct fiber *to)
 #endif
 }
 
-/* Runs on the stack that is entered. The first switch away from a fiber reveals its stack. */
+/* Runs on the stack that was entered. The first switch away from a fiber reveals the bounds
+ * of its stack. */
 static void after_switch(struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -81,7 +82,7 @@ void fiber_fini(struct fiber *f)
         return;
     VALGRIND_STACK_DEREGISTER(f->valgrind_stack);
 #ifdef __SANITIZE_ADDRESS__
-    __asan_unpoison_memory_region(f->stack, f->bytes); /* the memory may get another owner */
+    __asan_unpoison_memory_region(f->stack, f->bytes); /* the memory may be reused */
 #endif
     munmap(f->stack - page, page + f->bytes);
     f->stack = NULL;

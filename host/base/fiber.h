@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-/* A fiber. The thread's original context is one, too: all zero, without fiber_init(). */
+/* A fiber. The thread's original context is a fiber, too: a zeroed struct, without fiber_init(). */
 struct fiber {
     ucontext_t context;
     char *stack; /* [bytes], above a guard page */
@@ -12,19 +12,19 @@ struct fiber {
     void (*run)(void *arg);
     void *arg;
     struct fiber *before; /* the fiber that switched here last */
-    /* for sanitizers: bounds of the stack */
+    /* For sanitizers: bounds of the stack. */
     const void *low;
     size_t low_bytes;
-    void *fake; /* for AddressSanitizer: its fake stack */
+    void *fake; /* for AddressSanitizer: the fake stack */
     unsigned valgrind_stack;
 };
 
-/* Prepare a fiber that calls run(arg) on the first switch to it; run must not return. A long stack
- * costs memory only where it is used. f must not move. Reports -ENOMEM. */
+/* Prepare a fiber that calls run(arg) on the first switch to it. run must not return. A long stack
+ * uses memory only where it is touched. f must not move. Reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
-/* Free the stack of f, in whatever state. A fiber must not free its own.
- * f: initialized or all zero. */
+/* Free the stack of f, whatever its state. A fiber must not free its own stack. f is initialized
+ * or all zero. */
 void fiber_fini(struct fiber *f);
 
 /* Suspend `from`, which is running, and continue `to`. Returns when a

@@ -56,8 +56,8 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* Open the folder of a path and store the name in it. Returns 0 or -errno, not reported:
- * file_out_open() does that. */
+/* Open the folder of a path and store the name in it. Returns 0 or -errno. file_out_open()
+ * reports the error. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -71,8 +71,8 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Call make() with temporary names until one is free: other processes, even dead ones, may have
- * left theirs. Returns its result or -errno. */
+/* Call make() with temporary names until one is free. Other processes, even ended ones, may have
+ * left files with such names. Returns the result of make() or -errno. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -99,8 +99,8 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* Open a nameless file in the target's folder, or one with a temporary name where the file system
- * has no nameless ones. Returns fd or -errno. */
+/* Open an unnamed file in the target's folder, or one with a temporary name if the file system does
+ * not support unnamed files. Returns fd or -errno. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -109,12 +109,13 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
-/* Open the device or pipe itself, or a new file to replace path. Returns fd or -errno. */
+/* Open path itself if it is a device or pipe, else a new file to replace path. Returns
+ * fd or -errno. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
     const bool exists = !stat(path, &st);
-    if ((!exists && errno != ENOENT) || !*path) /* a too long name has failed already */
+    if ((!exists && errno != ENOENT) || !*path) /* a name that is too long has already failed */
         return -errno;
     if (exists && access(path, W_OK))
         return -errno;
@@ -172,7 +173,7 @@ int file_out_print(struct file_out *out, const char *format, ...)
 }
 
 /* Give the finished file a temporary name, if it has none, and rename it to the target. Returns 0
- * or -errno, not reported. */
+ * or -errno, without reporting it. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -183,7 +184,7 @@ static int put_in_place(struct file_out *out)
     if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
     out->temp[0] = 0;
-    /* make the new name survive a crash; not every file system can promise it */
+    /* Make the new name survive a crash. Some file systems cannot guarantee this. */
     (void)fsync(out->folder);
     return 0;
 }
@@ -236,19 +237,19 @@ void file_hold_standard(void)
             (void)open("/", O_PATH);
 }
 
-/* ---- do two names lead to one file? ---- */
+/* ---- do two names refer to one file? ---- */
 
 enum { LINKS_MAX = 40 };
 
-/* to [PATH_MAX] = folder/name, with n bytes of folder. Returns false if too long. */
+/* Stores folder/name in to [PATH_MAX]; folder has n bytes. Returns false if it is too long. */
 static bool join(const char *folder, size_t n, const char *name, char *to)
 {
     const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
     return length > 0 && length < PATH_MAX;
 }
 
-/* to [PATH_MAX] = the canonical name of path's target, which need not exist. Returns false if path
- * leads nowhere: a missing folder, too many links, or a name that is too long. */
+/* Stores in to [PATH_MAX] the canonical name of path's target, which need not exist. Returns false
+ * if there can be no target: a missing folder, too many links, or a name that is too long. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -291,7 +292,7 @@ bool file_same(const char *a, const char *b)
 
 /* ---- files written directly, such as pipes ---- */
 
-enum { WAIT_S = 5 }; /* for the reader of a pipe, or for the lock of a file */
+enum { WAIT_S = 5 }; /* seconds, for the reader of a pipe or the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 
 static bool lacks_reader(const char *path, int code)
@@ -311,7 +312,7 @@ int file_open_writer(const char *path, int flags)
             return -ETIMEDOUT;
         nanosleep(&look_again, NULL);
     }
-    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes block from now on */
+    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes may block from now on */
         return fd;
     const int code = errno;
     close(fd);
@@ -323,7 +324,8 @@ int file_lock(int fd, bool waits)
     const double until_s = clock_s() + (waits ? WAIT_S : 0);
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK)
-            return 0; /* a file system without locks: write without one */
+            /* The file system does not support locks: write without one. */
+            return 0;
         if (clock_s() > until_s)
             return -EWOULDBLOCK;
         nanosleep(&look_again, NULL);
@@ -332,8 +334,8 @@ int file_lock(int fd, bool waits)
 }
 
 /* Lock a regular file, then truncate it unless appending. Only an appending process waits for the
- * lock: a truncating one would remove what the other process is about to finish. Returns fd, or
- * -errno after closing it. */
+ * lock: a truncating process would remove what the other process is about to finish. Returns fd, or
+ * -errno after closing fd. */
 static int claim(int fd, bool append)
 {
     struct stat st;

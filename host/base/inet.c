@@ -89,7 +89,7 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
 }
 
-/* Close fd, if open, and return -errno. */
+/* Close fd if it is open, and return -errno. */
 static int closed(int fd)
 {
     const int rc = -errno;

@@ -7,13 +7,14 @@
 
 enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
 
-/* Parse HOST (a name or IPv4 address) and PORT (0..65535). 127.0.0.1 is
+/* Parse HOST (a name or IPv4 address) and PORT (0..65535) in host byte order: 127.0.0.1 is
  * 0x7f000001. Reports -EINVAL. */
 int inet_parse(const char *text, uint32_t *ip, uint16_t *port);
 
-/* The two steps of inet_parse(), which print nothing. inet_split() splits the text without
- * resolving it and returns 0 or -EINVAL. inet_find() resolves the host and returns 0, -ENXIO
- * (unknown host) or -EHOSTUNREACH (the name service does not answer), with the reason in why. */
+/* The two steps of inet_parse(). They do not print anything. inet_split() splits the text
+ * without resolving the host and returns 0 or -EINVAL. inet_find() resolves the host and returns
+ * 0, -ENXIO (unknown host) or -EHOSTUNREACH (the name service does not answer), and stores the
+ * reason in why. */
 int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port);
 int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES]);
 
@@ -27,9 +28,9 @@ const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT]);
 
 /* ---- TCP ---- */
 
-/* Return a socket that listens on ip:*port with a queue of `most` unaccepted connections.
- * *port 0: the system chooses a port, which is stored there. This and the functions below
- * return a negative errno and print nothing: the caller knows whose socket it is. Sockets
+/* Return a socket that listens on ip:*port with a queue of `most` unaccepted connections. If *port
+ * is 0, the system chooses a port, which is stored in *port. This function and those below return a
+ * negative errno without printing, since only the caller knows the purpose of the socket. Sockets
  * are non-blocking and close-on-exec. */
 int inet_listen(uint32_t ip, uint16_t *port, int most);
 
@@ -37,16 +38,16 @@ int inet_listen(uint32_t ip, uint16_t *port, int most);
  * -ETIMEDOUT or another errno. */
 int inet_connect(uint32_t ip, uint16_t port, struct deadline *d);
 
-/* The two parts of inet_connect(). inet_call() starts and returns the socket at once.
- * inet_called() waits at most wait_ms and returns 1 if the socket is connected, 0 if not yet.
- * After a failure the caller closes the socket. */
+/* The two parts of inet_connect(). inet_call() starts the connection and returns the socket at
+ * once. inet_called() waits at most wait_ms and returns 1 if the socket is connected, 0 if it is
+ * not connected yet, or a negative errno. After a failure the caller closes the socket. */
 int inet_call(uint32_t ip, uint16_t port);
 int inet_called(int fd, int wait_ms);
 
 /* ---- whole messages over a stream socket ---- */
 
 /* Send or receive exactly `bytes` of buf. Return 0, -EPIPE if the other end has closed, or another
- * negative errno; print nothing. No SIGPIPE. */
+ * negative errno, without printing. They never raise SIGPIPE. */
 int sock_send(int fd, const void *buf, size_t bytes);
 int sock_recv(int fd, void *buf, size_t bytes);
 

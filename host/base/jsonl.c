@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Report the first failure of a file only. */
+/* Report only the first failure of a file. */
 static int failed(struct jsonl *j, int code)
 {
     if (!j->failed)
@@ -37,7 +37,8 @@ int jsonl_close(struct jsonl *j)
     return f && fclose(f) ? failed(j, errno) : 0;
 }
 
-/* Invalid UTF-8, which JSON cannot hold, becomes U+FFFD. Control characters are escaped. */
+/* Writes a quoted text. Invalid UTF-8, which JSON cannot contain, becomes U+FFFD. Control
+ * characters are escaped. */
 static void quoted(FILE *f, const char *text)
 {
     unsigned code;

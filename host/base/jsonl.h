@@ -1,4 +1,4 @@
-/* jsonl.h : writes JSON lines: one object per line, written whole so that
+/* jsonl.h : writes JSON lines, one object per line. Each line is written as a whole, so that
  * readers may follow the file. */
 #ifndef JSONL_H
 #define JSONL_H
@@ -9,21 +9,24 @@
 struct jsonl {
     FILE *f;
     const char *path; /* owned by the caller, outlives this */
-    bool first;       /* no key in this object yet */
+    bool first;       /* this object has no key yet */
     bool failed;      /* a write has failed and was reported */
 };
 
-/* append: keep the contents of the file. */
+/* Open a file for JSON lines. If `append`, its contents are kept. */
 int jsonl_open(struct jsonl *j, const char *path, bool append);
-int jsonl_close(struct jsonl *j); /* 0 or a negative errno; legal when not open */
-/* writes to f, owned by the caller: only begin, values and end */
+/* Returns 0 or a negative errno. Legal if not open. */
+int jsonl_close(struct jsonl *j);
+/* Start writing to f, which the caller owns. Only begin, values and end may follow. */
 void jsonl_to(struct jsonl *j, FILE *f);
 
-void jsonl_begin(struct jsonl *j, const char *kind);                  /* {"kind":kind */
-void jsonl_text(struct jsonl *j, const char *key, const char *value); /* a NULL value: null */
-/* nan and inf, which JSON lacks: null */
+/* Writes {"kind":kind. */
+void jsonl_begin(struct jsonl *j, const char *kind);
+/* A NULL value is written as null. */
+void jsonl_text(struct jsonl *j, const char *key, const char *value);
+/* nan and inf, which JSON lacks, are written as null. */
 void jsonl_real(struct jsonl *j, const char *key, double value);
-/* digits: a number as text */
+/* digits: the number as text, written unchanged. */
 void jsonl_number(struct jsonl *j, const char *key, const char *digits);
 void jsonl_uint(struct jsonl *j, const char *key, uint64_t value);
 void jsonl_int(struct jsonl *j, const char *key, int64_t value);

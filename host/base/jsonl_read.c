@@ -30,8 +30,8 @@ void jsonl_in_close(struct jsonl_in *in)
     *in = (struct jsonl_in){.path = in->path};
 }
 
-/* ---- JSON: each function takes the start of an item and returns its end,
- * or NULL if it is another ---- */
+/* ---- JSON: each function gets the start of an item and returns its end, or NULL if it
+ * is another ---- */
 
 static const char *spaces(const char *at)
 {
@@ -74,7 +74,7 @@ static const char *word_end(const char *at)
     return number_end(at);
 }
 
-/* Any value. Only finds the end of lists and objects. */
+/* Returns the end of any value. Lists and objects are not checked otherwise. */
 static const char *value_end(const char *at, int depth)
 {
     if (*at == '"')
@@ -106,7 +106,7 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
-/* Returns the number of fields; -1: no object, or too many fields. */
+/* Returns the number of fields, or -1 if the line is not an object or has too many fields. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
@@ -132,7 +132,7 @@ static int find_fields(struct jsonl_in *in)
 
 /* ---- lines ---- */
 
-/* Returns 1, 0 at the end or at a torn last line, or a reported errno. */
+/* Returns 1, or 0 at the end or at a torn last line, or a negative errno that was reported. */
 static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
@@ -200,7 +200,7 @@ bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t s
     return true;
 }
 
-/* *n: length of the escape after its backslash. */
+/* Returns the character of an escape. *n: length of the escape after its backslash. */
 static char unescape(const char *at, size_t *n)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* most dependencies that may be missing */
+/* Largest number of dependencies that may be missing. */
 enum { LACKS_MOST = 16 };
 
-/* Return NULL, or why the loader cannot read this file. Only plain files are allowed: opening a
- * pipe would wait for a writer. */
+/* Return NULL, or the reason why the loader cannot read this file. Only regular files are allowed:
+ * opening a pipe would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -45,7 +45,7 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
 static int find_table(const struct plugin *p, const char *path, void *handle, const void **table,
                       char *why)
 {
-    const int *version = dlsym(handle, p->symbol); /* its first field */
+    const int *version = dlsym(handle, p->symbol); /* first field of the table */
     if (version && *version == p->version) {
         *table = version;
         return 0;
@@ -97,9 +97,9 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
     return -ELIBACC;
 }
 
-/* ---- files beside this program ---- */
+/* ---- files in this program's folders ---- */
 
-/* Cut path to its folder, with the slash. */
+/* Cut path to its folder, with the final slash. */
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');
@@ -108,7 +108,7 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Append name to path. Returns false if that is too long, missing or not executable. */
+/* Append name to path. Returns false if the path is too long, missing or not executable. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;
@@ -125,7 +125,7 @@ static bool program_folder(char path[PATH_MAX])
     return folder_of(path);
 }
 
-/* Folder of the library with this function, else of the program. */
+/* Folder of the library that contains this function, or else of the program. */
 static bool library_folder(char path[PATH_MAX])
 {
     static const char here;

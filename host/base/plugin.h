@@ -1,7 +1,7 @@
-/* plugin.h : loads a shared object of this project on demand, for libraries not every machine has.
+/* plugin.h : loads a shared object of this project on demand, for libraries that some machines lack
+ * or that are slow to load.
  *
- * Such libraries may also be slow to load. The object exports one symbol, a table of functions
- * whose first field is `int version`. */
+ * The object exports one symbol, a table of functions whose first field is `int version`. */
 #ifndef PLUGIN_H
 #define PLUGIN_H
 #include <limits.h>
@@ -9,38 +9,41 @@
 #include <stddef.h>
 
 struct plugin {
-    const char *library;             /* "libnarrowcast_cuda.so" */
-    const char *environment;         /* variable that may name another file */
-    const char *where;               /* "where nvcc is": where `make` builds it */
-    const char *symbol;              /* "narrowcast_cuda": the table */
-    int version;                     /* required version of the table */
-    bool (*fetch)(const char *name); /* loads a library that the loader cannot find; or NULL */
+    const char *library;     /* "libnarrowcast_cuda.so" */
+    const char *environment; /* variable that may name another file */
+    const char *where;       /* "where nvcc is": where `make` builds it */
+    const char *symbol;      /* "narrowcast_cuda": the table */
+    int version;             /* required version of the table */
+    /* Loads a library that the loader cannot find. May be NULL. */
+    bool (*fetch)(const char *name);
 };
 
 enum { PLUGIN_WHY_BYTES = 384 };
 
-/* Find the file to load: named by the environment, next to the program (*beside is true), or
- * the plain library name for the loader. Returns 0, or -ENOENT with why [PLUGIN_WHY_BYTES]
- * if the named file cannot be read. */
+/* Find the file to load. It is the file named by the environment, or else one in the program's
+ * folder (*beside is then true), or else the plain library name for the loader. Returns 0, or
+ * -ENOENT with the reason in why [PLUGIN_WHY_BYTES] if the named file cannot be read. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
-/* Load path, and the missing dependencies that p->fetch can find, until the process ends. *table is
- * its table. Returns 0, or with why [PLUGIN_WHY_BYTES] -ENOENT (no such library), -ELIBACC (it
- * lacks a dependency) or -ELIBBAD (another build). */
+/* Load path until the process ends, with those missing dependencies that p->fetch can find.
+ * Stores the object's table in *table. Returns 0, or a code with the reason in why
+ * [PLUGIN_WHY_BYTES]: -ENOENT (no such library), -ELIBACC (it lacks a dependency) or -ELIBBAD (it
+ * belongs to another build). */
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
 
-/* Extract from a dlerror() message the missing dependency, lacks [NAME_MAX + 1]. Returns
- * false if the message is another one. */
+/* Extract the missing dependency from a dlerror() message, to lacks [NAME_MAX + 1]. Returns false
+ * if the message is about something else. */
 bool plugin_lacks(const char *said, char *lacks);
 
-/* ---- files beside this program ---- */
+/* ---- files in this program's folders ---- */
 
-/* Find the program or library `name` beside this program's file, beside the library that contains
- * this function, or, when installed, in lib/ beside the program's bin/. Returns its path, or the
- * plain name for PATH or the loader to search. */
+/* Find the program or library `name` in the folder of this program or of the library that contains
+ * this function. If installed, also search lib/ next to the program's bin/. Returns its path or, if
+ * it was not found, the plain name, for which PATH or the loader's path is searched. */
 const char *beside(const char *name, char path[PATH_MAX]);
 
-/* Return true if this program is installed in a folder bin/, not in its build folder. */
+/* Return true if this program is installed in a folder bin/ and does not run from
+ * its build folder. */
 bool beside_installed(void);
 
 #endif

@@ -1,23 +1,22 @@
-/* progress.h : prints a progress line, rewritten in place on a terminal,
- * else repeated now and then.
- *
- * Under mpirun, the terminal of mpirun counts. */
+/* progress.h : prints a progress line. On a terminal the line is rewritten in place, otherwise it
+ * is repeated now and then. Under mpirun, the terminal of mpirun counts. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>
 
 struct progress {
     bool on;
-    int terminal; /* its descriptor; -1: none */
+    int terminal; /* its descriptor, or -1 */
     bool shown;
     double next_s; /* earliest clock_s() of the next line */
 };
 
-/* on: false prints nothing (ranks other than 0). Close with progress_close(). */
+/* Start a progress line. If `on` is false, nothing is printed (on ranks other than 0). Close
+ * it with progress_close(). */
 void progress_init(struct progress *p, bool on);
-void progress_close(struct progress *p); /* legal when zeroed */
+void progress_close(struct progress *p); /* legal if zeroed */
 
-/* Return true if a line is due. Ask before computing one. */
+/* Return true if a line is due. Call it before computing the line. */
 bool progress_due(const struct progress *p);
 void progress_say(struct progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -64,7 +64,7 @@ void text_clean(char *text)
 
 /* ---- strtod and snprintf in the C locale, which this thread enters for a moment ---- */
 
-/* The locale "C" needs no memory and no file, so this cannot fail. */
+/* Enter the C locale. This needs no memory and no file, so it cannot fail. */
 static locale_t enter_c(void)
 {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));

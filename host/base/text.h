@@ -7,23 +7,23 @@
 #include <string.h>
 
 struct text {
-    char *to; /* the caller's; always terminated */
+    char *to; /* owned by the caller, always terminated */
     size_t size, n;
     bool full; /* truncated; further text is dropped */
 };
 
-/* Start an empty text in to [size], size > 0. */
+/* Start an empty text in to [size]. size > 0. */
 struct text text_in(char *to, size_t size);
 
-/* Append as much as fits. */
+/* Append as much of the formatted text as fits. */
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Decode the UTF-8 character at `at`, not the end of a text. Returns its length in bytes and its
- * number in *code; 0 if no character begins there. */
+/* Decode the UTF-8 character at `at`, which must not be the end of a text. Returns its length in
+ * bytes and stores its number in *code. Returns 0 if no character begins there. */
 int text_character(const char *at, unsigned *code);
 
-/* Return the length of the character at `at`, or 0 if it is invalid or a control
- * character, which a terminal would obey. */
+/* Return the length of the character at `at`. Returns 0 if the character is invalid or a control
+ * character, which would change the state of a terminal. */
 int text_printable(const char *at);
 
 /* Make a text safe for a terminal: replace each byte of control characters (newlines
@@ -35,14 +35,14 @@ void text_clean(char *text);
 /* Like strtod(). */
 double number_read(const char *text, char **end);
 
-/* Print x with so many significant digits, like printf's %.*g, into to
- * [size]. Returns as snprintf. */
+/* Print x with so many significant digits, like printf's %.*g, to to [size]. Returns the same
+ * value as snprintf(). */
 int number_print(char *to, size_t size, int digits, double x);
 
 /* ---- specs NAME or NAME:REST, which choose a row of a table; parts NAME.REST ---- */
 
-/* Return true if the spec has this name. *rest is then the text after the colon, or NULL
- * without one; otherwise it is unchanged. */
+/* Return true if the spec has this name, and set *rest to the text after the colon, or to NULL
+ * without a colon. Otherwise *rest is unchanged. */
 static inline bool word_has_name(const char *word, const char *name, const char **rest)
 {
     const size_t length = strcspn(word, ":");
@@ -52,7 +52,8 @@ static inline bool word_has_name(const char *word, const char *name, const char 
     return true;
 }
 
-/* Return true if word is name [n] or a part of it: "s1b0" names "s1b0.conv1.weight". */
+/* Return true if `word` is name [n] or a leading part of it: "s1b0" is a
+ * part of "s1b0.conv1.weight". */
 static inline bool word_is_part(const char *word, const char *name, size_t n)
 {
     return !strncmp(word, name, n) && (word[n] == '.' || !word[n]);

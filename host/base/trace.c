@@ -63,7 +63,7 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The caller holds the lock. */
+/* Return the number of spans in the ring. The caller holds the lock. */
 static size_t kept(const struct trace *t)
 {
     return t->n < t->room ? (size_t)t->n : t->room;
@@ -133,7 +133,8 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
     }
 }
 
-/* Every event ends with a comma; the last one is the count of lost spans. */
+/* The end also writes the count of lost spans: every event ends with a comma, so a last
+ * event is needed. */
 void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
     file_out_print(

@@ -1,7 +1,7 @@
 /* trace.h : records time spans by thread in a ring and writes them as a timeline.
  *
- * The file is Chrome's trace JSON, which Perfetto and chrome://tracing show: one process per rank,
- * one row per thread. Spans of one row nest. */
+ * The file is Chrome's trace JSON, which Perfetto and chrome://tracing show with one process per
+ * rank and one row per thread. Spans of one row are nested. */
 #ifndef TRACE_H
 #define TRACE_H
 #include "base/clock.h"
@@ -9,35 +9,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct trace; /* NULL is legal below and records nothing */
+struct trace; /* NULL is legal: it records nothing */
 
 enum trace_row { TRACE_MAIN, TRACE_REDUCE, TRACE_ROWS };
 
-/* One span: plain data that ranks of one kind of machine may exchange. */
+/* One span. It is plain data, which ranks on machines of one kind may exchange. */
 struct trace_span {
     char name[20];
     int32_t row;
     double begin_s, end_s; /* since trace_start() */
-    int64_t number;        /* of the bucket, the step, ...; -1: none */
+    int64_t number;        /* of the bucket or step; -1 if it has none */
 };
 
-/* Allocate room for the last n_spans > 0 spans; nothing is allocated
- * later. Returns 0 or -ENOMEM. */
+/* Allocate room for the last n_spans > 0 spans. Nothing is allocated later. Returns
+ * 0 or -ENOMEM. */
 int trace_open(size_t n_spans, struct trace **out);
 void trace_close(struct trace *t);
 
-/* Set time 0 to now and drop earlier spans. Ranks that call it together share one
- * timeline, up to the skew of that call. */
+/* Set time 0 to now and drop earlier spans. Ranks that call it at the same time share one timeline,
+ * except for the skew of that call. */
 void trace_start(struct trace *t);
 
-/* Add a span that began at begin_s (clock_s()) and ends now. Any thread;
- * fast, without allocation. */
+/* Add a span that began at begin_s (clock_s()) and ends now. Any thread may call it. It is fast and
+ * does not allocate. */
 void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number,
                double begin_s);
 
-/* Copy spans from..from+n, oldest first, fewer at the end. Returns the number copied. */
+/* Copy up to n spans from number `from` on, oldest first. Returns the number copied, which is less
+ * than n at the end. */
 size_t trace_copy(struct trace *t, size_t from, size_t n, struct trace_span *to);
-uint64_t trace_lost(struct trace *t); /* spans overwritten in the full ring */
+/* Returns the number of spans that were overwritten in the full ring. */
+uint64_t trace_lost(struct trace *t);
 
 /* Write the file: begin, then ranks and their spans in any order, then end.
  * file_out_commit() returns the errors. */

@@ -1,4 +1,4 @@
-/* opt.c : finds the table row of every word on a command line. */
+/* opt.c : finds the table row of each option on a command line. */
 #include "base/opt/opt.h"
 #include "base/err.h"
 #include <assert.h>
@@ -35,7 +35,7 @@ static int unknown(const struct opt_command *cmd, const char *word)
     return ERR(-EINVAL, "unknown option '%s': see '%s%s --help'", name, before(cmd), cmd->name);
 }
 
-/* Moves *i past the option's value. */
+/* Parses argv[*i] and, if its value is the next word, moves *i to that word. */
 static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values,
                         bool *given)
 {
@@ -57,8 +57,9 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-/* True if the first of n words asks for help; *topic: the word after it, or NULL. The help option
- * may be anywhere, so an option after it is a topic only as the last word. */
+/* Returns true if the first n words ask for help, and sets *topic to the word after the help
+ * option, or NULL. The help option may be anywhere. An option after it is a topic only if it is
+ * the last word. */
 static bool asks_help(int n, char **words, const char **topic)
 {
     const bool is = !strncmp(words[0], "--help=", 7);
@@ -68,7 +69,7 @@ static bool asks_help(int n, char **words, const char **topic)
     return true;
 }
 
-/* Also refuses a second topic. */
+/* Checks a topic of --help. Also refuses a second topic. */
 static int check_topic(const struct opt_command *cmd, int argc, char **argv, const char *topic)
 {
     for (int i = 0; i + 1 < argc; i++)

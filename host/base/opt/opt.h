@@ -1,9 +1,9 @@
-/* opt.h : parses command lines by a table that also yields --help, suggestions and range errors.
+/* opt.h : parses command lines with a table that also yields --help, suggestions and range errors.
  *
- * A subcommand consists of a struct of values, a static table of `struct opt` that says where
- * in it each value is, and a struct opt_command around the table. `--name value` and
- * `--name=value` are equivalent, the last one wins, and `--` ends the options. Defaults are
- * text and go through the same parser as user input. */
+ * A subcommand consists of a struct of values, a static table of `struct opt`, and a struct
+ * opt_command that contains the table. Each row of the table names the place of its value in the
+ * struct. `--name value` and `--name=value` are equivalent. If an option is repeated, the last one
+ * wins. `--` ends the options. Defaults are text and go through the same parser as user input. */
 #ifndef OPT_H
 #define OPT_H
 #include "base/text.h"
@@ -18,49 +18,56 @@ enum opt_type {
     OPT_INT,    /* int64_t */
     OPT_SIZE,   /* uint64_t; 64k, 4M, 1G are powers of 1024 */
     OPT_REAL,   /* double, finite */
-    OPT_TEXT,   /* const char *, into argv; NULL when there is no default */
+    OPT_TEXT,   /* const char *, into argv; NULL without a default */
     OPT_CHOICE, /* const char *, one of the words in metavar */
 };
 
 struct opt {
     const char *name; /* without dashes */
-    /* "N" in `--epochs N`; OPT_CHOICE: the values "a|b|c"; NULL for a flag */
+    /* Name of the value, such as "N" in `--epochs N`. For OPT_CHOICE: the values, as "a|b|c". NULL
+     * for a flag. */
     const char *metavar;
-    const char *fallback; /* default as a user would type it; NULL: zero, false, NULL */
-    const char *help;     /* sentences, wrapped by --help */
+    /* Default as a user would type it. NULL selects zero, false or NULL. */
+    const char *fallback;
+    const char *help; /* sentences, which --help wraps */
     enum opt_type type;
     size_t at;       /* offset in the struct of values */
-    double min, max; /* OPT_INT, OPT_SIZE, OPT_REAL; no range when both are 0 */
-    unsigned mark;   /* bits of the caller, for opt_line() */
+    double min, max; /* range of numbers; no range if both are 0 */
+    unsigned mark;   /* bits of the caller, for opt_lines() */
 };
 
 enum { OPT_MOST = 128 };
 
 struct opt_command {
     const char *name;             /* "train" */
-    const char *args;             /* for the usage line: "IN OUT"; "" for none */
+    const char *args;             /* for the usage line: "IN OUT", or "" */
     int min_args, max_args;       /* positional arguments */
     const char *about, *examples; /* paragraphs of --help */
     const struct opt *opts;
-    int n_opts;             /* at most OPT_MOST */
-    void (*more)(FILE *to); /* prints further groups of --help, after the options; NULL: none */
-    const char *letter;     /* "o=out": -o is --out; NULL: none */
-    bool alone;             /* a program of its own: messages say `name`, not `narrowcast name` */
+    int n_opts; /* at most OPT_MOST */
+    /* Prints further groups of --help after the options, or NULL. */
+    void (*more)(FILE *to);
+    /* "o=out" if -o means --out, or NULL. */
+    const char *letter;
+    /* This is a program of its own: messages say `name`, not `narrowcast name`. */
+    bool alone;
     const char
-        /* command that the first n_shared options belong to; NULL: none are shared */
+        /* Command to which the first n_shared options belong, or NULL if none are shared. */
         *shared;
     int n_shared;
 };
 
 struct opt_parsed {
-    bool help;            /* --help or -h was given; nothing else was parsed */
-    const char *topic;    /* word after it: an option, section or row; NULL: none */
+    /* --help or -h was given. Nothing else was parsed. */
+    bool help;
+    /* Word after the help option: an option, a section or a row. NULL if there is none. */
+    const char *topic;
     bool given[OPT_MOST]; /* opts[i] was on the command line */
     char **args;          /* [n_args] positional arguments, at the front of argv */
     int n_args;
 };
 
-/* Parse argv[0..argc) (the words after the subcommand) into values; reorders argv.
+/* Parse argv[0] to argv[argc - 1], the words after the subcommand, into values. Reorders argv.
  * Reports -EINVAL with a correction. */
 int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
               struct opt_parsed *out);
@@ -69,26 +76,26 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
 bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name);
 
 /* Print the help of a subcommand: usage, about, options with defaults by groups, examples. Options
- * shared with another command are omitted. With parsed->topic: only the option, sections or rows
- * of that name, shared ones included. */
+ * shared with another command are omitted. If parsed->topic is set, print only the option, sections
+ * or rows of that name, including shared ones. */
 void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FILE *to);
 /* Return true if the word is an option, a row, a value listed in the help, or a section. */
 bool opt_help_has(const struct opt_command *cmd, const char *word);
 /* Return 0 if the help covers topic, or report -EINVAL. */
 int opt_help_check(const struct opt_command *cmd, const char *topic);
 
-/* Print text that shows commands as typed in the source tree ("build/narrowcast", after
- * "host/ranks.sh N"). An installed program prints them as typed where it is installed. */
+/* Print text that contains commands as typed in the source tree ("build/narrowcast", after
+ * "host/ranks.sh N"). An installed program prints the commands as typed after the installation. */
 void opt_print(FILE *to, const char *text);
 
-/* For `more`: print a row like those of options. */
+/* For `more`: print a row in the style of an option's row. */
 void opt_help_row(FILE *to, const char *word, const char *help);
 
 /* Parse one value into values. Reports -EINVAL. */
 int opt_set(const struct opt *o, const char *text, void *values);
 
-/* Return the value as text that opt_set() reads back to the same value ("yes"/"no" for flags, ""
- * for NULL): the stored string, or number, filled in. */
+/* Return the value as text, which opt_set() reads back to the same value ("yes" or "no" for flags,
+ * "" for NULL). The result is the stored string, or `number` after it was filled in. */
 enum { OPT_NUMBER = 32 };
 const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER]);
 
@@ -96,24 +103,25 @@ const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUM
 enum { OPT_KEY = 32 };
 const char *opt_key(const struct opt *o, char key[OPT_KEY]);
 
-/* Append values as lines "name=value\n": those of options whose mark shares
- * a bit with `mark` (0: all). */
+/* Append values as lines "name=value\n": those of options whose mark shares a bit with `mark`, or
+ * of all options if mark is 0. */
 void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, struct text *to);
 
-/* A line of opt_lines() in which two runs differ. Long parts are cut; a missing value is "". */
+/* A line of opt_lines() in which two runs differ. Long parts are cut, and a missing value is "". */
 struct opt_difference {
     char name[64], mine[100], theirs[100];
 };
 
-/* Compare two opt_lines(), one of which may be untrusted bytes. Fills *first if it returns true. */
+/* Compare two results of opt_lines(), one of which may be untrusted bytes. Returns true if they
+ * differ, and fills *first. */
 bool opt_lines_differ(const char *mine, const char *theirs, struct opt_difference *first);
 
-/* Suggest the word of `list` (separated by blanks, commas, bars or "or") nearest to `word`,
- * ignoring case: ": did you mean 'e4m3'?", or "". Returns to. */
+/* Suggest the word of `list` (separated by blanks, commas, bars or "or") that is nearest to `word`,
+ * ignoring case. The result is ": did you mean 'e4m3'?", for example, or "". Returns to. */
 enum { OPT_GUESS = 64 };
 const char *opt_guess(const char *word, const char *list, char to[OPT_GUESS]);
 
-/* Return the nearest of n names, or NULL if none is near enough. */
+/* Return the nearest of n names, or NULL if none of them is near enough. */
 const char *opt_nearest(const char *word, const char *const *names, int n);
 
 #endif

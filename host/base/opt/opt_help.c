@@ -7,7 +7,7 @@
 
 enum { COLUMN = 30, WIDTH = 110 }; /* start of explanations; line width */
 
-/* Print text from column `at`, wrapped and indented. Returns the final column. */
+/* Print text from column `at` on, wrapped and indented. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text) {
@@ -25,7 +25,7 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-/* The same for the help after a word that ends in column `at`. */
+/* Print the help after a word that ends in column `at`. Returns the final column. */
 static int explain(FILE *to, int at, const char *help)
 {
     if (at + 2 > COLUMN) {
@@ -78,7 +78,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
 
-/* malloc; NULL: no memory. */
+/* Return the whole help in memory from malloc(), or NULL if memory is exhausted. */
 static char *help_text(const struct opt_command *cmd, bool shared)
 {
     char *text = NULL;
@@ -102,7 +102,7 @@ struct help_line {
     bool headline, row; /* row: first line of an option, or of a word in a list */
 };
 
-/* before: the preceding line; NULL at the start. */
+/* before: the preceding line, or NULL at the start. */
 static struct help_line line_at(const char *at, const struct help_line *before)
 {
     struct help_line line = {.text = at, .n = strcspn(at, "\n")};
@@ -120,7 +120,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* True if the row begins with the word, as "  --lr X" with lr and "  qsgd:B" with qsgd. */
+/* Returns true if the row begins with the word, as " --lr X" with lr and " qsgd:B" with qsgd. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
@@ -164,7 +164,8 @@ static bool is_title(const struct help_line *title, const char *word)
     return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
 }
 
-/* to NULL: only search. Returns whether there is any help. */
+/* Print the parts of the text that explain the word, or only search for them if `to` is NULL.
+ * Returns true if there are any. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
 {
     char option[64];
@@ -187,9 +188,9 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* Print the help of a word: as an option, else as a row of a list, else of the options that take it
- * as a value, else as a section. to NULL: only search. The word may have a colon or "=" and more
- * after it. */
+/* Print the help of a word: as an option, else as a row of a list, else of the options that accept
+ * it as a value, else as a section. If `to` is NULL, only search. The word may be followed by a
+ * colon or "=" and more. */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];
