@@ -1,4 +1,5 @@
-/* codec.c : serves all kinds of codec with parsing, random keys and calls for single layers. */
+/* codec.c : implements the calls that all kinds of codec share: parsing, random keys and calls
+ * for single layers. */
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -223,10 +224,10 @@ struct fold codec_fold(const struct codec_call *call)
                          .unit = kind->unit(call->codec, call->n_layers ? call->layers : &none)};
 }
 
-/* ---- repeated casts to count losses ---- */
+/* ---- casts repeated to count losses ---- */
 
-/* The rule `trunc` never makes inf, so values beyond e5m2's range are detected before the
- * cast: a half's inf begins here. */
+/* The rule `trunc` never makes inf, so values beyond e5m2's range must be detected before the cast.
+ * From this magnitude on, a half is inf. */
 static const double TRUNC_BEYOND = 65520;
 
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,

@@ -29,9 +29,9 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 
 /* ---- a layer ---- */
 
-/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are rescaled,
- * K * max replaces P * max. The caller clamps to +-126: layers with P * max > 2^126 meet the
- * overflow policy, while the clamp at -126 only leaves head-room. */
+/* Returns E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are
+ * rescaled, K * max replaces P * max. The caller clamps E to +-126. The overflow policy applies to
+ * layers with P * max > 2^126, while the clamp at -126 only leaves head-room. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -39,9 +39,9 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
                                        : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
-/* Return bias - E for aps, top exponent - t for aps-tight (the top exponent is the
- * bias, e4m3fn: 8), log2 K for const, else 0. Also 0 for an all-zero or non-finite
- * layer under aps and aps-tight. */
+/* Return bias - E for aps, top exponent - t for aps-tight (the top exponent is the bias, or
+ * 8 for e4m3fn), log2 K for const, else 0. Also 0 for an all-zero or non-finite layer under
+ * aps and aps-tight. */
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -70,7 +70,7 @@ static int guess(const struct codec *c)
     return scale == CODEC_APS || scale == CODEC_APS_TIGHT ? CODEC_NO_GUESS : shift(c, 0);
 }
 
-/* Codes of 8 elements are whole bytes in every format. */
+/* In every format, the codes of 8 elements are whole bytes. */
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
     (void)c, (void)layer;

@@ -10,17 +10,17 @@
 enum codec_scale { CODEC_NONE, CODEC_CONST, CODEC_APS, CODEC_APS_TIGHT, CODEC_QUANTILE };
 
 struct minifloat {
-    struct vec_sum sum; /* its formats are the codec's */
+    struct vec_sum sum; /* its formats are those of the codec */
     bool out_auto, sum_auto;
     enum codec_scale scale;
     int const_shift; /* log2 K of const:K */
     enum mf_round round;
-    struct quantile quantile; /* scale: quantile */
+    struct quantile quantile; /* used with scale quantile */
     bool rescale;             /* sums of groups get their own exponent */
-    int n_groups;             /* number of groups to leave room for */
-    /* share: ranks whose codes are added before a sum is rescaled; with a quantile, before
-     * it is divided, or 1 if sums are exact. n_nodes: divisor of a node's sum before it
-     * travels on (quantile only), or 1. */
+    int n_groups;             /* groups to leave head-room for */
+    /* share: ranks whose codes are added before a sum is rescaled. With a quantile: ranks whose
+     * codes are added before a sum is divided, or 1 if sums are exact. n_nodes: divisor of a node's
+     * sum before it travels on (quantile only), or 1. */
     int share, n_nodes;
 };
 
@@ -28,8 +28,8 @@ struct minifloat {
 
 extern const struct fold_ops minifloat_fold;
 
-/* Checks the kind by its reduce op: comparing the table itself would
- * make it depend on its users. */
+/* Checks the kind by its reduce op. Comparing the kind's table would make this header depend on
+ * the table's users. */
 static inline const struct minifloat *minifloat_of(const struct codec *c)
 {
     assert(c->kind->fold == &minifloat_fold);
@@ -49,8 +49,8 @@ static inline struct vec_cast minifloat_cast(const struct minifloat *m)
                              .trunc = m->sum.rule == VEC_TRUNC};
 }
 
-/* Return the shift for partial sums whose exponent is e, in units of codes. The sum of n_groups of
- * them then fits 2^bias, as the addends of a group did. */
+/* Return the shift for partial sums whose exponent is e, in units of codes. After this shift, the
+ * sum of n_groups partial sums fits 2^bias, as the addends of a group did. */
 static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
 {
     return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : mf_bias(m->sum.in) - e;
@@ -62,7 +62,7 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
 void minifloat_describe(const struct codec *c, struct text *to);
 int minifloat_settle(struct codec *c, const struct codec_adder *by);
 
-/* Return true if `by` can use sums by this rule, of the formats of *sum. */
+/* Return true if `by` can use sums by this rule in the formats of *sum. */
 bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by);
 
 #endif

@@ -3,23 +3,25 @@
  *    D = g / (|w| + eps)     quantile of D, not of g     mean: as in quantile.h, * (|w| + eps)
  *    of=gradient: D = g
  *
- * group-scatter:K has the paper's two stages, native one (a packed MPI_Op). All ranks have the same
- * weights; narrowcast.h needs nc_layer.weights, except with of=gradient. Everything but the options
- * is minifloat's. Source: fp8 paper, Algorithm 1. */
+ * group-scatter:K has the paper's two stages. native has one stage (a packed MPI_Op). All ranks
+ * must have the same weights. Users of narrowcast.h must set nc_layer.weights, except with
+ * of=gradient. All functions except the parsing of options are those of minifloat. Source: fp8
+ * paper, Algorithm 1. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_minifloat.h"
 
 static const struct mf_fmt e5m2 = {5, 2, 0};
 
-/* ---- words ---- */
+/* ---- specs ---- */
 
 static bool is(const char *at, size_t n, const char *word)
 {
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* Parse one option after "relgrad:", [at, at + n). Returns 1, 0 or -EINVAL like quantile_read(). */
+/* Parse the option in [at, at + n), after "relgrad:". Returns 1, 0 or
+ * -EINVAL like quantile_read(). */
 static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
 {
     if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {
@@ -111,7 +113,7 @@ const struct codec_kind codec_relgrad = {
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,
-    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, wrong for the hops of a ring */
+    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, which is wrong for the hops of a ring */
     .settle = minifloat_settle,
     .describe = relgrad_describe,
     .sum = sum,

@@ -1,11 +1,12 @@
-/* codec_ternary.c : implements TernGrad, with -1, 0 or 1 times a layer's maximum per element.
+/* codec_ternary.c : implements TernGrad, which sends -1, 0 or 1 times the layer's maximum
+ * for each element.
  *
  *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
  *
- * Samples are unbiased. Sums are whole numbers of ceil(log2(2P + 1)) bits, exact in any
- * order. The deviation is taken from 0, over the layer on this rank. Source: Wen, Xu, Yan,
- * Wu, Wang, Chen, Li, "TernGrad", NIPS 2017. */
+ * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. The
+ * deviation is measured from 0, over the layer on this rank. Source: Wen, Xu, Yan, Wu, Wang, Chen,
+ * Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
@@ -24,7 +25,7 @@ static const struct ternary *ternary_of(const struct codec *c)
     return (const void *)c->own;
 }
 
-/* ---- words ---- */
+/* ---- specs ---- */
 
 static int ternary_parse(const struct codec_words *words, const char *rest, struct codec *c)
 {
@@ -73,8 +74,8 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return COUNTS_UNIT;
 }
 
-/* Find the largest magnitude after clipping. The deviation is taken from 0, not from the mean: a
- * layer of one number, or of equal ones, is unchanged. */
+/* Find the largest magnitude after clipping. The deviation is measured from 0, not from the mean,
+ * so a layer of one number, or of equal numbers, is unchanged. */
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {

@@ -1,8 +1,9 @@
-/* fold.h : defines the reduce op, all that an all-reduce algorithm knows about codes.
+/* fold.h : defines the reduce op, which contains all that an all-reduce algorithm
+ * knows about codes.
  *
  * A codec makes a reduce op (`struct fold`), and comm/ uses it. Elements are counted in units:
- * ranges that an algorithm assigns to ranks begin and end on a multiple of `unit`, and so on a
- * byte. Codes of adjacent ranges are adjacent in memory.
+ * ranges that an algorithm assigns to ranks begin and end at a multiple of `unit`, and thus at a
+ * whole byte. Codes of adjacent ranges are adjacent in memory.
  *
  *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, not rounded (exact only) --add_wide--> acc
@@ -15,51 +16,55 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Properties of sums. Without any, sums are right only where all addends meet, in rank order. */
+/* Properties of sums. Without any of them, sums are right only if all addends are added in one
+ * place, in rank order. */
 enum {
-    FOLD_PARTS = 1, /* part(): a rounded partial sum may travel on and be added to */
+    FOLD_PARTS = 1, /* part(): a rounded partial sum may travel and be added to */
     FOLD_WIDE = 2,  /* spill(), add_wide() */
-    FOLD_NODES = 4, /* part() once, of all addends of a node; then nodes' sums are added */
+    FOLD_NODES = 4, /* part() once for all addends of a node, then nodes' sums add */
 };
 
 struct fold;
 struct fold_ops {
-    /* sum() stores state of the range (residuals) on this rank, so no rank
-     * can repeat another's sum. */
+    /* sum() stores state of the range (residuals) on this rank, so other ranks cannot
+     * repeat its sum. */
     bool keeps;
     size_t (*in_bytes)(const struct fold *f, size_t n);  /* codes of n elements */
     size_t (*out_bytes)(const struct fold *f, size_t n); /* codes of n summed elements */
     size_t (*acc_bytes)(const struct fold *f, size_t n); /* accumulators of n elements */
-    /* partial sums of part() that travel, at least in_bytes(). NULL, like hop and merge,
-     * without FOLD_PARTS and FOLD_NODES */
+    /* Bytes of the partial sums of part() that travel, at least in_bytes(). NULL without FOLD_PARTS
+     * and FOLD_NODES, and so are hop and merge. */
     size_t (*part_bytes)(const struct fold *f, size_t n);
-    /* bytes saved in the bucket's first n elements, of codes and sums alike, because the last unit
-     * of a layer is sent only in part. NULL: none, as in every table that has add() */
+    /* Bytes saved in the bucket's first n elements, of codes and sums alike, because the
+     * last unit of a layer is sent only in part. NULL if nothing is saved, as in every table
+     * that has add(). */
     size_t (*spared)(const struct fold *f, size_t n);
-    /* wide partial sums; 0 if there are none */
+    /* Bytes of wide partial sums, or 0 if there are none. */
     size_t (*wide_bytes)(const struct fold *f, size_t n);
-    /* at: index of the range's first element in the bucket */
+    /* Adds codes to accumulators; `first` starts them. at: index of the range's first element
+     * in the bucket. */
     void (*add)(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first);
     void (*part)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
     void (*done)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
-    /* codes = the sum of n_parts > 0 vectors in this order, equal to add() of each and then done()
-     * (last) or part(). codes may be one of the parts unless last. */
+    /* Sets codes to the sum of n_parts > 0 vectors in this order. The result equals add() of each
+     * vector, then done() if `last`, else part(). codes may be one of the parts unless last. */
     void (*sum)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes);
-    /* The same for vectors of partial sums (merge), and for one partial sum and one vector of codes
-     * (hop). codes may be the partial sum unless last. */
+    /* Do the same as sum() for vectors of partial sums (merge), and for one partial sum and one
+     * vector of codes (hop). codes may be the partial sum unless last. */
     void (*merge)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes);
     void (*hop)(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *addends,
                 size_t n, bool last, uint8_t *codes);
     /* Cast partial sums again before the next stage, with a new exponent for each layer
-     * (algo_step.c). All three NULL: never.
+     * (algo_step.c). All three are NULL if the codec never does this.
      *
      *   scales    return the cleared list of exponents, to be all-reduced by max;
-     *             n_scales 0: nothing to do
-     *   measure   raise it to what this rank's partial sums of elements at..at+n need
-     *   rescale   cast them by the agreed exponents */
+     *             *n_scales is 0 if there is nothing to do
+     *   measure   raise it to the exponents that this rank's partial sums of elements [at, at + n)
+     *             need
+     *   rescale   cast them with the agreed exponents */
     int8_t *(*scales)(const struct fold *f, size_t *n_scales);
     void (*measure)(const struct fold *f, size_t at, const uint8_t *partial, size_t n);
     void (*rescale)(const struct fold *f, size_t at, uint8_t *partial, size_t n);
@@ -68,7 +73,7 @@ struct fold_ops {
 };
 struct fold {
     const struct fold_ops *ops;
-    const void *ctx; /* the struct codec_call; outlives the fold */
+    const void *ctx; /* a struct codec_call, which outlives the reduce op */
     size_t unit;     /* elements */
 };
 

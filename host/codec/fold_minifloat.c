@@ -1,4 +1,4 @@
-/* fold_minifloat.c : implements the reduce op of minifloat codes by vec_ops. */
+/* fold_minifloat.c : implements the reduce op of minifloat codes with vec_ops. */
 #include "codec/codec_minifloat.h"
 #include "vec/list/vec_ratio.h"
 
@@ -36,7 +36,7 @@ static size_t wide_bytes(const struct fold *f, size_t n)
     return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
 }
 
-/* Sums of minifloats do not depend on their place in the bucket: `at` is unused. */
+/* `at` is unused, since sums of minifloats do not depend on their place in the bucket. */
 static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
@@ -44,8 +44,8 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
     ops_of(f)->fold(sum_of(f), acc, codes, n, first);
 }
 
-/* Divide a node's sums by the number of nodes and round again, in place. Scaled by a quantile, they
- * leave no room for the sums of other nodes. */
+/* Divide a node's sums by the number of nodes and round again, in place. Sums that are scaled by a
+ * quantile leave no head-room for the sums of other nodes. */
 static void divide(const struct fold *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
@@ -117,7 +117,7 @@ static int8_t *scales(const struct fold *f, size_t *n_scales)
     return call->rescaled;
 }
 
-/* Return the exponent of n_groups sums whose largest magnitude is this
+/* Return the exponent for n_groups sums whose largest magnitude has this
  * code, like codec_exponent(). */
 static int8_t exponent_of(const struct minifloat *m, uint32_t peak)
 {

@@ -79,7 +79,8 @@ static int read_sum(const char *word, struct minifloat *m)
     return refuse("sum", word, "auto, exact, fp32, nearest, kahan or trunc");
 }
 
-/* The addends' own format counts as none, so that equivalent specs have equal descriptions. */
+/* The addends' own format counts as no accumulator format, so that equivalent specs
+ * have equal descriptions. */
 static int read_acc(const char *word, struct minifloat *m)
 {
     struct mf_fmt acc;
@@ -183,7 +184,7 @@ void minifloat_describe(const struct codec *c, struct text *to)
         text_add(to, ", overflow to inf");
 }
 
-/* ---- names of formats and rules, there and back ---- */
+/* ---- names of formats and rules, to and from text ---- */
 
 static const struct {
     const char *name;

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Return the number that q is mapped to: the format's largest. Formats with more
- * than 6 exponent bits, which need no scale, take 2^32: dividing by a small q needs
- * room in fp32 above that number. */
+/* Return the number that q is mapped to, which is the format's largest. For formats with more
+ * than 6 exponent bits, which need no scale, it is 2^32: dividing by a small q needs room in fp32
+ * above that number. */
 static float top_of(struct mf_fmt f)
 {
     if (f.e > 6)
@@ -25,11 +25,11 @@ static float top_of(struct mf_fmt f)
 
 /* ---- q and its state ---- */
 
-/* The state of a layer. Zeros: no q yet. Values that no step writes (untrusted
- * checkpoints) count as none. */
+/* The state of a layer. All zero means that there is no q yet. Values that no step writes
+ * (untrusted checkpoints) are treated the same. */
 struct kept {
     float q;
-    uint32_t left; /* remaining steps in force */
+    uint32_t left; /* steps for which q is still used */
 };
 
 static struct kept kept_of(const struct codec *c, const struct codec_layer *layer)
@@ -59,7 +59,7 @@ static float q_of(const struct codec *c, const struct codec_layer *layer)
     return k.left ? k.q : relative_quantile(layer->max, top_of(minifloat_of(c)->sum.in));
 }
 
-/* Write the next state: one step less of a kept q, or all steps but one of a new q. */
+/* Write the next state: a kept q is used for one step less, a new q for all steps but one. */
 static void keep(const struct codec *c, const struct codec_layer *layer)
 {
     const uint32_t left = kept_of(c, layer).left;
@@ -68,7 +68,7 @@ static void keep(const struct codec *c, const struct codec_layer *layer)
         memcpy(layer->next_state, &next, sizeof next);
 }
 
-/* NULL: gradients are sent undivided. */
+/* Return the weights of a part, or NULL if gradients are sent undivided. */
 static const void *weights_of(const struct codec *c, const struct codec_part *part)
 {
     const double eps = minifloat_of(c)->quantile.eps;
@@ -84,8 +84,9 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* Fill the next of n parts, as many as a backend takes at once, and return their number. in_force:
- * with the quantile in force; else it is sought, and there is none. */
+/* Fill the next of n parts, at most as many as a backend accepts at once, and return their number.
+ * If `in_force`, the parts get the quantile in use; otherwise it is still being computed and the
+ * parts get none. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
@@ -148,8 +149,8 @@ void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
     encode(c, spans, parts, n_spans, true);
 }
 
-/* Sums of shares are already means. Exact sums still lack the division by all ranks; they were
- * divided by a power of two to fit the format on the way back. */
+/* Sums of shares are already means. Exact sums must still be divided by the number of ranks; they
+ * were divided by a power of two to fit the format of the result. */
 void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {
@@ -172,7 +173,7 @@ struct quantile quantile_default(void)
     return (struct quantile){.part = 0.95, .every = 100, .samples = 1024};
 }
 
-/* Parse "name=" and a number from `least` to `most` that ends at at + n. */
+/* Parse "name=" and a number from `least` to `most`, which must end at at + n. */
 static int read_real(const char *at, size_t n, const char *name, double least, double most,
                      double *out)
 {

@@ -10,16 +10,17 @@
  *    exact    d * (top / q)            wide, unchanged                      r * 2^c / P * (q / top)
  *    others   d * (top / q) / share    / (P / K), in fp32, rounded again    r * (q / top)
  *
- * share is K with group-scatter:K, else P: room for the sum of values at the quantile. Exact sums
- * need none; c = ceil(log2 P), as for aps-tight. The factor is any float, so no part of a binade is
- * wasted. The product is rounded to fp32 and then to the format, which differs from one rounding
- * only where the first ends on a tie. Values above the quantile saturate (--overflow inf is
- * refused), except in formats of 7 and 8 exponent bits, whose top is 2^32.
+ * share is K with group-scatter:K, else P. It leaves head-room for the sum of values at the
+ * quantile. Exact sums do not need it; c = ceil(log2 P), as for aps-tight. The factor may be any
+ * float, so no part of a binade is wasted. The product is rounded to fp32 and then to the
+ * format, which differs from one rounding only where the first ends on a tie. Values above the
+ * quantile saturate (--overflow inf is refused), except in formats of 7 and 8 exponent bits,
+ * whose top is 2^32.
  *
- * R is the layer's size, at most `samples`: from larger layers as many are
- * sampled by philox, each time from all. Only steps that the codec has taken count:
- * skipped steps and steps forced to fp32 leave q and its age unchanged. q = 0 sends zeros
- * and is sought again in the next step. */
+ * R is the layer's size, but at most `samples`. From a larger layer, philox samples that many
+ * elements, each time from all elements. Only steps that the codec has taken count: skipped steps
+ * and steps forced to fp32 leave q and its age unchanged. If q is 0, zeros are sent and q is
+ * computed again in the next step. */
 #ifndef QUANTILE_H
 #define QUANTILE_H
 #include "base/text.h"
@@ -27,22 +28,22 @@
 
 struct quantile {
     double part;             /* fraction of the magnitudes not above q */
-    double eps;              /* d = g / (|w| + eps); 0: d = g */
-    uint32_t every, samples; /* steps between searches; most elements per layer */
+    double eps;              /* d = g / (|w| + eps), or d = g if eps is 0 */
+    uint32_t every, samples; /* steps between searches; largest sample of a layer */
 };
 
 /* ---- quantile.c ---- */
 
-/* The paper's values: q=0.95,every=100,samples=1024. */
+/* Returns the paper's values: q=0.95,every=100,samples=1024. */
 struct quantile quantile_default(void);
 
-/* Parse one of q=, every=, samples= in [at, at + n). Returns 1 if it is one, 0 if not, -EINVAL if
- * its value is invalid. Prints nothing. */
+/* Parse q=, every= or samples= in [at, at + n). Returns 1 if it is one of them, 0 if not, and
+ * -EINVAL if its value is invalid. Does not print. */
 int quantile_read(const char *at, size_t n, struct quantile *q);
 extern const char quantile_ranges[]; /* valid values, for messages */
 void quantile_print(const struct quantile *q, struct text *to);
 
-/* Append name and x with the fewest digits that read back as x. */
+/* Append name and x to the text, with the fewest digits that read back as x. */
 void quantile_print_real(const char *name, double x, struct text *to);
 
 /* ---- quantile.c: functions of a kind's table (codec_kind.h) whose codec
