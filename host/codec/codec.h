@@ -28,8 +28,8 @@ struct codec {
     alignas(8) unsigned char own[CODEC_OWN_BYTES]; /* private to the kind */
 };
 
-/* Option specs. NULL selects the default. The defaults of the first seven are: minifloat, e5m2 none
- * auto auto auto saturate nearest. */
+/* Option specs. NULL selects the default. In the order of the fields, the defaults are e5m2, none,
+ * auto, auto, auto, saturate, nearest and minifloat. */
 struct codec_words {
     const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
     bool rescale;      /* partial sums of groups get their own exponent */

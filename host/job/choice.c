@@ -15,8 +15,8 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* Return the names of the cards, NULL: none. *by_word: the user has named them, not the
- * environment. */
+/* Return the names of the cards, or NULL if there are none. *by_word: the user has named them,
+ * not the environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");
@@ -49,7 +49,8 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);
-        cards = NULL; /* no mistake: the environment is the machine's, the codec the run's */
+        /* This is not an error: the environment belongs to the machine, the codec to the run. */
+        cards = NULL;
     }
     *out = cards;
     return 0;

@@ -4,18 +4,18 @@
 #include "comm/comm.h"
 #include "codec/codec.h"
 
-/* Return the algorithm over MPI, for algo_find(): for everything that cards do not add,
- * and for steps in which they fail. */
+/* Return the algorithm over MPI, for algo_find(). It sums everything that cards do not add, and
+ * steps in which cards fail. */
 const char *choice_algo(const char *algo);
 
-/* Choose the cards for gradients of this settled codec. A named algorithm uses none,
- * "offload" requires them, "auto" uses those available. word: udp://..., sim, off,
+/* Choose the cards for gradients of this settled codec. With a named algorithm no cards are
+ * used, "offload" requires cards, and "auto" uses the available ones. word: udp://..., sim, off,
  * or auto (NARROWCAST_OFFLOAD).
  *
- *   cards   out: word or the environment's cards, for offload_open(); NULL: none
- *   why     [size] out: why none, if the environment names some; else ""
+ *   cards   out: word or the environment's cards, for offload_open(), or NULL
+ *   why     [size] out: why no card is used although the environment names some, or ""
  *
- * Reports -EINVAL: contradicting options, or a codec that the cards cannot add. */
+ * Reports -EINVAL for contradicting options, or for a codec that the cards cannot add. */
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
                  const char **cards, char *why, size_t size);
 

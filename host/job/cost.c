@@ -69,7 +69,8 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
 }
 
-/* Return the bytes of the message that carries exponents and codes; 0: they travel separately. */
+/* Return the bytes of the message that carries exponents and codes, or 0 if
+ * they travel separately. */
 static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct algo *algo, const struct cut *cut)
 {
@@ -91,7 +92,7 @@ static const struct algo *choose_algo(const struct cost_job *job,
                : job->algo;
 }
 
-/* All casts, all exponents, then bucket after bucket. */
+/* Adds the time of a step without overlap: all casts, all exponents, then bucket after bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
 {
@@ -108,8 +109,9 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
     sum->exposed_s = sum->reduce_s;
 }
 
-/* A bucket begins when its first layer is ready and the previous bucket has travelled. Gradients
- * become ready from the last layer to the first, in proportion to their elements. */
+/* Adds the time of a step with overlap. A bucket begins when its first layer is ready and the
+ * previous bucket has travelled. Gradients become ready from the last layer to the first, in
+ * proportion to their elements. */
 static void beside_backward(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct cut *cut, struct cost *sum)
 {
@@ -157,7 +159,7 @@ enum {
     ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
-/* Payload beats of a frame that fits one packet of this MTU; at least 1. */
+/* Payload beats of a frame that fits one packet of this MTU, at least 1. */
 static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
@@ -169,7 +171,7 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-/* A rank's own port, or its share of the card's. */
+/* Bits per second of a rank's own port, or of its share of the card's port. */
 static double rank_bps(const struct cost_cluster *cluster)
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;
@@ -197,7 +199,7 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
         cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
     const double messages =
         (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
-    /* a card on the ranks' cores repeats each rank's receives, additions and sends */
+    /* A card that runs on the ranks' cores repeats each rank's receives, additions and sends. */
     const double adds = cluster->card_on_host ? (double)vec_bytes(codes->in, n) * rates->add_s : 0;
     const double port = cluster->card_on_host ? 2 * messages : messages;
     const double decodes = bytes * rates->decode_s;

@@ -1,29 +1,31 @@
-/* cost.h : models the time of a step's all-reduce, on clusters that need not exist.
+/* cost.h : models the time of a step's all-reduce on clusters that need not exist.
  *
  *     T = casts + exponents + messages + additions - overlap with the backward pass
  *
  * Amounts come from the code that runs: an algorithm's phases (`struct algo_leg` of algo_step.h), a
- * codec's bytes (fold.h), buckets (bucket.h) and a card's packets (packet.h). This module adds
- * seconds. n bytes, P ranks, a latency, B bandwidth:
+ * codec's bytes (fold.h), buckets (bucket.h) and a card's packets (packet.h). This module computes
+ * their times. With n bytes, P ranks, latency a and bandwidth B:
  *
  *     step of a phase     latency + messages * message_s + bytes / link;  then additions
  *     ring                2(P-1)(a + n/PB)
  *     direct              2(P-1)n/PB + 2a
  *     group-master:K      4(K-1)(a + n/KB) + 2(P/K-1)(a + nK/PB)
- *     group-scatter:K     its two levels, exact sums wide across nodes
- *     card                n/B + RTT, or Pn/B of the card's port: packets go up while results come
- *                         down, and all P ranks' pass through that port
+ *     group-scatter:K     the sum of its two levels; exact sums are wide between nodes
+ *     card                n/B + RTT, or Pn/B of the card's port: packets are sent while results
+ *                         come back, and those of all P ranks pass that port
  *     exponents           a log2 P
  *
- * An idle port regains its burst. A link is full duplex. Concurrent work of the wire and the CPU
- * takes as long as the longer of the two plus `unhidden` times the shorter (0: perfect overlap). */
+ * An idle port regains its burst. A link is full duplex. If the wire and the CPU work
+ * concurrently, the time is the longer of both times plus `unhidden` times the shorter one (0
+ * means perfect overlap). */
 #ifndef COST_H
 #define COST_H
 #include "comm/algo/algo.h"
 #include "reduce/reducer.h"
 
-/* A quantity that depends on the size of an all-reduce: values at ascending numbers of bytes of
- * fp32, interpolated on a logarithmic scale, constant beyond the ends. Without points: 0. */
+/* A quantity that depends on the size of an all-reduce. It is given at ascending numbers of
+ * bytes of fp32, interpolated on a logarithmic scale, and constant beyond the ends. Without
+ * points it is 0. */
 enum { COST_POINTS = 16 };
 struct cost_curve {
     int n;
@@ -35,25 +37,26 @@ struct cost_curve cost_flat(double value);
 struct cost_cluster {
     int n_ranks;
     double link_bps;          /* a rank's port, bits per second each way */
-    double node_link_bps;     /* within a group of group-*:K; 0: as link_bps */
-    double burst_bytes;       /* of a shaped port, sent at once when a step begins; else 0 */
+    double node_link_bps;     /* within a group of group-*:K; 0 means link_bps */
+    double burst_bytes;       /* of a shaped port, sent at once when a step begins, or 0 */
     double latency_s;         /* of an empty message, one way */
-    int mtu;                  /* of Ethernet; determines the payload share of a link */
-    double card_link_bps;     /* a card's port, each way; 0: as link_bps; may be infinite */
-    bool card_on_host;        /* it is a process on the ranks' cores; card_s is then 0 */
-    struct cost_curve card_s; /* per byte of codes received from all ranks; 0: no time */
-    double card_rtt_s;        /* until a card answers a packet; 0: two latencies */
+    int mtu;                  /* of Ethernet; determines the share of payload */
+    double card_link_bps;     /* a card's port, each way; 0 means link_bps; may be infinite */
+    bool card_on_host;        /* the card is a process on the ranks' cores; card_s is 0 */
+    struct cost_curve card_s; /* per byte of codes received from all ranks, or 0 */
+    double card_rtt_s;        /* until a card answers a packet; 0 means two latencies */
     int card_slots;           /* packets of a rank in flight */
 };
 
-/* CPU time of a rank for one codec, seconds per byte; 0: none, or unknown. */
+/* CPU time of a rank for one codec, in seconds per byte. 0 if there is none, or if
+ * it is unknown. */
 struct cost_rates {
     double encode_s;            /* per byte of fp32: exponents and codes, in one pass */
     double decode_s;            /* per byte of fp32 */
     double add_s;               /* per byte of addends */
     double message_s;           /* per message */
     struct cost_curve port_s;   /* per byte of messages, sent or received */
-    struct cost_curve unhidden; /* 0..1 */
+    struct cost_curve unhidden; /* 0 to 1, see above */
 };
 
 struct cost_job {
@@ -63,21 +66,21 @@ struct cost_job {
     const struct algo *algo;    /* must have phases */
     int group;
     bool chooses; /* no algorithm was named (as in job.c) */
-    bool by_card; /* codes go through a card; needs a codec_card_sum() */
+    bool by_card; /* codes go through a card; needs codec_card_sum() */
     size_t bucket_bytes;
     double compute_s; /* forward, backward and update */
-    /* part of compute_s in which gradients become ready, in proportion to their elements; 0: they
-     * travel after all are ready */
+    /* Part of compute_s in which gradients become ready, in proportion to their elements. If it is
+     * 0, buckets travel after all gradients are ready. */
     double backward_s;
-    const struct cost_rates *rates; /* [2] like codecs */
+    const struct cost_rates *rates; /* [2] in the order of codecs */
 };
 
-/* Seconds of a step on the busiest rank. */
+/* Seconds of a step on the busiest rank, and amounts. */
 struct cost {
     double cast_s, exponent_s;
     double latency_s, wire_s; /* messages: latency, and wire time without other load */
-    double add_s, port_s;     /* of the CPU */
-    double reduce_s;          /* the all-reduce, if nothing else ran */
+    double add_s, port_s;     /* CPU time of additions; of messages */
+    double reduce_s;          /* the all-reduce without other work */
     double exposed_s;         /* part of reduce_s not hidden by computation */
     double step_s;            /* compute_s + exposed_s */
     uint64_t steps;           /* sequential message steps */
@@ -94,21 +97,22 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
 /* Return the payload of TCP on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);
 
-/* Return the seconds of `bytes` at payload_s bytes per second. Uses up the burst left in *sum. */
+/* Return the seconds of `bytes` at payload_s bytes per second. Uses the burst tokens that are
+ * left in *sum. */
 double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
                    double payload_s);
 
-/* Return the seconds of x and y seconds of concurrent work. */
+/* Return the seconds of x and y seconds of work that run concurrently. */
 double cost_together(double x, double y, double unhidden);
 
-/* Add to *sum the all-reduce of n elements of this reduce op and their decoding, which overlaps if
- * the algorithm flows. Includes reduce_s. */
+/* Add to *sum the time of an all-reduce of n elements with this reduce op, and of their decoding,
+ * which overlaps if the algorithm supports it (algo.flows). Includes reduce_s. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct fold *f, size_t n, struct cost *sum);
 /* Return the bytes of a frame to a card on a network of this MTU, with its header. */
 size_t cost_frame_bytes(int mtu);
 
-/* The same through a card. */
+/* Add to *sum the time of an all-reduce of n elements through a card. */
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
                struct cost *sum);
 

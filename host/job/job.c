@@ -1,4 +1,4 @@
-/* job.c : settles, opens and closes a job; the ranks agree after each part. */
+/* job.c : settles, opens and closes a job. The ranks agree after each part. */
 #include "job/job.h"
 #include "base/buf.h"
 #include "base/crc.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Needs no other rank. codec: settled for the algorithm found; j->codec is settled
- * later, when it may be a GPU's. */
+/* Parses the specs, without communication. codec: out: settled for the algorithm that was found.
+ * j->codec is settled later, when the GPUs are known. */
 static int read_words(const struct job_words *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -36,7 +36,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     return 0;
 }
 
-/* Otherwise ranks would enter different collectives. */
+/* Checks that all ranks have equivalent specs. Otherwise they would enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
@@ -44,7 +44,8 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
              w->sums, j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group,
              j->bucket_bytes, (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
     j->tag = crc_of(text, strlen(text));
-    if (j->chooses) /* the same bits, by other messages */
+    /* The choice changes only the messages, not the bits. */
+    if (j->chooses)
         strncat(text, " auto", sizeof text - strlen(text) - 1);
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
@@ -121,7 +122,7 @@ static int open_node(struct job *j)
     return 0;
 }
 
-/* The caller frees *out. */
+/* Copies the layers. The caller frees *out. */
 static int copy_layers(const struct job *j, const struct reducer_layer *layers, int n_layers,
                        struct reducer_layer **out)
 {
@@ -136,8 +137,8 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Short steps of CPU gradients use one message, if no algorithm was named. Not with cards, which
- * answer packets, or overlap, which sends buckets as they get ready. */
+/* Chooses one message for short steps of CPU gradients, if no algorithm was named. Cards, which
+ * answer packets, and overlap, which sends buckets as they become ready, exclude this. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
                        const struct algo **out)
 {
@@ -155,7 +156,7 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     return 0;
 }
 
-/* Needs no other rank. */
+/* Opens the reducer without communication. */
 static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     struct reducer_layer *own;
@@ -197,7 +198,7 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 
 void job_close(struct job *j)
 {
-    reducer_close(j->reducer); /* first: its thread may be in mid-step on the cards */
+    reducer_close(j->reducer); /* first, since its thread may use the cards in mid-step */
     offload_close(j->offload);
     node_sum_close(j->node);
     if (j->on_gpu)
@@ -219,7 +220,7 @@ void job_path(struct job *j, struct text *to)
 
 /* ---- GPUs: one per rank (ranks may share), and the transport of codes between them ---- */
 
-/* why: filled on ranks without a GPU. */
+/* Returns on all ranks whether every rank has a GPU. why: filled on ranks without a GPU. */
 static int all_have_one(struct comm *c, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);
@@ -253,7 +254,7 @@ int job_gpu(struct job *j, enum job_if wanted)
 
 /* ---- smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
 
-/* the smallest layers may have less than one in SHARE elements */
+/* The smallest layers together have less than one in SHARE elements. */
 enum { SHARE = 100 };
 
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small)
@@ -268,7 +269,7 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     return 0;
 }
 
-/* Return the first smallest unmarked layer; -1: none. */
+/* Return the first of the smallest unmarked layers, or -1 if there is none. */
 static int smallest(const struct reducer_layer *layers, int n_layers)
 {
     int found = -1;

@@ -25,8 +25,8 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* Accepts options of any version; NULL: the defaults. Reports nothing,
- * since they choose the log. */
+/* Copies options of any version, or the defaults for NULL. Does not report errors, since the
+ * options choose the log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -60,7 +60,8 @@ static int check_columns(const struct nc_layer *l)
     return 0;
 }
 
-/* Needs no other rank. *out, *weights: [n_layers], freed by the caller, also after a failure. */
+/* Copies the layers, without communication. *out, *weights: [n_layers], freed by the caller, also
+ * after a failure. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
                        struct reducer_layer **out, const float ***weights)
 {
@@ -123,7 +124,7 @@ static int check_op(const char *op)
     return 0;
 }
 
-/* Weights must be there for all layers that the codec may read. */
+/* Checks that there are weights for all layers whose weights the codec may read. */
 static int check_weights(const struct codec *codec, const struct nc_layer *layers, int n_layers)
 {
     char text[CODEC_TEXT_BYTES];
@@ -147,7 +148,7 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
-/* Path of steps that cards do not add. */
+/* Stores the path of steps that cards do not add. */
 static void name_path(struct nc *nc)
 {
     const struct job *j = &nc->job;
@@ -212,7 +213,7 @@ struct opening {
     struct nc *nc;
 };
 
-/* Checks of this rank before the ranks meet. */
+/* Checks of this rank before the first communication. */
 static int prepare(void *arg)
 {
     struct opening *a = arg;
@@ -274,13 +275,13 @@ static int open_by_calls(struct opening *a, const struct nc_transport *transport
     return open_over_comm(a, comm, layers, n_layers);
 }
 
-/* members NULL: over the transport. */
+/* Opens a job of these members, or over the transport if members is NULL. */
 static int open_as(struct comm_members *members, const struct nc_transport *transport,
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
 {
     struct opening a = {.nc = NULL};
-    fenv_t fp; /* the caller's mode: specs and tables need IEEE's default */
+    fenv_t fp; /* the caller's mode, since specs and tables need IEEE's default */
     if (out)
         *out = NULL;
     fp_env_enter(&fp);
@@ -337,12 +338,13 @@ void nc_close(struct nc *nc)
     if (!nc || getpid() != nc->pid)
         return;
     struct err_lines *before = err_turn(&nc->lines);
-    fenv_t fp; /* traps would end the process at the first clock */
+    fenv_t fp; /* traps would end the process at the first clock call */
     fp_env_enter(&fp);
-    if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
+    if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
-    if (nc->has_turn) /* a step without nc_wait(); none is left after MPI's end */
+    /* A step without nc_wait() still holds the turn. After MPI's end there is none. */
+    if (nc->has_turn)
         comm_give_turn();
     if (nc->by_mpi)
         comm_close(nc->comm);
@@ -360,8 +362,8 @@ void nc_abort(struct nc *nc, int code)
     code = code < 0 && code > -4096 ? code : -ECANCELED;
     if (!comm_give_in(nc->comm, code))
         comm_abort(nc->comm, code);
-    /* A rank in a call sees the failure there. Between calls this thread
-     * must notify the other ranks. */
+    /* If this rank is in a call, that call finds the failure. Between calls this thread must notify
+     * the other ranks. */
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fenv_t fp;

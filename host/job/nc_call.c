@@ -41,7 +41,7 @@ const char *nc_strerror(int code)
 static void to_log(void *arg, bool error, const char *line)
 {
     const struct nc_options *o = arg;
-    fenv_t fp; /* the log function might change it */
+    fenv_t fp; /* the log function might change the mode */
     fegetenv(&fp);
     o->log(o->log_arg, error ? NC_LOG_ERROR : NC_LOG_WARNING, line);
     fesetenv(&fp);

@@ -1,4 +1,5 @@
-/* nc_inside.h : declares a communicator of the public interface, only for nc*.c. */
+/* nc_inside.h : declares the internals of a communicator of the public interface,
+ * only for nc*.c. */
 #ifndef NC_INSIDE_H
 #define NC_INSIDE_H
 #include <narrowcast.h>
@@ -20,16 +21,16 @@ struct nc {
     size_t *n;           /* [n_layers] elements */
     uint32_t layers_tag; /* checksum of the list of layers */
     enum nc_type type;
-    void **grads; /* [n_layers] the caller's, of the step in flight */
-    float **fp32; /* [n_layers] the same, or copies in `room` */
-    float *room;  /* copies of all layers if gradients are not fp32; else NULL */
+    void **grads; /* [n_layers] of the step in flight, owned by the caller */
+    float **fp32; /* [n_layers] as grads, or copies in `room` */
+    float *room;  /* copies of all layers if gradients are not fp32, else NULL */
     bool *handed; /* [n_layers] layer was handed in by nc_ready() */
     int n_handed;
     bool asked_thread; /* reducer_set_overlap() was called */
-    bool under_way;    /* from nc_iallreduce() to nc_wait() */
+    bool under_way;    /* a step is in flight: nc_iallreduce() to nc_wait() */
     bool has_turn;     /* holds comm_take_turn() between calls */
     bool by_mpi;       /* MPI's thread rules apply */
-    atomic_int failed; /* a negative errno: only nc_close() may follow */
+    atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
     struct nc_options log; /* destination of lines */
@@ -39,22 +40,22 @@ struct nc {
 
 /* ---- nc_call.c: around each call ---- */
 
-/* Begin a call: until nc_leave() lines go where the options say, and arithmetic is
- * IEEE's default (round to nearest, subnormals, no traps), whatever the caller has set.
- * A call that this thread may not make now reports -EBUSY, -EPERM or the earlier
- * failure; then nc_leave() must not be called. */
+/* Begin a call. Until nc_leave() lines go where the options say, and arithmetic is IEEE's default
+ * (round to nearest, subnormals, no traps), whatever mode the caller has set. A call that this
+ * thread may not make now reports -EBUSY, -EPERM or the earlier failure, and nc_leave() must not be
+ * called after it. */
 int nc_enter(struct nc *nc);
 
-/* The same for calls between steps; -EBUSY during a step. */
+/* Does the same for calls between steps, which report -EBUSY during a step. */
 int nc_enter_between(struct nc *nc);
 
-/* End a call. Returns rc, a negative one of which is remembered as the job's failure. */
+/* End a call. Returns rc. A negative rc is remembered as the communicator's failure. */
 int nc_leave(struct nc *nc, int rc);
 
 /* End a call that changed nothing and may be repeated. Returns rc. */
 int nc_leave_refused(struct nc *nc, int rc);
 
-/* Return lines that go to o->log, if set; o outlives them. */
+/* Return lines that are passed to o->log if it is set. o must outlive them. */
 struct err_lines nc_lines(struct nc_options *o);
 
 /* Store the error of a failed nc_open for nc_last_error(NULL). */
@@ -65,14 +66,15 @@ void nc_open_failed(const struct err_lines *lines, int rc);
 /* Parse options.type. Reports -EINVAL. */
 int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 
-/* Allocate a step's lists and copies. Reports -ENOMEM; call nc_type_close() in either case. */
+/* Allocate a step's lists and copies. Reports -ENOMEM. Call nc_type_close() in either case. */
 int nc_type_open(struct nc *nc, const struct nc_layer *layers);
 void nc_type_close(struct nc *nc);
 
-/* Begin a step: copies the caller's list. Reports -EINVAL. */
+/* Begin a step: copy the caller's list of gradients. Reports -EINVAL. */
 int nc_type_begin(struct nc *nc, const void *grads);
 
-/* Convert layers first..first+n to fp32 (in), or all layers back (out). */
+/* nc_type_in() converts layers first to first+n-1 to fp32. nc_type_out() converts
+ * all layers back. */
 void nc_type_in(struct nc *nc, int first, int n);
 void nc_type_out(struct nc *nc);
 

@@ -3,7 +3,7 @@
  *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
  *          8              4            4          4      4      8      8     4    4
  *
- * Then follow `size` bytes: the codec's state of all layers, from the reducer. */
+ * After this head come `size` bytes, the codec's state of all layers, from the reducer. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"
@@ -15,13 +15,13 @@ struct head {
     uint32_t words, layers;
     int32_t n_ranks, rank;
     uint64_t step, bytes;
-    uint32_t crc, zero; /* of the head with crc = 0, and of the state */
+    uint32_t crc, zero; /* crc: of the head with crc = 0, and of the state */
 };
 _Static_assert(sizeof(struct head) == 48, "no gaps");
 
 static struct head head_of(const struct nc *nc)
 {
-    return (struct head){.magic = "ncstate", /* and a zero */
+    return (struct head){.magic = "ncstate", /* and a terminating zero */
                          .words = nc->job.tag,
                          .layers = nc->layers_tag,
                          .n_ranks = comm_n_ranks(nc->comm),
@@ -66,7 +66,7 @@ int nc_state_save(struct nc *nc, void *to)
     return nc_leave(nc, rc);
 }
 
-/* Could this rank have saved the state? *step: its step. */
+/* Checks whether this rank can have saved the state. *step: the step of the state. */
 static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *step)
 {
     const struct head want = head_of(nc);

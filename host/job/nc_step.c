@@ -32,7 +32,8 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
 }
 
-/* If MPI allows no thread, warns; the step then runs in nc_wait(). */
+/* Starts the communication thread. If MPI allows no second thread, prints a warning, and the step
+ * runs in nc_wait(). */
 static int start_thread(struct nc *nc)
 {
     if (nc->asked_thread)
@@ -64,7 +65,7 @@ static int refuse_no_step(struct nc *nc)
                             ERR(-EINVAL, "cannot go on with a step: nc_iallreduce() begins one"));
 }
 
-/* Ignores layers that were ready before. */
+/* Notes layers as handed in. Ignores layers that were handed in before. */
 static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)

@@ -96,8 +96,8 @@ void nc_type_in(struct nc *nc, int first, int n)
     }
 }
 
-/* A mean of halves fits a half, though the format may round it beyond:
- * e4m3 turns 65504 into 65536. */
+/* Returns the overflow mode for results. The mean of halves fits a half, but the format may round
+ * it to a larger number: e4m3 turns 65504 into 65536. */
 static enum mf_overflow overflow_of(const struct codec *c)
 {
     const struct vec_sum *sum = codec_sum(c);

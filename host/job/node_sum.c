@@ -1,4 +1,5 @@
-/* node_sum.c : adds codes by a card of the node's first rank, one run per segment of a bucket. */
+/* node_sum.c : adds codes with a card of the node's first rank, in one run per segment
+ * of a bucket. */
 #include "job/node_sum.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -12,7 +13,7 @@ static const double card_s = 5, ranks_s = 60; /* defaults */
 
 struct node_sum {
     struct algo_node_sum algo;
-    struct card_mm mm; /* of rank 0; closed once the card is lost */
+    struct card_mm mm; /* on rank 0; closed once the card is lost */
     double timeout_s;  /* of one sum */
     char name[64];     /* of the card */
     uint64_t n_sums, in_bytes;
@@ -53,7 +54,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
 {
     struct node_sum *s = arg;
     const double start = clock_s();
-    (void)n_parts; /* the number that the card was opened for */
+    (void)n_parts; /* equals the number that the card was opened for */
     if (card_mm_add(&s->mm, parts, n, sums, s->timeout_s)) {
         err_news("node sums given up: %s; the ranks add, the bits are the same", s->mm.why);
         lose(s);
@@ -65,7 +66,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     return true;
 }
 
-/* Only a card that cannot exist is an error; otherwise the ranks add. */
+/* Opens the card. Only a card that cannot exist is an error. After other failures the ranks add. */
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {
@@ -92,7 +93,7 @@ static double shorter(double a, double b)
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out)
 {
-    /* the other ranks wait meanwhile */
+    /* Half, since the other ranks wait meanwhile. */
     const double half_s = (o->deadline_s > 0 ? o->deadline_s : ranks_s) / 2;
     struct node_sum *s = buf_alloc(sizeof *s);
     int rc = s ? 0 : -ENOMEM;
