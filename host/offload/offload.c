@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* longer than reach_s of offload_way.c: no step is waiting yet */
+/* Longer than reach_s of offload_way.c, since no step waits yet. */
 static const double open_s = 2;
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
@@ -80,7 +80,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-/* Fails on all ranks if the user needs every card and one did not join. */
+/* Fails on all ranks if the user needs every card and some card did not join. */
 static int settle_members(struct offload *o, bool needed)
 {
     const bool first = comm_rank(o->comm) == 0;

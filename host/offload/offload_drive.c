@@ -1,4 +1,5 @@
-/* offload_drive.c : Turns the window until its work is done or the step must be abandoned. */
+/* offload_drive.c : Keeps the window sending and receiving until its work is
+ * done or the step must be abandoned. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -8,13 +9,13 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* How often to poll MPI and control connections: less while packets arrive, since MPI costs
- * time. */
+/* Time between two polls of MPI and of control connections. It is longer while packets
+ * arrive, since polling MPI costs time. */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
-/* Ranks and the card may share cores. Poll, then yield, then sleep so that more packets
- * accumulate and are received in one call. Blocking in poll() was slower: it wakes the rank for
- * each packet. */
+/* Ranks and the card may share cores. Therefore poll, then yield, then sleep, so that
+ * more packets accumulate and are received in one call. Blocking in poll() was slower,
+ * since it wakes the rank for each packet. */
 static void pause_between_polls(unsigned n_idle)
 {
     if (n_idle < SPINS)
@@ -25,8 +26,8 @@ static void pause_between_polls(unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Reports the ranks that are late, on the lowest rank that is not late, and
- * returns as comm_missing(). */
+/* Lets the lowest rank that is not late print the late ranks. Returns
+ * the error of comm_missing(). */
 static int end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);

@@ -1,4 +1,4 @@
-/* offload_join.c : Opens the card path on all ranks together: everything on every rank, or nothing.
+/* offload_join.c : Opens the card path on all ranks together, or on none.
  *
  *     rank 0 reaches the cards       -- where frames go ---->  every rank binds a wire to each card
  *     rank 0 registers a job on each <- addresses of wires ---
@@ -6,8 +6,8 @@
  *     (with a group: every rank also joins it; a rank or card that cannot join ends it for all)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
- * A failure is no error: rank 0 keeps the reason and tries again later. Only failures
- * of MPI are errors. */
+ * A card that fails here does not cause an error: rank 0 keeps the reason and tries again later.
+ * A failure of MPI is an error, and so is a lack of memory, which aborts the job. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/packet.h"
@@ -24,14 +24,15 @@ static const double register_s = 2, stop_s = 0.2;
 /* Messages between ranks, sent as raw bytes: all ranks run the same program. */
 struct hello {
     int n_members, members[OFFLOAD_MOST_CARDS]; /* 0: the path stays closed */
-    /* Some card has a loopback address (127.x.x.x): other hosts cannot reach it. */
+    /* Some card has a loopback address (127.x.x.x), which other hosts cannot reach. */
     bool on_this_host;
     uint32_t beats;
-    struct fpga_rank cards[OFFLOAD_MOST_CARDS]; /* where frames go to and come from */
+    /* addresses to which frames go and from which they come */
+    struct fpga_rank cards[OFFLOAD_MOST_CARDS];
 };
 struct reply {
-    /* joined: the group; unbound: the card that the rank could not bind to, if !bound;
-     * deaf: why !joined */
+    /* joined: the rank has joined the group. deaf: the reason if it has not. unbound: the card
+     * to which the rank could not bind a wire, if `bound` is false. */
     bool bound, joined;
     int unbound;
     char host[64], why[WIRE_WHY_BYTES], deaf[WIRE_WHY_BYTES];
@@ -39,9 +40,9 @@ struct reply {
 };
 struct terms {
     bool registered;
-    uint64_t nonce; /* part of every tag; no card knows it */
+    uint64_t nonce; /* goes into the tags; unknown to cards */
     uint64_t secret[4];
-    struct fpga_rank group; /* ip 0: none from now on */
+    struct fpga_rank group; /* ip 0: no group from now on */
     struct fpga_job jobs[OFFLOAD_MOST_CARDS];
 };
 
@@ -60,7 +61,7 @@ static void greet(const struct offload *o, struct hello *hello)
     }
 }
 
-/* Otherwise sets o->why and o->blamed. */
+/* True if every rank could bind its wires. Otherwise sets o->why and o->blamed. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
@@ -80,7 +81,7 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
     return true;
 }
 
-/* Rank 0: abandons the group if a rank could not join it or a card cannot send to it. */
+/* Abandons the group if a rank could not join it or a card cannot send to it. Called on rank 0. */
 static void look_at_group(struct offload *o, const struct reply *replies)
 {
     char why[WIRE_WHY_BYTES + 16] = {0};
@@ -157,7 +158,8 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
 }
 
-/* *terms: rank 0's, on all ranks. `registered` if all ranks are bound and all cards have a job. */
+/* Copies rank 0's terms to *terms on all ranks. terms->registered: all ranks
+ * are bound and all cards have a job. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {
@@ -182,7 +184,7 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-/* Returns 1 if every rank got a pong from every card, else 0 or a negative errno. */
+/* Returns 1 if every rank got a pong from every card, 0 if one did not, or a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MOST_CARDS];
@@ -209,7 +211,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         comm_abort(o->comm, rc);
     window_start_pings(o->window, clock_s());
     rc = offload_drive(o, false);
-    int8_t all[2] = {rc != 0, (int8_t) - (int)window_beats(o->window)}; /* 1 to 128 */
+    int8_t all[2] = {rc != 0, (int8_t) - (int)window_beats(o->window)}; /* beats are 1 to 128 */
     TRY(comm_max_i8(o->comm, all, 2));
     window_limit(o->window, (uint32_t)-all[1]);
     if (all[0])
@@ -233,7 +235,7 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
-/* Returns 1, 0 (not with all of these cards: some are out now) or a negative errno. */
+/* Returns 1 if the path is open, 0 if some of these cards are out now, or a negative errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

@@ -1,4 +1,4 @@
-/* offload_way.c : Implements struct way_ops by cards. */
+/* offload_way.c : Implements struct way_ops with cards. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"
@@ -30,7 +30,7 @@ static int way_begin(void *way)
     return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
-/* A rank with a reason of its own to abandon the step tells the others. */
+/* Drives the window. If this rank has its own reason to abandon the step, tells the others. */
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);

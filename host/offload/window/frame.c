@@ -59,7 +59,7 @@ const char *frame_nak_reason(uint32_t status)
     }
 }
 
-/* ---- which sums a card can add, and how their codes lie in frames ---- */
+/* ---- which sums a card can add, and how their codes are placed in frames ---- */
 
 static uint32_t format_byte(struct mf_fmt f)
 {
@@ -92,7 +92,7 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
         REFUSE("a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* in accumulators of 16 bits */
+    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* accumulators have 16 bits */
         REFUSE("a card cannot add %d %s of %s: %d at most fit its sums", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)

@@ -5,58 +5,61 @@
 #include "vec/vec.h"
 #include <stdbool.h>
 
-/* Writes header h at `frame`, before the payload of payload_bytes that is already at frame + 64.
- * Fills in magic, len and both CRCs. Returns the length of the frame in bytes. */
+/* Writes header h at `frame`, in front of the payload of payload_bytes that is already at frame
+ * + 64. Fills in magic, len and both CRCs. Returns the length of the frame in bytes. */
 size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *frame);
 
-/* True if bytes[n] (any contents) are a complete and undamaged frame of this protocol. */
+/* True if bytes[n] (any contents) are one complete and undamaged frame of this protocol. */
 bool frame_whole(const uint8_t *bytes, size_t n);
 
-/* Returns the tag of a packet: the bucket's tag, the job's secret, first element and
- * number of elements. */
+/* Returns the tag of a packet, a CRC of: `tag` (the bucket's), nonce (the job's secret), `at`
+ * (index of the first element) and count (number of elements). */
 uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
-/* Does the same for results of a group: hosts that see this tag must not be able to
- * compute the next one. */
+/* Returns the tag of a packet in a job with a group, a SipHash under secret[2]. Hosts that
+ * see one tag cannot compute the next one. */
 uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count);
 
-/* Returns the text of a NAK's reason, e.g. "another description than the others'". */
+/* Returns the reason of a NAK as text, for example "the slot is not in the job's range". */
 const char *frame_nak_reason(uint32_t status);
 
-/* ---- which sums a card can add, and how their codes lie in frames ---- */
+/* ---- which sums a card can add, and how their codes are placed in frames ---- */
 
 struct card_fit {
-    uint32_t in_fmt, out_fmt;     /* as in frames (hls/core/beat.h) */
+    uint32_t in_fmt, out_fmt;     /* format bytes of frames (hls/core/beat.h) */
     uint32_t in_width, out_width; /* bits: 4, 8 or 16 */
-    uint32_t wider, ratio;        /* bits; quotient of both widths */
+    /* wider: the larger of both widths, in bits. ratio: the larger width divided by the smaller.
+     * Below, "beats" counts the direction (contributions or results) whose codes are wider. */
+    uint32_t wider, ratio;
 };
 
-/* Checks that a card can add n codes as `sum` describes (NULL: no minifloats) and fills *out. what:
- * noun for the n in the message, plural. Returns 0, or -EINVAL after reporting. */
+/* Checks that a card can add n codes as `sum` describes, and fills *out. Pass NULL as
+ * `sum` if the codec does not add minifloats. what: plural noun for the n in the message.
+ * Returns 0, or -EINVAL after reporting. */
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out);
 
-/* Does the same, but prints nothing: the message is in why[size]. */
+/* Like card_fits(), but writes the message to why[size] instead of printing it. */
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
-/* Checks that a card can take codes of this format. what: verb for the message ("add"). Returns 0,
- * or -EINVAL after reporting. */
+/* Checks that a card supports codes of this format. what: verb for the message, for example
+ * "add". Returns 0, or -EINVAL after reporting. */
 int card_fits_format(struct mf_fmt fmt, const char *what);
 
-/* Returns the number of codes in `beats` beats of the wider side. */
+/* Returns the number of codes in a payload of so many beats. */
 static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
 {
     return beats * 512 / f->wider;
 }
 
-/* Returns the beats of the wider side for n codes, whole beats on both sides. */
+/* Returns the number of beats for n codes, rounded up to whole beats in both directions. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {
     uint32_t beats = (uint32_t)((n * f->wider + 511) / 512);
     return (beats + f->ratio - 1) / f->ratio * f->ratio;
 }
 
-/* Returns the longest frame of at most most_beats, in beats of the wider side. */
+/* Returns the largest number of beats up to most_beats that is whole beats in both directions. */
 static inline uint32_t card_fit_most(const struct card_fit *f, uint32_t most_beats)
 {
     return most_beats / f->ratio * f->ratio;

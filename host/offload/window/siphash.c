@@ -1,6 +1,8 @@
 /* siphash.c : Computes SipHash-2-4.
  *
- *     8 bytes: into v3, 2 rounds, into v0; the rest and n mod 256: the same; 4 rounds, xor of v */
+ *     each 8 bytes:       xor into v3, 2 rounds, xor into v0
+ *     last 0 to 7 bytes:  the same, with n mod 256 as the highest byte
+ *     result:             4 rounds, xor of v0 to v3 */
 #include "offload/window/siphash.h"
 
 static uint64_t rotated(uint64_t x, int by)

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* key[2]: low word first. bytes[n]: any n. Source: Aumasson and Bernstein, "SipHash: a fast
- * short-input PRF", 2012. */
+/* Returns the hash of bytes[n] under key[2], whose low word is first. Source: Aumasson and
+ * Bernstein, "SipHash: a fast short-input PRF", 2012. */
 uint64_t siphash(const uint64_t key[2], const uint8_t *bytes, size_t n);
 
 #endif

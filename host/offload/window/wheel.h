@@ -1,9 +1,9 @@
 /* wheel.h : Keeps timers of many packets in a wheel of lists, one list per tick. Setting or
  * stopping a timer takes constant time.
  *
- *     wheel_add()       into the list of its tick, modulo the wheel
- *     wheel_turn(now)   lists of the ticks gone by: due -> expired, a later turn's -> stays
- *     wheel_pop()       the next one that has expired */
+ *     wheel_add()       puts a timer into list (tick at which it is due) mod WHEEL_TICKS
+ *     wheel_turn(now)   moves the timers that are due by now to the list `expired`
+ *     wheel_pop()       removes the next timer from `expired` */
 #ifndef WHEEL_H
 #define WHEEL_H
 #include <stdbool.h>
@@ -14,12 +14,12 @@ enum { WHEEL_TICKS = 256 };
 static const double wheel_tick_s = 0.5e-3;
 
 struct wheel_timer {
-    struct wheel_timer *next, *prev; /* NULL: not set */
+    struct wheel_timer *next, *prev; /* NULL: timer is not set */
     uint64_t due;                    /* tick */
 };
 
 struct wheel {
-    uint64_t tick; /* turned up to here */
+    uint64_t tick; /* last tick turned */
     struct wheel_timer lists[WHEEL_TICKS], expired;
 };
 
@@ -49,7 +49,7 @@ static inline void wheel_init(struct wheel *w, double now)
         wheel_list_init(&w->lists[i]);
 }
 
-/* Legal for a timer that is not set. */
+/* Stops a timer. Legal for a timer that is not set. */
 static inline void wheel_remove(struct wheel_timer *t)
 {
     if (!t->next)
@@ -59,7 +59,7 @@ static inline void wheel_remove(struct wheel_timer *t)
     t->next = t->prev = NULL;
 }
 
-/* Sets or moves the timer to time `at`, at the earliest to the next tick. */
+/* Sets or moves a timer to time `at`, but not before the next tick. */
 static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
 {
     wheel_remove(t);
@@ -74,7 +74,7 @@ static inline void wheel_turn(struct wheel *w, double now)
     const uint64_t to = wheel_ticks(now);
     uint64_t tick = w->tick;
     if (to > tick + WHEEL_TICKS)
-        tick = to - WHEEL_TICKS; /* all lists, once */
+        tick = to - WHEEL_TICKS; /* visit each list once */
     while (tick < to) {
         struct wheel_timer *list = &w->lists[++tick % WHEEL_TICKS];
         for (struct wheel_timer *t = list->next, *next; t != list; t = next) {
@@ -89,7 +89,7 @@ static inline void wheel_turn(struct wheel *w, double now)
         w->tick = to;
 }
 
-/* Returns a timer that has expired, no longer set; NULL: none left. */
+/* Returns a timer that has expired, and stops it. Returns NULL if there is none left. */
 static inline struct wheel_timer *wheel_pop(struct wheel *w)
 {
     struct wheel_timer *t = w->expired.next;

@@ -5,7 +5,7 @@
 #include "offload/window/window_inside.h"
 #include <stdlib.h>
 
-/* Run timers this often even in a flood of datagrams. */
+/* Timers run at least this often, even if datagrams arrive without a break. */
 static const double timers_s = 0.01;
 
 /* ---- life ---- */

@@ -93,13 +93,14 @@ static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
     if (rc != -EMSGSIZE && rc != -EAGAIN)
         window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
-    /* No failure for a ping: the next one is shorter. */
+    /* This is not a failure for a ping: the next one is shorter. */
     else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING)
         window_lose(w, end, "is behind a path that takes datagrams of %zu bytes by now",
                     end->card.wire.ops->most(end->card.wire.own));
 }
 
-/* False: not sent, for lack of room or as not_sent() says. */
+/* Returns false if the frame was not sent: the wire has no room, or
+ * not_sent() abandons the card. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);

@@ -1,14 +1,15 @@
-/* window_time.c : Decides what to do, and when, about a result that does not come: asks the card by
- * a PING of 64 bytes for the state of the slot.
+/* window_time.c : Handles results that do not come. Decides when to ask a card, with a PING of 64
+ * bytes, for the state of a slot, and what to do after the answer.
  *
  *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
  *                           lacks this rank's part, or done:  send the lost packet again
  *                           impossible state:                 it was lost: abandon the card
  *                           no answer within the deadline:    the card is gone: abandon it
  *
- * While results arrive in order the card is only slow: no ping is sent. So nothing is sent again
- * that the card has, however late a rank is. Time-outs follow the round trips of the pings. These
- * are unambiguous: each ping has an echo of its own. */
+ * While results arrive in order, the card is only slow and no ping is sent. A packet is
+ * sent again only if it or its result was lost, even if other ranks are very late.
+ * Time-outs follow the round trips of the pings. Each ping has an echo field of its own, so
+ * it is clear which ping a pong answers. */
 #include "base/deadline.h"
 #include "hls/card/slot.h"
 #include "offload/window/window_inside.h"
@@ -16,11 +17,12 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MOST_DOUBLED = 8,
-    /* Results this many packets later have come: this packet or its result is probably lost. */
+    /* If a result has come for a packet this many packets later, this packet
+     * or its result was probably lost. */
     OVERTAKEN = 4,
     MOST_QUESTIONS = 8,
-    /* Card deadlines until a card that answers pings but takes no packets is abandoned. A silent
-     * card is found earlier. */
+    /* A card that answers pings but does not accept packets is abandoned after this many card
+     * deadlines. A silent card is abandoned after one. */
     TAKES_NONE = 2,
 };
 
@@ -29,8 +31,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Returns how long an answer should take if no other rank is late. At most most_s, so that one slow
- * round trip does not delay the recovery of packets lost later. */
+/* Returns the time in which an answer should come if no other rank is late. It is at most
+ * most_s, so that one slow round trip does not delay the recovery of packets lost later. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -107,7 +109,7 @@ void window_time_measured(const struct window *w, const struct window_slot *s, u
     struct window_end *end = s->end;
     const double asked_at = echo == s->echo ? s->asked_at : s->first_at;
     if ((echo != s->echo && echo != s->first_echo) ||
-        /* The answer may have waited while this process was stopped. */
+        /* If this process was stopped, the pong may have waited to be received. */
         asked_at < w->back_at)
         return;
     const double rtt_s = now - asked_at,
@@ -176,7 +178,8 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MOST_QUESTIONS && !s->echo)
-        /* Enough pings to this card are unanswered: only slots that asked before repeat theirs. */
+        /* Enough pings to this card are unanswered. Only slots that have
+         * pinged before send another one. */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;
