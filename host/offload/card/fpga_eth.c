@@ -1,9 +1,9 @@
-/* fpga_eth.c : Controls a card on its own Ethernet port by datagrams of
- * hls/card/lease.def, under a lease.
+/* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its
+ * own Ethernet port, under a lease.
  *
- * A batch is split into as many requests as needed. Each request starts with nothing staged on
- * the card, so it must end after a complete group of operations, and the next one names the job
- * again. */
+ * A batch is split into as many requests as necessary. The card keeps no staged registers
+ * between requests. Therefore each request must end after a complete group of operations, and
+ * the next one must select the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -24,7 +24,7 @@ static const double close_s = 0.2;
 struct eth_card {
     struct sockaddr_in at;
     struct lease_link link;
-    double silence_s; /* silence of ours that ends the lease */
+    double silence_s; /* the card ends the lease after this silence */
     struct lease_keeper *keeper;
 };
 
@@ -118,21 +118,22 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     card->own = e;
     rc = open_lease(card, e, until);
     if (rc) {
-        let_go(e, 0); /* the card may have opened it nevertheless */
+        let_go(e, 0); /* the lease may be open if only the answer was lost */
         card->own = NULL;
     }
     return rc;
 }
 
-/* True if a request may end after this operation: nothing is staged, and no index is needed
- * later. */
+/* True if a request may end after this operation: no registers are staged, and later operations
+ * do not need an index that was set before. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* Fills the next request from ops[at] on, after `job`, the last JOB_INDEX, or NULL. Returns the
- * number of ops in it; 0: there is no place to end it. */
+/* Fills the next request from ops[at] on. If `job` is not NULL, the request begins
+ * with this operation, the last JOB_INDEX. Returns the number of ops in it, or 0 if
+ * they have no place to end a request. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

@@ -3,9 +3,9 @@
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * Taken indices and slots cannot be read, but the card refuses a JOB_COMMIT that would touch
- * another job, and its control one that would touch another connection's. All connections share
- * the registers, so each try is one batch. */
+ * The host cannot read which indices and slots are taken. But the card refuses a JOB_COMMIT that
+ * would touch another job, and its control program refuses one that would touch a job of another
+ * connection. All connections share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -33,7 +33,7 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
                                jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16,
                                ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
-    /* widths of 4, 8, 16 bits: bits 0, 1, 2 */
+    /* Bits 0, 1 and 2 are for widths of 4, 8 and 16 bits. */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
         return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name,
@@ -62,9 +62,9 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* Tries *job once. start: value for JOB_COMMIT. Writes the group's registers even without
- * a group, since another client's values may still be staged. Returns an enum try_result
- * or a negative errno. */
+/* Tries once to start *job. start: value for JOB_COMMIT. Writes the group's registers
+ * even without a group, since values of another client may still be staged. Returns an
+ * enum try_result or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
 {
@@ -91,7 +91,8 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct w
     return STARTED;
 }
 
-/* The job has started, but no frame can have come for it yet: its key is still unknown. */
+/* Writes the ranks' addresses of a started job. No rank knows its key
+ * yet, so no frame can have come. */
 static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
                      uint32_t n_ranks, double timeout_s)
 {
@@ -109,7 +110,7 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
-/* Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative errno. */
+/* Returns STARTED with the job in *job, STILL_STOPPING, TAKEN, or a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

@@ -127,7 +127,7 @@ void fpga_link_close(struct fpga_link *l)
     *l = (struct fpga_link){0};
 }
 
-/* ---- batch, address and time of a card that is reached by a link ---- */
+/* ---- batch, address and time of a card that is reached through a link ---- */
 
 static int link_failed(struct fpga *card, int rc)
 {

@@ -1,4 +1,5 @@
-/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline. */
+/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket,
+ * with a deadline. No function prints. */
 #ifndef FPGA_LINK_H
 #define FPGA_LINK_H
 #include "hls/card/simlink.h"
@@ -7,29 +8,30 @@
 
 struct fpga_link {
     int fd;        /* not blocking; owned */
-    uint8_t *body; /* [SIMLINK_MOST] of the last message received */
+    uint8_t *body; /* [SIMLINK_MOST] bytes of the last message received */
 };
 
-/* Takes over the socket fd, even on failure, and receives HELLO. until: a time of clock_s(), here
- * and below; INFINITY is legal. Returns 0, -ENOMEM, -EPROTO (another version, or no card),
- * -EUSERS (the card has as many clients as it takes), or as fpga_link_hear(). Prints nothing,
- * like all of these. */
+/* Takes over the socket fd, even on failure, and receives HELLO. until: deadline as a
+ * time of clock_s(), in all functions here; INFINITY is legal. Returns 0, -ENOMEM,
+ * -EPROTO (another version, or not a card), -EUSERS (the card has no room for another
+ * client), or an error of fpga_link_hear(). */
 int fpga_link_open(struct fpga_link *l, int fd, double until);
 void fpga_link_close(struct fpga_link *l); /* sends QUIT; legal when zeroed */
 
-/* Sends m and its body. Returns 0 or a negative errno: -ETIMEDOUT, -EPIPE (closed
- * by the peer), ... */
+/* Sends m and its body. Returns 0 or a negative errno, for example -ETIMEDOUT or -EPIPE
+ * (the peer has closed the connection). */
 int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until);
 
-/* Receives the next message; its bytes are in l->body. Returns as fpga_link_say(), or -EPROTO
- * if it is too long. */
+/* Receives the next message; its body is in l->body. Returns 0, -EPROTO if the message is too
+ * long, or an error of fpga_link_say(). */
 int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 
-/* Sends `ask` and receives the answer, DONE. -EPROTO: it was another message. */
+/* Sends `ask` and receives the answer DONE. Returns 0, -EPROTO if another message
+ * came, or an error of fpga_link_hear(). */
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
-/* True if the peer is still there and has sent nothing unasked. Does not wait. */
+/* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
 bool fpga_link_alive(const struct fpga_link *l);
 
 /* ---- batch, address, time and alive of struct fpga_ops, for backends with a link ---- */

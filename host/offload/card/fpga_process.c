@@ -1,4 +1,4 @@
-/* fpga_process.c : Starts narrowcast-sim as a card of this process, and tells how it ended. */
+/* fpga_process.c : Starts narrowcast-sim as a card of this process, and reports how it ended. */
 #include "offload/card/fpga_process.h"
 #include "base/plugin.h"
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 #define PROGRAM "narrowcast-sim"
 enum { MOST_WORDS = 16 };
 
-/* In the child: executes the simulator, or exits with 127 if there is none, like a shell. */
+/* Executes the simulator in the child. Exits with 127 if there is none, like a shell. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
@@ -28,7 +28,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    /* A step in progress is finished: the card ends when its run does. */
+    /* After such a signal the run finishes its step and then closes the card itself. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
@@ -118,8 +118,7 @@ void fpga_process_close(struct fpga_process *card)
     *card = (struct fpga_process){0};
 }
 
-/* ---- the backend "sim": a card that this process starts, listening on this machine
- * or not at all ---- */
+/* ---- the backend "sim": a card that this process starts ---- */
 
 /* The Verilated core may take this long to start on a busy machine. */
 enum { START_S = 10 };
@@ -157,7 +156,7 @@ static void sim_close(struct fpga *card)
     free(sim);
 }
 
-/* Prefers the process's end to the closed connection as a reason. */
+/* If the connection was closed, returns how the process ended instead. */
 static int reason(struct fpga *card, int rc)
 {
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;

@@ -1,4 +1,4 @@
-/* lease_link.c : Sends requests to a card over UDP until each is answered, and keeps leases. */
+/* lease_link.c : Repeats requests to a card over UDP until they are answered, and keeps leases. */
 #include "offload/card/lease_link.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Time between two tries: the first; the longest, after doubling. */
+/* Time after which a request is repeated the first time, and longest time after doubling. */
 static const double first_s = 0.02, longest_s = 0.25;
-/* Datagrams that are no answer, read after the deadline. */
+/* Limit of datagrams read after the deadline without finding the answer. */
 enum { MOST_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
@@ -40,8 +40,9 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* True if this is the answer to m. Only the card knows m's secret, so no other host can forge an
- * answer, not even of another version, whose operations are unknown. */
+/* True if this is the answer to m. Only the card knows the secret of m, so no
+ * other host can forge an answer. The operations of another
+ * version are not known here, so n is not compared then. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -50,8 +51,9 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Waits until then for the answer to m. Returns 1 if it came, else 0 or a negative errno of the
- * socket, caused by an ICMP message. Any host may have sent that, so the caller keeps waiting. */
+/* Waits until then for the answer to m. Returns 1 if it came. Otherwise returns 0, or a
+ * negative errno of the socket, which an ICMP message has caused. Any host may have sent that
+ * message, so the caller keeps waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -98,7 +100,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
 
 /* ---- the keeper's thread ---- */
 
-/* TIMES: KEEPs per silence; AGAIN: so many times as often while no answer comes */
+/* TIMES: KEEPs per silence. AGAIN: factor by which they are more frequent while no answer comes. */
 enum { TIMES = 5, AGAIN = 4 };
 
 struct lease_keeper {
@@ -109,7 +111,7 @@ struct lease_keeper {
     _Atomic bool lost;
 };
 
-/* Waits until `at`. Returns 1 for an answer, -1 when the thread is to end, else 0. */
+/* Waits until `at`. Returns 1 if an answer came, -1 if the thread must end, or 0. */
 static int wait_until(struct lease_keeper *k, double at, struct lease_message *answer)
 {
     uint8_t bytes[LEASE_BYTES + 1];
@@ -159,7 +161,7 @@ int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double s
     k->link.fd = -1;
     k->stop = eventfd(0, EFD_CLOEXEC);
     int rc = k->stop < 0 ? -errno : lease_link_open(&k->link, card);
-    k->link.secret = secret; /* that of the lease to keep */
+    k->link.secret = secret; /* instead of the random one */
     if (!rc) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);

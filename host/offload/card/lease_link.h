@@ -1,5 +1,5 @@
-/* lease_link.h : Sends requests of hls/card/lease.def to a card over UDP, again until
- * each is answered. */
+/* lease_link.h : Sends requests of hls/card/lease.def to a card over UDP, and repeats each
+ * until it is answered. No function prints. */
 #ifndef LEASE_LINK_H
 #define LEASE_LINK_H
 #include "hls/card/lease.h"
@@ -10,33 +10,34 @@
 struct lease_link {
     int fd;            /* connected, not blocking; owned */
     uint64_t secret;   /* of the lease */
-    uint32_t sequence; /* of the last request with a sequence */
+    uint32_t sequence; /* of the last request that had one */
 };
 
-/* Opens a socket to that card and draws a random secret. Sends nothing. Returns 0 or a negative
- * errno. Prints nothing, like all of these. */
+/* Opens a socket connected to the card at `to` and draws a random secret. Sends
+ * nothing. Returns 0 or a negative errno. */
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to);
 void lease_link_close(struct lease_link *l); /* sends nothing; legal when zeroed with fd -1 */
 
-/* Fills in version, secret and (OPEN, DO) sequence of *m and sends it until it is answered by
- * *answer. until: a time of clock_s(). Returns 0, whatever the answer's status, or -EPROTO if the
- * card speaks another version: answer->version. Without an answer until then it returns -ETIMEDOUT
- * or an errno of the socket such as -ECONNREFUSED (nothing listens there). Such an errno does not
- * end the wait: it can be forged. */
+/* Fills in version, secret and sequence (only for OPEN and DO) of *m. Sends it repeatedly until
+ * the answer *answer comes or the time of clock_s() is `until`. Returns 0 after an answer,
+ * whatever its status, or -EPROTO if the card has another version (answer->version). Without an
+ * answer it returns -ETIMEDOUT or an errno of the socket such as -ECONNREFUSED (no process
+ * listens there). Such an errno does not end the wait, because it can be forged. */
 int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_message *answer,
                    double until);
 
 /* ---- a thread that keeps a lease alive while its owner is busy ---- */
 
-/* It sends KEEP several times within the silence that would end the lease. A process stopped for
- * longer loses it.
+/* The thread sends KEEP several times within the silence that would end the lease. A process that
+ * is stopped for longer loses the lease.
  *
- * Only the card's answer says that a lease is over. A silent card may keep it: KEEPs arrive,
- * answers are late or lost. The code that waits for sums limits the silence (window_time.c). */
+ * A lease counts as lost only if the card says so. If the card is silent, it may still have the
+ * lease: the KEEPs may have arrived, and the answers may be late or lost. The code that waits
+ * for sums limits the card's silence (window_time.c). */
 
 struct lease_keeper;
 
-/* silence_s: the silence that ends the lease. Returns 0 or a negative errno; prints nothing. */
+/* Starts the thread. silence_s: the silence that ends the lease. Returns 0 or a negative errno. */
 int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double silence_s,
                        struct lease_keeper **keeper);
 void lease_keeper_stop(struct lease_keeper *k); /* waits for the thread; NULL is legal */

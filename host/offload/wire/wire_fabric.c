@@ -1,8 +1,9 @@
-/* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire by a datagram endpoint of libfabric.
+/* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
  *
- * Receives are posted in advance. Sends are injected if the provider takes the frame so, else
- * buffered. Prefix, local memory registration and contexts are handled as the provider demands. A
- * datagram that cannot leave is lost; the window recovers it. No other file uses libfabric. */
+ * Receives are posted in advance. A frame is injected if the provider accepts frames of its
+ * length for injection, and is copied to a send buffer otherwise. Prefix, local memory
+ * registration and contexts are handled as the provider demands. A datagram that cannot leave is
+ * lost; the window recovers it. No other file uses libfabric. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -26,16 +27,17 @@ struct fabric {
     struct fid_cq *rx, *tx;
     struct fid_ep *ep;
     struct fid_mr *mr;
-    void *desc; /* of buffers, if the provider wants one */
+    void *desc; /* of `buffers`, if the provider wants one */
     fi_addr_t card;
     struct sockaddr_in name;
-    /* room: bytes of a buffer with its prefix; most: bytes of the longest datagram */
+    /* prefix: bytes that the provider needs in front of each datagram. room: bytes of a buffer,
+     * including the prefix. most: bytes of the longest datagram. */
     size_t prefix, room, most;
-    uint8_t *buffers; /* [POSTED + SENDING] of room bytes */
+    uint8_t *buffers; /* [POSTED + SENDING], `room` bytes each */
     struct fi_context2 contexts[POSTED + SENDING];
     int idle[SENDING], n_idle; /* free send buffers */
     struct fi_cq_msg_entry come[AT_ONCE];
-    /* reading: the receive that the caller reads, to be posted again; -1: none */
+    /* reading: the receive whose buffer the caller reads. It is posted again later. -1: none. */
     int n_come, next_come, reading;
 };
 
@@ -100,13 +102,14 @@ static int fabric_flush(void *wire)
     return 0;
 }
 
-/* Reads the next completions. Returns 1, 0 (none) or a negative errno. */
+/* Reads the next completions. Returns 1, 0 if there is none, or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    /* Such as a datagram that was too long. Its buffer is posted again, like the others. */
+    /* A receive has failed, for example because the datagram was too long. Post
+     * its buffer again like the others. */
     if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
@@ -207,7 +210,7 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* local: NULL for any address. Returns libfabric's first description, or NULL. */
+/* Returns libfabric's first description of a provider, or NULL. local: NULL for any address. */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -246,9 +249,10 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
-                      /* longer ones would be fragmented */
+                      /* longer datagrams would be fragmented */
                       wire_most_to(o->card_ip, o->card_port));
-    /* Has room for more than the longest frame, so that an overlong one is seen to be too long. */
+    /* A buffer has room for more than the longest frame, so that
+     * longer datagrams are recognised. */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = aligned_alloc(64, bytes);
@@ -291,7 +295,8 @@ static int make_endpoint(struct fabric *f, char *why)
     return rc ? failed(why, "make an endpoint", rc) : 0;
 }
 
-/* Tells the endpoint the card's address, reads its own, and posts receives. */
+/* Registers the card's address with the endpoint, reads the endpoint's
+ * own address, and posts receives. */
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};

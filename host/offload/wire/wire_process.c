@@ -1,4 +1,5 @@
-/* wire_process.c : Connects ranks to a simulated card by FRAME and RUN of hls/card/simlink.h. */
+/* wire_process.c : Connects ranks to a simulated card with messages FRAME
+ * and RUN of hls/card/simlink.h. */
 #include "offload/wire/wire_process.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -7,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* MOST_CLOCKS: a longer run is stuck */
+enum { MOST_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* a longer run is stuck */
 static const uint32_t first_ip = 0x0a000001;
 
-/* A queue of frames, each after its length. */
+/* A queue of frames. Each frame follows its length. */
 struct frames {
     uint8_t *bytes;
-    size_t room, n, at; /* of the next frame */
+    size_t room, n, at; /* at: of the next frame to read */
 };
 
 struct end {
@@ -65,7 +66,7 @@ static int process_send(void *wire, const uint8_t *bytes, size_t n)
 
 static int process_flush(void *wire)
 {
-    (void)wire; /* wire_process_run() does it for all wires */
+    (void)wire; /* wire_process_run() sends for all wires */
     return 0;
 }
 
@@ -112,7 +113,7 @@ static int failed(struct wire_process *p, int rc)
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-/* Returns the number of frames, or as fpga_link_say(). */
+/* Sends all queued frames. Returns their number, or an error of fpga_link_say(). */
 static int give(struct wire_process *p)
 {
     int n_frames = 0;

@@ -1,12 +1,12 @@
-/* wire_socket.c : Implements a wire by a UDP socket of the system, many datagrams per call.
+/* wire_socket.c : Implements a wire over a UDP socket of the system, many datagrams per call.
  *
  *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
  *     receives              c c c c    <--  message cccc             <-- kernel joins it
  *
- * UDP_SEGMENT cuts messages, UDP_GRO joins them. This costs one route, checksum and queue operation
- * per message instead of per datagram; libfabric's udp provider makes a call for each. The
- * datagrams on the network are the same. Nothing is fragmented: a datagram that is too long for the
- * path is refused or lost. */
+ * UDP_SEGMENT cuts messages, UDP_GRO joins them. Route look-up, checksum and queue operation are
+ * then done once per message instead of once per datagram. The datagrams on the network are the
+ * same. (libfabric's udp provider makes a call for each datagram.) Nothing is fragmented: a
+ * datagram that is too long for the path is refused or lost. */
 #include "offload/wire/wire_socket.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,9 +27,11 @@ struct wire_socket {
     int fd;
     struct sockaddr_in name;
     bool one_each; /* this system does not cut messages */
-    /* Bytes queued for sending; length of each frame (the last may be shorter). */
+    /* n_out: bytes queued for sending. each: length of each queued
+     * frame; the last may be shorter. */
     size_t n_out, each;
-    /* Bytes received, bytes read so far, length of each datagram (the last may be shorter). */
+    /* n_in: bytes received. at: bytes read so far. part: length of each
+     * datagram; the last may be shorter. */
     size_t n_in, at, part;
     uint8_t out[MOST_BYTES], in[IN_BYTES];
 };
@@ -41,7 +43,7 @@ static int send_bytes(const struct wire_socket *w, const uint8_t *bytes, size_t 
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
     } control = {.bytes = {0}};
     const uint16_t segment = (uint16_t)each;
-    struct iovec at = {(void *)(uintptr_t)bytes, n}; /* only read */
+    struct iovec at = {(void *)(uintptr_t)bytes, n}; /* sendmsg() only reads it */
     struct msghdr m = {.msg_iov = &at, .msg_iovlen = 1};
     if (n > each) {
         m.msg_control = control.bytes;
@@ -66,13 +68,15 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* The same error also reports, once, an earlier datagram that was too long. */
+/* True if a datagram is too long for the path. The system reports the same
+ * errors once for an earlier datagram. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* A datagram that cannot leave for another reason is lost: the window recovers it. */
+/* Sends the queued datagrams. If one cannot leave for another reason than its length or lack of
+ * room, it is lost; the window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -119,7 +123,8 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Reads the next message, and how it was joined. Returns 1, 0 (none) or a negative errno. */
+/* Receives the next message and the length of its datagrams. Returns 1, 0 if
+ * there is none, or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {
@@ -133,7 +138,7 @@ static int read_more(struct wire_socket *w)
                        .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    /* Errors that concern an earlier datagram: no peer for now, or too long. */
+    /* These errors concern an earlier datagram: no peer for now, or too long. */
     if (n < 0) {
         const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
                             errno == ENETUNREACH;
@@ -187,8 +192,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Asks for a larger receive buffer; without privilege the system grants less. False: no UDP_GRO, so
- * datagrams arrive one per call. */
+/* Asks for a larger receive buffer; without privileges the system grants less. Returns false if
+ * the system has no UDP_GRO, so that each call receives only one datagram. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;
@@ -219,7 +224,7 @@ static struct sockaddr_in card_of(const struct wire_options *o)
                                 .sin_addr.s_addr = htonl(o->card_ip)};
 }
 
-/* Connected, so that datagrams of others do not arrive. */
+/* Opens a socket that is connected, so that datagrams from other hosts do not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);
@@ -236,7 +241,7 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
     return 0;
 }
 
-/* Opens a wire by open(). name: the address to bind to, if open() does not choose it. */
+/* Opens a wire with the given open(). name: address to bind to, unless open() chooses it. */
 static int open_wire(const struct wire_options *o, struct sockaddr_in name,
                      int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
                      const struct wire_ops *by, struct wire *out)
@@ -266,7 +271,7 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     return o->local ? -EINVAL : rc;
 }
 
-/* ---- a group ---- */
+/* ---- a multicast receiver ---- */
 
 static int join_send(void *wire, const uint8_t *bytes, size_t n)
 {
@@ -283,8 +288,8 @@ static const struct wire_ops ear = {
     .close = socket_close,
 };
 
-/* Bound to the group's address, which the ranks of a host share, and connected, so that datagrams
- * of others do not arrive. */
+/* Opens a socket that receives the group. It is bound to the group's address, which the ranks of
+ * a host share, and is connected, so that datagrams from other hosts do not arrive. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

@@ -1,4 +1,4 @@
-/* wire_socket.h : Implements a wire by a UDP socket of the system, many datagrams per call. */
+/* wire_socket.h : Implements a wire over a UDP socket of the system, many datagrams per call. */
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
 #include "offload/wire/wire.h"
@@ -10,12 +10,13 @@ int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port
                      char why[WIRE_WHY_BYTES]);
 
 struct wire_socket_room {
-    /* Receive buffer: as granted, as wanted. */
+    /* Size of the receive buffer that the system grants, and size that wires ask for. */
     int receive_bytes, wanted_bytes;
-    bool many; /* UDP_GRO: many datagrams per call */
+    bool many; /* has UDP_GRO: receives many datagrams per call */
 };
 
-/* Returns 0, or a negative errno if there are no sockets. Prints nothing. */
+/* Tells what a socket of this system can do. Returns 0, or a negative errno if the
+ * system has no sockets. Prints nothing. */
 int wire_socket_room(struct wire_socket_room *out);
 
 #endif
