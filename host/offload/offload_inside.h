@@ -33,7 +33,7 @@ struct offload {
     bool gave_up; /* this rank has abandoned it in this step */
     /* Used by rank 0 only. ops is NULL if the card is not reached. */
     struct fpga cards[OFFLOAD_MOST_CARDS];
-    struct fpga_caps caps[OFFLOAD_MOST_CARDS];      /* used by rank 0 */
+    struct fpga_caps caps[OFFLOAD_MOST_CARDS]; /* used by rank 0 */
     /* used by rank 0: the card's address for frames */
     struct fpga_rank frames_at[OFFLOAD_MOST_CARDS];
     struct offload_retry retry[OFFLOAD_MOST_CARDS]; /* used by rank 0 */

@@ -1,4 +1,4 @@
-/* card_cast.c : Runs expmax, quant and unquant of a card in this machine. */
+/* card_cast.c : Runs expmax, quant and unquant on a card in this machine. */
 #include "offload/xrt/card_cast.h"
 #include "base/clock.h"
 #include "hls/core/beat.h"
@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values per run. MOST: 4 MiB of fp32 amortise the cost of a run. LEAST: fewer make
- * reading files slow. */
+/* Values per run. MOST: 4 MiB of fp32 amortise the cost of a run. LEAST: with fewer values
+ * per run, reading files becomes slow. */
 enum { MOST = 1 << 20, LEAST = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
-static const uint32_t no_status = 0xffffffffu; /* before the kernel writes one */
+static const uint32_t no_status = 0xffffffffu; /* value before the kernel has written one */
 
 struct slot {
     enum role role;
@@ -20,7 +20,7 @@ struct slot {
 };
 struct shape {
     int n_args, n_slots;
-    struct slot slots[CARD_CAST_ARGS]; /* the status is the last */
+    struct slot slots[CARD_CAST_ARGS]; /* the last one is the status */
 };
 
 static const struct shape *shape_of(enum kernel k)
@@ -125,15 +125,16 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* Clears the last beat after n values; the kernels ignore it. */
+/* Clears the rest of the last beat after n values. The kernels ignore it. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;
     memset((uint8_t *)buffer_of(c, role)->map + held, 0, bytes_of(c, role, n) - held);
 }
 
-/* Runs the kernel on n values. values[n_args]: the arguments that are no buffers. from, to: roles
- * of the buffers to copy to the card and back. */
+/* Runs the kernel on n values. values[n_args]: values of the arguments that are
+ * not buffers. from, to: roles of the buffers that are copied to the card before
+ * the run and from the card after it. */
 static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role from, enum role to,
                double until)
 {

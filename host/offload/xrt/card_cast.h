@@ -1,47 +1,51 @@
-/* card_cast.h : Casts fp32 to packed codes and back by a card in this machine, in its own memory
- * (kernels expmax, quant and unquant).
+/* card_cast.h : Casts fp32 to packed codes and back on a card of this machine, in the card's own
+ * memory (kernels expmax, quant and unquant).
  *
- *     card_cast_open -> card_cast_begin for a kernel -> its runs, on c->x and c->codes -> ...
- *                    -> card_cast_close
+ *     card_cast_open
+ *     card_cast_begin      makes buffers c->x and c->codes for one of the kernels
+ *     card_cast_absmax, card_cast_encode or card_cast_decode, any number of times
+ *     card_cast_begin      for another kernel, and so on
+ *     card_cast_close
  *
- * All functions return 0 or a negative errno, then with one line in why, and print nothing. After
+ * All functions return 0, or a negative errno with one line in c->why, and print nothing. After
  * -EIO or -ETIMEDOUT the card is unusable. */
 #ifndef CARD_CAST_H
 #define CARD_CAST_H
 #include "hls/arith/mf.h"
 #include "offload/xrt/xrt_card.h"
 
-enum { CARD_CAST_ARGS = 5 }; /* most buffers of a kernel */
+enum { CARD_CAST_ARGS = 5 }; /* limit of buffers of a kernel */
 
 struct card_cast {
     struct xrt_card card;
-    enum kernel kernel; /* begun */
+    enum kernel kernel; /* chosen by card_cast_begin() */
     uint32_t fmt, width;
-    size_t most;    /* values per run; limited by card memory */
-    float *x;       /* [most], filled by the caller (EXPMAX, QUANT) or by the run (UNQUANT) */
-    uint8_t *codes; /* [packed, most], the other way around; EXPMAX: NULL */
+    size_t most;    /* limit of values per run, given by card memory */
+    float *x;       /* [most], input of EXPMAX and QUANT, output of UNQUANT */
+    uint8_t *codes; /* [packed, most], output of QUANT, input of UNQUANT; NULL for EXPMAX */
     struct xrt_card_buffer buffers[CARD_CAST_ARGS];
     char why[XRT_WHY_BYTES];
 };
 
-/* Opens the card. card, xclbin: as for xrt_card_open(). fmt: accepted by card_fits_format(). After
- * a failure nothing is open. */
+/* Opens the card. card, xclbin: as for xrt_card_open(). fmt: must be accepted by
+ * card_fits_format(). After a failure nothing is open. */
 int card_cast_open(struct card_cast *c, const char *card, const char *xclbin, struct mf_fmt fmt,
                    double timeout_s);
 void card_cast_close(struct card_cast *c); /* legal when zeroed */
 
-/* Makes buffers for kernel k instead of those of an earlier kernel. -ENOMEM: the card has no room
- * even for 256 KiB of values. */
+/* Makes buffers for kernel k and frees those of an earlier kernel. Returns -ENOMEM if the card
+ * has no room even for 256 KiB of values. */
 int card_cast_begin(struct card_cast *c, enum kernel k);
 
-/* EXPMAX: returns the largest |x| of n values as fp32 bits without the
- * sign, like vec_ops.absmax(). */
+/* Runs EXPMAX. *largest: the largest |x| of n values, as the bits of an fp32
+ * without sign, like vec_ops.absmax(). */
 int card_cast_absmax(struct card_cast *c, size_t n, uint32_t *largest, double timeout_s);
 
-/* QUANT: codes = x * 2^shift of n values, rounded to nearest, followed by zero bits. */
+/* Runs QUANT: codes = x * 2^shift of n values, rounded to nearest.
+ * The rest of the last beat is 0. */
 int card_cast_encode(struct card_cast *c, size_t n, int shift, bool saturate, double timeout_s);
 
-/* UNQUANT: x = codes * 2^shift. */
+/* Runs UNQUANT: x = codes * 2^shift of n codes. */
 int card_cast_decode(struct card_cast *c, size_t n, int shift, double timeout_s);
 
 #endif

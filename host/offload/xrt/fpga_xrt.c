@@ -1,8 +1,8 @@
-/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h): a card by the Xilinx
- * runtime's C API.
+/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h) with the
+ * C API of the Xilinx runtime.
  *
- * No other file uses XRT. XRT reports causes only in a log, on the console by default. Here the log
- * is a file in memory, and its last line becomes part of our message. */
+ * No other file uses XRT. XRT reports the cause of an error only in a log, by default on the
+ * console. Here the log is a file in memory, and its last line becomes part of our message. */
 #include "offload/xrt/xrt_library.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,9 +31,9 @@ struct xrt_device {
 struct xrt_kernel {
     struct xrt_device *device;
     xrtKernelHandle own;
-    xrtRunHandle run; /* NULL: none yet */
+    xrtRunHandle run; /* NULL before the first run */
     const char *name;
-    bool lost; /* a run has not ended: XRT keeps the handle */
+    bool lost; /* a run has not ended, and XRT keeps its handle */
 };
 
 struct xrt_buffer {
@@ -59,7 +59,7 @@ static void open_log(void)
     }
 }
 
-/* Skips the log so far, before a call of XRT that may fail. */
+/* Skips all that XRT has logged so far. Call it before a call of XRT that may fail. */
 static void listen_to_xrt(void)
 {
     struct stat s;
@@ -69,7 +69,7 @@ static void listen_to_xrt(void)
     errno = 0;
 }
 
-/* Returns the last error line logged since, without date and thread, or "". */
+/* Returns the last error line that was logged since, without date and thread, or "". */
 static const char *last_words(char *line, size_t size)
 {
     char text[1024];
@@ -116,8 +116,8 @@ static const char *loaded(void)
     return behind ? behind + 4 : "";
 }
 
-/* Checks for XRT's driver before any call. XRT up to version 2 ends the whole program (by an
- * exception) if the driver is missing or does not load. */
+/* Checks that XRT's driver is present, before any call. Without it, or if it does not load, XRT
+ * up to version 2 ends the whole program with an exception. */
 static int look_for_driver(char *why)
 {
     const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
@@ -174,7 +174,8 @@ static void device_close(struct xrt_device *d)
     free(d);
 }
 
-/* Asks by the older interface of the loaded driver, if it has one: the C API has no such call. */
+/* Uses the older interface of the loaded driver, if it has one,
+ * because the C API has no such call. */
 static int device_about(struct xrt_device *d, struct xrt_about *out, char *why)
 {
     struct xclDeviceInfo2 info;

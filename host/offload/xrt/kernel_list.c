@@ -1,4 +1,5 @@
-/* kernel_list.c : Provides hls/card/kernels.def as tables, and names for what a container has. */
+/* kernel_list.c : Provides hls/card/kernels.def as tables, and names
+ * for the parts of a container. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include <stddef.h>

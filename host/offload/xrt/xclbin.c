@@ -15,7 +15,8 @@ struct table {
     uint64_t n;
 };
 
-/* Copies a string with its 0 into `to`. False if it has none: XRT would read past its end. */
+/* Copies a string with its terminating 0 into `to`. Returns false if it has
+ * none: XRT would read past its end. */
 static bool string_of(const uint8_t *from, size_t bytes, char *to)
 {
     const uint8_t *end = memchr(from, 0, bytes);
@@ -81,7 +82,8 @@ static int read_sections(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Returns 1, 0 (none) or -EINVAL (more than one). */
+/* Finds the only section of a kind. Returns 1, 0 if there is none, or
+ * -EINVAL if there are several. */
 static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_section *out, char *why)
 {
     int found = 0;
@@ -95,7 +97,8 @@ static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_secti
     return found > 1 ? WHY("it has %d sections %s", found, name) : found;
 }
 
-/* Like XRT, prefers the section of groups if there is one. Returns 1, 0 (none) or -EINVAL. */
+/* Finds a table. Prefers the section of kind `group` if there is one, like XRT. Returns
+ * 1, 0 if there is none, or -EINVAL. */
 static int table_of(const struct xclbin *x, uint32_t kind, uint32_t group, size_t head,
                     size_t entry, struct table *out, char *why)
 {
@@ -169,7 +172,7 @@ static int read_units(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Reads the banks of arguments. Refuses an index that XRT would look up out of range. */
+/* Reads the banks of arguments. Refuses an index that is out of range, because XRT would use it. */
 static int read_connections(struct xclbin *x, char *why)
 {
     struct table t;

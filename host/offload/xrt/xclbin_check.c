@@ -73,7 +73,7 @@ int xclbin_check(const struct xclbin *x, char *why)
 
 /* ---- the file of a container ---- */
 
-enum { MOST_MIB = 1024 }; /* a bitstream of the largest FPGA has 100 */
+enum { MOST_MIB = 1024 }; /* the largest FPGA's bitstream has 100 */
 
 static int say(int code, const char *path, const char *what, char *why)
 {

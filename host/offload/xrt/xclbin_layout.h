@@ -1,17 +1,18 @@
-/* xclbin_layout.h : Lists the offsets of a container's fields: AXLF, "xclbin2", as
- * in Xilinx' <xrt/xclbin.h>.
+/* xclbin_layout.h : Lists the offsets of a container's fields. Its format is AXLF,
+ * "xclbin2", as in Xilinx' <xrt/xclbin.h>.
  *
  *     0 magic   304 header   456 table of sections, 40 bytes each   sections, at multiples of 8
  *
- * All fields are little endian. MEM_TOPOLOGY, IP_LAYOUT and CONNECTIVITY are a count of 32 bits and
- * entries of one length. Comments give the bytes of a field unless it is a number of 32 bits. */
+ * All fields are little endian. MEM_TOPOLOGY, IP_LAYOUT and CONNECTIVITY consist of a
+ * count of 32 bits and entries of one length. Fields are numbers of 32 bits, unless a
+ * comment gives their length in bytes. */
 #ifndef XCLBIN_LAYOUT_H
 #define XCLBIN_LAYOUT_H
 #include <stdint.h>
 
-#define XCLBIN_MAGIC "xclbin2" /* with its 0 */
+#define XCLBIN_MAGIC "xclbin2" /* including the terminating 0 */
 
-/* Kinds of sections that are read or made here; kernel_list.c has names of others. */
+/* Kinds of sections that are read or made here. kernel_list.c has the names of other kinds. */
 enum {
     XCLBIN_BITSTREAM = 0,
     XCLBIN_EMBEDDED_METADATA = 2,
@@ -25,14 +26,14 @@ enum {
 /* Offsets in the file. */
 enum {
     AXLF_SIGNATURE_LENGTH = 8, /* -1: none */
-    AXLF_RESERVED = 12,        /* ff, up to AXLF_UNIQUE_ID */
-    AXLF_UNIQUE_ID = 296,      /* 8 */
-    AXLF_LENGTH = 304,         /* 8: of the file, without trailing data */
-    AXLF_VERSION_MAJOR = 330,  /* 1 */
-    AXLF_VERSION_MINOR = 331,  /* 1 */
-    AXLF_MODE = 332,           /* 2 */
-    AXLF_PLATFORM = 352,       /* 64, a string */
-    AXLF_UUID = 416,           /* 16 */
+    AXLF_RESERVED = 12,        /* ff up to AXLF_UNIQUE_ID */
+    AXLF_UNIQUE_ID = 296,      /* 8 bytes */
+    AXLF_LENGTH = 304,         /* 8 bytes: of the file, without trailing data */
+    AXLF_VERSION_MAJOR = 330,  /* 1 byte */
+    AXLF_VERSION_MINOR = 331,  /* 1 byte */
+    AXLF_MODE = 332,           /* 2 bytes */
+    AXLF_PLATFORM = 352,       /* 64 bytes, a string */
+    AXLF_UUID = 416,           /* 16 bytes */
     AXLF_N_SECTIONS = 448,
     AXLF_SECTIONS = 456
 };
@@ -40,8 +41,8 @@ enum {
 /* Offsets in an entry of the table of sections. */
 enum {
     AXLF_SECTION_KIND = 0,
-    AXLF_SECTION_AT = 24,    /* 8 */
-    AXLF_SECTION_BYTES = 32, /* 8 */
+    AXLF_SECTION_AT = 24,    /* 8 bytes */
+    AXLF_SECTION_BYTES = 32, /* 8 bytes */
     AXLF_SECTION_ENTRY = 40
 };
 
@@ -49,30 +50,30 @@ enum {
 enum {
     MEM_ENTRIES = 8,
     MEM_ENTRY = 40,
-    MEM_TYPE = 0,  /* 1 */
-    MEM_USED = 1,  /* 1 */
-    MEM_KIB = 8,   /* 8 */
-    MEM_BASE = 16, /* 8 */
-    MEM_TAG = 24,  /* 16, a string */
+    MEM_TYPE = 0,  /* 1 byte */
+    MEM_USED = 1,  /* 1 byte */
+    MEM_KIB = 8,   /* 8 bytes */
+    MEM_BASE = 16, /* 8 bytes */
+    MEM_TAG = 24,  /* 16 bytes, a string */
     MEM_TAG_BYTES = 16,
     MEM_TYPE_HBM = 6
 };
 
-/* IP_LAYOUT. */
+/* Offsets in IP_LAYOUT and its entries. */
 enum {
     IP_ENTRIES = 8,
     IP_ENTRY = 80,
     IP_TYPE = 0,
     IP_PROPERTIES = 4, /* bit 0: interrupt; bits 7..1: its number; bits 15..8: control */
-    IP_BASE = 8,       /* 8 */
-    IP_NAME = 16,      /* 64, a string: "kernel:unit" */
+    IP_BASE = 8,       /* 8 bytes */
+    IP_NAME = 16,      /* 64 bytes, a string: "kernel:unit" */
     IP_NAME_BYTES = 64,
     IP_TYPE_KERNEL = 1,
     IP_CONTROL_HS = 0,  /* ap_ctrl_hs */
     IP_CONTROL_NONE = 2 /* ap_ctrl_none */
 };
 
-/* CONNECTIVITY. */
+/* Offsets in CONNECTIVITY and its entries. */
 enum {
     CONNECTION_ENTRIES = 4,
     CONNECTION_ENTRY = 12,

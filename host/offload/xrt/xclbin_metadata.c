@@ -69,7 +69,7 @@ static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, ch
     u->arg = x->n_args;
     while ((rc = xml_next(&xml, &tag)) > 0) {
         if (xml_is(&tag, "kernel") && u->described)
-            return 0; /* its end, or a nested start */
+            return 0; /* the end of the kernel, or a nested start */
         char name[XCLBIN_NAME];
         if (xml_is(&tag, "kernel") && !tag.closes) {
             u->described =
@@ -106,9 +106,10 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* To XRT all kernels are ap_ctrl_hs, even nic_core, which is never started. XRT 2.13 opens no other
- * kernel for its registers (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT native
- * API xrt::ip", which C lacks). Without interrupts XRT touches no register by itself. */
+/* Declares all kernels as ap_ctrl_hs, even nic_core, which is never started. XRT 2.13 lets
+ * programs access the registers of no other kernels (xrtPLKernelOpenExclusive:
+ * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C lacks). Without
+ * interrupts XRT accesses no register on its own. */
 static void write_begin(enum kernel k, struct text *to)
 {
     const char *name = kernel_about(k)->name;
@@ -146,7 +147,7 @@ static void write_kernel(enum kernel k, struct text *to)
              about->name, (unsigned long long)about->base);
 }
 
-/* The registers of a kernel with runs take 4 KiB. */
+/* The registers of a kernel that has runs occupy 4 KiB. */
 void xclbin_kernel_xml(enum kernel k, struct text *to)
 {
     const struct kernel_stream *s;

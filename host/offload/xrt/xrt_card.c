@@ -1,6 +1,7 @@
-/* xrt_card.c : Drives a card in this machine by the Xilinx runtime, every call with a deadline.
+/* xrt_card.c : Controls a card in this machine through the Xilinx
+ * runtime. Every call has a deadline.
  *
- * The library, once loaded, stays loaded until the process ends. */
+ * The library stays loaded until the process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"
 #include "base/plugin.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BDF_BYTES = 32 }; /* "0000:65:00.1"; sized for any values */
+enum { BDF_BYTES = 32 }; /* "0000:65:00.1"; has room for any values */
 /* Time limits of calls that do not wait for a kernel. */
 static const double call_s = 5, close_s = 2;
 
@@ -34,7 +35,8 @@ static int failed(struct xrt_card *card, int code, const char *format, ...)
 
 /* ---- the library ---- */
 
-/* Warns about an XRT of another version. It may work: the C API is old and stable. */
+/* Warns if XRT has another version than at compile time. It may still
+ * work: the C API is old and stable. */
 static void check_drift(const struct xrt_library *l)
 {
     const char *loaded = l->loaded();
@@ -153,7 +155,7 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
 
 /* ---- opening ---- */
 
-/* XRT wants the domain; lspci prints none. */
+/* XRT needs the PCI domain, which lspci does not print. */
 static bool read_bdf(const char *text, char bdf[BDF_BYTES])
 {
     unsigned domain = 0, bus, device, function;
@@ -205,7 +207,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     return failed(card, rc, "'%.80s' is no card of this version: %s", named, why);
 }
 
-/* Takes over `container`; NULL: none is loaded. */
+/* Takes over `container`, which is NULL if none must be loaded. */
 static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};

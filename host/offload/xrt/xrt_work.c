@@ -1,5 +1,5 @@
-/* xrt_work.c : Makes calls of xrt_library.h in a thread of its own, one at a time,
- * with a deadline. */
+/* xrt_work.c : Makes calls of xrt_library.h in a separate thread, one
+ * at a time, with a deadline. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include <errno.h>
@@ -18,7 +18,7 @@ struct xrt_work {
     pthread_cond_t moved;
     pthread_t thread;
     enum stage stage;
-    bool lost; /* the caller is gone: the thread cleans up */
+    bool lost; /* the caller no longer waits: the thread cleans up */
     struct xrt_task task;
 
     /* used only by the thread */
@@ -32,15 +32,16 @@ struct xrt_work {
 /* ---- threads blocked in XRT ---- */
 
 static _Atomic int n_lost; /* not returned yet */
-/* Calls in progress; a signal handler may end the process meanwhile. */
+/* Calls in progress. A signal handler may end the process during a call. */
 static _Atomic int n_busy;
 
-static pid_t owner; /* process that opened devices */
+static pid_t owner; /* process that has opened devices */
 
-/* Skips XRT's exit handlers if a thread is still in XRT: they would unload the code that it runs,
- * or wait for it. The program's own handlers were registered after XRT's, so they have run by now,
- * or their work is done (MPI). Skips them in a forked child too: it has none of XRT's threads, for
- * which some handlers wait. */
+/* Ends the process without XRT's exit handlers if a thread is still in XRT, because they
+ * would unload the code that the thread runs, or wait for the thread. The program's own
+ * handlers are no loss: they were registered after XRT's, so they have run by now, or
+ * their work is done (MPI). Does the same in a forked child, which has none of XRT's
+ * threads, while some handlers wait for them. */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -50,7 +51,7 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Again and again, since XRT may register more handlers in the first call of some kinds. */
+/* Called several times, because XRT may register more handlers in the first call of some kinds. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
@@ -176,8 +177,8 @@ static void *work(void *arg)
 
 static int start_thread(struct xrt_work *w)
 {
-    /* Block all signals, so that neither this thread nor XRT's threads take those of the
-     * program. */
+    /* Block all signals, so that neither this thread nor XRT's threads
+     * receive the program's signals. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -209,7 +210,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* With the lock held. False: not done in time. */
+/* Waits with the lock held. Returns false if the call was not done in time. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);

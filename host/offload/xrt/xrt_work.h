@@ -1,5 +1,5 @@
-/* xrt_work.h : Makes calls of xrt_library.h in a thread of its own, one at a time, with a deadline.
- * Arguments are copied, since a call that exceeds its deadline may still return later. */
+/* xrt_work.h : Makes calls of xrt_library.h in a separate thread, one at a time, with a
+ * deadline. Arguments are copied, since a call that exceeds its deadline may still return later. */
 #ifndef XRT_WORK_H
 #define XRT_WORK_H
 #include "offload/xrt/xclbin.h"
@@ -17,35 +17,37 @@ enum xrt_work_kind {
     XRT_WORK_CLOSE
 };
 
-/* A call: arguments and results; 0 where its kind has none. */
+/* Arguments and results of one call. Fields that its kind does not use are 0. */
 struct xrt_task {
     enum xrt_work_kind kind;
     enum kernel kernel;
-    uint32_t at, value; /* READ, WRITE; value: out of READ */
+    uint32_t at, value; /* READ, WRITE; value is an output of READ */
     int arg;            /* BUFFER */
     size_t bytes;       /* BUFFER, SYNC */
     bool to_card;       /* SYNC */
     struct xrt_buffer *buffer;
-    void *map;                    /* out of BUFFER */
-    struct xrt_about about;       /* out of ABOUT */
-    uint8_t uuid[XRT_UUID_BYTES]; /* out of OPEN */
+    void *map;                    /* output of BUFFER */
+    struct xrt_about about;       /* output of ABOUT */
+    uint8_t uuid[XRT_UUID_BYTES]; /* output of OPEN */
     struct xrt_value args[KERNEL_MOST_ARGS];
     int n_args;
     double timeout_s; /* RUN */
-    int rc;           /* out */
+    int rc;           /* output */
     char why[XRT_WHY_BYTES];
 };
 
 struct xrt_work;
 
-/* Starts the thread. where: as for xrt_library.h's open(). xclbin: taken over, even on failure;
- * NULL: load none. Returns NULL if there is no memory or thread. */
+/* Starts the thread. where: as for open() of xrt_library.h. xclbin: container to
+ * load, or NULL. The thread owns it from now on, even after a failure. Returns
+ * NULL if there is no memory or thread. */
 struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *where,
                                 struct xclbin *xclbin);
 
-/* Makes a call and waits for its result, task->rc. False: it exceeded timeout_s. Then w no longer
- * belongs to the caller; the thread cleans up if the call ever returns. A process with such a
- * thread exits without the exit handlers that were registered earlier. */
+/* Makes a call and waits for its result, task->rc. Returns false if the call exceeded
+ * timeout_s. Then w no longer belongs to the caller, and the thread cleans up if the
+ * call ever returns. A process with such a thread skips, at its exit, the exit handlers
+ * that were registered before the call. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
 /* Returns the number of this process's threads that are blocked in XRT. */
