@@ -1,70 +1,77 @@
-/* control.h : arbitrates a card that several programs control: hls/card/simlink.h in, answers out.
+/* control.h : Arbitrates a card that several programs control. Takes messages of
+ * hls/card/simlink.h and makes the answers.
  *
- *     peer = control_join()       a connection; a HELLO is queued for it
- *     control_take(peer, ...)     bytes from it
+ *     peer = control_join()       a new connection; a HELLO is queued for it
+ *     control_take(peer, ...)     bytes received from it
  *     control_said(peer), control_heard(peer)    bytes to send to it
- *     control_leave(peer)         it is gone: its jobs are stopped
+ *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
- * It has no sockets. control_jobs.h tracks the owners of jobs. A stop is complete before it is
- * answered, so a batch may stop and start a job. */
+ * This module has no sockets. control_jobs.h tracks the owners of jobs. A stop is complete
+ * before it is answered, so a batch may stop a job and start another one. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
 #include "hls/card/simlink.h"
 #include "control/control_jobs.h"
 
-/* UNREAD: most bytes of answers that a peer may leave unread */
+/* UNREAD: limit of bytes of answers that a peer has not read */
 enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };
 
 struct control;
 
-/* Append the answer to SIMLINK_WIRE. */
+/* Appends the answer to SIMLINK_WIRE to *to. */
 typedef void control_report(void *arg, struct text *to);
 
-/* Control an open card, which stays the caller's. report: NULL if there is no wire. */
+/* Begins to control an open card, which remains the caller's. shared: see
+ * control_jobs.h. report: NULL if there is no wire. */
 int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control);
 void control_close(struct control *control);
 
-/* Add a peer, called `name` in messages. ip and port: destination of frames for the card, as the
- * peer sees it. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN if there are too many. */
+/* Adds a peer, called `name` in messages. ip and port: address for frames of the
+ * card, as the peer sees it. Returns the peer's number, 0 to CONTROL_PEERS - 1, or
+ * -EAGAIN if there are too many peers. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
-/* Answer m, a BUS_ or MEM_ message of hls/card/simlink.h, as control_obey does. */
+/* Executes m, a BUS_ or MEM_ message of hls/card/simlink.h, like control_obey(). */
 typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct simlink *answer,
                         uint8_t *to);
 
-/* Make a peer the host that has the card on its bus (control_jobs.h): its BUS_ and MEM_ messages go
- * to `bus`. From other peers they are invalid. */
+/* Makes a peer the host that has the card on its bus (control_jobs.h). Its BUS_ and MEM_
+ * messages go to `bus`. Such messages of other peers are invalid. */
 void control_attach(struct control *control, int peer, control_bus *bus, void *arg);
 
-/* Access a register on behalf of a peer, as control_jobs_read and _write. */
+/* Access a register on behalf of a peer. Return the same values as
+ * control_jobs_read() and control_jobs_write(). */
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
-/* Return the number of bytes that complete a peer's next message, or its header, which has the
- * length. A caller that reads no more at a time leaves later messages in the socket. */
+/* Returns the number of bytes that complete a peer's next message. Before its header is
+ * complete, that of the header, which has the message's length. A caller that reads no more at a
+ * time leaves later messages in the socket. */
 size_t control_wants(const struct control *control, int peer);
 
-/* Process bytes from a peer. Returns 0; 1 if it must be disconnected: it has quit, or its error was
- * reported; -EIO, reported: the card does not answer. */
+/* Processes bytes received from a peer. Returns 0, 1 if the peer must be disconnected (it has
+ * quit, or an error was reported), or -EIO after reporting if the card does not answer. */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
 
-/* Get the bytes [*n] to send to a peer; then remove the first n, which were sent. */
+/* control_said() returns the *n bytes to send to a peer. control_heard() removes the
+ * first n of them, which have been sent. */
 const uint8_t *control_said(const struct control *control, int peer, size_t *n);
 void control_heard(struct control *control, int peer, size_t n);
 
-/* Remove a peer that is gone. Returns 0 or -EIO, as above. */
+/* Removes a peer whose connection is closed. Returns 0, or -EIO after reporting. */
 int control_leave(struct control *control, int peer);
 
-/* Return the running jobs, the connected peers, and whether a job of this peer is running. */
+/* Return the number of running jobs, the number of connected peers, and
+ * whether this peer has a running job. */
 int control_jobs(const struct control *control);
 int control_peers(const struct control *control);
 bool control_owns(const struct control *control, int peer);
 
-/* Execute one whole message, for callers that implement the transport themselves. Stores the
- * answer to m, and its body [answer->bytes] in to [SIMLINK_MOST]. Returns 0; -EPROTO, reported,
- * if m is invalid; or -EIO as above. */
+/* Executes one whole message, for callers that implement the transport themselves. Stores the
+ * answer to m in *answer and its body [answer->bytes] in to[SIMLINK_MOST]. Returns 0, -EPROTO
+ * after reporting if m is invalid, or -EIO after reporting if the card does not answer. */
 int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body,
                  struct simlink *answer, uint8_t *to);
 

@@ -1,9 +1,11 @@
-/* control_jobs.h : guards registers and jobs of a card that several programs control.
+/* control_jobs.h : Guards registers and jobs of a card that several programs control.
  *
- * Peers are numbers, 0 and up. A job belongs to the peer that committed it, and only this peer
- * reads what the card has seen of it. A job leaves at least as many slots free as it takes,
- * unless bit 1 of its JOB_COMMIT asks for more, or it is the last for which the card has an
- * index. A stop is complete before it is answered. A shared card (more than one peer) stays
+ * Peers are numbers from 0 on. A job belongs to the peer that committed it. Only this peer can
+ * read which wrong sources the card has seen for the job. A job must leave at least as many
+ * slots free as it takes. This does not apply if bit 1 of its JOB_COMMIT asks for more, or if
+ * it takes the card's last free job index.
+ *
+ * A stop is complete before it is answered. A shared card (more than one peer) stays
  * enabled, and peers cannot set its artificial losses. The peer that has the card on its bus
  * (`host`) is bound only by the jobs of others. */
 #ifndef CONTROL_JOBS_H
@@ -13,17 +15,17 @@
 
 enum { CONTROL_JOBS = 64 };
 
-/* Work of a card since it was opened. */
+/* Work that a card has done since it was opened. */
 struct control_time {
-    /* clocks: while beats moved, including pauses between beats that are too short to be sure
-     * that no more follow; 0: unknown */
+    /* clocks: clocks in which beats moved, including pauses between beats that may not be
+     * the end of the movement. 0 if unknown. */
     uint64_t clocks, beats_in, beats_out;
 };
 
-/* A card, simulated or real, as its controllers see it. */
+/* Register access to a card, simulated or real. */
 struct control_ops {
-    /* Access a register by byte offset. Return 0, 1 if the bus answers with an error, or -EIO,
-     * reported, if it does not answer. */
+    /* Access a register by its byte offset. Return 0, 1 if the bus answers with an error, or
+     * -EIO after reporting if the bus does not answer. */
     int (*write)(void *card, uint32_t at, uint32_t value);
     int (*read)(void *card, uint32_t at, uint32_t *value);
     struct control_time (*time)(const void *card);
@@ -37,22 +39,22 @@ struct control_jobs {
     uint32_t n_jobs, n_slots;      /* of the card */
     uint32_t job_index, job_slots; /* last values written to these registers */
     int owner[CONTROL_JOBS];       /* a peer, or -1 */
-    uint32_t slots[CONTROL_JOBS];  /* of an owned job */
+    uint32_t slots[CONTROL_JOBS];  /* [job], if it has an owner */
 };
 
-/* Use an open card, which stays the caller's. Reports -EIO. */
+/* Begins to guard an open card, which remains the caller's. Returns 0, or -EIO after reporting. */
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 
-/* Access a register of any offset on behalf of a peer. Return 0; 1: no such register, or this peer
- * may not access it; -EIO, reported: the card does not answer. */
+/* Access a register of any offset on behalf of a peer. Return 0, 1 if there is no such register
+ * or this peer may not access it, or -EIO after reporting if the card does not answer. */
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
-/* Stop all jobs of a peer. Reports -EIO. */
+/* Stops all jobs of a peer. Returns 0, or -EIO after reporting. */
 int control_jobs_end(struct control_jobs *j, int peer);
 
-/* Return the running jobs, and whether a job of this peer is running. */
+/* Return the number of running jobs, and whether this peer has a running job. */
 int control_jobs_running(const struct control_jobs *j);
 bool control_jobs_owned(const struct control_jobs *j, int peer);
 
