@@ -1,6 +1,6 @@
-/* collnet.h : Declares what the files of the NCCL plugin share, whose sums a card adds.
+/* collnet.h : Declares the functions that the files of the NCCL plugin share.
  *
- * README.md draws the data path. */
+ * README.md draws the path of the data. */
 #ifndef COLLNET_H
 #define COLLNET_H
 #include "base/err.h"
@@ -9,24 +9,25 @@
 
 #define COLLNET_NAME "narrowcast"
 
-/* ---- collnet_words.c: the options in the environment, and printing ---- */
+/* ---- collnet_words.c: the options in the environment, and printed messages ---- */
 
 struct collnet_words {
     const char *cards; /* NARROWCAST_OFFLOAD: udp://HOST:PORT,... or eth:// */
-    /* format of fp32, fp16 and bf16 on the network; NULL: these types are refused */
+    /* Format of fp32, fp16 and bf16 on the network. If NULL, these types are refused. */
     const char *format;
     const char *scale, *round, *out_format; /* NULL: the default of narrowcast.h */
     double deadline_s;
 };
 
-/* Reads the options on the first call; NCCL may call again. log: NCCL's own. Prints the reason if
- * nothing is offered. */
+/* Reads the options on the first call; NCCL may call this again. log: NCCL's own function. If
+ * the options do not allow the plugin to offer a device, prints the reason. */
 void collnet_begin(nccl_log *log);
 
-/* NULL: nothing is offered. */
+/* Returns the options, or NULL if the plugin offers no device. */
 const struct collnet_words *collnet_words(void);
 
-/* Errors go to NCCL's log in a thread that has called err_turn() with these. */
+/* Returns line functions for err_turn(). A thread that has called err_turn() with
+ * them prints its errors to NCCL's log. */
 struct err_lines collnet_lines(void);
 
 /* Prints a line if NCCL_DEBUG=INFO. */
@@ -37,51 +38,53 @@ int collnet_result(int rc);
 
 /* ---- collnet_nic.c: the network interface through which this host reaches the first card ---- */
 
-/* Finds the interface from which packets to ip:port leave. Returns 0, or a negative errno after
- * printing an error. */
+/* Finds the interface from which packets to ip:port leave. Returns 0, or a
+ * negative errno after reporting. */
 int collnet_find_nic(uint32_t ip, uint16_t port);
 uint32_t collnet_ip(void);
 
-/* Describe the interface as each version of NCCL wants it. */
+/* Describe the interface in the layout of each version of NCCL's tables. */
 int collnet_nic_v6(int dev, struct nic_v6 *out);
 int collnet_nic_v7(int dev, struct nic_v7 *out);
 int collnet_nic_v8(int dev, struct nic_v8 *out);
-int collnet_nic_v9(int dev, struct nic_v9 *out); /* and v10 */
+int collnet_nic_v9(int dev, struct nic_v9 *out); /* also for v10 */
 int collnet_nic_v11(int dev, struct nic_v11 *out);
 int collnet_nic_v12(int dev, struct nic_v12 *out);
 
 /* ---- collnet_sum.c: sums of one codec ---- */
 
-/* representation of elements on the network */
+/* Representations of elements on the network. COLLNET_WORDS: cast to the format of the options. */
 enum collnet_kind { COLLNET_WORDS, COLLNET_E4M3FN, COLLNET_E5M2, COLLNET_KINDS };
 
-/* Returns the bytes of an element of NCCL's type, 0 if it is refused. *kind: its representation. */
+/* Returns the bytes of an element of NCCL's type, or 0 if the type is
+ * refused. *kind: its representation. */
 size_t collnet_type(int type, enum collnet_kind *kind);
 
-/* Can a card add them? Returns 0, or a negative errno after printing an error. */
+/* Checks that a card can add codes of this kind. Returns 0, or a negative errno after reporting. */
 int collnet_check(const struct collnet_words *w, enum collnet_kind kind);
 
 struct collnet_sum;
 
-/* Call on all ranks; one of them prints errors. needs_card: fail with -ENOTCONN if no card answers.
- * Otherwise sums are made by messages until one does. */
+/* Opens the sums of one kind. Collective; one rank prints errors. If no card answers, needs_card
+ * makes it fail with -ENOTCONN. Otherwise sums are made by messages until a card answers. */
 int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
                      bool needs_card, struct collnet_sum **out);
 void collnet_sum_close(struct collnet_sum *s);
 
-/* All-reduces so far, and those whose bits all came from a card. */
+/* sums: all-reduces so far. by_card: those whose bits all came from a card. */
 struct collnet_count {
     uint64_t sums, by_card;
 };
 struct collnet_count collnet_sum_counted(const struct collnet_sum *s);
 
-/* recv [n] = sum over ranks of send [n]. type: NCCL's, of the sum's kind. recv may be send. Call on
- * all ranks. Returns 0, or a negative errno, after which the communicator has failed. */
+/* Sums send [n] over ranks into recv [n]. type: NCCL's, of the kind of s. recv may
+ * be the same buffer as send. Collective. Returns 0, or a negative errno, after
+ * which the communicator has failed. */
 int collnet_sum_run(struct collnet_sum *s, int type, const void *send, void *recv, size_t n);
 
 /* ---- collnet_comm.c: a group of ranks ---- */
 
-/* Slots of NCCL's tables. */
+/* Functions in NCCL's collective network tables. */
 int collnet_devices(int *n);
 int collnet_listen(int dev, void *handle, void **listening);
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm);
@@ -92,14 +95,14 @@ int collnet_test(void *request, int *done, int *bytes);
 int collnet_close(void *comm);
 int collnet_close_listen(void *listening);
 
-/* For both tables: contexts are empty, and host memory needs no registration. */
+/* Functions in both kinds of tables. Contexts are empty, and host memory needs no registration. */
 int collnet_finalize(void *context);
 int collnet_register(void *comm, void *data, size_t bytes, int kind, void **mr);
 int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd,
                              void **mr);
 int collnet_deregister(void *comm, void *mr);
 
-/* ---- net_socket.c: slots of the other table ---- */
+/* ---- net_socket.c: functions in NCCL's network tables ---- */
 
 int net_listen(int dev, void *handle, void **listening);
 int net_connect_to(void *handle, void **comm);

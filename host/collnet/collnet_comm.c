@@ -1,7 +1,7 @@
 /* collnet_comm.c : Queues a group's requests and runs them one by one in a thread.
  *
- * So allreduce and test never block. NCCL calls a group's requests in the same order on all
- * ranks. */
+ * Therefore allreduce and test never block. NCCL calls a group's requests
+ * in the same order on all ranks. */
 #include "base/buf.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
@@ -88,7 +88,7 @@ static void leave(struct group *g)
     comm_leave(g->comm);
 }
 
-/* Waits for the next request. NULL: there will be none. */
+/* Waits for the next request. Returns NULL if no more will come. */
 static struct request *next(struct group *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -104,7 +104,7 @@ static void *work(void *arg)
     struct group *g = arg;
     struct request *r;
     err_turn(&g->lines);
-    fesetenv(FE_DFL_ENV); /* a thread inherits its parent's mode */
+    fesetenv(FE_DFL_ENV); /* the thread has inherited NCCL's floating-point mode */
     while ((r = next(g))) {
         r->rc = run(g, r);
         pthread_mutex_lock(&g->lock);
@@ -120,7 +120,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Blocks signals in the thread: they are the program's. */
+/* Starts the thread with all signals blocked, because they are for the program. */
 static int start(struct group *g)
 {
     sigset_t all, before;
@@ -157,7 +157,8 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* All ranks. Fails if no card answers now; NCCL then makes the sums itself. */
+/* Opens the first sums. Collective. Fails if no card answers now;
+ * NCCL then makes the sums itself. */
 static int find_card(struct group *g)
 {
     return open_kind(g, collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
@@ -177,7 +178,7 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
     return rc;
 }
 
-/* If this fails, NCCL does not close the listening socket, and sums in another way. */
+/* After an error NCCL does not close the listening socket, and sums in another way. */
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
@@ -224,7 +225,7 @@ int collnet_allreduce(void *comm, void *send, void *recv, size_t n, int type, in
         g->begun++;
         *request = r;
         pthread_cond_signal(&g->more);
-    } /* else all are in flight: NCCL tries again */
+    } /* else all requests are in flight, and NCCL tries again */
     pthread_mutex_unlock(&g->lock);
     return NCCL_SUCCESS;
 }
@@ -243,7 +244,7 @@ int collnet_test(void *request, int *done, int *bytes)
     return collnet_result(rc);
 }
 
-/* Waits until the thread has left, at most CLOSE_S. */
+/* Waits until the thread has left the communicator, at most CLOSE_S. */
 static void await_left(struct group *g)
 {
     struct timespec until;
@@ -260,12 +261,12 @@ int collnet_close(void *comm)
         return NCCL_SUCCESS;
     pthread_mutex_lock(&g->lock);
     g->quits = true;
-    if (g->begun != g->ended) /* no more tests will come; the thread is alive */
+    if (g->begun != g->ended) /* NCCL calls test no more, but the thread still runs */
         (void)comm_give_in(g->comm, -ECANCELED);
     pthread_cond_signal(&g->more);
     await_left(g);
     pthread_mutex_unlock(&g->lock);
-    atomic_store(&g->mesh.cut, true); /* do not wait for ranks that stay */
+    atomic_store(&g->mesh.cut, true); /* do not wait for the other ranks */
     pthread_join(g->thread, NULL);
     mesh_close(&g->mesh);
     pthread_cond_destroy(&g->left);

@@ -1,6 +1,6 @@
 /* collnet_nic.c : Finds the network interface to the first card, and describes it to NCCL.
  *
- * Both tables give the same description, so that NCCL takes them for one device. */
+ * Both kinds of tables give the same description, so NCCL recognises them as one device. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "offload/wire/wire_local.h"
@@ -103,7 +103,8 @@ static int describe(int dev, struct nic_v12 *out)
 #define LIMITS                                                  \
     .made_of = {.n = all.made_of.n, .of = {all.made_of.of[0]}}, \
     .most_p2p_bytes = all.most_p2p_bytes, .most_coll_bytes = all.most_coll_bytes
-/* Fields without a name are 0: registrations are not global, no forced flush, no device offload. */
+/* Fields that are not named are 0: registrations are not global, no
+ * forced flush, no device offload. */
 #define DESCRIBE(v, ...)                                \
     int collnet_nic_v##v(int dev, struct nic_v##v *out) \
     {                                                   \

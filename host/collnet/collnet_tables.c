@@ -1,6 +1,7 @@
 /* collnet_tables.c : Fills NCCL's collective network tables, one for each version.
  *
- * NULL slots are unsupported: NCCL makes all-gathers and reduce-scatters in another way. */
+ * An entry that is NULL is an operation that is not supported. NCCL makes all-gathers
+ * and reduce-scatters in another way. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -43,7 +44,7 @@ static int allreduce_v6(void *comm, void *send, void *recv, int n, int type, int
                  : NCCL_INVALID_ARGUMENT;
 }
 
-/* The CPU wrote the sums. */
+/* Has nothing to do, because the CPU has written the sums. */
 static int flush(void *comm, void *data, int bytes, void *mr, void **request)
 {
     (void)comm, (void)data, (void)bytes, (void)mr;

@@ -55,7 +55,7 @@ int collnet_result(int rc)
     }
 }
 
-/* A copy that outlives changes of the environment. */
+/* Copies a variable, so that later changes of the environment do not matter. */
 static const char *word(const char *name)
 {
     const char *text = getenv(name);
@@ -73,7 +73,7 @@ static int read_deadline(double *out)
     return 0;
 }
 
-/* By the route to the first card. */
+/* Finds the interface on the route to the first card. */
 static int find_nic(const char *cards)
 {
     static const char heads[][7] = {"udp://", "eth://"};

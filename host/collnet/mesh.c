@@ -56,7 +56,7 @@ static int test(void *arg, void *request, int *done)
     return 0;
 }
 
-/* A lost peer shows in its messages. */
+/* Always returns 0: the loss of a peer is reported by the test of its messages. */
 static int progress(void *arg)
 {
     struct mesh *m = arg;
@@ -97,10 +97,10 @@ void mesh_close(struct mesh *m)
     m->streams = NULL;
 }
 
-/* ---- connecting every pair of ranks, by the handles that NCCL distributes ----
+/* ---- connecting every pair of ranks with the handles that NCCL distributes ----
  *
- * A connecting rank sends {magic, rank, secret}. The secret is in the handle of the listening rank,
- * so only ranks that have it from NCCL are accepted. Other connections are closed. */
+ * A connecting rank sends {magic, rank, secret}. The secret is in the handle of the listening
+ * rank. Only ranks that got it from NCCL are accepted; other connections are closed. */
 
 enum { MAGIC = 0x6e63636e, MOST_RANKS = 4096 };
 
@@ -143,13 +143,13 @@ static void begin_stream(struct mesh *m, int peer, int fd)
     stream_open(&m->streams[peer], fd, true);
 }
 
-/* Connects to a rank below this one. */
+/* Connects to a rank with a lower number. */
 static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct deadline *d)
 {
     const struct hello hello = {MAGIC, m->rank, h->secret};
     char text[INET_TEXT];
     const int fd = inet_connect(h->ip, (uint16_t)h->port, d);
-    /* fits a new socket's buffer */
+    /* does not block: it fits into a new socket's buffer */
     const int rc = fd < 0 ? fd : sock_send(fd, &hello, sizeof hello);
     if (rc == 0)
         begin_stream(m, peer, fd);
@@ -160,7 +160,7 @@ static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct de
                          inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
 }
 
-/* Returns the rank of a peer that sent this, -1 if it is not one of ours. */
+/* Returns the rank of a peer that sent this, or -1 if it is not one of ours. */
 static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t secret)
 {
     const bool ours = hello->magic == MAGIC && hello->secret == secret && hello->rank > m->rank &&
@@ -168,7 +168,7 @@ static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t sec
     return ours ? hello->rank : -1;
 }
 
-/* Waits for the ranks above this one. */
+/* Waits for connections of the ranks with higher numbers. */
 static int be_called(struct mesh *m, const struct mesh_listen *own, struct deadline *d)
 {
     struct callers callers;

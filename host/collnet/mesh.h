@@ -1,11 +1,11 @@
-/* mesh.h : Connects ranks over TCP by handles that NCCL distributes, as a `struct nc_transport`.
+/* mesh.h : Connects ranks over TCP with handles that NCCL distributes, as a `struct nc_transport`.
  *
- * Used for everything that does not pass through a card.
+ * It carries all data that does not pass through a card.
  *
- *     mesh_listen      a socket, and a handle with its address and a secret
- *     NCCL hands every rank all handles
- *     mesh_meet        connects all ranks: a rank connects to those below it, accepts those above
- *     mesh_transport   messages, by one thread at a time
+ *     mesh_listen      opens a socket and makes a handle with its address and a secret
+ *                      (NCCL then hands all handles to every rank)
+ *     mesh_meet        connects all ranks: each connects to those with lower numbers
+ *     mesh_transport   sends messages; one thread at a time may use it
  *     mesh_close */
 #ifndef MESH_H
 #define MESH_H
@@ -26,24 +26,25 @@ struct mesh_listen {
     struct mesh_handle handle;
 };
 
-/* ip: an address of this host. Returns 0, or a negative errno after printing an error. */
+/* Opens a listening socket. ip: an address of this host. Returns 0, or a
+ * negative errno after reporting. */
 int mesh_listen(uint32_t ip, struct mesh_listen *out);
 void mesh_unlisten(struct mesh_listen *l);
 
 struct mesh {
     int rank, n_ranks;
-    struct stream *streams; /* [n_ranks]; its own has no socket */
-    atomic_bool cut;        /* set by any thread: nothing moves any more */
+    struct stream *streams; /* [n_ranks]; this rank's own entry has no socket */
+    atomic_bool cut;        /* any thread may set it: messages no longer move */
 };
 
-/* Connects all ranks; all call it. handles [n_ranks]: of every rank's mesh_listen(). own: this
- * rank's. m: all zero. Blocks for at most deadline_s. Returns 0, or after printing an error -EINVAL
- * (handles), -ETIMEDOUT, -ENOMEM or a socket's errno. */
+/* Connects all ranks. Collective. handles [n_ranks]: from mesh_listen() of every rank. own: from
+ * that of this rank. m: must be all zero. Blocks for at most deadline_s. Returns 0, or after
+ * reporting -EINVAL (wrong handles), -ETIMEDOUT, -ENOMEM or an errno of a socket. */
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m);
 void mesh_close(struct mesh *m);
 
-/* m must stay in place until the last call. */
+/* Returns the mesh as a transport. m must not move while the transport is used. */
 struct nc_transport mesh_transport(struct mesh *m);
 
 #endif

@@ -3,9 +3,10 @@
  *     NCCL     2.18  2.19  2.20-2.23  2.24-2.25  2.26-2.27  2.28-2.29  2.30
  *     asks for v6    v7    v8         v9         v10        v11        v12    first, then older
  *
- * A version is two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN, each a table. NCCL loads no
- * library without the first. All slots return an enum nccl_result. Some slots may be NULL:
- * unsupported. The names are ours, the layout is NCCL's: src/include/nccl_net.h (2.18 to 2.23),
+ * A version consists of two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN. Each is a
+ * table of functions. NCCL loads no library without the first table. All functions return an
+ * enum nccl_result. Some entries may be NULL, which means unsupported. The names are ours,
+ * the layout is NCCL's: src/include/nccl_net.h (2.18 to 2.23),
  * src/include/plugin/net/net_v6.h to net_v12.h, nccl.h. */
 #ifndef NCCL_ABI_H
 #define NCCL_ABI_H
@@ -25,7 +26,7 @@ enum nccl_type {
     NCCL_FP16 = 6,
     NCCL_FP32 = 7,
     NCCL_BF16 = 9,
-    NCCL_E4M3FN = 10, /* this and the next: from NCCL 2.24 */
+    NCCL_E4M3FN = 10, /* this type and the next: from NCCL 2.24 */
     NCCL_E5M2 = 11,
     NCCL_TYPES
 };
@@ -33,7 +34,7 @@ enum { NCCL_SUM = 0 };
 enum { NCCL_HOST = 1, NCCL_CUDA = 2 };                       /* kinds of memory */
 enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };               /* levels of log lines */
 enum { NCCL_ABOUT = 0x1 | 0x10 };                            /* subsystems: init, net */
-enum { NCCL_HANDLE_BYTES = 128, NCCL_DEVICES_OF_A_NIC = 8 }; /* of v12; 4 before */
+enum { NCCL_HANDLE_BYTES = 128, NCCL_DEVICES_OF_A_NIC = 8 }; /* 8 in v12, 4 before */
 
 typedef void nccl_log(int level, unsigned long about, const char *file, int line,
                       const char *format, ...);
@@ -133,7 +134,7 @@ typedef int coll_allreduce_v9(void *comm, void *send, void *recv, size_t n, int 
         int (*close_listen)(void *listening);                                                   \
         END                                                                                     \
     }
-/* Slots that are always NULL here, whatever their arguments. */
+/* Entries that are always NULL here, so their arguments do not matter. */
 #define NO_GATHER  void (*allgather)(void), (*reduce_scatter)(void);
 #define NO_VIRTUAL void (*make_virtual)(void);
 #define FINALIZE   int (*finalize)(void *context);
@@ -187,7 +188,7 @@ typedef int net_recv_v10(void *comm, int n, void **data, size_t *bytes, int *tag
         int (*devices)(int *n);                                                                 \
         int (*properties)(int dev, struct nic_v##v *out);                                       \
         LISTEN *listen;                                                                         \
-        CONNECT *connect; /* these two never block: *comm is NULL until connected */            \
+        CONNECT *connect; /* these two never block; *comm is NULL until connected */            \
         ACCEPT *accept;                                                                         \
         REGISTER *reg;                                                                          \
         int (*reg_dma_buf)(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd, \

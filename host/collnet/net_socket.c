@@ -1,8 +1,8 @@
 /* net_socket.c : Sends NCCL's messages between ranks, over one TCP connection each.
  *
- * NCCL loads no collective network without a network in the same library; this is a minimal one.
- * Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for grouped
- * receives, which the properties do not offer. */
+ * NCCL loads no collective network without a network in the same library, so this is a minimal
+ * network. Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for
+ * grouped receives, which the properties do not offer. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"
@@ -30,11 +30,11 @@ struct request {
 struct line {
     struct stream stream;
     bool connected;
-    uint64_t secret; /* from the handle, sent first */
+    uint64_t secret; /* from the handle; sent first */
     struct request requests[REQUESTS];
 };
 
-/* NCCL keeps a handle's bytes from call to call until connected. */
+/* NCCL passes the same handle in all calls of connect() until connected. */
 struct handle {
     struct mesh_handle of;
     struct line *begun;
@@ -43,7 +43,7 @@ static_assert(sizeof(struct handle) <= NCCL_HANDLE_BYTES, "NCCL carries no more"
 
 struct listening {
     struct mesh_listen at;
-    struct callers callers; /* peers send the handle's secret */
+    struct callers callers; /* new connections; each must send the handle's secret */
 };
 
 int net_listen(int dev, void *handle, void **listening)
@@ -108,7 +108,8 @@ static int is_connected(struct line *l)
     const int rc = inet_called(l->stream.fd, 0);
     if (rc <= 0)
         return rc;
-    TRY(sock_send(l->stream.fd, &l->secret, sizeof l->secret)); /* fits a new socket's buffer */
+    /* fits into a new socket's buffer */
+    TRY(sock_send(l->stream.fd, &l->secret, sizeof l->secret));
     return 1;
 }
 
@@ -144,7 +145,7 @@ int net_accept_from(void *listening, void **comm)
         if (said == l->at.handle.secret)
             return (*comm = make_line(fd)) ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
     }
-    return NCCL_SUCCESS; /* none was ours; NCCL calls again */
+    return NCCL_SUCCESS; /* none of the callers was ours; NCCL calls again */
 }
 
 /* ---- messages ---- */

@@ -1,4 +1,5 @@
-/* net_tables.c : Fills NCCL's network tables, one for each version. NULL slots are unsupported. */
+/* net_tables.c : Fills NCCL's network tables, one for each version.
+ * NULL entries are not supported. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -28,7 +29,7 @@ static int listen_v11(void *context, int dev, void *handle, void **listening)
     return net_listen(dev, handle, listening);
 }
 
-/* ---- connections; device: for cards that work without the host ---- */
+/* ---- connections; `device` arguments are for cards that work without the host ---- */
 
 static int connect_v6(int dev, void *handle, void **comm)
 {

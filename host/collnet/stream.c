@@ -14,7 +14,8 @@ static void append(struct stream_list *l, struct stream_message *m)
     l->end = &m->next;
 }
 
-/* Removes m, or with NULL the first with the tag. Returns it, NULL if absent. */
+/* Removes m from the list, or if m is NULL, the first message with this tag. Returns the removed
+ * message, or NULL if it is not in the list. */
 static struct stream_message *take(struct stream_list *l, const struct stream_message *m,
                                    uint64_t tag)
 {
@@ -94,7 +95,8 @@ static struct stream_message *make_early(const struct stream *s)
     return m;
 }
 
-/* Finds where the bytes after a head go. Returns false if there is no place yet. */
+/* Chooses the message to which the bytes after a head belong. Returns
+ * false if there is none yet. */
 static bool begin_in(struct stream *s)
 {
     struct stream_message *m = take(&s->posted, NULL, s->head.tag);
@@ -121,7 +123,7 @@ static void end_in(struct stream *s)
     s->head_at = 0;
 }
 
-/* Reads part of a head or of bytes. Returns false if there is nothing. */
+/* Reads a part of a head or of a message's bytes. Returns false if nothing has come. */
 static bool pull_some(struct stream *s, char *to, size_t left, size_t *at)
 {
     const ssize_t n = recv(s->fd, to, left, 0);
@@ -189,7 +191,7 @@ void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void 
     m->at = early->at;
     m->done = early->done && early->head.bytes == bytes;
     if (s->in == early)
-        s->in = m; /* the rest goes there directly */
+        s->in = m; /* the rest of the message goes directly to m */
     drop_early(early);
 }
 

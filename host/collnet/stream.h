@@ -3,8 +3,9 @@
  *     sender    stream_send -> stream_turn ... until m.done    head {tag, bytes}, bytes; in order
  *     receiver  stream_recv -> stream_turn ... until m.done    first posted receive with that tag
  *
- * A message that arrives before its receive waits in memory (keeps_early), or in the socket with
- * all later ones. Threads must take turns. */
+ * A message may arrive before its receive is posted. With keeps_early it waits in
+ * memory. Otherwise it waits in the socket, together with all later messages. Only one
+ * thread at a time may use a stream. */
 #ifndef STREAM_H
 #define STREAM_H
 #include <stdbool.h>
@@ -15,13 +16,13 @@ struct stream_head {
     uint64_t tag, bytes;
 };
 
-/* One message. It belongs to the stream from stream_send() or stream_recv() until
- * done or cancelled. */
+/* One message. It belongs to the stream from stream_send() or stream_recv()
+ * until it is done or cancelled. */
 struct stream_message {
     struct stream_message *next;
-    struct stream_head head; /* received: bytes becomes the message's length */
+    struct stream_head head; /* after receiving, bytes is the message's length */
     char *buf;
-    size_t at; /* bytes moved so far, head included */
+    size_t at; /* bytes moved so far, including the head */
     bool done, early;
 };
 
@@ -30,21 +31,22 @@ struct stream_list {
 };
 
 struct stream {
-    int fd;     /* -1: none */
-    int broken; /* a negative errno: nothing moves any more */
+    int fd;     /* -1 if there is none */
+    int broken; /* 0, or a negative errno: messages no longer move */
     bool keeps_early;
     struct stream_list out, posted, early;
-    struct stream_message *in; /* being received: a posted or an early message */
-    struct stream_head head;   /* of the message being received */
+    struct stream_message *in; /* posted or early message that is being received */
+    struct stream_head head;   /* head of that message */
     size_t head_at;
 };
 
-/* Takes over the connected socket; stream_close() closes it. keeps_early: a receive must have the
- * message's length; otherwise it may be longer. */
+/* Takes over the connected socket; stream_close() closes it. With keeps_early, a receive must
+ * have exactly the length of its message. Otherwise the receive may be longer. */
 void stream_open(struct stream *s, int fd, bool keeps_early);
 void stream_close(struct stream *s);
 
-/* buf: [bytes], bytes may be 0. On a broken stream they never finish. */
+/* Start to send or receive a message with buf [bytes]; bytes may be 0. On a
+ * broken stream it is never done. */
 void stream_send(struct stream *s, struct stream_message *m, uint64_t tag, const void *buf,
                  size_t bytes);
 void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void *buf, size_t bytes);
