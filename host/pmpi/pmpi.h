@@ -4,9 +4,10 @@
  *     MPI_Iallreduce, MPI_Start ... --pmpi_takes--> pmpi_queue_later() --> duplicate, by length
  *     all else -----------------------------------> PMPI_..., unchanged
  *
- * A thread of each communicator makes the non-blocking sums, so MPI is initialised for several
- * threads. The MPI request is a receive from this process itself, which the thread answers. All of
- * MPI's waits and tests therefore work on it. These files call only PMPI_x. */
+ * Each communicator has a thread that makes its non-blocking sums, so MPI is initialised for
+ * several threads. The MPI request of such a sum is a receive from this process itself, and
+ * the thread sends the message when the sum is done. Therefore all of MPI's waits and tests
+ * work on it. These files call only PMPI_x. */
 #ifndef PMPI_H
 #define PMPI_H
 #include <mpi.h>
@@ -18,61 +19,68 @@
 
 struct pmpi_words {
     const char *format, *scale, *sum, *round, *algo, *out_format; /* NULL: the default */
-    const char *comms;  /* "all", "world", or names of communicators, with commas */
+    const char *comms;  /* "all", "world", or names of communicators separated by commas */
     size_t least_bytes; /* shorter all-reduces pass through */
     double deadline_s;
     bool on, report;
 };
-/* Returns the options, read once. They are off without NARROWCAST_FORMAT, or after a mistake. */
+/* Returns the options, which are read once. `on` is false without
+ * NARROWCAST_FORMAT, or if an option is invalid. */
 const struct pmpi_words *pmpi_words(void);
-/* Prints one line on rank 0. */
+/* Prints one line, on rank 0 only. */
 void pmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints a line of narrowcast.h's once in this process: all communicators, and all their lengths,
- * find the same mistakes. For nc_options.log. Any thread may call it. */
+/* Prints a line of narrowcast.h, but only once in this process, because all communicators and
+ * lengths find the same mistakes. Used as nc_options.log. Any thread may call it. */
 void pmpi_say_once(void *arg, int level, const char *line);
 
 /* ---- pmpi_begin.c: from MPI_Init to MPI_Finalize ---- */
 
-/* All ranks, after PMPI_Init. */
+/* Call it on all ranks, after PMPI_Init. */
 void pmpi_begin(void);
-/* All ranks, before PMPI_Finalize. */
+/* Call it on all ranks, before PMPI_Finalize. */
 void pmpi_end(void);
-/* Is anything narrowed? */
+/* True if all-reduces are narrowed. */
 bool pmpi_is_on(void);
-/* Does MPI allow the threads that non-blocking sums need? */
+/* True if MPI allows the threads that non-blocking sums need. */
 bool pmpi_has_threads(void);
-/* A communicator of this process only, for requests. */
+/* Returns a communicator that has only this process, for requests. */
 MPI_Comm pmpi_self(void);
-/* Returns the next of 32768 tags, for requests in flight at the same time. */
+/* Returns the next of 32768 tags, so that requests in flight at the
+ * same time have different tags. */
 int pmpi_next_tag(void);
 
 /* ---- pmpi_comm.c: the state of a communicator ---- */
 
 struct pmpi_comm;
 
-/* Returns the communicator's state, or NULL if this call is not narrowed. NULL also for buffers
- * that MPI refuses (recv is MPI_IN_PLACE or send), so that MPI returns its own error. */
+/* Returns the communicator's state, or NULL if this call is not narrowed. Also
+ * returns NULL for buffers that MPI refuses (recv is MPI_IN_PLACE, or is equal to
+ * send), so that MPI returns its own error. */
 struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm);
-/* Releases the state, on all ranks: the communicator will be freed. */
+/* Releases the state of a communicator that will be freed. Collective. */
 void pmpi_leave(MPI_Comm comm);
-/* Call before the first communicator; after the last, for those that are left. */
+/* Call pmpi_comm_begin() before the first communicator is used. Call pmpi_leave_all() at the
+ * end, for the communicators that are left. */
 void pmpi_comm_begin(void);
 void pmpi_leave_all(void);
-/* recv = the sum of send over the ranks. Calls of one communicator must not overlap. Returns
- * MPI_SUCCESS or an error class. */
+/* Sums send over the ranks into recv. Calls for one communicator must not overlap.
+ * Returns MPI_SUCCESS or an error class. */
 int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count);
-/* For pmpi_end()'s report: all-reduces narrowed, their bytes as fp32, and as codes. */
+/* Returns the numbers for pmpi_end()'s report: all-reduces narrowed, their bytes
+ * as fp32, and their bytes as codes. */
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);
 
 /* ---- pmpi_queue.c: the thread of a communicator ---- */
 
 struct pmpi_queue;
-struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c); /* NULL: no memory, or no thread */
-void pmpi_queue_close(struct pmpi_queue *q);             /* after the last item; NULL is legal */
+/* Returns NULL if there is no memory or thread. */
+struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c);
+void pmpi_queue_close(struct pmpi_queue *q); /* Waits for the last item. NULL is legal. */
 /* Runs a sum after the queued ones, and waits for it. */
 int pmpi_queue_run(struct pmpi_queue *q, const void *send, float *recv, int count);
-/* Queues a sum. Its end sends a message with this tag to pmpi_self(). Returns false: no memory. */
+/* Queues a sum. When it is done, the thread sends a message with this tag to pmpi_self().
+ * Returns false if there is no memory. */
 bool pmpi_queue_later(struct pmpi_queue *q, const void *send, float *recv, int count, int tag);
 
 /* ---- pmpi_allreduce.c: the calls, for C and Fortran ---- */
@@ -82,11 +90,11 @@ int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count
                     MPI_Request *request);
 int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int count,
                         MPI_Request *request);
-/* Returns the communicator's thread, NULL if there is none. begin: starts it then, if that is
- * possible. It stays for the communicator's life. */
+/* Returns the communicator's thread, or NULL if it has none. If `begin`, starts the thread
+ * first, if possible. The thread remains until the communicator is freed. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
-/* Queues the sum of a persistent request that begins; forgets one that is freed. Other requests are
- * ignored. */
+/* pmpi_started() queues the sum of a persistent request that begins. pmpi_forget() forgets a
+ * request that is freed. Other requests are ignored. */
 void pmpi_started(MPI_Request request);
 void pmpi_forget(MPI_Request request);
 

@@ -14,7 +14,7 @@ static struct {
     atomic_uint tag;
 } state = {.self = MPI_COMM_NULL};
 
-enum { TAGS = 32768 }; /* tags that every MPI has */
+enum { TAGS = 32768 }; /* tag values that every MPI supports */
 
 /* Returns a checksum of all options. */
 static unsigned tag_of(const struct pmpi_words *w)
@@ -27,7 +27,8 @@ static unsigned tag_of(const struct pmpi_words *w)
     return crc;
 }
 
-/* Do all ranks have the same options, and are they on? Also finds the thread level of all. */
+/* True if all ranks have the same options and `on` is true for all. Also determines whether all
+ * ranks have the threads that are needed. */
 static bool all_agree(const struct pmpi_words *w, int level)
 {
     const unsigned tag = tag_of(w);
@@ -113,7 +114,7 @@ void pmpi_say(const char *format, ...)
 
 void pmpi_say_once(void *arg, int level, const char *line)
 {
-    enum { MOST = 64 }; /* later lines are always printed */
+    enum { MOST = 64 }; /* later messages may be printed more than once */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint32_t said[MOST];
     static int n_said;
@@ -130,7 +131,8 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-/* Reads a number above 0, or the fallback if unset. Returns false for anything else. */
+/* Reads a number above 0, or the fallback if the variable is not set.
+ * Returns false for other values. */
 static bool number(const char *name, double fallback, double *out)
 {
     const char *word = getenv(name);

@@ -43,7 +43,8 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MP
              : PMPI_Allreduce(send, recv, count, type, op, comm);
 }
 
-/* Without threads or a request, the call is MPI's. */
+/* True if the sum can be made by the thread. If there are no threads
+ * or no request, MPI makes it. */
 static bool can_be_later(const MPI_Request *request)
 {
     return pmpi_has_threads() && request;
@@ -58,7 +59,7 @@ int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, M
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
 }
 
-/* Of MPI 4, and of Open MPI 4; either may be missing. */
+/* MPI_Allreduce_init of MPI 4, and MPIX_Allreduce_init of Open MPI 4. Either may be missing. */
 typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                            MPI_Comm comm, MPI_Info info, MPI_Request *request);
 

@@ -1,5 +1,5 @@
-/* pmpi_comm.c : Keeps the state of the program's communicators. One whose sums are narrowed has a
- * duplicate, and an `nc` for each length of all-reduce.
+/* pmpi_comm.c : Keeps the state of the program's communicators. A communicator whose sums are
+ * narrowed has a duplicate, and an `nc` for each length of all-reduce.
  *
  * All ranks open and close these in the same calls. */
 #include "pmpi/pmpi.h"
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTHS = 32 }; /* per communicator; the least recent is replaced */
+enum { LENGTHS = 32 }; /* limit per communicator; the least recently used one is replaced */
 
 struct length {
     int count;
-    unsigned long long used; /* last use, by calls of the communicator */
+    unsigned long long used; /* number of the communicator's call that used it last */
     struct nc *nc;
 };
 
 struct pmpi_comm {
     bool narrows;
-    MPI_Comm ours; /* a duplicate, once `duplicating` is done */
+    MPI_Comm ours; /* a duplicate, valid when `duplicating` is done */
     MPI_Request duplicating;
     struct length lengths[LENGTHS];
     int n_lengths;
@@ -27,12 +27,12 @@ struct pmpi_comm {
     bool refused; /* nc_open() failed: MPI makes the sums from then on */
     struct pmpi_queue *queue;
     struct pmpi_comm *next;
-    atomic_bool is_gone; /* freed by the program */
+    atomic_bool is_gone; /* the program has freed it */
 };
 
 static struct {
     pthread_mutex_t lock;
-    struct pmpi_comm *first; /* by age */
+    struct pmpi_comm *first; /* in order of creation */
     int key;                 /* MPI's key of a communicator's state */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .key = MPI_KEYVAL_INVALID};
 static atomic_ullong n_narrowed, n_bytes, n_code_bytes;
@@ -43,7 +43,7 @@ void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long
     *n = n_narrowed, *bytes = n_bytes, *code_bytes = n_code_bytes;
 }
 
-/* ---- which calls ---- */
+/* ---- which calls are narrowed ---- */
 
 static bool is_float(MPI_Datatype type)
 {
@@ -51,7 +51,7 @@ static bool is_float(MPI_Datatype type)
            (MPI_REAL4 != MPI_DATATYPE_NULL && type == MPI_REAL4);
 }
 
-/* Is name in the list, separated by commas? */
+/* True if name is in a list with commas. */
 static bool lists(const char *names, const char *name)
 {
     const size_t n = strlen(name);
@@ -83,7 +83,7 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
-/* MPI deletes the attribute. No MPI call is allowed here. */
+/* MPI calls this when it deletes the attribute. No MPI call is allowed here. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct pmpi_comm *c = value;
@@ -92,12 +92,13 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* All ranks call on a communicator in the same order, so this is the same call on all of them. */
+/* Creates a communicator's state. All ranks make calls on a communicator in the same
+ * order, so all create it in the same call. */
 static struct pmpi_comm *make(MPI_Comm comm)
 {
     struct pmpi_comm *c = calloc(1, sizeof *c), **last;
     if (!c) {
-        /* abort, as the other ranks go on to duplicate */
+        /* abort, since the other ranks will duplicate the communicator */
         fprintf(stderr, "narrowcast: out of memory\n");
         PMPI_Abort(comm, 1);
         return NULL;
@@ -167,7 +168,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count)
     return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
 }
 
-/* Returns the `nc` of this length, or NULL if its options are refused, on all ranks. */
+/* Returns the `nc` of this length. Returns NULL on all ranks if its options are refused. */
 static struct nc *of_length(struct pmpi_comm *c, int count)
 {
     struct length *l = NULL;
@@ -188,7 +189,7 @@ static struct nc *of_length(struct pmpi_comm *c, int count)
     return l->nc;
 }
 
-/* Sums by MPI, on the duplicate: the program may be using its own communicator. */
+/* Sums with MPI, on the duplicate because the program may be using its own communicator. */
 static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
 {
     return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
@@ -203,7 +204,7 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
     if (c->duplicating != MPI_REQUEST_NULL)
         PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
     if (send != MPI_IN_PLACE)
-        memmove(recv, send, (size_t)count * sizeof *recv); /* they may overlap */
+        memmove(recv, send, (size_t)count * sizeof *recv); /* the buffers may overlap */
     struct nc *nc = c->refused ? NULL : of_length(c, count);
     c->refused = !nc;
     if (nc)
@@ -213,13 +214,13 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
         n_bytes += report.fp32_bytes;
         n_code_bytes += report.code_bytes;
     }
-    /* 1: inf or nan on some rank. Nothing has changed, and MPI computes the IEEE sum */
+    /* rc 1: inf or nan on some rank, or options refused. recv is unchanged. MPI makes the sum. */
     const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, recv, count) : MPI_ERR_OTHER;
     inside--;
     return result;
 }
 
-/* Waits until all sums are done and no message is in flight. */
+/* Waits until all sums are done and the communicator has been duplicated. */
 static void wait_for(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
@@ -258,9 +259,9 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* MPI_Finalize deletes the attributes of communicators that the program has not freed; their states
- * remain. This waits for their sums. Closing them would need the other ranks, perhaps in another
- * order, and MPI ends them anyway. */
+/* Only waits for the sums. MPI_Finalize deletes the attributes of communicators that the program
+ * has not freed, but their states remain. Closing these would need the other ranks, which may do
+ * it in another order, and MPI frees their communicators anyway. */
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)

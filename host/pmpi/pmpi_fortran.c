@@ -1,18 +1,19 @@
 /* pmpi_fortran.c : Wraps MPI's Fortran functions.
  *
- * mpi_x_ is for mpif.h and `use mpi`, mpi_x_f08_ for `use mpi_f08`. Calls that are not narrowed go
- * to MPI unchanged. Nothing is narrowed where the MPI does not export Fortran's MPI_IN_PLACE. */
+ * Functions mpi_x_ are for mpif.h and `use mpi`, functions mpi_x_f08_ for `use
+ * mpi_f08`. Calls that are not narrowed go to MPI unchanged. Nothing is narrowed if the
+ * MPI does not export Fortran's MPI_IN_PLACE. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Open MPI's constants, known by their addresses. */
+/* Open MPI's constants, which are recognised by their addresses. */
 extern char mpi_fortran_in_place_ __attribute__((weak));
 extern char mpi_fortran_bottom_ __attribute__((weak));
 
 typedef void any_function(void);
 
-/* Returns MPI's own function. */
+/* Returns MPI's own function of this name. */
 static any_function *next_of(const char *name)
 {
     union {
@@ -20,7 +21,7 @@ static any_function *next_of(const char *name)
         any_function *call;
     } next = {.data = dlsym(RTLD_NEXT, name)};
     if (!next.data)
-        abort(); /* its caller has it */
+        abort(); /* the caller was linked to it, so MPI has it */
     return next.call;
 }
 
@@ -45,7 +46,7 @@ static void tell(MPI_Fint *ierr, int rc)
         *ierr = rc;
 }
 
-/* As result() of pmpi_c.c. */
+/* Handles an error like result() of pmpi_c.c. */
 static int handled(const MPI_Fint *comm, int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -53,8 +54,8 @@ static int handled(const MPI_Fint *comm, int rc)
     return rc;
 }
 
-/* Open MPI's own Fortran calls write to the address of MPI_IN_PLACE. Here it is an error, as in
- * C. */
+/* Refuses MPI_IN_PLACE as recv. Open MPI's own Fortran calls write to its
+ * address; in C it is an error. */
 static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
 {
     if (!pmpi_is_on() || !&mpi_fortran_in_place_ || recv != &mpi_fortran_in_place_)
@@ -76,12 +77,12 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
         }                                         \
     }
 
-/* Defines both names. Callers of the second may omit ierr. */
+/* Defines both names of a function. Callers of the second name may omit ierr. */
 #define BOTH(name, own, parameters, arguments) \
     NAMED(name##_, own, parameters, arguments) \
     NAMED(name##_f08_, own, parameters, arguments)
 
-/* The functions below return whether they have handled the call. */
+/* Each of the following functions returns whether it has handled the call. */
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
 {
@@ -133,7 +134,7 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
 PERSISTENT(mpi_allreduce_init)
 PERSISTENT(mpix_allreduce_init)
 
-/* ---- calls that are MPI's, and observed here ---- */
+/* ---- calls that go to MPI but are observed here ---- */
 
 int MPI_Init(int *argc, char ***argv);
 

@@ -5,7 +5,7 @@
 struct item {
     const void *send;
     float *recv;
-    int count, tag; /* tag: of the message at the end; -1: a caller waits for `done` */
+    int count, tag; /* tag: of the message to send at the end, or -1 if a caller waits for `done` */
     bool done;
     int rc;
     struct item *next;
@@ -85,7 +85,7 @@ void pmpi_queue_close(struct pmpi_queue *q)
     free(q);
 }
 
-/* The lock is held. */
+/* The caller must hold the lock. */
 static void append(struct pmpi_queue *q, struct item *i)
 {
     struct item **last = &q->first;
