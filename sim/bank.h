@@ -1,5 +1,5 @@
-/* bank.h : Provides card memory: the banks of hls/card/kernels.def, by the card's addresses. Host
- * memory is used only for what was written. */
+/* bank.h : Provides card memory: the banks of hls/card/kernels.def, at the card's addresses.
+ * Uses host memory only for pages that have been written. */
 #ifndef BANK_H
 #define BANK_H
 #include <stdint.h>
@@ -14,12 +14,12 @@ struct bank {
     uint8_t *bytes[N_BANKS];
 };
 
-/* Makes memory that reads 0. Returns 0, or -ENOMEM after reporting. */
+/* Makes memory that reads as 0. Returns 0, or -ENOMEM after reporting. */
 int bank_open(struct bank *bank);
 void bank_close(struct bank *bank); /* legal when zeroed */
 
-/* Returns the host address of a range of card memory, aligned like `address` (to 4096 at most).
- * NULL: the range is not within one bank. */
+/* Returns the host address of a range of card memory, or NULL if the range is not within one
+ * bank. It is aligned like `address`, to 4096 at most. */
 void *bank_at(const struct bank *bank, uint64_t address, uint64_t bytes);
 
 #endif

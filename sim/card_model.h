@@ -12,28 +12,28 @@
 #include <stdint.h>
 #include "hls/card/card.h"
 
-enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* the longest */
+enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* longest frame */
 
 struct card;
 
-/* Takes an outgoing frame bytes[n], valid during the call, to an IPv4 address (127.0.0.1 is
- * 0x7f000001) and port. */
+/* Accepts an outgoing frame bytes[n] to an IPv4 address (127.0.0.1 is 0x7f000001) and port.
+ * The bytes are valid during the call. */
 typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Makes a card as after power-up: disabled, no jobs. Only card_frame() calls out. NULL: no
- * memory. */
+/* Makes a card as after power-up: disabled, no jobs. Only card_frame() calls `out`.
+ * Returns NULL if there is no memory. */
 struct card *card_open(card_out *out, void *arg);
-/* Does the same with fast sums (host/vec) and checksums (CPU instruction). card_slot_hash()
- * then ignores sums. */
+/* Makes the same card, with fast sums (host/vec) and checksums (CPU instruction).
+ * card_slot_hash() then ignores sums. */
 struct card *card_open_fast(card_out *out, void *arg);
 void card_close(struct card *card);
 
-/* Takes an incoming frame bytes[n], n > 0, with its source. */
+/* Processes an incoming frame bytes[n], n > 0. ip, port: its source. */
 void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Access registers of hls/card/regs.def by byte offset. Return 0, or -EINVAL (*value is 0) if there
- * is no register, where the bus would answer with an error. Writing a read-only register does
- * nothing, and a write-only one reads 0. */
+/* Access registers of hls/card/regs.def by byte offset. Return 0, or -EINVAL if there is no
+ * register at this offset (the bus would answer with an error); then *value is 0. Writing a
+ * read-only register has no effect, and a write-only register reads 0. */
 int card_write(struct card *card, uint32_t at, uint32_t value);
 int card_read(const struct card *card, uint32_t at, uint32_t *value);
 

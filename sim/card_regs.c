@@ -60,7 +60,8 @@ static int may_start(const struct card *card)
     return 1;
 }
 
-/* A refused commit changes nothing. A running job must first be stopped, which clears its slots. */
+/* Starts or stops a job. A refused commit changes nothing. A running job must be stopped, which
+ * clears its slots, before its index can be used again. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
@@ -94,7 +95,8 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* NULL: no register that just holds what is written. */
+/* Returns the variable of a register that only stores what is written,
+ * or NULL for other registers. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {

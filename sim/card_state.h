@@ -1,5 +1,5 @@
-/* card_state.h : Declares the state that the files of the card's C model share, and how
- * a slot is summed. */
+/* card_state.h : Declares the state that the files of the card's C model share, and
+ * the interface of the slot's sums. */
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
 #include "hls/core/beat.h"
@@ -11,7 +11,7 @@
 enum { CARD_WORDS = CARD_BEATS * BEAT_CODES };
 
 struct card_job {
-    uint32_t enabled, ranks, base, slots, formats; /* formats: in | out << 8, 0: any */
+    uint32_t enabled, ranks, base, slots, formats; /* formats: in | out << 8; each 0: any */
     uint64_t key;
     uint32_t group_ip; /* 0: none */
     uint16_t group_port;
@@ -21,23 +21,23 @@ struct card_job {
 
 struct card_slot {
     struct slot s;
-    uint64_t acc[CARD_WORDS];             /* element i: as mf_acc_*; MAX: the int8 */
+    uint64_t acc[CARD_WORDS];             /* [element]: as mf_acc_*, or the int8 of a MAX */
     uint8_t kept[CARD_BEATS * BEAT_SIZE]; /* the encoded result */
     uint32_t kept_beats, kept_status, kept_crc;
 };
 
-/* Registers that hold what was written, and the last wrong source. */
+/* Registers that only store what is written, and the last wrong source. */
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {
         uint32_t ranks, key_lo, key_hi, base, slots, formats, group_ip, group_port;
-    } job; /* until JOB_COMMIT */
+    } job; /* staged until JOB_COMMIT */
     struct {
         uint32_t index, ip, port;
-    } rank; /* until RANK_COMMIT */
+    } rank; /* staged until RANK_COMMIT */
     uint32_t seen_rank, seen_ip, seen_port;
     uint32_t drop_in, drop_out, drop_seed;
-    uint32_t refused; /* the last JOB_COMMIT */
+    uint32_t refused; /* result of the last JOB_COMMIT */
 };
 
 struct card_sums;
@@ -46,7 +46,7 @@ struct card {
     card_out *out;
     void *arg;
     const struct card_sums *sums;
-    uint8_t *parts; /* card_fast.c: [slots][ranks] payloads */
+    uint8_t *parts; /* payloads [slots][ranks], used by card_fast.c */
     struct card_regs regs;
     uint64_t random, live[REG_COUNTERS], latched[REG_COUNTERS];
     struct card_job job[CARD_JOBS];
@@ -54,20 +54,20 @@ struct card {
 };
 
 struct card_shape {
-    uint32_t is_max, n, in_beats, out_beats, shift; /* elements; payload beats */
+    uint32_t is_max, n, in_beats, out_beats, shift; /* n: elements; *_beats: beats of payload */
     struct beat_fmt in, out;
     enum mf_overflow overflow;
 };
 
-/* How a card adds. Both implementations give the same bytes: card_plain by hls/arith/mf.h, one code
- * at a time; card_fast by host/vec. */
+/* Computes sums. Both implementations give the same bytes: card_plain uses hls/arith/mf.h, one
+ * code at a time, and card_fast uses host/vec. */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);
-    /* Adds a rank's payload to the slot's sums; `first` overwrites them. */
+    /* Adds a rank's payload to the slot's sums. If `first`, overwrites the sums. */
     void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank,
                 int first, const uint8_t *payload);
-    /* Rounds the sums of ranks 0..n_ranks-1 into the slot's kept result;
-     * sets kept_beats, kept_status. */
+    /* Rounds the sums of ranks 0 to n_ranks - 1 into the slot's kept result.
+     * Sets kept_beats and kept_status. */
     void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape,
                  uint32_t n_ranks);
 };

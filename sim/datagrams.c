@@ -2,10 +2,10 @@
  *
  *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *
- * UDP_SEGMENT costs one route, checksum and queue operation per message instead of per
- * datagram. It keeps the order for each receiver. With UDP_GRO datagrams from one sender may
- * arrive as one message. Nothing is fragmented: the system refuses what is too long for the
- * path, which is counted. */
+ * With UDP_SEGMENT, route look-up, checksum and queue operation are done once per message
+ * instead of once per datagram. The order for each receiver is kept. With UDP_GRO, datagrams
+ * from one sender may arrive as one message. Nothing is fragmented: the system refuses datagrams
+ * that are too long for the path, and they are counted. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -30,7 +30,8 @@ enum {
     TRIES = 32
 };
 
-/* Datagrams to one receiver, all of the first one's length; the last may be shorter. */
+/* Datagrams to one receiver. All have the first one's length, except
+ * the last, which may be shorter. */
 struct message {
     struct sockaddr_in to;
     unsigned n;
@@ -47,7 +48,8 @@ struct message {
 struct datagrams {
     int fd;
     struct frame_queue out;
-    /* full: no room in the queue; refused: by the system, e.g. as unreachable */
+    /* full: number of frames lost because the queue had no room. refused: number of datagrams
+     * that the system refused, for example because the receiver is unreachable. */
     uint64_t came, empty, sent, full, refused;
     struct mmsghdr in_msg[MESSAGES_IN];
     struct iovec in_at[MESSAGES_IN];
@@ -56,14 +58,15 @@ struct datagrams {
         struct cmsghdr header; /* for its alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
-    /* Send single datagrams: a message was refused, perhaps its cutting. */
+    /* Send single datagrams, because a message was refused: perhaps the system cannot cut it. */
     bool one_each;
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
-/* Returns the length of the datagrams that were joined to message i; the last may be shorter. */
+/* Returns the length of the datagrams that were joined into message i.
+ * The last one may be shorter. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -76,7 +79,7 @@ static size_t part_of(struct datagrams *d, int i)
     return d->in_msg[i].msg_len;
 }
 
-/* Returns the number of its datagrams. */
+/* Passes the datagrams of a message to `take`. Returns their number. */
 static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
 {
     const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);
@@ -106,7 +109,7 @@ static int net_receive(void *net, net_take *take, void *arg)
     return count;
 }
 
-/* Returns one of the n messages that frame f may join, else a new one. */
+/* Returns the message to which frame f can be added: one of the n messages or a new one. */
 static struct message *message_for(struct datagrams *d, unsigned *n, const struct queued_frame *f)
 {
     for (unsigned i = 0; i < *n && !d->one_each; i++) {
@@ -151,7 +154,7 @@ static struct msghdr header_of(struct message *m)
     return h;
 }
 
-/* Frames already sent have length 0. */
+/* Makes messages of the waiting frames. Frames that have been sent have length 0. */
 static unsigned make_messages(struct datagrams *d)
 {
     const size_t waiting = frame_queue_waiting(&d->out);
@@ -246,8 +249,8 @@ static int bind_to(int fd, uint32_t ip, uint16_t *port)
     return 0;
 }
 
-/* Without privilege the system grants shorter buffers. Multicast leaves by the interface of the
- * card's address, with the default TTL of 1. */
+/* Sets the options of a socket. Without privileges the system grants shorter buffers. Multicast
+ * leaves through the interface of the card's address, with the default TTL of 1. */
 static void set_options(int fd, uint32_t ip)
 {
     const struct in_addr from = {.s_addr = htonl(ip)};
@@ -270,7 +273,7 @@ static int open_udp(uint32_t ip, uint16_t *port, int *udp)
     return rc;
 }
 
-/* 0: any port that is free for both. */
+/* Opens the UDP and TCP sockets. If *port is 0, chooses a port that is free for both. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;

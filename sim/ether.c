@@ -56,7 +56,8 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* Returns an entry that never answered, else the least recently used. */
+/* Returns an entry for a new neighbour: one that never answered, or else
+ * the least recently used one. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -66,18 +67,18 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Learns mac if ip was asked for and has not answered yet; else returns false. */
+/* Learns mac if ip was asked for and has not answered yet. Otherwise returns false. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
-    if (!n || n->known || mac[0] & 1) /* a multicast address */
+    if (!n || n->known || mac[0] & 1) /* a multicast address is refused */
         return false;
     memcpy(n->mac, mac, 6);
     n->known = true;
     return true;
 }
 
-/* A neighbour with another MAC is asked again. */
+/* If a known neighbour now has another MAC, marks it to be asked again. */
 static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -98,7 +99,8 @@ static size_t put_arp(const struct ether *e, uint32_t what, const uint8_t *to_ma
                       uint8_t *frame)
 {
     static const uint8_t many[6] = {255, 255, 255, 255, 255, 255};
-    static const uint8_t head[6] = {0, 1, 8, 0, 6, 4}; /* Ethernet, IPv4, their lengths */
+    /* Ethernet, IPv4, lengths of both addresses */
+    static const uint8_t head[6] = {0, 1, 8, 0, 6, 4};
     uint8_t *arp = frame + ETHER_BYTES;
     put_ether(e, to_mac ? to_mac : many, TYPE_ARP, frame);
     memcpy(arp, head, sizeof head);
@@ -128,7 +130,8 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     return ETHER_REPLY;
 }
 
-/* ip: a whole packet of `total` bytes with a header of `head` bytes, for this card. */
+/* Answers a ping. ip: a whole packet of `total` bytes with a header of
+ * `head` bytes, for this card. */
 static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
                                  size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {
@@ -147,7 +150,7 @@ static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint
     put16(reply + ETHER_BYTES + 10, 0);
     put16(reply + ETHER_BYTES + 10, ~ether_sum(0, reply + ETHER_BYTES, ETHER_IP_BYTES));
     memcpy(to, icmp, n);
-    put32(to, 0); /* type: reply; checksum */
+    put32(to, 0); /* type reply and checksum 0 */
     put16(to + 2, ~ether_sum(0, to, n));
     *reply_n = ETHER_BYTES + ETHER_IP_BYTES + n;
     return ETHER_REPLY;
@@ -164,7 +167,7 @@ static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, s
     const uint32_t n = get16(udp + 4);
     if (n < ETHER_UDP_BYTES || n > total - head)
         return ETHER_SHORT;
-    if (get16(udp + 6)) { /* 0: no checksum */
+    if (get16(udp + 6)) { /* not 0: has a checksum */
         uint8_t pseudo[12];
         memcpy(pseudo, ip + 12, 8);
         put16(pseudo + 8, UDP);
@@ -238,7 +241,7 @@ void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t t
                    uint16_t to_port, size_t n)
 {
     memset(to, 0, ETHER_IP_BYTES + ETHER_UDP_BYTES);
-    to[0] = 0x45; /* version 4, 5 words */
+    to[0] = 0x45; /* version 4, header of 5 words */
     put16(to + 2, (uint32_t)(ETHER_IP_BYTES + ETHER_UDP_BYTES + n));
     to[6] = 0x40;                               /* do not fragment */
     to[8] = to_ip >> 28 == PKT_GROUPS ? 1 : 64; /* TTL */

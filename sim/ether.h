@@ -1,4 +1,5 @@
-/* ether.h : Implements ARP, ping and UDP of a card on an Ethernet: bytes in, bytes out, no sockets.
+/* ether.h : Implements ARP, ping and UDP of a card on an Ethernet. Converts
+ * bytes to bytes, without sockets.
  *
  *     ARP request for our IP --> reply           ICMP echo to us --> reply
  *     UDP to our IP and port, whole, checksums right --> payload and sender       all else: why not
@@ -15,25 +16,25 @@ enum {
     ETHER_IP_BYTES = 20,
     ETHER_UDP_BYTES = 8,
     ETHER_HEADERS = ETHER_BYTES + ETHER_IP_BYTES + ETHER_UDP_BYTES,
-    ETHER_MOST = 2304,     /* longest frame read or made, bytes */
-    ETHER_NEIGHBOURS = 256 /* remembered: as many as ranks of all jobs */
+    ETHER_MOST = 2304,     /* bytes of the longest frame read or made */
+    ETHER_NEIGHBOURS = 256 /* as many as ranks of all jobs */
 };
 
 enum ether_fate {
     ETHER_PAYLOAD,  /* described in *udp */
-    ETHER_REPLY,    /* reply is to be sent */
-    ETHER_LEARNT,   /* from an ARP answer */
-    ETHER_OTHER,    /* other protocols, addresses, ports */
+    ETHER_REPLY,    /* reply must be sent */
+    ETHER_LEARNT,   /* a MAC from an ARP answer */
+    ETHER_OTHER,    /* another protocol, address or port */
     ETHER_SHORT,    /* truncated, or inconsistent lengths */
-    ETHER_FRAGMENT, /* of an IP packet: not reassembled */
-    ETHER_CHECKSUM, /* wrong */
+    ETHER_FRAGMENT, /* fragment of an IP packet: not reassembled */
+    ETHER_CHECKSUM, /* wrong checksum */
     ETHER_FATES
 };
 
 struct ether_neighbour {
     uint32_t ip; /* 0: none */
     uint8_t mac[6];
-    bool known;    /* has answered; else an ARP request replaces each frame */
+    bool known;    /* has answered; else ARP requests replace frames */
     uint64_t used; /* value of `sent` at the last frame to it */
 };
 
@@ -48,29 +49,29 @@ struct ether {
 struct ether_udp {
     uint32_t ip;
     uint16_t port;
-    const uint8_t *payload; /* in the frame */
+    const uint8_t *payload; /* points into the frame */
     size_t n;
 };
 
-/* Takes a frame[n]. Writes *udp or reply[ETHER_MOST], *reply_n, depending on the fate. Learns a
- * neighbour's MAC only from the first answer to an ARP request of its own. An ARP request from
- * another MAC makes it ask again. */
+/* Processes an incoming frame[n]. Returns its fate, and with it *udp or reply[ETHER_MOST] and
+ * *reply_n. Learns a neighbour's MAC only from the first answer to an ARP request of e. If an
+ * ARP request comes from another MAC, e asks the neighbour again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 
 /* Makes the frame[ETHER_MOST] with a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to
- * ip:port (possibly a group's). If the MAC is unknown, makes the ARP request for it instead and
- * sets *asked to 1. Returns its length. */
+ * ip:port (possibly a multicast group's). If the MAC is not known, makes an ARP request instead
+ * and sets *asked to 1. Returns the length of the frame. */
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                  uint8_t *frame, int *asked);
 
-/* Writes the IPv4 and UDP headers (28 bytes) of a datagram with n bytes of payload. The IP checksum
- * is valid, UDP's is 0: none. */
+/* Writes the IPv4 and UDP headers (28 bytes) of a datagram with n bytes of payload. The IP
+ * checksum is valid. The UDP checksum is 0, which means that there is none. */
 void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip,
                    uint16_t to_port, size_t n);
 
-/* Returns the internet checksum of bytes[n], added to `sum`. 0xffff: valid, if bytes
- * include a checksum. */
+/* Returns the internet checksum of `sum` and bytes[n]. If the bytes include a
+ * valid checksum, the result is 0xffff. */
 uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: no memory, p is unchanged. */
+/* Returns NULL if there is no memory; then p is unchanged. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -16,7 +16,8 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves the waiting frames to the front once as many have left: on average one move per frame. */
+/* Moves the waiting frames to the front if as many frames have left. On
+ * average this moves each frame once. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

@@ -5,22 +5,23 @@
 #include <stdint.h>
 
 struct queued_frame {
-    uint32_t ip, gap; /* gap: minimum of idle clocks after it */
+    uint32_t ip, gap; /* gap: minimum of idle clocks after the frame */
     uint16_t port;
-    size_t n, at; /* bytes: frame_queue.bytes[at .. at + n) */
+    size_t n, at; /* its bytes in frame_queue.bytes: n from `at` on */
 };
 
-/* Zeroed: an empty queue. Keeps its memory until frame_queue_free(). */
+/* A zeroed queue is empty. It keeps its memory until frame_queue_free(). */
 struct frame_queue {
-    struct queued_frame *frames; /* [n]; waiting from `first` on */
+    struct queued_frame *frames; /* [n]; frames from `first` on are waiting */
     uint8_t *bytes;
     size_t first, n, room, bytes_used, bytes_room;
 };
 
-/* Appends a copy of bytes[f.n]; sets f.at. Returns 0, or -ENOMEM after reporting. */
+/* Appends a copy of bytes[f.n] and sets f.at. Returns 0, or -ENOMEM after reporting. */
 int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t *bytes);
 
-/* Returns the first frame (NULL: empty); removes it. Frames stay in place until the next put. */
+/* frame_queue_first() returns the first frame, or NULL if the queue is empty. frame_queue_drop()
+ * removes it. Frames do not move in memory until the next put. */
 const struct queued_frame *frame_queue_first(const struct frame_queue *q);
 size_t frame_queue_waiting(const struct frame_queue *q);
 void frame_queue_drop(struct frame_queue *q);

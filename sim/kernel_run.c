@@ -9,7 +9,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "beats are read where 
 enum {
 #define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
 #include "hls/card/kernels.def"
-    PIECE = 8192 /* values, whole beats of 4-bit codes */
+    PIECE = 8192 /* values; whole beats even for 4-bit codes */
 };
 
 static uint32_t value(const struct kernel_run *r, int arg)
@@ -22,7 +22,8 @@ static uint64_t address(const struct kernel_run *r, int arg)
     return value(r, arg) | (uint64_t)value(r, arg + 4) << 32;
 }
 
-/* Returns an argument's beats (below: its word) in memory; NULL: outside. */
+/* Returns the memory of an argument's beats, or NULL if it is outside card memory.
+ * word_at() does the same for one word. */
 static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
 {
     return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);
@@ -203,7 +204,7 @@ static bool unquant_step(struct kernel_run *r)
     return r->at < n ? true : ends(r, ARG_UNQUANT_status, 0);
 }
 
-/* ---- all of them ---- */
+/* ---- all kernels ---- */
 
 static const struct {
     bool (*start)(struct kernel_run *r);

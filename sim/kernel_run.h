@@ -3,18 +3,18 @@
 #define KERNEL_RUN_H
 #include "sim/kernel_port.h"
 
-enum { KERNEL_RUN_WORDS = 0x80 / 4 }; /* registers up to the last argument and STATUS */
+enum { KERNEL_RUN_WORDS = 0x80 / 4 }; /* up to the last argument and STATUS */
 
 struct kernel_run {
-    enum kernel which; /* any but NIC_CORE */
+    enum kernel which; /* any except NIC_CORE */
     const struct bank *bank;
-    uint32_t reg[KERNEL_RUN_WORDS]; /* register values at the start */
-    uint32_t at, absmax;            /* beats or values done; largest so far */
-    uint32_t status;                /* of REDUCE_MM */
+    uint32_t reg[KERNEL_RUN_WORDS]; /* register values at the start of the run */
+    uint32_t at, absmax;            /* at: beats or values done so far. absmax: largest so far. */
+    uint32_t status;                /* for REDUCE_MM only */
 };
 
-/* Start and step a run. True while there is more to do. Then status and the memory
- * written are complete. */
+/* Start and continue a run. Return true while there is more to do. After false, the status
+ * and the memory written are complete. */
 bool kernel_run_start(struct kernel_run *run);
 bool kernel_run_step(struct kernel_run *run);
 

@@ -1,5 +1,5 @@
-/* netfault.c : Simulates a bad network in one direction: loses, repeats, reorders and delays
- * frames, by seed. */
+/* netfault.c : Simulates a bad network in one direction. Loses, repeats, reorders and
+ * delays frames, depending on a seed. */
 #include "sim/netfault.h"
 #include "hls/arith/philox.h"
 #include <stdlib.h>
@@ -72,7 +72,7 @@ void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t 
                   uint64_t now_ns)
 {
     const struct queued_frame frame = {.ip = ip, .port = port, .n = n};
-    /* Draw the same numbers for every frame, whatever its fate. */
+    /* Draw the same number of random numbers for every frame, whatever its fate. */
     const uint32_t lost = happens(f, f->rates.drop), twice = happens(f, f->rates.dup);
     const uint32_t late[2] = {happens(f, f->rates.reorder), happens(f, f->rates.reorder)};
     const uint32_t behind = draw(f);

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 struct pcap {
-    FILE *file; /* NULL: nothing is written */
+    FILE *file; /* NULL: no capture is written */
     const char *path;
     int failed;
-    double flushed_s; /* clock_s() */
+    double flushed_s; /* time of clock_s() */
 };
 
 struct pcap_ends {
@@ -19,15 +19,15 @@ struct pcap_ends {
     uint16_t from_port, to_port;
 };
 
-/* Opens a capture of raw IPv4 packets or, with `ether`, of Ethernet frames. path stays the
- * caller's. Returns 0, or a negative errno after reporting. */
+/* Opens a capture of raw IPv4 packets or, with `ether`, of Ethernet frames. path remains the
+ * caller's and must stay valid. Returns 0, or a negative errno after reporting. */
 int pcap_open(struct pcap *p, const char *path, bool ether);
 
 /* Writes an Ethernet frame[n], with the present time. */
 void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 
-/* Writes a UDP datagram of payload[n], n < 2^16 - 28, with the present time and made-up
- * but valid headers. */
+/* Writes a UDP datagram of payload[n], n < 2^16 - 28, with the present time.
+ * The headers are invented but valid. */
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n);
 
 /* Flushes the file, at most once a second. Reports a full disk once. */

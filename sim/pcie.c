@@ -1,10 +1,10 @@
-/* pcie.c : Maps bus addresses of a card to kernels' registers and card memory. */
+/* pcie.c : Maps bus addresses of a card to the kernels' registers and to card memory. */
 #include "sim/pcie.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include <string.h>
 
-enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* bytes, of kernels other than nic_core */ };
+enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* bytes; kernels other than nic_core */ };
 
 static const struct {
     uint64_t base;
@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Opens kernels and memory, only at the first message: most cards are never asked. */
+/* Opens kernels and memory. Called at the first message, because most cards never get one. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -64,7 +64,7 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
-/* -1: there is no kernel's register at this address. */
+/* Returns the kernel with a register at this address, or -1 if there is none. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)
@@ -75,7 +75,7 @@ static int kernel_at(uint64_t address, uint32_t *at)
     return -1;
 }
 
-/* Returns 0, NO_ANSWER, or -EIO after reporting, as control_jobs_read(). */
+/* Returns 0, NO_ANSWER, or -EIO after reporting, like control_jobs_read(). */
 static int bus_read(struct pcie *p, uint64_t address, uint32_t *value)
 {
     uint32_t at = 0;

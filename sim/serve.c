@@ -1,9 +1,9 @@
-/* serve.c : Serves a card on a network by one loop over its clock, its frames and its control.
+/* serve.c : Serves a card on a network, in one loop over its clock, its frames and its control.
  *
  *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net
  *
- * While the card is busy, sockets are polled between steps of a few clocks. While it is idle, the
- * process sleeps in poll(). */
+ * While the card is busy, sockets are polled between steps of a few clocks. While the card
+ * is idle, the process sleeps in ppoll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,7 +27,7 @@
 enum {
     STEP_CLOCKS = 48,
     MOST_WAITING = 8192,
-    /* Ethernet frames wait in a switch, whose buffers are smaller. */
+    /* Limit for Ethernet frames, which wait in a switch, whose buffers are smaller. */
     MOST_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
@@ -50,11 +50,11 @@ struct server {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[6];
-    uint64_t step_ns; /* step the card this often; 0: only on events */
+    uint64_t step_ns; /* run a step at least this often; 0: only on events */
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
-    /* busy_ns: wall-clock time of `ticks` clocks */
+    /* busy_ns: wall-clock time of `ticks` clocks. */
     uint64_t frames_in, in_full, busy_ns, ticks;
 };
 
@@ -147,7 +147,7 @@ static void report(void *arg, struct text *to)
 
 /* ---- the loop ---- */
 
-/* Returns ns; UINT64_MAX: for ever. */
+/* Returns how long to sleep, in ns. UINT64_MAX: until an event. */
 static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
@@ -165,7 +165,7 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
-/* Returns 1 while the card is busy. */
+/* Runs a step of the card. Returns 1 while it is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -175,8 +175,8 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* Takes frames early so that overflow is lost and counted here, but not so many that a
- * flood stops the card. */
+/* Receives frames early, so that frames that do not fit are lost and counted here. Limits their
+ * number, so that a flood does not stop the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -185,7 +185,7 @@ static int take_all(struct server *s)
     return n;
 }
 
-/* Waits for something to do, and serves connections and control. Returns 1 to end. */
+/* Waits for work, and serves connections and control. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {
@@ -205,8 +205,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, yields instead of sleeping, so that senders run, and serves
- * connections only every TURNS turns. */
+/* While datagrams keep coming, yields instead of sleeping, so that senders can run. Serves
+ * connections only every TURNS turns then. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -228,7 +228,7 @@ static int loop(struct server *s)
 
 /* ---- opening ---- */
 
-/* Replaces *ip, the host's address, by the card's own, and sets the card's MAC. */
+/* Replaces *ip, the host's address, with the card's own address, and sets the card's MAC. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
 {
     struct in_addr at;
@@ -272,7 +272,8 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* There is no TCP control beside it, which would bypass its rules. */
+/* Opens control over datagrams. There is no TCP control then, since it
+ * would bypass the rules of this one. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

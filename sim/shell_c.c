@@ -1,5 +1,5 @@
-/* shell_c.c : Implements the shell over the card's C model: no clock, each frame is
- * handled at once. */
+/* shell_c.c : Implements the shell over the card's C model. It has no clock
+ * and handles each frame at once. */
 #include "base/err.h"
 #include "sim/card_model.h"
 #include "sim/shell.h"

@@ -1,6 +1,6 @@
-/* axil_port.c : Reads and writes registers over an AXI-Lite port.
+/* axil_port.c : Accesses registers through an AXI-Lite port.
  *
- * Transfers happen in a clock if valid and ready were set before it. */
+ * A transfer happens in a clock if valid and ready were set before it. */
 #include "sim/rtl/axil_port.h"
 #include "base/err.h"
 

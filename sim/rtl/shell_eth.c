@@ -1,5 +1,5 @@
-/* shell_eth.c : Runs the Verilated card with LiteEth: words of frames both ways,
- * at a wire's speed. */
+/* shell_eth.c : Runs the Verilated card with LiteEth. Moves frames word by word in both
+ * directions, at the speed of a wire. */
 #define MODEL_PREFIX shell_
 #include "sim/rtl/shell_eth.h"
 #include "base/clock.h"
@@ -13,8 +13,8 @@
 #include <zlib.h>
 
 enum {
-    /* Clocks without a word after which the card is idle: longer than storing a frame, or dropping
-     * one that has no address. */
+    /* The card is idle after so many clocks without a word. This is longer than it takes to
+     * store a frame, or to drop one that has no address. */
     QUIET = 2048,
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
@@ -31,7 +31,7 @@ struct way {
     uint8_t *last, *last_be, *valid, *ready;
     uint32_t *data;
     uint8_t frame[MOST + 4];
-    /* Bytes of frame; in: at of n are sent; out: at have come. */
+    /* n: bytes of `frame`. at: bytes already sent (in) or received (out). */
     size_t n, at;
     int credit; /* tenths of bytes that may pass */
 };
@@ -49,7 +49,7 @@ struct eth {
     uint64_t random;
     uint64_t now, last, poked, hole;
     bool controlled; /* by datagrams */
-    /* Time of the next pulse, clock_s(). */
+    /* Time of clock_s() for the next pulse. */
     double pulse_s;
     struct control_time total;
     struct shell_eth_counts counts;
@@ -104,7 +104,7 @@ static void spend(struct eth *s, struct way *w, int last)
 static void offer(struct eth *s)
 {
     struct way *w = &s->rx;
-    /* an offered word must stay */
+    /* a word that was offered must stay until it is accepted */
     if (*w->valid || !passes(s, w) || (w->at == w->n && !begin(s)))
         return;
     const size_t left = w->n - w->at;
@@ -156,7 +156,7 @@ static void gave(struct eth *s)
         s->out(s->arg, 0, 0, w->frame + PREAMBLE, n - PREAMBLE - CRC);
 }
 
-/* Transfers happen at the edge if valid and ready before it. */
+/* A transfer happens at the edge if valid and ready were set before it. */
 static void tick(struct eth *s)
 {
     s->now++;
@@ -179,7 +179,7 @@ static void tick(struct eth *s)
         took(s);
 }
 
-/* ---- the shell's calls ---- */
+/* ---- struct shell_ops ---- */
 
 static void tick_any(void *s)
 {
@@ -297,7 +297,7 @@ static int eth_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct eth *)shell)->bus, at, value);
 }
 
-/* since: the clock of the last action on the card. */
+/* since: clock of the last register write, or of the start of run(). */
 static int is_quiet(const struct eth *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;
@@ -320,8 +320,8 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-/* Ticks leases in real time, however slow the simulated clock is, but not while a KEEP may be among
- * the queued frames. */
+/* Advances the leases by real time, however slow the simulated clock is. Does not do it while
+ * frames are queued, since a KEEP may be among them. */
 static void pulse(struct eth *s)
 {
     const double now = clock_s();

@@ -9,5 +9,5 @@ static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
                "no card behind LiteEth: need a build with Verilator and LiteEth (make shell)");
 }
 
-/* No call follows a failed open. */
+/* The other functions are never called, because no open() succeeds. */
 const struct shell_ops shell_eth = {.open = none_open};

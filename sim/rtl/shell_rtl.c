@@ -1,5 +1,5 @@
-/* shell_rtl.c : Runs the Verilated nic_core: its two streams of beats, its AXI-Lite
- * registers, its clock. */
+/* shell_rtl.c : Runs the Verilated nic_core: its two streams of beats, its
+ * AXI-Lite registers and its clock. */
 #include "base/err.h"
 #include "hls/core/beat.h"
 #include "sim/rtl/axil_port.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    /* Clocks without a beat after which the card is idle: many times its longest path. */
+    /* The card is idle after so many clocks without a beat. This is many times its longest path. */
     QUIET = 512,
     FRAME_BEATS = 1 << 10, /* longest frame out */
     RESET_CLOCKS = 8
@@ -25,14 +25,15 @@ struct rtl {
 
     shell_out *out;
     void *arg;
-    struct frame_queue *in; /* queue of run() and step(); NULL: none */
-    size_t in_at;           /* bytes of its first frame already sent */
-    uint32_t gap;           /* idle clocks still to come */
+    struct frame_queue *in; /* queue of run() or step(); NULL between their calls */
+    size_t in_at;           /* bytes of its first frame that were sent */
+    uint32_t gap;           /* idle clocks still to pass */
     unsigned stall;         /* of 256 clocks */
     uint64_t random;
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
-    /* Clocks since reset; this run's first beat; one after its last beat. */
+    /* now: clocks since reset. first: clock of this run's first beat.
+     * last: clock after its last beat. */
     uint64_t now, first, last;
     uint64_t poked; /* clock of the last register write */
     struct control_time total;
@@ -65,7 +66,7 @@ static void offer(struct rtl *s)
 static void moved(struct rtl *s)
 {
     if (s->last == s->now + 1)
-        /* The other direction has a beat in this clock too. */
+        /* The other direction has moved a beat in this clock too. */
         return;
     if (!s->first)
         s->first = s->now;
@@ -102,7 +103,7 @@ static void gave(struct rtl *s)
     }
 }
 
-/* Transfers happen at the edge if valid and ready before it. */
+/* A transfer happens at the edge if valid and ready were set before it. */
 static void tick(struct rtl *s)
 {
     offer(s);
@@ -154,7 +155,7 @@ static void bind(struct rtl *s)
     s->bus.tick = tick_any;
 }
 
-/* ---- the shell's calls ---- */
+/* ---- struct shell_ops ---- */
 
 static void rtl_close(void *shell)
 {
@@ -202,7 +203,7 @@ static int rtl_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct rtl *)shell)->bus, at, value);
 }
 
-/* since: the clock of the last action on the card. */
+/* since: clock of the last register write, or of the start of run(). */
 static int is_quiet(const struct rtl *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;

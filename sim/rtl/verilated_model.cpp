@@ -1,6 +1,6 @@
 // verilated_model.cpp : Implements verilated_model.h for the module that it is compiled with. No
-// other file includes Verilator. For each line of sim/rtl/models the build makes the class
-// VERILATED (by Verilator) and ports.inc, PORT(name, bits) for each port.
+// other file includes Verilator's headers. For each line of sim/rtl/models, Verilator makes the
+// class VERILATED, and the build makes ports.inc, which has PORT(name, bits) for each port.
 #include "sim/rtl/verilated_model.h"
 #include MODEL_HEADER
 #include "verilated.h"
@@ -23,7 +23,7 @@ struct model {
 
 __attribute__((weak)) double sc_time_stamp() { return 0; }
 
-// clk_i, or ap_clk in a module with Vitis' names
+// Returns the port of the clock: clk_i, or ap_clk in a module with Vitis' names.
 static uint8_t *clock_of(VERILATED *top)
 {
 #define PORT(port, width) \

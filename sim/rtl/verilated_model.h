@@ -1,5 +1,5 @@
-/* verilated_model.h : Wraps a Verilated module in a C interface; linking
- * decides which (sim/rtl/models).
+/* verilated_model.h : Wraps a Verilated module in a C interface. Which module it is
+ * depends on linking (sim/rtl/models).
  *
  * Set inputs, call model_tick() once per clock, read outputs:
  *     struct model *m = model_open(argc, argv);
@@ -7,11 +7,11 @@
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i or ap_clk. Nothing resets the module: hold rst_i for a clock or
- * two. One thread.
+ * The clock is clk_i or ap_clk. The module is not reset here: hold rst_i for a clock or
+ * two. A model must be used by one thread.
  *
- * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models,
- * and the same macro where this file is included, put mm_ before each name below. */
+ * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models.
+ * Define the same macro where this file is included, and write mm_ before each name below. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>
@@ -35,27 +35,28 @@ extern "C" {
 
 struct model;
 
-/* Makes a model with all inputs 0. argc, argv: the program's, for Verilator's own +options. Ends
- * the program if there is no memory. */
+/* Makes a model whose inputs are all 0. argc, argv: the program's, for Verilator's own +options.
+ * Ends the program if there is no memory. */
 struct model *model_open(int argc, char **argv);
 void model_close(struct model *m);
 
-/* Returns the address of a port's value, to be read and (inputs) written between calls, valid until
- * model_close(). Its type is uint8_t for 1..8 bits, uint16_t to 16, uint32_t to 32, uint64_t to 64,
- * else uint32_t[], least significant first. bits, if not NULL: the width. Ends the program after
- * reporting if there is no such port. */
+/* Returns the address of a port's value, valid until model_close(). Read it, and for
+ * inputs write it, between calls. Its type is uint8_t for 1 to 8 bits, uint16_t up to 16,
+ * uint32_t up to 32, uint64_t up to 64, and otherwise uint32_t[] with the least
+ * significant word first. If bits is not NULL, *bits is the width. If there is no such
+ * port, reports it and ends the program. */
 void *model_port(struct model *m, const char *name, unsigned *bits);
 
-/* Settles outputs after inputs changed, without a clock. */
+/* Updates outputs after inputs changed, without a clock. */
 void model_eval(struct model *m);
 
-/* Runs one clock: inputs are sampled at the edge, then outputs settle. */
+/* Runs one clock: inputs are sampled at the edge, then outputs are updated. */
 void model_tick(struct model *m);
 
 uint64_t model_cycles(const struct model *m);
 
-/* Records everything from now on into an FST file, for GTKWave. Returns 0, or -1 if the model
- * was built without. */
+/* Records all signals from now on in an FST file, for GTKWave. Returns 0, or -1 if the
+ * model was built without this feature. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-// board.h : Represents one simulated card as XRT's driver would: a narrowcast-sim, buffers in its
-// memory, contexts on its kernels, commands executed in order.
+// board.h : Represents one simulated card as XRT's driver would. It has a process narrowcast-sim,
+// buffers in the card's memory, contexts on its kernels, and commands that are executed in order.
 //
-// Failures throw std::system_error or std::bad_alloc.
+// Functions throw std::system_error or std::bad_alloc if they fail.
 #ifndef BOARD_H
 #define BOARD_H
 #include "sim/xrt/areas.h"
@@ -16,19 +16,19 @@
 #include <string>
 #include <xrt.h>
 
-// From NARROWCAST_SIM_FAULT.
+// Values of NARROWCAST_SIM_FAULT.
 struct Faults {
     bool run_hangs = false, other_uuid = false;
-    uint64_t hangs_after = UINT64_MAX;  // reads of registers until one hangs
-    uint64_t dies_after = 0;            // bus accesses; 0: never
+    uint64_t hangs_after = UINT64_MAX;  // number of good reads of registers
+    uint64_t dies_after = 0;            // number of bus accesses; 0: never
 };
 
 struct Buffer {
-    void *host = nullptr;  // nullptr: only in card memory
-    bool own = false;      // free host
+    void *host = nullptr;  // nullptr: exists only in card memory
+    bool own = false;      // host must be freed
     size_t bytes = 0;
     unsigned flags = 0;
-    uint64_t address = 0;  // in card memory; 0: not there
+    uint64_t address = 0;  // in card memory; 0 if not there
     ~Buffer();
 };
 
@@ -38,16 +38,17 @@ class Board
     explicit Board(unsigned index);
     ~Board();
 
-    // Loads a container's kernels and memory; resets what was loaded before.
+    // Loads a container's kernels and memory. Resets the container that was loaded before.
     void load(const axlf *container);
     bool reports_other_uuid() const { return faults.other_uuid; }
 
-    // ip: index of a kernel as XRT counts; VIRTUAL: no kernel, but keeps the container loaded.
+    // ip: index of a kernel, as XRT counts. VIRTUAL is no kernel, but keeps the container loaded.
     static constexpr unsigned VIRTUAL = ~0u;
     void open_context(const unsigned char *uuid, unsigned ip, bool shared);
     void close_context(unsigned ip);
 
-    unsigned add_buffer(void *host, size_t bytes, unsigned flags);  // host nullptr: allocated here
+    // If host is nullptr, allocates it.
+    unsigned add_buffer(void *host, size_t bytes, unsigned flags);
     void free_buffer(unsigned handle);
     std::shared_ptr<Buffer> buffer(unsigned handle);
     void sync(unsigned handle, bool to_card, size_t bytes, size_t offset);
@@ -56,7 +57,7 @@ class Board
     uint32_t read(unsigned ip, uint32_t at);
     void write(unsigned ip, uint32_t at, uint32_t value);
 
-    void start(unsigned command);  // a buffer with an ert_start_kernel_cmd
+    void start(unsigned command);  // handle of a buffer with an ert_start_kernel_cmd
     bool wait(int ms) { return commands.wait(ms); }
     void stop();  // aborts running commands; later calls fail
 
@@ -74,9 +75,9 @@ class Board
                unsigned n);
 
     Faults faults;
-    std::atomic<uint64_t> reads{0};  // of registers, so far
+    std::atomic<uint64_t> reads{0};  // register reads so far
     std::atomic<bool> closed{false};
-    std::mutex lock;  // of all below
+    std::mutex lock;  // protects all members below
     std::shared_ptr<card_link> link;
     Container loaded;
     bool was_loaded = false;
@@ -84,11 +85,11 @@ class Board
         bool shared;
         unsigned n;
     };
-    std::map<unsigned, Context> contexts;  // by ip
+    std::map<unsigned, Context> contexts;  // [ip]
     BoardLock others;
     std::map<unsigned, std::shared_ptr<Buffer>> buffers;
     unsigned next_handle = 1;
-    std::map<unsigned, Areas> memory;  // by the bank's index in the container
+    std::map<unsigned, Areas> memory;  // [the bank's index in the container]
     Commands commands;
 };
 

@@ -1,8 +1,9 @@
-/* card_link.h : Accesses a narrowcast-sim process as a board in this machine: its bus and memory,
- * from any thread, each call with a deadline.
+/* card_link.h : Accesses a narrowcast-sim process as a board in this machine: its bus and memory.
+ * Any thread may make calls, and each call has a deadline.
  *
- * All calls except open and close return 0 or a negative errno: -EIO once the card is gone, -EFAULT
- * if nothing answers at the address. card_link_why() has the reason in one line. */
+ * All calls except open and close return 0 or a negative errno. -EIO means that the
+ * card is gone, -EFAULT that there is no register or memory at the address.
+ * card_link_why() returns the reason, one line. */
 #ifndef CARD_LINK_H
 #define CARD_LINK_H
 #include <stddef.h>
@@ -16,9 +17,9 @@ enum { CARD_LINK_WHY = 256 };
 
 struct card_link;
 
-/* Starts narrowcast-sim at path. words: its options, ending with NULL. dies_after: for tests,
- * kill the process after so many bus accesses; 0: never. Returns 0, or a negative errno with
- * one line in why. */
+/* Starts narrowcast-sim at path. words: its options, ending with NULL. dies_after: for
+ * tests, kills the process after so many bus accesses; 0: never. Returns 0, or a
+ * negative errno with one line in why. */
 int card_link_open(const char *path, const char *const *words, uint64_t dies_after,
                    struct card_link **link, char why[CARD_LINK_WHY]);
 void card_link_close(struct card_link *link);

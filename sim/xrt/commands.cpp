@@ -6,7 +6,7 @@ static ert_start_kernel_cmd *packet(const Buffer &command)
     return static_cast<ert_start_kernel_cmd *>(command.host);
 }
 
-// Sets the lowest 4 bits, which XRT may read at any time.
+// Sets the state, the lowest 4 bits of the header. XRT may read them at any time.
 static void set_state(ert_start_kernel_cmd *p, int state)
 {
     __atomic_store_n(&p->header, (p->header & ~0xfu) | static_cast<uint32_t>(state),

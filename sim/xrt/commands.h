@@ -15,16 +15,17 @@ struct Buffer;
 class Commands
 {
   public:
-    // run: executes a command, returns its state.
+    // run: executes a command and returns its state.
     explicit Commands(std::function<int(ert_start_kernel_cmd *)> run) : run(run) {}
     ~Commands() { stop(); }
 
     void add(std::shared_ptr<Buffer> command);
 
-    // Waits until a command has ended that no earlier wait has returned for. False: time-out.
+    // Waits until a command has ended. Each call returns for another command. Returns false after
+    // the time-out.
     bool wait(int ms);
 
-    // Aborts queued commands; waits for the running one.
+    // Aborts queued commands and waits for the running one.
     void stop();
 
   private:
@@ -32,7 +33,7 @@ class Commands
     void end(Buffer &command, int state);
 
     std::function<int(ert_start_kernel_cmd *)> run;
-    std::mutex lock;  // of all below
+    std::mutex lock;  // protects all members below
     std::condition_variable work_came, work_ended;
     std::deque<std::shared_ptr<Buffer>> queue;
     uint64_t ended = 0, told = 0;

@@ -41,7 +41,7 @@ std::string hex(uint64_t value)
     return text;
 }
 
-// Returns the base addresses in XRT's own order of compute units.
+// Returns the base addresses of the compute units, in XRT's own order.
 std::vector<uint64_t> order(const ip_layout *layout)
 {
     typedef std::vector<uint64_t> get_cus(const ip_layout *, bool encode);

@@ -1,5 +1,5 @@
-// container.h : Reads an xclbin that the simulated card can load: kernels of hls/card/kernels.def
-// at their addresses, and its banks.
+// container.h : Reads an xclbin that the simulated card can load. It must have kernels of
+// hls/card/kernels.def at their addresses, and the card's banks.
 #ifndef CONTAINER_H
 #define CONTAINER_H
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Container {
     std::vector<Memory> memories;
 
     Container() = default;
-    explicit Container(const axlf *container);  // throws std::system_error: not for this card
+    explicit Container(const axlf *container);  // throws std::system_error if not for this card
 };
 
 #endif

@@ -1,10 +1,10 @@
-// methods.cpp : Implements XRT's system and device by simulated cards, in the library that XRT
+// methods.cpp : Implements XRT's system and device with simulated cards, in the library that XRT
 // loads as its driver.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //
-// It replaces methods of libxrt_noop, whose system and device do nothing. XRT calls the functions
-// below as methods: their first argument is `this`.
+// This library replaces methods of libxrt_noop, whose system and device do nothing. XRT calls the
+// functions below as methods: their first argument is `this`.
 #include "sim/xrt/board.h"
 #include "sim/xrt/vtable.h"
 #include "hls/card/kernels.h"
@@ -28,16 +28,16 @@ struct Opened {
 
 enum { MOST_CARDS = 8 };
 
-// Lives until the process ends, since threads may still use it then.
+// Never freed, since threads may use it until the process ends.
 struct State {
     std::mutex lock;
-    // Held while a card's process starts, so that other cards need not wait.
+    // [card]: held while the card's process starts, so that other cards need not wait.
     std::mutex starts[MOST_CARDS];
     std::map<const Device *, Opened> opened;
     std::map<unsigned, std::weak_ptr<Board>> boards;
     void *noop = nullptr;
     std::unique_ptr<Vtable> system, device;
-    std::string missing;  // a symbol without which no device opens
+    std::string missing;  // "", or a symbol without which no device opens
     std::shared_ptr<void> (*noop_get_device)(const System *, unsigned) = nullptr;
     void (*noop_close)(Device *) = nullptr;
     void (*noop_load)(Device *, const axlf *) = nullptr;
@@ -49,7 +49,7 @@ State &state()
     return *s;
 }
 
-// nullptr: the device was closed.
+// Returns the board of a device, or nullptr if the device was closed.
 std::shared_ptr<Board> board_or_none(const Device *device)
 {
     std::lock_guard<std::mutex> held(state().lock);
@@ -97,8 +97,8 @@ void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value)
     board(d)->write(ip, at, value);
 }
 
-// XRT's objects may outlive their device, which has then freed their resources. Their
-// destructors must not throw.
+// The next functions must not throw, because destructors of XRT's objects call them. XRT's objects
+// may outlive their device, which has then freed their resources.
 void close_context(Device *d, const unsigned char *, unsigned ip)
 {
     if (const auto b = board_or_none(d))
@@ -281,8 +281,9 @@ void make_device_table(State &s)
         t.missing = "device_pcie::get_device_handle";
 }
 
-// If a method cannot be replaced, opening a device fails; a method of libxrt_noop would do nothing.
-// Without any system XRT ends the program.
+// Replaces the methods. If a method cannot be replaced, opening a device must fail, because the
+// method of libxrt_noop would do nothing. But there must be a system: without one XRT ends the
+// program.
 __attribute__((constructor)) void load()
 {
     State &s = state();
@@ -316,11 +317,11 @@ __attribute__((constructor)) void load()
 
 const pid_t loader = getpid();
 
-// Aborts what still runs, so that XRT's threads, which wait for it, end.
+// Aborts running commands, so that XRT's threads, which wait for them, end.
 __attribute__((destructor)) void unload()
 {
     std::vector<std::shared_ptr<Board>> all;
-    if (getpid() != loader)  // a forked child: its parent keeps the card
+    if (getpid() != loader)  // a forked child must leave the parent's card alone
         return;
     {
         std::lock_guard<std::mutex> held(state().lock);
@@ -332,7 +333,7 @@ __attribute__((destructor)) void unload()
 }
 }  // namespace
 
-// The one driver function that XRT's C API lacks: name and temperature of a device.
+// Returns name and temperature of a device, which XRT's C API lacks.
 extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle,
                                                                         xclDeviceInfo2 *info)
 {

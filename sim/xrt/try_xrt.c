@@ -1,4 +1,5 @@
-/* try_xrt.c : Tests by XRT's C API only that a card with the kernels of hls/card/kernels.def works.
+/* try_xrt.c : Tests, using only XRT's C API, that a card with the kernels
+ * of hls/card/kernels.def works.
  *
  * tests/offload/test_xrt_device.sh runs it.
  * usage: try XCLBIN WHAT [N] */
@@ -43,7 +44,7 @@ static struct opened open_card(const char *xclbin, const char *bdf)
     return o;
 }
 
-/* Two handles of a card: both can open a shared kernel, only one an exclusive kernel. */
+/* Opens two handles of a card. Both can open a shared kernel, only one an exclusive kernel. */
 static int twice(const char *xclbin, unsigned n)
 {
     struct opened a = open_card(xclbin, NULL), b = open_card(xclbin, "0000:00:00.0");
@@ -69,7 +70,7 @@ static int about(const char *xclbin, unsigned n)
     xrtDeviceHandle d = xrtDeviceOpen(n);
     (void)xclbin;
     MUST(d);
-    /* In the driver, which XRT loads when a device is opened. */
+    /* This function is in the driver, which XRT loads when it opens a device. */
     int (*get)(xclDeviceHandle, struct xclDeviceInfo2 *) = NULL;
     *(void **)&get = dlsym(RTLD_DEFAULT, "xclGetDeviceInfo2");
     MUST(get && get(xrtDeviceToXclDevice(d), &info) == 0);
@@ -90,7 +91,7 @@ static int identity(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Registers of nic_core: identity, enable, address for frames. */
+/* Accesses registers of nic_core: identity, enable, address for frames. */
 static int registers(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, "0000:00:00.0");
@@ -121,8 +122,8 @@ static long pages(void)
     return n;
 }
 
-/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. This process must
- * not grow after the 500th. */
+/* Runs reduce_mm n times, e4m3 to e5m2, with 3 parts of 5 beats and other codes each time. This
+ * process must not grow after the 500th run. */
 static int runs(const char *xclbin, unsigned n)
 {
     enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
@@ -144,7 +145,7 @@ static int runs(const char *xclbin, unsigned n)
         MUST(xrtBOSync(from, XCL_BO_SYNC_BO_TO_DEVICE, 64 * PARTS * STRIDE, 0) == 0);
         xrtRunHandle r = xrtKernelRun(k, from, to, PARTS, STRIDE, BEATS, FMT, OUT_FMT, 1, 1);
         MUST(r);
-        /* With a time-out libxrt_hwemu would sleep all of it. */
+        /* With a time-out, libxrt_hwemu would always sleep for the whole time. */
         MUST(xrtRunWait(r) == ERT_CMD_STATE_COMPLETED);
         MUST(xrtBOSync(to, XCL_BO_SYNC_BO_FROM_DEVICE, 64 * BEATS, 0) == 0);
         for (int j = 0; j < 64 * BEATS; j++) {
@@ -162,7 +163,7 @@ static int runs(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Card memory: the largest buffer, one byte more, bounds, reuse of freed memory. */
+/* Tests card memory: the largest buffer, one byte more, bounds, reuse of freed memory. */
 static int memory(const char *xclbin, unsigned n)
 {
     const size_t all = (size_t)1 << 30;
@@ -217,7 +218,7 @@ static int hold(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Loads twice: nothing of the first load remains. */
+/* Loads a container twice. Nothing of the first load may remain. */
 static int reload(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -251,7 +252,7 @@ static int dies(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* A run of one beat that does not succeed within n ms: prints its state. */
+/* Starts a run of one beat that does not succeed within n ms, and prints its state. */
 static int fails(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -263,7 +264,7 @@ static int fails(const char *xclbin, unsigned n)
     MUST(r);
     printf("state %d\n", (int)xrtRunWaitFor(r, n));
     fflush(stdout);
-    exit(0); /* with everything open */
+    exit(0); /* leaves everything open */
 }
 
 static void *read_id(void *arg)
@@ -272,7 +273,7 @@ static void *read_id(void *arg)
     return xrtKernelReadRegister(*(xrtKernelHandle *)arg, REG_ID, &id) ? NULL : &id;
 }
 
-/* A read that hangs until its card is closed, then fails. */
+/* Reads a register of a card that hangs. The read must fail when the card is closed. */
 static int stuck(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -285,7 +286,7 @@ static int stuck(const char *xclbin, unsigned n)
     nanosleep(&wait, NULL);
     MUST(pthread_tryjoin_np(reader, &id) == EBUSY);
     MUST(xrtDeviceClose(o.device) == 0);
-    /* The kernel keeps XRT's device open: end that too. */
+    /* The open kernel keeps XRT's device open. Exiting must end that too. */
     exit(0);
 }
 
@@ -318,7 +319,7 @@ static int speed(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* A forked child that exits does not affect the parent's card. */
+/* Checks that a forked child that exits does not affect the parent's card. */
 static int forks(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
