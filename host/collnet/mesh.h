@@ -37,9 +37,9 @@ struct mesh {
     atomic_bool cut;        /* any thread may set it: messages no longer move */
 };
 
-/* Connects all ranks. Collective. handles [n_ranks]: from mesh_listen() of every rank. own: from
- * that of this rank. m: must be all zero. Blocks for at most deadline_s. Returns 0, or after
- * reporting -EINVAL (wrong handles), -ETIMEDOUT, -ENOMEM or an errno of a socket. */
+/* Connects all ranks. Collective. handles [n_ranks]: made by mesh_listen() of every rank. own: made
+ * by mesh_listen() of this rank. m: must be all zero. Blocks for at most deadline_s. Returns 0, or
+ * after reporting -EINVAL (wrong handles), -ETIMEDOUT, -ENOMEM or an errno of a socket. */
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m);
 void mesh_close(struct mesh *m);

@@ -46,9 +46,9 @@ void control_attach(struct control *control, int peer, control_bus *bus, void *a
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
-/* Returns the number of bytes that complete a peer's next message. Before its header is
- * complete, that of the header, which has the message's length. A caller that reads no more at a
- * time leaves later messages in the socket. */
+/* Returns the number of bytes that are missing from a peer's next message or, until its header is
+ * complete, from the header (which has the message's length). A caller that never reads more leaves
+ * later messages in the socket. */
 size_t control_wants(const struct control *control, int peer);
 
 /* Processes bytes received from a peer. Returns 0, 1 if the peer must be disconnected (it has

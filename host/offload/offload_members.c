@@ -165,7 +165,7 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
                    "'%s' is no group: %sneed an IPv4 address, as 239.1.1.1 or 239.1.1.1:5000",
                    words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
-    /* A UDP shell treats addresses ending in .255 as broadcasts. */
+    /* A card's shell treats addresses ending in .255 as broadcasts. */
     if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255)
         return ERR(-EINVAL,
                    "'%s' is no group: need an address of 224.0.0.0/4 that does not end in 255",

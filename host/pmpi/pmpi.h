@@ -1,4 +1,4 @@
-/* pmpi.h : Replaces MPI's all-reduces of floats by narrow ones, in unmodified programs.
+/* pmpi.h : Replaces MPI's all-reduces of floats with narrow ones, in unmodified programs.
  *
  *     MPI_Allreduce of floats, sums --pmpi_takes--> pmpi_queue_run()   --> nc_allreduce on a
  *     MPI_Iallreduce, MPI_Start ... --pmpi_takes--> pmpi_queue_later() --> duplicate, by length
