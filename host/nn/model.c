@@ -236,7 +236,7 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
     return out;
 }
 
-/* Format of 16-bit activations. */
+/* Return the format of 16-bit activations. */
 static struct mf_fmt narrow_of(const struct nn_model *m)
 {
     const struct mf_fmt bf16 = {8, 7, 0};

@@ -1,7 +1,7 @@
-/* model_plan.c : gives every node its memory, once: no pass allocates. Activation gradients share
- * buffers. A buffer is taken when the last reader of a tensor passes its gradient back, and freed
- * when the tensor's own node has used it. All memory is the backend's, zeroed, and stays until
- * close. */
+/* model_plan.c : allocates the memory of every node once, so that passes allocate nothing.
+ * Activation gradients share buffers. A buffer is taken when the last reader of a tensor passes its
+ * gradient back, and freed when the tensor's own node has used it. All memory is zeroed backend
+ * memory and stays allocated until close. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"
@@ -19,7 +19,7 @@ static int get_memory(struct nn_model *m, size_t bytes, void **out)
     return *out ? 0 : -ENOMEM;
 }
 
-/* For weights, their gradients or statistics. */
+/* Allocate an array of weights, their gradients or statistics. */
 static int get_weights(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -28,7 +28,7 @@ static int get_weights(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* For activations or their gradients. */
+/* Allocate an array of activations or their gradients. */
 static int get_acts(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -37,7 +37,8 @@ static int get_acts(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* Take a free buffer and grow it to at least n elements; there is room for one a node. */
+/* Take a free buffer and grow it to at least n elements. The list has room for one buffer per
+ * node. */
 static int take(struct nn_model *m, size_t n)
 {
     int b = 0;
@@ -50,9 +51,9 @@ static int take(struct nn_model *m, size_t n)
     return b;
 }
 
-/* Walk backward from the heads and decide who overwrites, who adds, and in which buffer. An
- * addend's gradient stays in the sum's buffer, which the addend's node will overwrite; the other
- * summand therefore gets a copy. */
+/* Walk backward from the heads. Decide for each gradient which nodes overwrite it, which add to it,
+ * and in which buffer it is. An addend's gradient stays in the sum's buffer, which the addend's
+ * node will overwrite; the other summand therefore gets a copy. */
 static void share_buffers(struct nn_model *m)
 {
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
@@ -72,7 +73,8 @@ static void share_buffers(struct nn_model *m)
             in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
         for (const int *part = node->more; part < node->more + node->n_more; part++) {
-            assert(*part > 0 && m->nodes[*part].buffer < 0); /* else another reader came first */
+            /* else another reader has written its gradient */
+            assert(*part > 0 && m->nodes[*part].buffer < 0);
             m->nodes[*part].buffer = take(m, out_elements(m, &m->nodes[*part]));
         }
         if (node->addend >= 0) {
@@ -133,7 +135,7 @@ static int plan_nodes(struct nn_model *m)
     return get_memory(m, most, &m->scratch);
 }
 
-/* Draw on the host, so that every backend starts from the same bits. */
+/* Draw the initial values on the host, so that every backend starts from the same bits. */
 static int put_start_values(struct nn_model *m, uint64_t seed)
 {
     real *host = calloc(m->n_weights + m->n_stats, sizeof *host);
@@ -149,7 +151,8 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* Group a norm's few params with its convolution's, to save a call per norm. */
+/* Group params that become final together. A norm's few params join those of its convolution, which
+ * saves a call per norm. */
 static int group_params(struct nn_model *m)
 {
     m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);
@@ -179,7 +182,7 @@ static int plan_weights(struct nn_model *m)
     return 0;
 }
 
-/* Allocate what grows with the batch size. */
+/* Allocate all arrays whose size grows with the batch size. */
 static int plan_passes(struct nn_model *m)
 {
     TRY(graph_words_open(m));

@@ -1,5 +1,6 @@
 /* model_scale.c : scales activation gradients by one loss scale, or by an adaptive one per layer.
- * The backend finds adaptive scales itself (hls/nn/loss_scale.h), so recorded passes need no host.
+ * The backend finds adaptive scales itself (hls/nn/loss_scale.h), so a recorded pass runs without
+ * the host.
  *
  *   loss: 1 -> ... -> [moments of dy, W, the other dx] -> s -> dy *= s -> node's backward -> ...
  *                                                          \-> divisor of its weight gradients */
@@ -34,7 +35,8 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
-/* Choose s and multiply dy by it, and an earlier reader's dx by its factor. */
+/* Choose the node's factor s and multiply dy by it. If an earlier reader has written dx, multiply
+ * that by its own factor. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {
@@ -59,7 +61,7 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
     struct node_scale *own = &m->words.scales[i], *in = &m->words.scales[node->in];
-    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* one dx only */
+    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* only one dx */
     if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
     else

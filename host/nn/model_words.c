@@ -1,6 +1,6 @@
-/* model_words.c : exchanges a pass's words with the backend: labels, keys and scales in, results
- * out. A block in backend memory has a host copy of the same layout, copied once before and once
- * after a pass: no kernel accesses host memory.
+/* model_words.c : exchanges a pass's words (inputs and outputs except tensors) with the backend.
+ * The words are in one block of backend memory, and the host has a block of the same layout. Parts
+ * of the block are copied once before and once after a pass, so kernels do not access host memory.
  *
  *   key | scale_now | refresh | labels | lengths | scales | results | tallies | confusion
  *   |--------------- uploaded before a pass -------------|
@@ -11,7 +11,8 @@
 
 enum { ALIGN = 64 };
 
-/* Reserve the next bytes of a block. Returns NULL for none, or while the block is only measured. */
+/* Reserve the next bytes of a block. Returns NULL for 0 bytes, or if base is NULL, when the block
+ * is only measured. */
 static void *place(uint8_t *base, size_t *at, size_t bytes)
 {
     uint8_t *p = base && bytes ? base + *at : NULL;
@@ -19,7 +20,8 @@ static void *place(uint8_t *base, size_t *at, size_t bytes)
     return p;
 }
 
-/* Size of the first head's confusion matrix; 0 if it makes none or has too many classes. */
+/* Return the size of the first head's confusion matrix, or 0 if the head makes none or has too many
+ * classes. */
 static size_t confusion_bytes(const struct nn_model *m)
 {
     const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;

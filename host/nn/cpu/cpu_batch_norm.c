@@ -1,8 +1,9 @@
-/* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. Lines of w =
- * c * m values, m pixels each, make all loops vectorise over w independent lanes for any c;
- * per-channel factors are repeated over the lanes. Sums run in real over a tile of a few lines,
- * then in double. A tile's variance is about its own mean, and tiles are merged (Chan, Golub,
- * LeVeque 1983): nothing cancels, and memory is read once. */
+/* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. A line is m
+ * pixels, w = c * m values. All loops run over the w independent lanes of lines, so they vectorise
+ * for any c; factors of channels are repeated over the lanes. Sums run in real over a tile of a few
+ * lines, and in double over tiles. The variance of a tile is taken about the tile's own mean, and
+ * tiles are merged (Chan, Golub, LeVeque 1983). So digits do not cancel, and memory is read
+ * once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -68,7 +69,7 @@ static void spread(int c, int w, const double *value, real *lane)
             lane[j + i] = (real)value[i];
 }
 
-/* sum [c] += sums of the lanes of each channel. */
+/* Add the sum of each channel's lanes to sum [c]. */
 static void fold(int c, int w, const real *lane, double *sum)
 {
     for (int j = 0; j < w; j += c)
@@ -76,7 +77,7 @@ static void fold(int c, int w, const real *lane, double *sum)
             sum[i] += (double)lane[j + i];
 }
 
-/* acc [w] = sums over the lines of a tile. */
+/* Set acc [w] to the sums over a tile's lines. */
 CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restrict acc)
 {
     x += t.at;
@@ -86,7 +87,7 @@ CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restri
             acc[j] += x[j];
 }
 
-/* acc [w] = sum of (x - mean)^2 over a tile's lines. */
+/* Set acc [w] to the sums of (x - mean)^2 over a tile's lines. */
 CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const real *restrict mean,
                                  real *restrict acc)
 {
@@ -109,7 +110,7 @@ void cpu_sum_rows(size_t n, int c, const real *x, real *sum)
     }
 }
 
-/* mean [c], var [c] (biased) of x [n][c]. */
+/* Compute mean [c] and var [c] (biased) of x [n][c]. */
 static void moments(size_t n, int c, const real *x, double *mean, double *var,
                     struct scratch_norm *s)
 {
@@ -143,7 +144,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* swapped: gamma, which is then not in scale */
+    const real *restrict outer; /* if swapped: gamma, which is then not part of scale */
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
@@ -188,7 +189,7 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
         }
 }
 
-/* Spread a norm's factors over lane arrays 0 to 2, gamma over 5. */
+/* Spread a norm's factors over lane arrays 0 to 2, and gamma over array 5. */
 static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
                                   const real *inv_std, struct scratch_norm *s)
 {
@@ -253,7 +254,8 @@ static inline real passed(real d, real scale, real shift, real dy)
     return d * scale + shift > 0 ? dy : 0;
 }
 
-/* sum [w] = of dy where the ReLU passed, dot [w] = of dy * (x - mean), over a tile's lines. */
+/* Set sum [w] to the sums of dy where the ReLU passed, and dot [w] to the sums of dy * (x - mean)
+ * there, over a tile's lines. */
 CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
                               const real *restrict x, const real *restrict dy, real *restrict sum,
                               real *restrict dot)
@@ -276,8 +278,8 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
             }
 }
 
-/* g = dy where the ReLU passed. dy = gamma * g, the addend's gradient; sum, dot, mix [w] = of g, of
- * g * (x - mean), of g times gamma's factor. */
+/* Let g be dy where the ReLU passed, else 0. Sets dy to gamma * g, the addend's gradient. Sets sum,
+ * dot and mix [w] to the sums of g, of g * (x - mean), and of g times gamma's factor. */
 CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
                                       const real *restrict x, const real *restrict addend,
                                       real *restrict dy, real *restrict sum, real *restrict dot,
@@ -300,8 +302,8 @@ CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool
         }
 }
 
-/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). In place: pointers that
- * may be equal do not vectorise. */
+/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). Works in place, because
+ * loops over pointers that may be equal are not vectorised. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x,
                             real *restrict dx)
@@ -327,7 +329,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
     struct lanes lanes = lanes_of_norm(f, f->mean, f->inv_std, &s);
-    bool relu = f->relu && !f->addend; /* with an addend only y tells the sign */
+    bool relu = f->relu && !f->addend; /* with an addend, only y tells whether the ReLU passed */
     size_t end = n * (size_t)f->c;
     memset(sum, 0, (size_t)f->c * sizeof *sum);
     memset(dot, 0, (size_t)f->c * sizeof *dot);
@@ -347,7 +349,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     }
     for (int i = 0; i < f->c; i++) {
         double inv_std = (double)f->inv_std[i], k = (double)f->factor;
-        /* factor on the dx that tile_dx reads */
+        /* factor in the dx that tile_dx reads */
         double outer = f->swapped ? (double)f->gamma[i] : 1;
         dbeta[i] = (real)(f->swapped ? sum[i] : sum[i] * k);
         dgamma[i] = (real)(f->swapped ? mix[i] : dot[i] * inv_std * k);

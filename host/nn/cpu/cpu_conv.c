@@ -1,5 +1,6 @@
-/* cpu_conv.c : convolves by im2row and GEMM in cache-sized blocks of pixels, or by winograd.h where
- * it fits. A row has the k*k*c values under an output pixel's window: k copies of k*c neighbours.
+/* cpu_conv.c : convolves with im2row and GEMM in cache-sized blocks of pixels, or with winograd.h
+ * where it fits. A row has the k*k*c values under the window of an output pixel, as k runs of k*c
+ * neighbouring values.
  *
  *   forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
  *   backward   dw = dy^T * rows(x)
@@ -15,7 +16,7 @@
 #include "nn/cpu/cpu_ops.h"
 #include "nn/cpu/winograd.h"
 
-/* NULL: use rows. */
+/* Return the Winograd kernels for this window, or NULL to use rows. */
 static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
 {
     return winograd_fits(g) ? cpu->winograd : NULL;
@@ -31,7 +32,7 @@ static size_t n_pixels(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-/* The convolution that carries dy back to dx, for stride 1. */
+/* Return the convolution that computes dx from dy, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
     return (struct nn_window){.in = g->out,
@@ -97,7 +98,7 @@ static inline void advance(const struct nn_window *g, struct place *p, int n)
     p->image++;
 }
 
-/* The window over an image: its first pixel, which may lie outside, and the part inside. */
+/* A window over an image: its first pixel, which may lie outside the image, and the part inside. */
 struct span {
     ptrdiff_t start; /* elements */
     int y0, y1, x0, x1;
@@ -115,8 +116,8 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Copy n runs of `size` values. Runs are short, so the inner loop is over
- * runs: no calls, no remainders. */
+/* Copy n runs of `size` values. Runs are short. The inner loop is therefore over runs, which saves
+ * calls and remainders. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -130,7 +131,8 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
             to[i * to_pitch + j] = from[i * from_pitch + j];
 }
 
-/* Rows of n pixels from p in one line; their windows may reach over the sides. */
+/* Make the rows of n pixels of one line, from p on. Their windows may reach over the image's
+ * sides. */
 static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
                              real *rows)
 {
@@ -143,7 +145,7 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
     }
 }
 
-/* The same for windows inside. */
+/* The same for windows that lie inside the image. */
 static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
                               real *rows)
 {
@@ -155,7 +157,8 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
-/* Elements from the start of the batch to the pixel under a tap of the window at p; -1: outside. */
+/* Return the index in the batch of the pixel under a tap of the window at p, or -1 if the tap is
+ * outside the image. */
 static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
 {
     const int y = p.y * g->stride - g->pad + ky * g->dilation,
@@ -199,7 +202,8 @@ static inline int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* rows [n][k*k*in.c] = values under the windows of n output pixels from `first`; zero outside. */
+/* Write the values under the windows of n output pixels, from `first` on, to rows [n][k*k*in.c].
+ * Values outside the image are zero. */
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
@@ -242,7 +246,8 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* to [columns][rows] = from transposed. Writes in order; the few lines read stay cached. */
+/* to [columns][rows] = from transposed. Writes in order. The few lines that are read stay
+ * cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)
@@ -293,7 +298,7 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
     }
 }
 
-/* dx and dw from the rows of dy, for stride 1. */
+/* Compute dx and dw from the rows of dy, for stride 1. */
 static void backward_turned(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *dy, real *dx, bool add, real *dw,
                             struct scratch s)
@@ -315,7 +320,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     turn_back(g, s.dweights, dw);
 }
 
-/* dw from the rows of x, and dx (unless NULL) by adding rows back. */
+/* Compute dw from the rows of x, and dx (unless NULL) by adding rows back. */
 static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x,
                           const real *w, const real *dy, real *dx, bool add, real *dw,
                           struct scratch s)

@@ -1,9 +1,9 @@
-/* cpu_conv_groups.c : convolves in groups: copies each group's
- * channels together and convolves them.
+/* cpu_conv_groups.c : convolves in groups. It copies the channels of each group together and
+ * convolves them.
  *
  *   x [pixels][in.c] --part i--> [pixels][in.c / groups] --conv2d, group i's filters--> part i of y
  *
- * The copy is cheap: im2row copies each value k*k times. */
+ * The copy costs little compared with im2row, which copies each value k*k times. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 
@@ -21,7 +21,7 @@ static size_t pixels_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-/* Copy n values of each of `pixels` pixels out of a pitch, and back. */
+/* Copy n values of each of `pixels` pixels out of an array with a pitch, and back. */
 static void take_part(size_t pixels, int n, const real *from, int pitch, real *to)
 {
     for (size_t i = 0; i < pixels; i++, from += pitch, to += n)

@@ -2,31 +2,31 @@
  * Samples are sorted by length, the longest first, and rows by time:
  *
  *   lengths 2 4 1      packed rows: t 0: samples 1 0 2 | t 1: 1 0 | t 2: 1 | t 3: 1
- * At step t the first active[t] samples remain, at their places. One product covers
- * the inputs of all steps, another all weight gradients, and a step's recurrent
- * product reads consecutive rows. */
+ * At step t the first active[t] samples remain, in the same order. One product covers the inputs of
+ * all steps, and another one all weight gradients. The recurrent product of a step reads
+ * consecutive rows. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "hls/nn/squash.h"
 
-/* Scratch in this order; "rows" are those of all steps. */
+/* Parts of the scratch memory, in this order. "rows" is the number of rows of all steps. */
 struct packed {
     int rows;
-    int *order;  /* [batch] sample of a place */
-    int *active; /* [steps + 1] active samples at step t */
+    int *order;  /* [batch] index of the sample at each place */
+    int *active; /* [steps + 1] number of active samples at step t */
     int *first;  /* [steps + 1] first row of step t */
-    real *x;     /* [rows][in]; backward: dx too */
-    real *r;     /* [rows][out]; backward: r of the previous step */
+    real *x;     /* [rows][in]; backward: also dx */
+    real *r;     /* [rows][out]; backward: r of the previous time step */
     real *dr;    /* [rows][out] */
     real *m;     /* [rows][cells] o * tanh(c) */
     real *dm;    /* [batch][cells] */
-    real *dc;    /* [batch][cells] of the next step */
+    real *dc;    /* [batch][cells] of the next time step */
     real *zeros; /* [cells] */
 };
 
-/* Kept from forward to backward; [rows] each. */
+/* Arrays kept from forward to backward, with [rows] rows each. */
 struct kept {
-    real *gates;      /* [4 cells] i f g o; backward: gradients of their sums */
+    real *gates;      /* [4 cells] gates i f g o; backward: gradients of the gates' sums */
     real *c, *tanh_c; /* [cells] */
 };
 
@@ -90,7 +90,7 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     return p;
 }
 
-/* rows [rows][n] = x [batch][steps][n], packed. */
+/* Pack x [batch][steps][n] into rows [rows][n]. */
 static void pack(const struct packed *p, int steps, size_t n, const real *x, real *rows)
 {
     for (int t = 0; t < steps; t++)
@@ -98,7 +98,7 @@ static void pack(const struct packed *p, int steps, size_t n, const real *x, rea
             memcpy(rows, x + ((size_t)p->order[i] * (size_t)steps + (size_t)t) * n, n * sizeof *x);
 }
 
-/* Undo pack; writes zeros after a sequence's end. */
+/* Undo pack. Writes zeros after the end of a sequence. */
 static void unpack(const struct packed *p, int steps, size_t n, int batch, const real *rows,
                    real *x)
 {
@@ -116,15 +116,16 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
 
 /* ---- one row ---- */
 
-/* Flush values below 2^-100 to 0: unused cells and gradients halve at every step, and products of
- * subnormals take a CPU a hundred times as long. */
+/* Flush values below 2^-100 to 0. Unused cells and gradients halve at every step, and a CPU
+ * multiplies subnormals a hundred times as slowly as other numbers. */
 static inline real live(real x)
 {
     const real least = (real)0x1p-100;
     return x < least && x > -least ? 0 : x;
 }
 
-/* zi .. zo [c]: in sums, out gates. was [c]: the previous step's cells. */
+/* zi to zo [c] are the sums of the gates on entry and the gates on return. was [c]: cells of the
+ * previous step. */
 CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
@@ -141,8 +142,9 @@ CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict 
     }
 }
 
-/* zi .. zo [c]: in gates, out gradients of their sums. dc [c]: in this step's, out the previous
- * one's. m: recomputed for the projection's gradient. */
+/* zi to zo [c] are the gates on entry and the gradients of their sums on return. dc [c] is the
+ * gradient of this step's cells on entry and that of the previous step's on return. m is recomputed
+ * for the projection's gradient. */
 CPU_HOT static void cell_back(int c, const real *restrict peep, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
                               real *restrict zi, real *restrict zf, real *restrict zg,
@@ -176,7 +178,7 @@ CPU_HOT static void add_to(int c, const real *restrict a, real *restrict sum)
 
 /* ---- passes ---- */
 
-/* The previous step's cells for a row of step t; zeros at first. */
+/* Return the previous step's cells for a row of step t. These are zeros for the first step. */
 static const real *before_of(const struct packed *p, const struct kept *k, int c, int t, int i)
 {
     return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : p->zeros;
@@ -213,7 +215,8 @@ void cpu_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32
     unpack(&p, f->steps, (size_t)f->out, batch, p.r, y);
 }
 
-/* dr becomes the full gradient of r, gates the gradients of their sums; m is recomputed. */
+/* Turn dr into the full gradient of r, and gates into the gradients of the gates' sums. Recompute
+ * m. */
 static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batch,
                               const struct packed *p, const struct kept *k)
 {
@@ -275,8 +278,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* all rows after the first step, and r of the sample's previous
-     * row: packed, but not contiguous */
+    /* all rows after the first step, with r of each sample's previous row, which is packed but not
+     * contiguous */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

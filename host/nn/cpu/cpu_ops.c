@@ -1,4 +1,5 @@
-/* cpu_ops.c : fills the CPU's backend table; memory is host memory, and calls return when done. */
+/* cpu_ops.c : fills the CPU's backend table. Backend memory is host memory, and calls return when
+ * their work is done. */
 #include "nn/cpu/cpu_ops.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -87,7 +88,7 @@ static double cpu_gemm_s(const void *ctx)
     return cpu->gemm_s;
 }
 
-/* Calls are done on return, so there is nothing to record. */
+/* Not supported: the work of calls is done on return, so recording would save nothing. */
 static int cpu_record_begin(void *ctx)
 {
     (void)ctx;
@@ -146,7 +147,7 @@ static void cpu_input(void *ctx, size_t n, const real *x, real *y)
     memcpy(y, x, n * sizeof *y);
 }
 
-/* nn/data/feed.c uses dataset_batch() on the host instead. */
+/* Not supported: nn/data/feed.c makes batches on the host with dataset_batch() instead. */
 static int cpu_feed_open(void *ctx, const struct nn_feed *f)
 {
     (void)ctx, (void)f;
@@ -221,7 +222,8 @@ const char *blas_config(void)
     return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
 }
 
-/* Return the OPENBLAS_CORETYPE name of the newest kernels this CPU runs; NULL: those for SSE3. */
+/* Return the OPENBLAS_CORETYPE name of the newest kernels that this CPU can run, or NULL for the
+ * SSE3 kernels. */
 static const char *best_core(void)
 {
     if (vec_isa_here(VEC_AVX512))
@@ -237,13 +239,15 @@ void blas_know_cpu(char **argv)
     const char *core = best_core();
     if (!core || !openblas_get_corename || strcmp(openblas_get_corename(), "Prescott") != 0)
         return;
-    if (getenv("OPENBLAS_CORETYPE") || getauxval(AT_BASE) == 0) /* /proc/self/exe is the loader */
+    /* without AT_BASE, /proc/self/exe is the loader */
+    if (getenv("OPENBLAS_CORETYPE") || getauxval(AT_BASE) == 0)
         return;
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
         self[n] = 0;
         execv(self, argv);
-        execv("/proc/self/exe", argv); /* the program's file is gone */
+        /* returns only on failure, for example if the program's file was deleted */
+        execv("/proc/self/exe", argv);
         unsetenv("OPENBLAS_CORETYPE");
     }
     err_warn("OpenBLAS does not know this CPU and takes its slowest kernels: set "

@@ -7,8 +7,9 @@
 #include "nn/cpu/gemm_low.h"
 #include "nn/nn_ops.h"
 
-/* Compile a hot loop for three generations of x86, chosen at load time. Clones neither reassociate
- * nor contract: the same bits. Static functions only, as clang renames what it clones. */
+/* Compile a hot loop for three generations of x86, of which one is chosen at load time. Clones
+ * neither reassociate nor contract operations, so all give the same bits. Only for static
+ * functions, as clang renames the functions that it clones. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define CPU_HOT __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
@@ -26,21 +27,21 @@ struct winograd_kernels; /* nn/cpu/winograd.h */
 struct cpu {
     double gemm_s;
     const struct gemm_rule *gemm;            /* NULL: CBLAS */
-    const struct winograd_kernels *winograd; /* for windows that fit; NULL: none */
+    const struct winograd_kernels *winograd; /* for windows that fit; NULL: use GEMM */
     const float *scale;                      /* loss scale of activation gradients; NULL: 1 */
 };
 
-/* Returns the factor on the gradients that losses make. cpu NULL: 1. */
+/* Returns the factor on the gradients that losses make, or 1 if cpu is NULL. */
 static inline double cpu_scale_of(const struct cpu *cpu)
 {
     return cpu && cpu->scale ? (double)*cpu->scale : 1;
 }
-/* Divide weight gradients by the scale in the activation gradients they
- * were made from. g may be NULL. */
+/* Divide weight gradients g [n] by the scale of the activation gradients that they were computed
+ * from. g may be NULL. */
 void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
 
-/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, row-major. ta, tb: a is [k][m], b is [n][k].
- * beta: 0 or 1. By the context's rule if it has one (not in double). */
+/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, row-major. If ta, a is [k][m]. If tb, b is
+ * [n][k]. beta: 0 or 1. Uses the context's gemm rule if it has one (not in double). */
 static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const real *a,
                             int lda, const real *b, int ldb, real beta, real *c, int ldc)
 {
@@ -58,10 +59,11 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
     cpu->gemm_s += clock_s() - start;
 }
 
-/* sum [c] = sums over the rows of x [n][c]. */
+/* Set sum [c] to the sums over the rows of x [n][c]. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
-/* conv2d of one group: cpu_conv_groups.c calls it for windows without groups and for each group. */
+/* conv2d of one group. cpu_conv_groups.c calls these functions for windows without groups and for
+ * each group. */
 size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g);
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch);
@@ -69,9 +71,10 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
                              const real *w, const real *dy, real *dx, bool add, real *dw,
                              real *dbias, void *scratch);
 
-/* Softmax cross-entropy of one row, smoothed as in layers.def: adds to *result; dz [classes] =
- * gradient of loss / n, times k; NULL: not wanted. Returns how many logits rank before the label's, the first of equals
- * first; NN_TOP or more if one is nan. */
+/* Add the softmax cross-entropy of one row, smoothed as in layers.def, to *result. Unless dz is
+ * NULL, set dz [classes] to the gradient of loss / n, multiplied by k. Returns how many logits rank
+ * before the label's. Among equal logits the first one ranks first. Returns NN_TOP or more if a
+ * logit is nan. */
 int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int n, double k,
                     real *dz, struct nn_result *result);
 
@@ -100,7 +103,7 @@ struct cpu_part {
 
 enum { OPTIM_BLOCK = 1024 }; /* elements; fits the nearest cache */
 
-/* y = k * x, and y = a + k * b; rounded unless rule is NULL. */
+/* Compute y = k * x, or y = a + k * b. y is rounded unless rule is NULL. */
 void cpu_step_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y);
 void cpu_step_plus(const struct round_rule *rule, size_t n, const real *a, real k, const real *b,
                    real *y);

@@ -1,11 +1,11 @@
-/* cpu_round.c : rounds floats to a format on the CPU by casting and back, and
- * rounds optimisers' operations. */
+/* cpu_round.c : rounds floats on the CPU by casting them to a format and back, and rounds the
+ * operations of optimisers. */
 #include "nn/cpu/cpu_ops.h"
 #include "vec/vec.h"
 
 enum { ROUND_BLOCK = 2048 };
 
-/* y [n] = x [n] rounded, in cache-sized blocks; y may be x. */
+/* Write x [n], rounded, to y [n] in cache-sized blocks. y may be x. */
 static inline void round_floats(size_t n, const struct round_rule *rule, const float *x, float *y)
 {
     const struct vec_ops *vec = vec_best();
@@ -18,7 +18,7 @@ static inline void round_floats(size_t n, const struct round_rule *rule, const f
     }
 }
 
-/* For tests in double. */
+/* The same in double, for tests. */
 static inline void round_doubles(size_t n, const struct round_rule *rule, const double *x,
                                  double *y)
 {

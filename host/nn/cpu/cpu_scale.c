@@ -1,4 +1,5 @@
-/* cpu_scale.c : scales gradients on the CPU: moments, powers of two, histograms. */
+/* cpu_scale.c : scales gradients on the CPU with powers of two, and computes their moments and
+ * histograms. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 

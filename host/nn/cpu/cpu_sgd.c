@@ -1,5 +1,5 @@
-/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor, after its norms for LARS. In narrow
- * numbers it goes block by block, rounding each operation. */
+/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor. LARS first computes the tensor's
+ * norms. With a rounding rule it works block by block and rounds each operation. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -16,7 +16,8 @@ static double norm2(size_t n, const real *x)
     return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
 }
 
-/* LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6); 1 if a norm is zero. */
+/* Return LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6), or 1 if a norm is
+ * zero. */
 static double local_rate(const struct cpu_part *p)
 {
     double w_norm = norm2(p->t->n, p->w), g_norm = norm2(p->t->n, p->g);

@@ -1,8 +1,9 @@
 /* gemm_low.c : multiplies matrices with a narrow accumulator on the CPU. All arithmetic is in
- * double. Products of floats are exact there, and are rounded on their bits. Rounding sums to 53
- * bits first does no harm: 53 >= 2 * 24 + 2 (S. A. Figueroa, When is double rounding innocuous?,
- * 1995). Below the smallest normal, adding and subtracting a large power of two rounds to the unit
- * there. Loops run along rows of b to vectorise. */
+ * double. Products of two floats are exact in double, and are rounded by integer operations on
+ * their bits. Sums are rounded to 53 bits first. This does not change the result, because 53 >= 2 *
+ * 24 + 2 (S. A. Figueroa, When is double rounding innocuous?, 1995). Results below the smallest
+ * normal number are rounded by adding and subtracting a large power of two. Loops run along rows of
+ * b to vectorise. */
 #include "nn/cpu/gemm_low.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -38,7 +39,8 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
 
 /* Rounding constants. Magnitudes are the bits of doubles without sign. */
 struct rounding {
-    /* half a unit less one; mask of the bits kept; 1 for m = 0: ties go to the larger magnitude */
+    /* half: half a unit less one; keep: mask of the bits kept; odd: 1 for m = 0, where ties go to
+     * the larger magnitude */
     uint64_t half, keep, odd;
     unsigned drop;       /* mantissa bits dropped from a double */
     double magic;        /* 1.5 * 2^52 subnormal units */

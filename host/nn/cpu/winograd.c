@@ -1,4 +1,5 @@
-/* winograd.c : walks over blocks of tiles whose points stay in the nearest caches. */
+/* winograd.c : convolves block by block; the points of a block of tiles stay in the nearest
+ * caches. */
 #include "nn/cpu/winograd.h"
 #include <string.h>
 #include "nn/cpu/winograd_kernels.h"
@@ -40,8 +41,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Tiles of a block: few, so that points stay cached; more for many channels, whose
- * filters and sums every block reads. */
+/* Return the number of tiles in a block. It is small, so that points stay cached. It is larger for
+ * many channels, since every block reads all filters and sums. */
 static int block_of(const struct nn_window *g)
 {
     enum { MOST = 8, CHANNELS = 64 };
@@ -101,8 +102,8 @@ static int whole_rows(int n)
     return (n + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS * WINOGRAD_ROWS;
 }
 
-/* y of a block of tiles from x, or dx from dy. Rows after the last
- * tile are multiplied too, as zeros. */
+/* Compute y of a block of tiles from x, or dx from dy. Rows after the last tile are multiplied as
+ * well, as zeros. */
 static void convolve(const struct winograd_kernels *by, const struct winograd_tiles *from,
                      const struct winograd_tiles *to, const float *x, const struct scratch *s,
                      const float *bias, bool add, float *y)

@@ -7,8 +7,9 @@
 
 enum {
     WINOGRAD_POINTS = 16,
-    WINOGRAD_CHANNELS = 16, /* channels come in multiples of it */
-    WINOGRAD_ROWS = 24      /* most tiles of a product; products take a divisor of it */
+    WINOGRAD_CHANNELS = 16, /* numbers of channels are multiples of 16 */
+    /* largest number of tiles in a product; products have a divisor of it */
+    WINOGRAD_ROWS = 24
 };
 
 /* Tiles [first, first + n) of a batch of images [h][w][c], counted along lines of 2x2 pixels. */
@@ -21,22 +22,22 @@ struct winograd_tiles {
 
 struct winograd_kernels {
     const char *name;
-    /* v [16][n][c] = B' x B, x: the 4x4 pixels around each tile, zero outside the image. */
+    /* v [16][n][c] = B' x B, where x is the 4x4 pixels around each tile, zero outside the image. */
     void (*spread)(const struct winograd_tiles *t, const float *x, float *v);
-    /* d [16][n][c] = H x H', x: the tile's own 2x2 pixels as a filter; H: F(3, 2)'s, rows 1 0, 1 1,
-     * 1 -1, 0 -1, without the 1/2 of the middle two. */
+    /* d [16][n][c] = H x H', where x is the tile's own 2x2 pixels as a filter. H is the matrix of
+     * F(3, 2) with the rows 1 0, 1 1, 1 -1, 0 -1, without the 1/2 of the middle two. */
     void (*spread_own)(const struct winograd_tiles *t, const float *x, float *d);
-    /* y (+)= bias + A' m A, m [16][n][c]. bias [c] or NULL */
+    /* y = bias + A' m A for m [16][n][c], added to y if `add`. bias: [c] or NULL. */
     void (*gather)(const struct winograd_tiles *t, const float *m, const float *bias, bool add,
                    float *y);
-    /* u [16][k][n] = G w G' of w [out][3][3][in], columns in panels as `multiply` reads them; k =
-     * in, n = out. turned: w rotated by 180 degrees; k = out, n = in. */
+    /* u [16][k][n] = G w G' for w [out][3][3][in], with k = in and n = out. Columns are in panels,
+     * as `multiply` reads them. If turned, w is rotated by 180 degrees, k = out and n = in. */
     void (*filters)(int in, int out, const float *w, bool turned, float *u);
-    /* o [rows][n] = a [rows][k] * u [k][n] of one point; rows: a multiple of WINOGRAD_ROWS. */
+    /* o [rows][n] = a [rows][k] * u [k][n] for one point. rows: a multiple of WINOGRAD_ROWS. */
     void (*multiply)(int rows, int k, int n, const float *a, const float *u, float *o);
     /* dw [out][3][3][in] = the sums [16][in][out] of v * d, rotated by 180 degrees. */
     void (*weights)(int in, int out, const float *sums, float *dw);
-    /* o [m][n] += a' b, a [rows][m], b [rows][n] */
+    /* o [m][n] += a' b for a [rows][m] and b [rows][n] */
     void (*multiply_add)(int rows, int m, int n, const float *a, const float *b, float *o);
 };
 
@@ -44,7 +45,7 @@ struct winograd_kernels {
 extern const struct winograd_kernels winograd_avx2, winograd_avx512;
 #endif
 
-/* The kernels of an instruction set; NULL if there are none, or this CPU lacks it. */
+/* Return the kernels of an instruction set, or NULL if there are none or this CPU lacks the set. */
 const struct winograd_kernels *winograd_kernels(enum vec_isa isa);
 
 #endif

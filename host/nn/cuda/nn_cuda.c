@@ -1,5 +1,5 @@
-/* nn_cuda.c : fills the GPU's backend table; the device library enqueues all passes on one stream a
- * context. The code of the first failed launch, already reported, is kept for wait. */
+/* nn_cuda.c : fills the GPU's backend table. The device library enqueues all passes of a context on
+ * one stream. The first failed launch is reported, and its code is kept for wait(). */
 #include "nn/cuda/nn_cuda.h"
 #include <stdlib.h>
 #include "base/err.h"
@@ -89,7 +89,7 @@ static void cuda_copy_later(void *ctx, void *dst, const void *src, size_t bytes)
     cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
 }
 
-/* Both ways the host's memory may be used on return. */
+/* Copy in either direction. The host's memory may be used once the call has returned. */
 static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
 {
     struct cuda *c = ctx;
@@ -125,7 +125,7 @@ static int cuda_record_begin(void *ctx)
     return c->run->graph_begin(c->stream);
 }
 
-/* A failure while recording does not count, since nothing ran. */
+/* A failure while recording is not kept, since nothing ran. */
 static int cuda_record_end(void *ctx, void **record)
 {
     struct cuda *c = ctx;
@@ -174,7 +174,8 @@ static void cuda_loss_scale(void *ctx, const float *scale)
     c->ops->loss_scale(c->nn, c->scaled ? scale : NULL);
 }
 
-/* Narrow activations are rounded as they are made, so tally counts rounded values. */
+/* Does nothing. 16-bit activations are rounded when they are made, so tally counts rounded
+ * values. */
 static void cuda_watch(void *ctx, struct scale_tally *to)
 {
     (void)ctx, (void)to;

@@ -4,10 +4,11 @@
 #include "device/nn/dev_nn.h"
 #include "nn/nn_ops.h"
 
-/* A batch of bytes: gathered in pinned memory, copied during other
- * work, turned into activations. */
+/* A batch of bytes. It is gathered in pinned memory, copied during other work, and then turned into
+ * activations. */
 struct cuda_slot {
-    /* keys [2] uint64_t, which [max_batch] uint32_t, images [max_batch, image]: nn_cuda_feed.c */
+    /* layout: keys [2] uint64_t, which [max_batch] uint32_t, images [max_batch, image]
+     * (nn_cuda_feed.c) */
     uint8_t *host, *bytes; /* pinned; device */
     struct dev_event *copied, *taken;
     int n;
@@ -21,8 +22,8 @@ struct cuda {
     struct dev_nn *nn;
     enum nn_math math;
     bool scaled;               /* activation gradients carry a scale */
-    int failed;                /* the first failure since open */
-    int failed_before;         /* while recording: the previous `failed` */
+    int failed;                /* code of the first failure since open */
+    int failed_before;         /* while recording: value of `failed` before */
     float *input;              /* device; NULL: activations are floats, or `halves` is used */
     uint16_t *halves;          /* host; images in pure fp16; NULL: not used */
     struct dev_stream *copies; /* NULL: no feed */

@@ -1,5 +1,6 @@
-/* nn_cuda_optim.c : steps an optimiser on the GPU by one launch for all tensors. The tensors and
- * the step's parameters are in device memory; parameters are copied there when they change. */
+/* nn_cuda_optim.c : steps an optimiser on the GPU with one launch for all tensors. The list of
+ * tensors and the step's parameters are in device memory. Parameters are copied when they
+ * change. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -12,8 +13,9 @@ struct plan {
     struct optim_tensor *list; /* [n_tensors] device */
     float *scratch;            /* device */
     struct optim_step *step;   /* [1] device */
-    struct optim_step *steps;  /* [STEPS] pinned, used in turn, as one may still be copied */
-    int last;                  /* index of the last one used; -1: none */
+    /* [STEPS] pinned, used in turn, as the last one may still be in transfer */
+    struct optim_step *steps;
+    int last; /* index of the last one used; -1: none */
 };
 
 void cuda_optim_close(void *ctx, void *plan)

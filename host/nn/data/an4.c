@@ -1,4 +1,4 @@
-/* an4.c : reads CMU's AN4: a list of utterances, a transcript a line, and a sound file each.
+/* an4.c : reads CMU's AN4: a list of utterances, a transcript of each, and a sound file of each.
  *
  *   etc/an4_{train,test}.fileids         an4_clstk/fash/an251-fash-b
  *   etc/an4_{train,test}.transcription   <s> YES </s> (an251-fash-b)     words, then the utterance
@@ -19,7 +19,7 @@ enum { TEXT_MAX = 64 << 20, ID_MAX = 200 };
 struct lines {
     struct datafile f;
     char *text;
-    size_t bytes, at, start; /* at: after the last line; start: of it */
+    size_t bytes, at, start; /* at: end of the last line; start: its start */
 };
 
 static const char where[] =
@@ -49,7 +49,8 @@ static void lines_close(struct lines *l)
     datafile_close(&l->f);
 }
 
-/* Return the next line in [*n], without its end; NULL: no more. */
+/* Return the next line, without its line end, and set *n to its length. Returns NULL after the last
+ * line. */
 static const char *lines_next(struct lines *l, size_t *n)
 {
     if (l->at == l->bytes)
@@ -63,7 +64,7 @@ static const char *lines_next(struct lines *l, size_t *n)
     return line;
 }
 
-/* Copy an utterance's path: letters, digits and _ - . / */
+/* Copy an utterance's path, which may consist of letters, digits and _ - . / */
 static int take_id(struct lines *l, const char *line, size_t n, char *id)
 {
     size_t good = 0;

@@ -1,5 +1,6 @@
 /* chars.c : splits a text into windows of characters, each to be predicted from those before it.
- * The classes are the bytes of the text, in order, one-hot encoded. The last tenth is the test set.
+ * The classes are the byte values that occur in the text, in order, one-hot encoded. The last tenth
+ * is the test set.
  *
  *   text    F i r s t _ C i t i z e n ...      consecutive windows of CHARS_WINDOW
  *   input   F i r s t _ C i ...                each starts with an empty memory
@@ -81,7 +82,7 @@ static const struct sample_ops sample_chars = {
     .close = chars_close,
 };
 
-/* Turn bytes into classes; return their number. */
+/* Turn bytes into classes and return the number of classes. */
 static int classify(uint8_t *text, size_t n)
 {
     uint8_t class[256] = {0};

@@ -1,6 +1,6 @@
 /* cifar10.c : reads CIFAR-10's binary files: records of a label and three planes of 32x32 pixels.
  *
- *   | label 1 byte | red 1024 | green 1024 | blue 1024 |   x 10000 originally; read: any number > 0
+ *   | label 1 byte | red 1024 | green 1024 | blue 1024 |   10000 times; other numbers > 0 are read
  * Source: www.cs.toronto.edu/~kriz/cifar.html, "binary version". */
 #include "base/err.h"
 #include "nn/data/datafile.h"
@@ -40,7 +40,7 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
     return 0;
 }
 
-/* Append n records to *n_before images. */
+/* Append n records to the *n_before images in *x and *y. */
 static int append(const uint8_t *records, size_t n, uint8_t **x, uint16_t **y, size_t *n_before)
 {
     size_t total = *n_before + n;

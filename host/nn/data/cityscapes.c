@@ -1,12 +1,12 @@
-/* cityscapes.c : reads the folders of Cityscapes as unpacked.
+/* cityscapes.c : reads the unpacked folders of Cityscapes.
  *
  *   DIR/leftImg8bit/{train,val}/CITY/STEM_leftImg8bit.png      RGB (or .ppm)
  *   DIR/gtFine/{train,val}/CITY/STEM_gtFine_labelTrainIds.png  grey: class 0..18, 255 does not
  *                                                              count (or .pgm)
  *
- * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are
- * square crops: several at random places of each training image, keyed by its number; tiles
- * of the test (val) images, in which each pixel counts once. Source:
+ * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are square
+ * crops. Each training image gives several crops at random places, keyed by the image's number.
+ * Test (val) images are cut into tiles in which each pixel counts once. Source:
  * www.cityscapes-dataset.com, Cordts et al. 2016. */
 #include <dirent.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct crops {
 
 struct scene {
     struct picture image, labels;
-    char dir[2][PATH_MAX], name[2][NAME_MAX + 1]; /* image, labels */
+    char dir[2][PATH_MAX], name[2][NAME_MAX + 1]; /* of images; of label maps */
 };
 
 /* ---- crops ---- */
@@ -52,7 +52,7 @@ static int make_room(struct crops *to)
     return 0;
 }
 
-/* Append the square at (y, x); its first `rows` rows and `cols` columns do not count. */
+/* Append the square at (y, x). Labels in its first `rows` rows and `cols` columns do not count. */
 static int add_crop(struct crops *to, const struct scene *s, size_t y, size_t x, size_t rows,
                     size_t cols)
 {
@@ -116,7 +116,7 @@ static void free_list(struct dirent **list, int n)
     free(list);
 }
 
-/* List a folder's names, sorted. Returns how many, or -errno (reported). */
+/* List the names in a folder, sorted. Returns how many there are, or -errno (reported). */
 static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
@@ -156,7 +156,7 @@ static int check_pair(const struct scene *s, size_t side)
     return 0;
 }
 
-/* Name an image's label file. Returns false for other files. */
+/* Make the name of an image's label file. Returns false if the file is not an image. */
 static bool name_labels(struct scene *s)
 {
     const char *name = s->name[0], *end = strstr(name, image_end);
@@ -169,7 +169,8 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* crops: per image; 0: tiles. number: the image's; incremented. */
+/* Append the samples of one image. crops: number of crops per image; 0: tiles. *number: the image's
+ * number, incremented on return. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))
@@ -223,7 +224,7 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
 
 /* ---- DIR[,SIDE[,CROPS]] ---- */
 
-/* Cut ",number" off the end; return it or -1. */
+/* Cut ",number" off the end of the word. Returns the number or -1. */
 static long cut_number(char *word)
 {
     char *comma = strrchr(word, ',');

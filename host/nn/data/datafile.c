@@ -1,4 +1,4 @@
-/* datafile.c : reads plain or gzipped files by zlib, which tells the two apart. */
+/* datafile.c : reads plain or gzipped files through zlib, which tells the two apart. */
 #include "nn/data/datafile.h"
 #include "base/err.h"
 #include <fcntl.h>
@@ -21,15 +21,16 @@ int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     return ERR(-EINVAL, "'%s' offset %llu: %s", f->path, (unsigned long long)at, text);
 }
 
-/* Open the first of `names` in dir, plain or .gz. Returns a descriptor or -errno,
- * unreported; path: last one tried. */
+/* Open the first of `names` that exists in dir, plain or .gz. path: set to the last path tried.
+ * Returns a descriptor or -errno, without printing an error. */
 static int open_any(const char *dir, const char *const *names, char path[PATH_MAX])
 {
     for (; *names; names++)
         for (int gz = 0; gz < 2; gz++) {
             if (snprintf(path, PATH_MAX, "%s/%s%s", dir, *names, gz ? ".gz" : "") >= PATH_MAX)
                 return -ENAMETOOLONG;
-            int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
+            /* do not wait for a pipe's writer */
+            int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
             if (fd >= 0 || errno != ENOENT)
                 return fd >= 0 ? fd : -errno;
         }
@@ -74,7 +75,8 @@ uint64_t datafile_at(const struct datafile *f)
     return (uint64_t)gztell(f->gz);
 }
 
-/* Return 0 or report an error of zlib or the system; Z_BUF_ERROR: the stream just ends early. */
+/* Report an error of zlib or the system, or return 0 if there is none. Z_BUF_ERROR means that the
+ * stream ends early. */
 static int stream_error(const struct datafile *f)
 {
     int code;
@@ -86,12 +88,13 @@ static int stream_error(const struct datafile *f)
         return ERR(rc, "'%s' offset %llu: %s", f->path, (unsigned long long)datafile_at(f),
                    strerror(-rc));
     }
-    const char *colon = strstr(text, ": "); /* zlib's text begins with its own name for the file */
+    const char *colon = strstr(text, ": "); /* zlib's message begins with a name of the file */
     return datafile_err(f, datafile_at(f), "the gzip stream is damaged here or later: %s",
                         colon ? colon + 2 : text);
 }
 
-/* Read up to `bytes`, fewer only at the end of the file. Returns how many or -errno. */
+/* Read up to `bytes` bytes, fewer only at the end of the file. Returns the number of bytes or
+ * -errno. */
 static int64_t read_some(struct datafile *f, uint8_t *buf, size_t bytes)
 {
     size_t got = 0;

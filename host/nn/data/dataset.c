@@ -35,8 +35,8 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* Suggest a source of similar name, or the source of the data set named (mnist:
- * idx). A path's last part counts. */
+/* Suggest a source with a similar name, or the source of a well-known data set (idx for mnist). Of
+ * a path only the last part is compared. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
@@ -183,7 +183,8 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
 
 /* ---- order of an epoch ---- */
 
-/* Fisher-Yates shuffle, inside out: no earlier order is needed, so epochs are independent. */
+/* Fisher-Yates shuffle, inside out. It does not start from an earlier order, so epochs are
+ * independent. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

@@ -1,4 +1,4 @@
-/* dataset_scale.c : sets the size that networks see images at. */
+/* dataset_scale.c : sets the size of images that networks get. */
 #include "base/err.h"
 #include "nn/data/dataset.h"
 

@@ -1,4 +1,5 @@
-/* feed.c : queues batches, and uploads or makes each at the latest when its turn comes. */
+/* feed.c : queues batches. Each batch is uploaded, or made on the host, at the latest when its turn
+ * comes. */
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -22,7 +23,7 @@ struct feed {
     struct dataset_augment augment;
     int max_batch;
     bool by_host;
-    real *x; /* [max_batch, image]; only by_host */
+    real *x; /* [max_batch, image]; only if by_host */
     struct batch slots[NN_SLOTS];
     int head, n_waiting;
 };
@@ -44,8 +45,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-/* Returns 0, -ENOSYS (the backend takes no bytes, or the samples have
- * none), or the backend's failure. */
+/* Open the backend's feed. Returns 0 or the backend's failure. Returns -ENOSYS if the backend does
+ * not accept bytes or the samples do not have any. */
 static int open_backend(struct feed *f)
 {
     struct nn_feed setup = {
@@ -89,7 +90,7 @@ void feed_close(struct feed *f)
     free(f);
 }
 
-/* Reserve the slot after those waiting. */
+/* Reserve the slot after the slots of waiting batches. */
 static struct batch *append(struct feed *f, int n)
 {
     assert(f->n_waiting < NN_SLOTS && n > 0 && n <= f->max_batch);
@@ -143,7 +144,7 @@ static void send(struct feed *f, int slot)
     b->sent = true;
 }
 
-/* Called while the backend computes. */
+/* Upload waiting batches. Called while the backend computes. */
 static void send_waiting(void *ctx)
 {
     struct feed *f = ctx;
@@ -172,7 +173,8 @@ static void make(struct feed *f, struct batch *b)
                   b->lengths);
 }
 
-/* Remove the oldest batch and describe it; sent: filled if the backend has it. */
+/* Remove the oldest batch and return its description. *sent is filled if the backend has the
+ * batch. */
 static struct nn_batch take(struct feed *f, struct nn_sent *sent)
 {
     const int slot = pop(f);
@@ -203,7 +205,7 @@ struct nn_result feed_eval(struct feed *f)
 
 /* ---- --augment's spec ---- */
 
-enum { BORDER = 4, CUTOUT = 8 }; /* pixels: He's recipe for CIFAR, DavidNet's cutout */
+enum { BORDER = 4, CUTOUT = 8 }; /* in pixels; BORDER: He's recipe for CIFAR, CUTOUT: DavidNet's */
 
 static int refuse(const char *words)
 {
@@ -218,7 +220,7 @@ static bool is(const char *part, size_t n, const char *word)
     return strlen(word) == n && !memcmp(part, word, n);
 }
 
-/* Parse N of a part "cutout[:N]"; 0: malformed. */
+/* Return N of a part "cutout[:N]", or 0 if it is malformed. */
 static int read_side(const char *part, size_t n)
 {
     static const char name[] = "cutout:";

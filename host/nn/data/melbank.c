@@ -1,4 +1,4 @@
-/* melbank.c : computes energies of mel bands by an FFT of its own in double. */
+/* melbank.c : computes energies of mel bands with its own FFT in double. */
 #include "nn/data/melbank.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* png.c : decodes PNG files: chunks, a zlib stream of lines, and the filters of lines.
  *
- *   signature | length 4 | type 4 | data | crc 4 | ...  IHDR, [PLTE], IDAT..., IEND, skippable ones
+ *   signature | length 4 | type 4 | data | crc 4 | ...  IHDR, [PLTE], IDAT..., IEND; others
  *   line: filter 1 byte, then pixels minus the filter's prediction from left, above, left above
  *
  * Source: PNG Specification (Third Edition), www.w3.org/TR/png. */
@@ -9,15 +9,15 @@
 #include "base/err.h"
 #include "nn/data/picture.h"
 
-enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest */
+enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest ratio */
 enum { GREY = 0, RGB = 2, PALETTE = 3 };
 
 struct png {
     const struct datafile *f; /* for messages */
     const uint8_t *bytes;
-    size_t n, at; /* of the next chunk */
+    size_t n, at; /* at: offset of the next chunk */
     int h, w, colour;
-    size_t line;            /* bytes, including the filter */
+    size_t line;            /* bytes of a line, including the filter */
     const uint8_t *palette; /* [n_palette][3] */
     unsigned n_palette;
     z_stream z;
@@ -155,7 +155,7 @@ static uint8_t paeth(int left, int above, int corner)
     return (uint8_t)(a <= b && a <= c ? left : b <= c ? above : corner);
 }
 
-/* Undo the filter of a line in place; above NULL: first line. */
+/* Undo the filter of a line in place. above: the line above, or NULL for the first line. */
 static void unfilter(int filter, size_t n, size_t c, const uint8_t *above, uint8_t *x)
 {
     for (size_t i = 0; i < n; i++) {

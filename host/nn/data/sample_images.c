@@ -1,5 +1,5 @@
-/* sample_images.c : takes subsets of images with labels or label maps, and
- * normalises, augments, scales them. */
+/* sample_images.c : takes subsets of images with labels or label maps, and normalises, augments and
+ * scales them. */
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
 #include "nn/data/sample_images.h"
@@ -37,7 +37,8 @@ static int take_subset(struct dataset *d, size_t n)
     return 0;
 }
 
-/* Integer sums: the same on every machine. A constant channel gets an inv_std of 1. */
+/* Sums are integers, so that all machines get the same bits. A constant channel gets an inv_std of
+ * 1. */
 void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
@@ -103,13 +104,14 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
                                       (float)x[across[col].second * c + i], across[col].part);
 }
 
-/* y [to] = x [from]; scales lines of x as needed, keeping two. */
+/* Scale x [from] to y [to]. Lines of x are scaled when they are needed, and two of them are
+ * kept. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
     struct bilinear across[DATASET_SCALED_MAX];
     real lines[2][DATASET_SCALED_MAX * DATASET_CHANNELS_MAX];
     const int n = to.w * to.c, pitch = from.w * from.c;
-    int next = 0; /* line of x */
+    int next = 0; /* next line of x to scale */
     for (int col = 0; col < to.w; col++)
         across[col] = bilinear_at(col, from.w, to.w);
     for (int row = 0; row < to.h; row++, y += n) {
@@ -135,7 +137,8 @@ void images_to_real(const struct dataset *d, bool test, const uint32_t *index, i
                  size_to = (size_t)to.h * (size_t)to.w * (size_t)to.c;
     const uint8_t *images = test ? d->test_x : d->train_x;
     struct pixels p;
-    real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before scaling */
+    /* the image before scaling */
+    real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX];
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
         const struct view v = images_view(d, augment, index[i]);

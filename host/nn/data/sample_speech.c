@@ -1,4 +1,5 @@
-/* sample_speech.c : makes batches of utterances: subset, normalised bands, neighbouring frames. */
+/* sample_speech.c : makes batches of utterances: takes subsets, normalises bands and joins
+ * neighbouring frames. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ int speech_init(struct dataset *d)
     return 0;
 }
 
-/* Covers lengths and transcripts only: the last bits of energies depend on the libm. */
+/* Covers only lengths and transcripts, because the last bits of energies depend on the libm. */
 static uint32_t speech_crc(const struct dataset *d, uint32_t crc)
 {
     const struct speech *s = d->own;
@@ -76,7 +77,7 @@ int speech_append(struct speech_set *s, const struct melbank *m, const int16_t *
     return 0;
 }
 
-/* Each band's mean and deviation; a constant band gets an inv_std of 1. */
+/* Compute mean and deviation of each band. A constant band gets an inv_std of 1. */
 static void find_moments(struct speech *s)
 {
     const size_t n = s->sets[0].frame[s->sets[0].n];
@@ -119,7 +120,7 @@ static int speech_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* Write x [frames][SPEECH_FEATURES], neighbours in order of time. */
+/* Write x [frames][SPEECH_FEATURES], with neighbouring frames in order of time. */
 static void fill(const struct speech *s, const float *energies, int frames, real *x)
 {
     for (int t = 0; t < frames; t++)

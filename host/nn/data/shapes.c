@@ -2,9 +2,9 @@
  *
  *   background (smooth noise) -> 2 to 5 shapes, later ones hide earlier ones -> noise over all
  *
- * Colours are random: only the shape tells the class. Pixels whose right or lower neighbour
- * has another class are borders and do not count. All arithmetic is integer: equal n and
- * seed give equal bytes everywhere. */
+ * Colours are random, so that only the shape tells the class. Pixels whose right or lower neighbour
+ * has another class are borders and do not count. All arithmetic is integer: equal n and seed give
+ * equal bytes everywhere. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_words.h"
@@ -25,7 +25,7 @@ static const struct turn {
 
 struct shape {
     enum shape_class class;
-    int y, x, radius, half; /* half: of a rectangle's height */
+    int y, x, radius, half; /* half: half of a rectangle's height */
     struct turn turn;
     int colour[CHANNELS], down[CHANNELS], across[CHANNELS]; /* gradients: change per 8 pixels */
 };
@@ -100,7 +100,7 @@ static void paint_shape(const struct shape *s, int *image, uint8_t *map)
     }
 }
 
-/* Looks only right and below, where nothing is marked yet. */
+/* Mark borders. Only the right and lower neighbours are compared, which are not marked yet. */
 static void mark_borders(uint8_t *map)
 {
     for (int i = 0; i < PIXELS; i++) {
@@ -137,7 +137,7 @@ static void make_image(struct draw *draw, uint8_t *x, uint8_t *map)
     add_noise(draw, image, x);
 }
 
-/* set: 0 training, 1 test. */
+/* Make n images and their label maps. set: 0 for training, 1 for test. */
 static int make_set(uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t **maps)
 {
     *x = malloc(n * IMAGE);

@@ -5,8 +5,9 @@
 
 enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
 
-/* Parse "n,seed": n training images, a multiple of `multiple` in SOURCE_N_MIN..SOURCE_N_MAX; arg
- * NULL: leave *n and *seed. name: the source's. Returns 0 or -EINVAL (reported). */
+/* Parse "n,seed", where n is the number of training images. n must be a multiple of `multiple` from
+ * SOURCE_N_MIN to SOURCE_N_MAX. If arg is NULL, *n and *seed do not change. name: name of the
+ * source. Returns 0 or -EINVAL (reported). */
 int source_words(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
 
 #endif

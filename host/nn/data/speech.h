@@ -6,7 +6,8 @@
 #include "nn/data/melbank.h"
 
 enum {
-    SPEECH_BESIDE = 5, /* frames on either side; the first and last repeat beyond the ends */
+    /* neighbouring frames on each side; beyond the ends the first and last frames repeat */
+    SPEECH_BESIDE = 5,
     SPEECH_FEATURES = (2 * SPEECH_BESIDE + 1) * MELBANK_BANDS,
     SPEECH_BLANK = 0,
     SPEECH_SPACE = 1,
@@ -16,13 +17,14 @@ enum {
 
 struct speech_set {
     size_t n;         /* utterances */
-    size_t *frame;    /* [n + 1] first frame of each */
+    size_t *frame;    /* [n + 1] first frame of each utterance */
     float *energies;  /* [frame[n]][MELBANK_BANDS] */
-    size_t *letter;   /* [n + 1] first label of each */
+    size_t *letter;   /* [n + 1] first label of each utterance */
     uint8_t *letters; /* [letter[n]] */
 };
 
-/* d->own: training and test set; moments of each band over the training frames. */
+/* The data in d->own: training and test set, and the moments of each band over the training
+ * frames. */
 struct speech {
     struct speech_set sets[2];
     float mean[MELBANK_BANDS], inv_std[MELBANK_BANDS];
@@ -30,7 +32,7 @@ struct speech {
 
 /* Put an empty speech into d->own. Returns 0 or -ENOMEM (reported). */
 int speech_init(struct dataset *d);
-/* Append an utterance. Returns the same. */
+/* Append an utterance. Returns 0 or -ENOMEM (reported). */
 int speech_append(struct speech_set *s, const struct melbank *m, const int16_t *samples,
                   size_t n_samples, const uint8_t *letters, size_t n_letters);
 

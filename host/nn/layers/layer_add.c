@@ -1,4 +1,5 @@
-/* layer_add.c : adds two tensors; the addend shares the sum's gradient, the other gets a copy. */
+/* layer_add.c : adds two tensors. The addend uses the gradient of the sum; the other tensor gets a
+ * copy. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -52,7 +52,7 @@ const struct layer_kind layer_concat = {
     .backward = concat_node_backward,
 };
 
-/* Copy [n][c] values; pitch: values from one pixel to the next. */
+/* Copy [n][c] values. pitch: distance in values from one pixel to the next. */
 CPU_HOT static void copy_channels(size_t n, size_t c, const real *restrict from, size_t from_pitch,
                                   real *restrict to, size_t to_pitch)
 {

@@ -115,7 +115,7 @@ void cpu_layer_norm_forward(void *ctx, size_t n, int c, double eps, const real *
         layer_norm_row((size_t)c, (real)eps, x, gamma, beta, y);
 }
 
-/* Scratch: arrays of [c]. */
+/* Scratch: the arrays have [c] elements. */
 struct layer_norm_sums {
     double *dgamma, *dbeta;     /* over all runs */
     real *run_gamma, *run_beta; /* over one run */

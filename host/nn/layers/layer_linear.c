@@ -1,4 +1,5 @@
-/* layer_linear.c : computes fully connected layers; on the CPU one GEMM forward, two backward. */
+/* layer_linear.c : computes fully connected layers. On the CPU, forward is one GEMM and backward is
+ * two. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

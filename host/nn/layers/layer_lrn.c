@@ -42,10 +42,12 @@ const struct layer_kind layer_lrn = {
 #define ROOT sqrtf
 #endif
 
-/* Channels per block, and those beside it: backward needs the neighbours' neighbours. */
+/* LRN_LANES: channels per block. BESIDE: channels read on each side of it; backward needs the
+ * neighbours of neighbours. */
 enum { LRN_LANES = 96, BESIDE = 2 * LRN_REACH };
 
-/* v [n + 2 * BESIDE] = channels from first - BESIDE on; zeros outside the pixel's c. */
+/* Copy channels from first - BESIDE on to v [n + 2 * BESIDE]. Channels outside 0 to c-1 are
+ * zeros. */
 static inline void read_beside(int c, int first, int n, const real *x, real *v)
 {
     for (int j = 0; j < n + 2 * BESIDE; j++) {
@@ -54,14 +56,14 @@ static inline void read_beside(int c, int first, int n, const real *x, real *v)
     }
 }
 
-/* sum[j] = sum of LRN_CHANNELS elements of v from j on. */
+/* Set sum[j] to the sum of LRN_CHANNELS elements of v from element j on. */
 static inline void sum_beside(int n, const real *restrict v, real *restrict sum)
 {
     for (int j = 0; j < n; j++)
         sum[j] = ((v[j] + v[j + 1]) + (v[j + 3] + v[j + 4])) + v[j + 2];
 }
 
-/* s [n] of x [n + 2 * LRN_REACH]. */
+/* Compute s [n] from x [n + 2 * LRN_REACH]. */
 static inline void scales(int n, real share, const real *restrict x, real *restrict s)
 {
     real square[LRN_LANES + 2 * BESIDE];

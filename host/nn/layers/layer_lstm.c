@@ -27,9 +27,9 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     return graph_index(m, node);
 }
 
-/* Matrices after Glorot and Bengio 2010, variance 2 / (inputs + outputs) of one gate.
- * Peepholes and biases 0, forget gates' biases 1: cells remember until they learn to
- * forget (Jozefowicz et al. 2015). */
+/* Matrices start with variance 2 / (inputs + outputs) of one gate (Glorot and Bengio 2010).
+ * Peepholes and biases start at 0. Only the biases of forget gates start at 1, so that cells
+ * remember until they learn to forget (Jozefowicz et al. 2015). */
 static void lstm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {
@@ -98,8 +98,8 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* The terms are gradients of gates. Those of earlier steps among them have been through the node
- * already. */
+/* The terms of dx are gradients of gates. They include contributions from later time steps, which
+ * have already passed through this node. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;

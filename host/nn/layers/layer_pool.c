@@ -91,7 +91,7 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Run `body` for each output pixel of an image: patch p, first element o. */
+/* Run `body` for each output pixel of an image, with patch p and index o of its first element. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \
@@ -116,8 +116,8 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-/* Pass back the gradient of up to POOL_LANES channels from c on of an output pixel. left: of
- * channels whose maximum is still to be found. */
+/* Pass back the gradient of an output pixel, for up to POOL_LANES channels from c on. left:
+ * gradients of channels whose maximum is not found yet. */
 CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
                              const real *y, const real *dy, real *dx)
 {

@@ -19,7 +19,8 @@ static struct nn_target class_target(const struct node *node)
 const struct loss_kind loss_class = {
     .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
-/* How many logits rank before z[label], the first of equals first; NN_TOP or more if one is nan. */
+/* Return how many logits rank before z[label]. Among equal logits the first one ranks first.
+ * Returns NN_TOP or more if a logit is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;
@@ -29,7 +30,7 @@ static int n_before(int classes, const real *z, int label)
     return before;
 }
 
-/* Mean of z - top under a smoothed target. */
+/* Return the mean of z - top, weighted with the smoothed target. */
 static double smoothed(int classes, double smoothing, const real *z, real top, int label)
 {
     double sum = 0;

@@ -38,7 +38,7 @@ struct optim {
     struct optim_options o;
     int n_params;
     size_t n;
-    uint64_t n_stepped;        /* params, each counted once a step */
+    uint64_t n_stepped;        /* number of params stepped, summed over all steps */
     real *state[OPTIM_STATES]; /* [n] each; NULL: not used by the optimiser */
 };
 
@@ -89,7 +89,7 @@ void optim_close(struct optim *s)
     free(s);
 }
 
-/* Return x^n by multiplications only, for the same bits on every machine. */
+/* Return x^n. Uses only multiplications, for the same bits on every machine. */
 static double power(double x, uint64_t n)
 {
     double y = 1;

@@ -7,7 +7,7 @@
  *   AdamW (Loshchilov, Hutter 2019; PyTorch's), in step t:
  *       m = beta1 * m + (1 - beta1) * g;  s = sqrt(beta2 * s^2 + (1 - beta2) * g^2)
  *       w -= lr * (m / (1 - beta1^t) / (s / sqrt(1 - beta2^t) + eps) + decay * w)
- * Biases and norms are exempt from decay and LARS. AdamW's state 1 is the root s, because s^2
+ * Biases and norms are exempt from decay and LARS. AdamW stores the root s as state 1, because s^2
  * would soon underflow in halves. */
 #ifndef OPTIM_H
 #define OPTIM_H
@@ -16,33 +16,35 @@
 #include <stdint.h>
 #include "nn/model.h"
 
-/* A row of optimisers.def. */
+/* A row of optimisers.def, where the fields are described. */
 struct optimiser {
     const char *name, *takes, *help;
     int n_states, update;
 };
 extern const struct optimiser optimisers[N_OPTIMISERS];
-/* Return the optimiser `name`, or N_OPTIMISERS. */
+/* Return the optimiser with this name, or N_OPTIMISERS if there is none. */
 enum optim_kind optim_find(const char *name);
-/* True if the optimiser takes the option. */
+/* Return true if the optimiser uses the option. */
 bool optim_takes(enum optim_kind kind, const char *option);
 
 struct optim;
-/* Open with zeroed states. ctx: the model's, so that steps and passes have one order. ctx and
- * params, the model's, must outlive the optimiser. Returns 0 or -ENOMEM. */
+/* Open an optimiser with zeroed states. ctx: the model's context, so that steps and passes run in
+ * one order. params: the model's params. ctx and params must outlive the optimiser. Returns 0 or
+ * -ENOMEM. */
 int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
                const struct nn_param *params, int n_params, size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);
-/* Step over the model's weights and gradients; may overwrite grads. */
+/* Do one step over all weights of the model. grads may be overwritten. */
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
-/* Step params [first, first + n); a step must cover each param once. */
+/* Do the part of a step for params [first, first + n). A step must cover each param once. */
 void optim_step_some(struct optim *o, int first, int n, real *weights, real *grads, double lr);
-/* Continue after n_steps steps. */
+/* Continue a run that has done n_steps steps. */
 void optim_resume(struct optim *o, uint64_t n_steps);
-/* States for checkpoints: optim_n_states() arrays of one element a weight, in backend memory. */
+/* States for checkpoints. Each of the optim_n_states() arrays has one element per weight and is in
+ * backend memory. */
 int optim_n_states(const struct optim *o);
 real *optim_state(struct optim *o, int i);
-/* Return the state that times the rate is the update; NULL: none. */
+/* Return the state whose product with the rate is the update, or NULL if there is none. */
 const real *optim_update(const struct optim *o);
 
 struct schedule_kind; /* row of schedule.c's table */
@@ -50,21 +52,23 @@ struct schedule {
     const struct schedule_kind *kind;
     double lr; /* peak */
     double total_steps;
-    double warmup_steps; /* linear from warmup_from; step 0 is already one step above it */
+    /* warm-up is linear from warmup_from; step 0 is already one step above it */
+    double warmup_steps;
     double warmup_from;
-    double at[8]; /* step: fractions of total_steps at which the rate is multiplied by gamma */
+    double at[8]; /* `step`: fractions of total_steps at which the rate is multiplied by gamma */
     int n_at;
-    double gamma; /* step: 0.1; exp: the factor */
-    double every; /* exp: steps between multiplications */
-    double power; /* poly */
+    double gamma; /* `step`: 0.1; `exp`: the factor */
+    double every; /* `exp`: steps between multiplications */
+    double power; /* `poly`: the exponent */
 };
 /* Help text of all specs that schedule_parse accepts. */
 extern const char schedule_help[];
-/* Parse a spec: set kind and, of the last five fields, those it uses; the others are the caller's.
- * Returns 0 or -EINVAL (reported). */
+/* Parse a spec. Sets kind and those of the last five fields that it uses. The caller sets the other
+ * fields. Returns 0 or -EINVAL (reported). */
 int schedule_parse(const char *word, struct schedule *out);
+/* Return the learning rate of a step. */
 double schedule_lr(const struct schedule *s, double step);
-/* True if the rate depends on the length of the run. */
+/* Return true if the rate depends on the length of the run. */
 bool schedule_by_length(const struct schedule *s);
 
 #endif

@@ -9,7 +9,8 @@
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
 
-/* Parse "0.5,0.75" into at: ascending, in (0, 1). Returns their number or -EINVAL. */
+/* Parse a list such as "0.5,0.75" into `at`. The numbers must ascend and lie between 0 and 1.
+ * Returns how many there are, or -EINVAL. */
 static int parse_fractions(const char *word, const char *list, double *at)
 {
     int n = 0;
@@ -71,7 +72,7 @@ static int read_exp(const char *word, const char *rest, struct schedule *out)
     return 0;
 }
 
-/* ---- rates at a step; done: fraction 0..1 of the run after warm-up ---- */
+/* ---- rates at a step; done: fraction (0 to 1) of the run after warm-up ---- */
 
 static double rate_const(const struct schedule *s, double step, double done)
 {
@@ -113,8 +114,8 @@ static double rate_exp(const struct schedule *s, double step, double done)
     return s->lr * pow(s->gamma, floor(step / s->every));
 }
 
-/* The only list. SCHEDULE(name, syntax after the name, its reader (NULL: none),
- * depends on the run's length, help) */
+/* The list of all schedules. SCHEDULE(name, syntax after the name, reader of the rest of the spec
+ * (NULL: none), true if the rate depends on the run's length, help) */
 #define SCHEDULES                                                             \
     SCHEDULE(const, "", NULL, false, "")                                      \
     SCHEDULE(step, "[:A,B...]", read_step, true,                              \

@@ -1,5 +1,5 @@
-/* round_ops.c : the rounding table except its passes: forwards to
- * the backend, and copies weights. */
+/* round_ops.c : implements the rounding table except its passes. It forwards calls to the backend
+ * and makes rounded copies of weights. */
 #include "nn/round/round_inside.h"
 #include "base/err.h"
 #include <assert.h>
@@ -186,7 +186,7 @@ static void round_input(void *ctx, size_t n, const real *x, real *y)
     round_values(r, ROUND_INPUT, n, y);
 }
 
-/* Rounded images come by input(). */
+/* Refuses the feed if images are rounded. They come through input() instead, which rounds them. */
 static int round_feed_open(void *ctx, const struct nn_feed *f)
 {
     const struct rounder *r = ctx;
@@ -205,7 +205,7 @@ static void round_feed_take(void *ctx, int slot, real *x)
     r->below->feed_take(r->ctx, slot, x);
 }
 
-/* For weight gradients. */
+/* Average weight gradients. */
 static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {

@@ -10,7 +10,7 @@ static void round_gradient(const struct rounder *r, size_t n, real *dx)
     round_values(r, ROUND_ERROR, n, dx);
 }
 
-/* Map the optimiser's weights to the rounded copy; NULL stays NULL. */
+/* Return the rounded copy of an optimiser's weight, or NULL for NULL. */
 static const real *round_weight(const struct rounder *r, const real *w)
 {
     return w && r->narrow ? r->narrow + (w - r->weights) : w;
@@ -45,8 +45,8 @@ static const real *round_weight(const struct rounder *r, const real *w)
 
 /* ---- by hand ---- */
 
-/* Backends may recompute the ReLU's mask from unrounded values: clear gradients of
- * outputs rounded to zero first. */
+/* Backends may recompute the ReLU's mask from unrounded values. The gradients of outputs that were
+ * rounded to zero are therefore cleared first. */
 void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
                                const real *addend, const real *y, real *dy, real *dx, real *dgamma,
                                real *dbeta, void *scratch)
@@ -63,7 +63,7 @@ void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t 
     PAR_GRAD_OUT(dbeta, f->c, 1)
 }
 
-/* An LSTM's weights and gradients come in structs. Only what leaves the layer is rounded. */
+/* An LSTM's weights and gradients come in structs. Only values that leave the layer are rounded. */
 
 static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
 {
@@ -98,12 +98,13 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     PAR_GRAD_OUT(dw->wp, f->out, f->cells)
     PAR_GRAD_OUT(dw->peep, LSTM_PEEPS, f->cells)
     PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
-    if (r->setup.of[ROUND_STATE].on) /* used up, but pure fp16 keeps no wider tensor */
+    /* nothing reads dy any more, but pure fp16 keeps every tensor in e5m10 */
+    if (r->setup.of[ROUND_STATE].on)
         round_values(r, ROUND_ERROR, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* Scaled gradients may have left the format at either end: the product rounds them again.
- * Watched ones were counted before. */
+/* Scaled gradients may have left the format at either end, so the product is rounded again. Watched
+ * gradients were counted before that. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {

@@ -17,7 +17,7 @@ static int refuse(const char *word)
         word);
 }
 
-/* Parse part [n] of the spec. Returns 0 or -EINVAL (reported). */
+/* Parse one part [n] of the spec. Returns 0 or -EINVAL (reported). */
 static int read_part(const char *word, const char *part, size_t n, struct round_setup *s,
                      int *overflow)
 {
@@ -97,7 +97,7 @@ static int scale_words_refuse(const char *word)
                word);
 }
 
-/* Parse the numbers after the colon in order; omitted ones keep their defaults. */
+/* Parse the numbers after the colon in order. Omitted numbers keep their defaults. */
 static int read_adaptive(const char *word, const char *rest, struct scale_choice *c)
 {
     struct {

@@ -7,7 +7,7 @@
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"
 
-/* Two hidden layers of 128 units. */
+/* Build a network with two hidden layers of 128 units. */
 static void build_mlp(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -20,7 +20,7 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* LeCun et al. 1998, with max pooling and ReLU. */
+/* Build LeNet-5 (LeCun et al. 1998), with max pooling and ReLU. */
 static void build_lenet5(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -33,7 +33,8 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x, or its shortcut where the image halves. */
+/* Append relu(x' + norm(conv(relu(norm(conv(x)))))). x' is x, or the shortcut of x where the image
+ * is halved. */
 static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
 {
     char conv1[40], norm1[40], conv2[40], norm2[40];
@@ -89,7 +90,7 @@ const char nn_width_help[] = "Channels and hidden units of every layer of the mo
                              "times X: the nearest whole "
                              "number, 1 at least (caffenet and alexnet: an even one). 0.01 to 4.";
 
-/* Mark the params of each head's last node that has any: its classifier. */
+/* Mark the params of the classifier of each head: the last of its nodes that has params. */
 static void mark_last(struct nn_model *m)
 {
     for (int h = 0; h < m->n_heads; h++) {
@@ -101,8 +102,8 @@ static void mark_last(struct nn_model *m)
     }
 }
 
-/* Return the side of the smallest square image that fits the i-th
- * network; 0: none, or no memory. */
+/* Return the side of the smallest square image that fits the i-th network. Returns 0 if there is
+ * none, or if memory is short. */
 static int smallest_side(const struct nn_model *m, size_t i)
 {
     const int c = m->nodes[0].window.out.c;
@@ -120,8 +121,8 @@ static int smallest_side(const struct nn_model *m, size_t i)
     return 0;
 }
 
-/* Report samples of the wrong form. The heads are known here, so
- * data sets that fit can be named. */
+/* Report samples of the wrong form. The heads are known here, so the message can name data sets
+ * that fit. */
 static int reads_other(const struct nn_model *m, const char *name)
 {
     const enum nn_form form = m->nodes[0].window.out.w == 1 ? NN_IMAGES : NN_SEQUENCES;
@@ -155,7 +156,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
                    name, in.h, in.w, side);
-    if (m->too_small) /* no memory to find the size */
+    if (m->too_small) /* memory was too short to find the size */
         return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);
     mark_last(m);
     return 0;

@@ -1,7 +1,7 @@
 /* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet, and Inception with batch
- * norm. All branches of a block read one tensor. The pooling is built last, so it comes first in
- * the backward pass, and the convolutions add to its gradient. Images below STEM_SIDE are not
- * halved before the second layer. */
+ * norm. All branches of a block read one tensor. The pooling branch is built last and therefore
+ * comes first in the backward pass. The convolutions add to the gradient that it writes. Images
+ * below STEM_SIDE are not halved before the second layer. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
@@ -13,8 +13,8 @@ static bool is_small(const struct nn_model *m)
     return in.h < STEM_SIDE || in.w < STEM_SIDE;
 }
 
-/* Convolution with biases and padding that keeps the size, optional norm,
- * ReLU. block: prefix of the name. */
+/* Append a convolution with biases, an optional norm and a ReLU. Padding keeps the size. block:
+ * prefix of the name. */
 static int conv_layer(struct nn_model *m, int x, const char *block, const char *name, int channels,
                       int k, int stride, bool norm)
 {
@@ -27,7 +27,8 @@ static int conv_layer(struct nn_model *m, int x, const char *block, const char *
     return graph_batch_norm(m, x, text, NO_ADDEND, true);
 }
 
-/* Two layers and their poolings: 192 channels at an eighth of the size; half for small images. */
+/* Append two layers and their poolings. The output has 192 channels at an eighth of the image's
+ * size, or at half of it for small images. */
 static int two_layers(struct nn_model *m, bool norm)
 {
     int x = 0;
@@ -44,7 +45,8 @@ static int two_layers(struct nn_model *m, bool norm)
 
 /* ---- GoogLeNet ---- */
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 after the pooling. */
+/* Numbers of filters of the branches: 1x1; 1x1 before 3x3, and 3x3; 1x1 before 5x5, and 5x5; 1x1
+ * after the pooling. */
 struct plain_block {
     const char *name;
     int c1, reduce3, c3, reduce5, c5, pool;
@@ -63,7 +65,8 @@ static int inception_block(struct nn_model *m, int x, const struct plain_block *
     return graph_concat(m, branches, BRANCHES);
 }
 
-/* An auxiliary head. It averages 5x5 pixels, or all if there are fewer. */
+/* Append an auxiliary head. It averages windows of 5x5 pixels, or the whole image if that is
+ * smaller. */
 static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
 {
     char text[32];
@@ -77,7 +80,8 @@ static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
     return graph_linear(m, graph_dropout(m, x, 0.7), text, n_classes, true);
 }
 
-/* Szegedy et al. 2015, Table 1, with both auxiliary heads, as in Caffe's bvlc_googlenet. */
+/* Build GoogLeNet (Szegedy et al. 2015, Table 1) with both auxiliary heads, as in Caffe's
+ * bvlc_googlenet. */
 void graph_googlenet(struct nn_model *m, int depth, int n_classes)
 {
     static const struct plain_block blocks[9] = {
@@ -106,16 +110,17 @@ void graph_googlenet(struct nn_model *m, int depth, int n_classes)
 
 /* ---- Inception with batch norm ---- */
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before two 3x3, each; 1x1 after the pooling. Blocks that
- * halve the image have 0 for the first and last. */
+/* Numbers of filters of the branches: 1x1; 1x1 before 3x3, and 3x3; 1x1 before two 3x3, and each of
+ * these; 1x1 after the pooling. In blocks that halve the image the first and last numbers are 0. */
 struct norm_block {
     const char *name;
     int c1, reduce3, c3, reduce33, c33, pool;
     bool is_max;
 };
 
-/* 3x3 max pooling to the size of a 3x3 convolution of stride 2. On even sides windows go from the
- * first pixel to beyond the last, as in Caffe. */
+/* Append 3x3 max pooling whose output has the size of a 3x3 convolution of stride 2. If a side is
+ * even, the first window starts at the first pixel and the last one reaches beyond the image, as in
+ * Caffe. */
 static int halving_pool(struct nn_model *m, int x)
 {
     const struct nn_shape s = m->nodes[x].window.out;
@@ -143,8 +148,8 @@ static int inception_norm_block(struct nn_model *m, int x, const struct norm_blo
     return graph_concat(m, branches, n);
 }
 
-/* Ioffe and Szegedy 2015, Fig. 5, with the filters of the network published for Caffe and MXNet,
- * whose convolutions also have biases before their norms. */
+/* Build BN-Inception (Ioffe and Szegedy 2015, Fig. 5). Numbers of filters, and biases of
+ * convolutions before norms, are those of the network published for Caffe and MXNet. */
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes)
 {
     static const struct norm_block blocks[10] = {
