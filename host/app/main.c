@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
         usage(stderr);
         return -EINVAL;
     }
-    if (!strcmp(argv[1], "help") && argc >= 3) { /* handled as COMMAND --help [WORD] */
+    if (!strcmp(argv[1], "help") && argc >= 3) { /* handled like COMMAND --help [WORD] */
         argv[1] = argv[2];
         argv[2] = help;
     }
@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     file_hold_standard();
-    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit becomes a write error */
+    signal(SIGXFSZ, SIG_IGN); /* writing a file over the size limit fails with an error */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);
     errno = 0;

@@ -1,5 +1,5 @@
-/* cmd_card.c : runs `narrowcast card`, which owns a card of this machine by XRT and serves it to
- * the jobs of all hosts. Its control server (host/control) is that of a simulated card. */
+/* cmd_card.c : runs `narrowcast card`, which opens a card of this machine through XRT and serves it
+ * to the jobs of all hosts. It has the same control server (host/control) as a simulated card. */
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -57,11 +57,12 @@ struct server {
     struct control *control;
     struct connections connections;
     int listener, signals;
-    uint32_t ip; /* address for frames */
+    uint32_t ip; /* address that frames are sent to */
     uint16_t port;
 };
 
-/* The control server's messages lack the card's reason. */
+/* Reports a failure of the card with the reason, which messages of the control server do not
+ * contain. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -80,7 +81,7 @@ static int open_all(struct server *s, const struct card_options *o)
     char name[80], at[INET_TEXT], frames[INET_TEXT];
     uint32_t ip;
     uint16_t port;
-    const bool whole = !strncmp(o->xrt, "xrt", 3); /* as info lists them */
+    const bool whole = !strncmp(o->xrt, "xrt", 3); /* a name as info lists them */
     snprintf(name, sizeof name, "%s%s", whole ? "" : "xrt:", o->xrt);
     TRY(inet_parse(o->listen, &ip, &port));
     s->listener = inet_listen(ip, &port, 64);
@@ -94,7 +95,7 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
-    /* Until here a signal ends the process at once. */
+    /* Up to this line a signal ends the process at once. */
     TRY(s->signals = stop_fd());
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
@@ -124,7 +125,7 @@ static int serve(struct server *s)
     }
 }
 
-/* Stops jobs that still run, with the connections that own them. */
+/* Stops jobs that still run, and closes the connections that own them. */
 static void close_all(struct server *s)
 {
     if (s->control) {

@@ -36,7 +36,7 @@ static int connect_to(const char *where)
     return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
-/* Latches all counters at one clock, then reads them. */
+/* Makes operations that latch all counters at one clock, and then read them. */
 static void counter_ops(struct fpga_op ops[OPS])
 {
     size_t n = 0;
@@ -48,7 +48,7 @@ static void counter_ops(struct fpga_op ops[OPS])
     }
 }
 
-/* done: number of operations executed. */
+/* Takes the counters from executed operations. done: number of operations executed. */
 static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
 {
     if (done < OPS)
@@ -84,8 +84,8 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* Reads a card controlled by datagrams, which has only the responder around it; this reader's
- * own lease is not counted. */
+/* Reads a card that is controlled with datagrams. It has only the responder around it. The lease of
+ * this reader is not counted. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
@@ -106,7 +106,7 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
-/* Takes the next "name value" line; *at: the rest, which is cut up. */
+/* Returns the next "name value" line. *at: the remaining text, in which the line is split. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

@@ -3,9 +3,10 @@
 #define SIM_COUNTERS_H
 #include <stdbool.h>
 
-/* Reads and prints the counters. where: "HOST:PORT" over TCP, or "eth://HOST:PORT" by datagrams:
- * then without counters of the process around the card, and frames may arrive between two readings.
- * json: one JSON object in one line, else a table. Returns 0, or reports and returns -errno. */
+/* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" to ask
+ * with datagrams. With datagrams the counters of the process around the card are missing, and
+ * frames may arrive between two readings. json: print one JSON object on one line, else a table.
+ * Returns 0 or a negative errno that has been reported. */
 int sim_counters(const char *where, bool json);
 
 #endif

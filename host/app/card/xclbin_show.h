@@ -1,4 +1,5 @@
-/* xclbin_show.h : prints the contents of a container. */
+/* xclbin_show.h : prints the contents of a container (an xclbin file, which XRT loads into a
+ * card). */
 #ifndef XCLBIN_SHOW_H
 #define XCLBIN_SHOW_H
 #include "offload/xrt/xclbin.h"

@@ -1,4 +1,4 @@
-/* doctor.c : gathers facts of ranks for the checks, and records findings. */
+/* doctor.c : gathers the facts of all ranks for the checks, and records findings. */
 #include "app/doctor/doctor.h"
 #include "base/text.h"
 #include "base/err.h"
@@ -95,7 +95,8 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The shortest of several rounds counts. */
+/* Compares the clock of rank r with that of rank 0 in several rounds, and uses the shortest
+ * round. */
 static int compare_clock(struct comm *c, int r, double *ahead_s, double *sure_s)
 {
     double theirs, least_s = HUGE_VAL;

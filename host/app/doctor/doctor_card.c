@@ -1,4 +1,5 @@
-/* doctor_card.c : tests whether cards answer all ranks, and add, by a job of one layer. */
+/* doctor_card.c : tests, with a job of one layer, whether cards answer all ranks and add
+ * correctly. */
 #include "app/doctor/doctor.h"
 #include "base/err.h"
 #include "job/job.h"
@@ -7,7 +8,8 @@
 
 enum { ELEMENTS = 4096 };
 
-/* Reduces ones, whose mean is 1. All ranks call it. *by_card, *right: results on this rank. */
+/* Reduces a layer of ones, whose mean is 1. All ranks call it. *by_card and *right are set to the
+ * results on this rank. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];

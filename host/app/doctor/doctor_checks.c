@@ -108,7 +108,7 @@ static void instructions(const struct doctor *d, struct doctor_finding *f)
     doctor_say(f, DOCTOR_OK, "%s, %s", doctor_fact(d, 0, "vec backend"), doctor_fact(d, 0, "CPU"));
 }
 
-/* Returns a rank whose CPU has AVX-512 but whose OpenBLAS uses older kernels; -1: none. */
+/* Returns a rank whose CPU has AVX-512 but whose OpenBLAS uses older kernels, or -1. */
 static int slow_products(const struct doctor *d)
 {
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};

@@ -1,5 +1,5 @@
-/* doctor_facts.c : collects the facts of a process and its machine: those
- * of info, and doctor's own. */
+/* doctor_facts.c : collects the facts of a process and its machine: the facts that info prints, and
+ * facts only for doctor. */
 #include "app/doctor/doctor.h"
 #include "base/crc.h"
 #include "base/text.h"
@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Tells builds of one version apart. */
+/* Adds a fact that differs between builds of one version. */
 static void program(struct info *info)
 {
     uint8_t block[1 << 16];
@@ -51,7 +51,7 @@ static void instructions(struct info *info)
         info_add(info, "NARROWCAST_ISA", "%s", wish);
 }
 
-/* CPUs that this process may run on, as "0-3,8". */
+/* Adds the list of CPUs that this process may run on, such as "0-3,8". */
 static void cpus(struct info *info)
 {
     char list[INFO_VALUE] = "";
@@ -73,7 +73,7 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* Cores that a cgroup allows: "200000 100000" are 2. */
+/* Adds the number of cores that a cgroup allows: "200000 100000" means 2. */
 static void quota(struct info *info)
 {
     double limit, period;
@@ -100,7 +100,8 @@ static void limits(struct info *info)
     info_add(info, "verbs", "%s", access("/sys/class/infiniband", F_OK) ? "no" : "yes");
 }
 
-/* Buffer that a card's socket would get, and datagrams lost since boot for lack of space. */
+/* Adds the size of the buffer that a card's socket would get, and the number of datagrams lost
+ * since boot because buffers were full. */
 static void sockets(struct info *info)
 {
     struct wire_socket_room room;

@@ -10,7 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* IPv4 and UDP headers before a frame. */
+/* HEADERS: bytes of IPv4 and UDP headers before a frame. USUAL: bytes of a usual packet with
+ * headers. */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
 /* Linux's default limit, enough for 64 in-flight packets of a card. */
 enum { LEAST_BYTES = 212992 };
@@ -41,7 +42,7 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
-/* MTU of an interface that is up and not the loopback; else 0. */
+/* Returns the MTU of an interface, or 0 if it is down or the loopback. */
 static int mtu_of(const struct info_fact *fact)
 {
     const char *at = strstr(fact->value, "MTU ");
@@ -52,7 +53,8 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
-/* Returns the largest MTU of a rank's interfaces, and its name; 0: none. */
+/* Returns the largest MTU of a rank's interfaces, or 0 if there is none. *name: set to the
+ * interface's name. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -115,13 +117,13 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     }
 }
 
-/* ---- space for MPI: a segment a rank in /dev/shm, files of mpirun and PMIx in TMPDIR ---- */
+/* ---- space for MPI: a segment per rank in /dev/shm, and files in TMPDIR ---- */
 
 static const double mib = 1 << 20;
-/* Measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
+/* Sizes measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* Adds the free bytes of a folder as fact `key`; "none": not writable. */
+/* Adds the free bytes of a folder as fact `key`, or "none" if the folder is not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

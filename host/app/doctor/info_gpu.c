@@ -1,4 +1,5 @@
-/* info_gpu.c : adds facts of the GPU: its libraries, the device, and how codes could travel. */
+/* info_gpu.c : adds facts of the GPU: its libraries, the device, and the paths that codes could
+ * take. */
 #include "app/doctor/info.h"
 #include "comm/comm.h"
 #include "device/run/dev_nccl.h"
@@ -9,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version of a library of NVIDIA's, if the GPU library has loaded it. ask: name of a
- * function in it, from which version() gets the text. */
+/* Adds the version of one of NVIDIA's libraries, if the GPU library has loaded it. ask: name of a
+ * function in that library, from which version() gets the text. */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {
@@ -69,8 +70,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Plans a convolution whose dx is added to another in every math. Adds a fact with those in which
- * cuDNN makes dx apart first, or has no engine. */
+/* Plans, in every math, a convolution that adds its dx to another one. Adds a fact that lists each
+ * math in which cuDNN first makes dx separately, or has no engine. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

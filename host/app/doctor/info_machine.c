@@ -63,7 +63,7 @@ static void cpu_features(struct info *info)
     FEATURE("avx512vbmi");
     FEATURE("avx512vbmi2");
 #undef FEATURE
-    unsigned a, b, c, d; /* clang 14 has no name for it */
+    unsigned a, b, c, d; /* clang 14 has no name for this feature */
     if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C)
         strncat(text, " f16c", sizeof text - strlen(text) - 1);
     info_add(info, "CPU features", "%s", text);

@@ -1,5 +1,5 @@
-/* cast_xrt.c : casts files on a card in this machine (offload/xrt/card_cast.h),
- * piece by piece in its buffers. */
+/* cast_xrt.c : casts files on a card in this machine (offload/xrt/card_cast.h), piece by piece in
+ * the card's buffers. */
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
 #include "app/files/reduce_card.h"
@@ -23,7 +23,7 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-/* Reads the whole file if the scale depends on the largest value. */
+/* Finds the shift. Reads the whole file first if the scale depends on the largest value. */
 static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
                       int *shift)
 {

@@ -1,5 +1,5 @@
-/* cast_xrt.h : runs `cast` and `uncast` on a card in this machine, by its kernels expmax, quant and
- * unquant. The bytes are those of the CPU.
+/* cast_xrt.h : runs `cast` and `uncast` on a card in this machine, with its kernels expmax, quant
+ * and unquant. The resulting bytes are the same as on the CPU.
  *
  * Int results are 0 or a negative errno that has been reported. */
 #ifndef CAST_XRT_H
@@ -8,11 +8,12 @@
 #include "base/file.h"
 #include "codec/codec.h"
 
-/* Checks that a card can cast so. codec: settled; round: the option's text. */
+/* Checks that a card can cast with this codec and rounding. codec: already settled. round: the text
+ * of the option. */
 int cast_xrt_check(const struct codec *codec, const char *round);
 
 /* Casts `in`, open and unread, to `out`, which the caller commits. card: "xrt", "xrt:1" or
- * "xrt:BDF"; xclbin NULL: NARROWCAST_XCLBIN. shift: out. */
+ * "xrt:BDF". xclbin: the container, or NULL to use NARROWCAST_XCLBIN. *shift is set. */
 int cast_xrt(const struct codec *codec, struct file_in *in, struct file_out *out, const char *card,
              const char *xclbin, int *shift);
 
@@ -22,7 +23,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 
 /* ---- options that choose the card for --on xrt ---- */
 
-/* name, metavar, fallback, help of a row; the values are NULL if not given */
+/* Name, metavar, fallback and help of a row of options. The values are NULL if not given. */
 #define CARD_WORDS_CARD                                                                   \
     "card", "xrt[:BDF]", NULL,                                                            \
         "Which card (--on xrt): xrt, the first; xrt:1, the second; xrt:65:00.1, the one " \
@@ -32,10 +33,10 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
         "What the card is to run (--on xrt), as `narrowcast xclbin` lists it. Default: what " \
         "NARROWCAST_XCLBIN names."
 
-/* Checks that --card and --xclbin go with this --on. */
+/* Checks that --card and --xclbin are given only with an --on that uses them. */
 int card_words_check(const char *on, const char *card, const char *xclbin);
 
-/* card NULL: the first card. */
+/* Returns the card's name, or that of the first card if card is NULL. */
 static inline const char *card_words_name(const char *card)
 {
     return card ? card : "xrt";

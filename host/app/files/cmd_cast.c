@@ -81,7 +81,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* In elements; a multiple of 8, so that blocks of codes begin on a byte. */
+/* Elements of a block. A multiple of 8, so that blocks of codes begin on a byte. */
 enum { BLOCK = 1 << 16 };
 
 struct cast_job {
@@ -90,10 +90,10 @@ struct cast_job {
     struct file_in in;
     struct file_out out;
     float *x;       /* [BLOCK] */
-    uint8_t *codes; /* [BLOCK], at most 32 bits each */
+    uint8_t *codes; /* [BLOCK] codes, at most 32 bits each */
 };
 
-/* Reads the whole file if the scale depends on the largest value. */
+/* Finds the shift. Reads the whole file first if the scale depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
@@ -157,7 +157,7 @@ static int settle(const struct cast_options *o, struct codec *codec)
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
-/* Passes options of minifloats on only if they were given. */
+/* Casts the file as one layer. Options of minifloats are passed on only if they were given. */
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL

@@ -77,7 +77,7 @@ struct reduce_job {
     struct codes_in *in; /* [n_in] */
     int n_in;
     struct file_out out;
-    /* A block of addends, later of the sum; at most 32 bits a code. */
+    /* A block of codes, first of the addends and later of the sum. A code has at most 32 bits. */
     uint8_t *codes;
     void *acc;
 };

@@ -49,14 +49,15 @@ static int read_file(const char *path, size_t most, struct bytes *b)
     return rc;
 }
 
-/* Does all except the commit that makes the file appear. */
+/* Writes a file, except for the commit that makes it appear. */
 static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
 {
     TRY(file_out_open(out, path));
     return file_out_write(out, from, bytes);
 }
 
-/* Writes both or none, unless the disk fails between the commits. path2: NULL: one file. */
+/* Writes both files or none, unless the disk fails between the commits. If path2 is NULL, writes
+ * only one file. */
 static int write_files(const char *path, const struct bytes *b, const char *path2,
                        const struct bytes *b2)
 {
@@ -118,8 +119,8 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     return 0;
 }
 
-/* The state must be a regular file, or none yet, and none of the others, a
- * list that ends with NULL. */
+/* Checks that the state is a regular file or does not exist yet, and that it is not one of the
+ * other files. others: ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
     struct stat st, other;
@@ -135,8 +136,8 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Reads the state (zeros if there is no file) and makes room for the next. Residuals and step
- * counts never have the bits of inf or nan. */
+/* Reads the state (zeros if there is no file) and allocates the next state. Refuses inf and nan,
+ * since residuals and step counts never have their bits. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -178,7 +179,7 @@ static int encode(const struct codec *codec, struct whole *w, const float *x, co
     return 0;
 }
 
-/* The caller frees the codes, also after a failure. */
+/* Casts the bytes of a layer. The caller frees the codes, also after a failure. */
 static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
                       struct whole *w, struct bytes *codes)
 {
@@ -247,8 +248,8 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* codec_decode_all() reads codes of a sum. Where sums are exact, this makes the sum of one addend;
- * elsewhere the codes are the same. */
+/* Decodes a layer. codec_decode_all() reads codes of a sum. If sums are wide, the sum of the one
+ * addend is made first; else the addend's codes are also those of the sum. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

@@ -1,9 +1,9 @@
-/* sim_sum.c : adds vectors of codes by a simulated card, as a job with a rank and a window
+/* sim_sum.c : adds vectors of codes with a simulated card, as a job with a rank and a window
  * (offload/window/window.h) for each vector.
  *
- * One thread turns all windows, and runs the card when they have nothing left to send. A batch has
- * at most as many packets as the card has slots, sent a frame of each rank by turns. The next
- * follows when all results are back. */
+ * One thread advances all windows, and runs the card when the windows have nothing left to send. A
+ * batch has at most as many packets as the card has slots. Ranks take turns to send a frame each.
+ * The next batch follows when all results are back. */
 #include "app/files/sim_sum.h"
 #include "app/files/codes_in.h"
 #include "base/buf.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tick_s = 0.01, deadline_s = 5; /* of the windows' clock */
+static const double tick_s = 0.01, deadline_s = 5; /* in the time of the windows' clock */
 
 struct sim_sum {
     struct vec_sum sum;
@@ -31,17 +31,19 @@ struct sim_sum {
     struct wire_process_time time;
     int n_ranks;
     struct window *windows[PKT_MAX_RANKS];
-    double now;               /* windows' clock; advances only when nothing else does */
-    uint32_t n_batches;       /* before this one */
+    /* time of the windows' clock, which advances only while the windows and the card are idle */
+    double now;
+    uint32_t n_batches;       /* batches before this one */
     size_t n_blocks, n_codes; /* blocks of a batch; codes of this one */
-    /* packed codes of the batch; the sums that each rank received */
+    /* packed codes of the batch, and the sums that each rank received */
     uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
 };
 
 /* ---- the job on the card ---- */
 
-/* Returns the gap that lets frames come no faster than sums and results leave: clocks of one
- * slot, for all ranks together. */
+/* Returns the gap that a rank leaves between frames, in clocks. With it frames do not arrive faster
+ * than the card adds them and sends the results. The function compares the clocks that one slot
+ * needs for all ranks together. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;
@@ -132,8 +134,8 @@ void sim_sum_close(struct sim_sum *j)
 
 /* ---- batches ---- */
 
-/* Turns all windows until none has more to send or to take. Returns 1 if some wait for the card, 0
- * if all are done, or a negative errno. */
+/* Advances all windows until none of them has more to send or to receive. Returns 1 if some wait
+ * for the card, 0 if all are done, or a negative errno. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

@@ -8,17 +8,18 @@
 
 struct sim_sum;
 
-/* Starts the card for sums of n_ranks vectors. model: "rtl" (Verilated) or "c", not copied; wave:
- * FST file of all signals, or NULL. Fails if a card cannot add this, or without a simulator. */
+/* Starts the card for sums of n_ranks vectors. model: "rtl" (Verilated) or "c"; the text is not
+ * copied. wave: FST file of all signals, or NULL. Fails if a card cannot compute this sum, or if
+ * there is no simulator. */
 int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, const char *wave,
                  struct sim_sum **out);
-void sim_sum_close(struct sim_sum *c); /* NULL is legal */
+void sim_sum_close(struct sim_sum *c); /* accepts NULL */
 
-/* Computes sums = parts[0] + ... + parts[n_ranks - 1], n packed codes each, each from a byte on.
- * After an error the card is unusable. */
+/* Computes sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes and begins on
+ * a byte. After an error the card is unusable. */
 int sim_sum_add(struct sim_sum *c, const uint8_t *const *parts, size_t n, uint8_t *sums);
 
-/* Codes of a batch: calls of sim_sum_add() are best given multiples of it. */
+/* Returns the number of codes in a batch. sim_sum_add() is fastest if n is a multiple of it. */
 size_t sim_sum_most(const struct sim_sum *c);
 
 /* Describes clocks, beats, the time at CARD_MHZ, and the simulated MB/s of received frames. */

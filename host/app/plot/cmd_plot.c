@@ -1,4 +1,4 @@
-/* cmd_plot.c : runs `narrowcast plot`, which draws what trainings and benches have written. */
+/* cmd_plot.c : runs `narrowcast plot`, which draws the output of trainings and benches. */
 #include "app/app.h"
 #include "app/plot/plot.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* page_facts.c : formats the facts about a run, a row each. A new fact is a
- * function and a row of the table. */
+/* page_facts.c : formats the facts about a run, one row for each. A new fact is a function and a
+ * row of the table. */
 #include "app/plot/page.h"
 #include "base/memory.h"
 #include "app/train/train_options.h"
@@ -204,7 +204,7 @@ static void ended(const struct page_run *r, struct text *to)
 {
     if (*r->reason)
         text_add(to, "%s", r->reason);
-    else if (*r->run_id) /* older versions do not say */
+    else if (*r->run_id) /* logs of older versions do not have it */
         text_add(to, "not yet, or it failed: the log has no end");
 }
 
@@ -273,8 +273,8 @@ static void add_word(struct text *to, const char *word)
     text_add(to, "'");
 }
 
-/* Whether the option was not given: the value is its default, or a number below its
- * range (--epochs with --steps). */
+/* Returns whether the option was not given. In this case the value is the default, or a number
+ * below the option's range (--epochs with --steps). */
 static bool is_default(const struct opt *o, const char *value)
 {
     struct train_options defaults = {0};

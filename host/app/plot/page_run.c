@@ -1,4 +1,4 @@
-/* page_run.c : reads what the lines of a log, or of statistics, say of a run. */
+/* page_run.c : reads the facts about a run from the lines of a log or of statistics. */
 #include "app/plot/page.h"
 #include "app/train/train_options.h"
 #include "base/err.h"
@@ -36,7 +36,8 @@ static int take_run(struct page_run *r, const struct jsonl_in *in)
     take_text(in, "used_offload", r->used_offload);
     if (r->n_begun == 0)
         plot_word(in, "date", r->date);
-    r->reason[0] = r->end_date[0] = r->added_by[0] = '\0'; /* until a line of kind `end` follows */
+    /* empty until a line of kind `end` follows */
+    r->reason[0] = r->end_date[0] = r->added_by[0] = '\0';
     r->packets = r->mean_sent_bytes = (double)NAN;
     if (r->n_begun++ == 0)
         r->first_step = plot_real(in, "first_step");
@@ -63,7 +64,7 @@ static int take_run(struct page_run *r, const struct jsonl_in *in)
 
 static void take_step(struct page_run *r, const struct jsonl_in *in)
 {
-    const double samples = number_read(page_option(r, "batch"), NULL), /* a step */
+    const double samples = number_read(page_option(r, "batch"), NULL), /* of a step */
         seconds = samples / plot_real(in, "samples_per_s"), sent = plot_real(in, "sent_bytes"),
                  redone = plot_real(in, "redone");
     r->n_steps++;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Replaces characters that would move a cursor, end a text or call a program: to is safe for tables
- * and gnuplot. */
+/* Replaces characters that would move a cursor, end a text or call a program, so that `to` is safe
+ * for tables and gnuplot. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
@@ -17,7 +17,7 @@ static void clean(char to[PLOT_NAME], const char *from)
             *c = '_';
 }
 
-/* -1: none. */
+/* Returns the index of a series, or -1. */
 static int find_series(const struct plot *p, const char *cleaned)
 {
     for (int i = 0; i < p->n_series; i++)
@@ -150,7 +150,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* Of points with equal x it keeps the last; for shares it adds them. */
+/* Sorts the points. Among points with equal x it keeps the last; for shares it adds them. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
-/* plot_kinds.c : lists the kinds of charts: which rows they take and what they draw. A new kind is
- * a function and a row of the table. */
+/* plot_kinds.c : lists the kinds of charts, with the rows that each kind reads and the points that
+ * it draws. A new kind is a function and a row of the table. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -37,7 +37,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 
 /* ---- round-off: bench_error --json ---- */
 
-/* x: the size of groups, else the number of ranks. */
+/* x is the size of groups, or the number of ranks if there are no groups. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};

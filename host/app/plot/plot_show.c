@@ -18,7 +18,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns all x, rising: [*n], freed by the caller. NULL: out of memory. */
+/* Returns an array [*n] of all x in rising order, which the caller frees, or NULL if memory is
+ * short. */
 static double *all_x(const struct plot *p, size_t *n)
 {
     double *x = malloc((p->n_points + 1) * sizeof *x);
@@ -87,9 +88,10 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* Writes a text between single quotes. Its own single quotes become texts joined by dots, because
- * gnuplot ends a text at a doubled quote that is first or follows another. Blanks replace line
- * ends, which would end the command, and control characters and invalid UTF-8, which spoil SVG. */
+/* Writes a text between single quotes. A text with single quotes is split into texts joined by
+ * dots, because gnuplot ends a text at a doubled quote that is first or follows another one. Line
+ * ends would end the command, and control characters and invalid UTF-8 would spoil SVG; all of them
+ * are replaced with blanks. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
@@ -104,7 +106,8 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* Writes as many names as are readable, slanted; of bars all, nearly level if there are few. */
+/* Writes the names on the x axis: slanted, and as many as are readable. Bars get all their names,
+ * which are nearly level if there are few. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -177,7 +180,8 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-/* Widens an axis of equal values; logarithms need values above 0. */
+/* Writes the range of an axis. An axis whose values are all equal is widened. Logarithms need
+ * values above 0. */
 static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
@@ -240,9 +244,9 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot on the program in `from`; its output goes to `to`, its messages to `said`. All are
- * descriptors, because it takes some file names for commands. Returns its status, a negative errno,
- * or -ENOENT without a message if there is no gnuplot. */
+/* Runs gnuplot on the program in `from`. The output goes to `to`, messages go to `said`. All three
+ * are descriptors, because gnuplot takes some file names for commands. Returns its status, a
+ * negative errno, or -ENOENT without a message if there is no gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
     /* -d: without the user's settings. */
@@ -268,7 +272,7 @@ static int run_gnuplot(int from, int to, int said)
     return status;
 }
 
-/* Reports gnuplot's message as an error, or as a warning if there is a chart. */
+/* Runs gnuplot. Reports its message as an error, or as a warning if there is a chart. */
 static int ask_gnuplot(int from, int to)
 {
     char line[256];
@@ -330,7 +334,7 @@ static bool is_whole(FILE *chart, bool svg)
     return memmem(tail, n, end, strlen(end)) != NULL;
 }
 
-/* Closes `from`. */
+/* Copies `from` to a file and closes `from`. */
 static int copy(FILE *from, const char *path)
 {
     struct file_out out;
@@ -370,14 +374,15 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
 
 /* ---- a chart as a part of a page ----
  *
- * gnuplot names shapes alike in all charts, so only the first chart of a page defines them. */
+ * gnuplot gives shapes the same names in all charts, so only the first chart of a page defines
+ * them. */
 
 static bool begins_with(const char *line, const char *word)
 {
     return !strncmp(line + strspn(line, "\t "), word, strlen(word));
 }
 
-/* Holds back a line that opens a group: many groups are empty. */
+/* A line that opens a group. It is held back, since many groups are empty. */
 struct held {
     char *group; /* malloc */
     FILE *to;
@@ -394,7 +399,8 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* Copies from <svg> on. -EIO, not reported: the chart ends midway. */
+/* Copies the chart from <svg> on. Returns -EIO, without printing an error, if the chart ends
+ * midway. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

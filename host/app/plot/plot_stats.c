@@ -1,4 +1,4 @@
-/* plot_stats.c : takes the rows of train --stats and --log for charts.
+/* plot_stats.c : reads the rows of train --stats and --log for charts.
  *
  * Charts of layers show the values of all ranks in the last step of a file. */
 #include "app/plot/plot.h"
@@ -22,7 +22,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* A later step discards all points of the file. */
+/* Results of reading a row. A row of a later step discards all earlier points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -41,7 +41,7 @@ static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
     return DRAWN;
 }
 
-/* finish() adds the counts of equal exponents. */
+/* Adds the bins of a row as points. finish() adds the counts of equal exponents. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
     double bins[BINS];
@@ -74,7 +74,7 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     return s < 0 ? s : add_bins(p, s, in);
 }
 
-/* Exponent below which this share of the values lies. */
+/* Returns the exponent below which this share of the values lies. */
 static double exponent_at(const double *bins, size_t n, double first, double share)
 {
     double all = 0, below = 0;
@@ -136,7 +136,7 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* ---- --stats: the backward pass, as Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ----
+/* ---- --stats: the backward pass, as in Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ----
  *
  * A series for each step, with the layers in backward order. */
 
@@ -170,7 +170,7 @@ int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_
 
 /* ---- --log ---- */
 
-/* Also takes the line of kind `run`. */
+/* Returns whether the line is of this kind. Also reads the line of kind `run`. */
 static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *kind)
 {
     plot_run_name(f, in);
@@ -214,7 +214,8 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* Overlapped time belongs to neither casting nor sending, so that each second counts once. */
+/* Parts of the time of a step. Overlapped time is not part of casting or sending, so that each
+ * second counts once. */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -159,7 +159,7 @@ static bool card_on_host(const struct predict_options *o)
     return o->card_rate && !strcmp(o->card_rate, "host");
 }
 
-/* Default: one beat a clock of the card's core. */
+/* Sets the card's rate. The default is one beat per clock of the card's core. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
     double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
@@ -243,7 +243,7 @@ static int check_words(const struct predict *p, bool named_formats, bool named_a
 
 static int measure(struct predict *p)
 {
-    const double budget_s = 0.25; /* for each of the two */
+    const double budget_s = 0.25; /* for each of the two measurements */
     if (p->cast_bytes_s <= 0 || p->add_bytes_s <= 0)
         TRY(predict_measure(p, budget_s, &p->rates));
     if (p->port_bytes_s <= 0)

@@ -11,8 +11,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Seconds by the formulas, with x for the fitted number. Negative: no such
- * all-reduce, or no memory. */
+/* Returns the seconds that the formulas give with x for the fitted number. Negative if there is no
+ * such all-reduce, or if memory is short. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -55,7 +55,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Finds the value in 0..most with which the formula, growing with it, gives the row's time. */
+/* Finds the value from 0 to `most` with which the formula gives the row's time. The formula grows
+ * with the value. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -70,7 +71,7 @@ static double meet(const struct predict_options *o, const struct predict_rates *
     return (low + high) / 2;
 }
 
-/* Whether the all-reduce exists and the fitted number changes its time. */
+/* Returns whether the all-reduce exists and the fitted number changes its time. */
 static bool depends(const struct predict_options *o, const struct predict_rates *r,
                     const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -102,13 +103,13 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether m is for this algorithm and type; "" is any. */
+/* Returns whether m is for this algorithm and type. "" means any. */
 static bool is_of(const struct predict_messages *m, const char *algo, const char *type)
 {
     return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
 }
 
-/* Median over rows of this length (0: any); -1: no row. */
+/* Returns the median over rows of this length (0: any), or -1 if there is no such row. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
                         const struct predict_messages *m, enum fitted what, double bytes,
                         double most)
@@ -127,7 +128,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* Returns the next larger length; 0: none. */
+/* Returns the next larger length, or 0 if there is none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;
@@ -137,7 +138,8 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* Fits a point for each length. When the curve is full, the longest replaces the last. */
+/* Fits a point for each length. When the curve is full, a new point replaces the last, so that the
+ * longest length is kept. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

@@ -2,7 +2,7 @@
  *
  *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *
- * CPU time of this thread counts, so that other work on the machine matters little. */
+ * The CPU time of this thread is measured, so that other work on the machine matters little. */
 #include "app/predict/predict.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Arrays are larger than a core's caches. Chunks let a slow cast keep to its time; the codes of one
- * stay in the cache, as a segment's do in the reducer. */
+/* Arrays are larger than a core's caches. Work is done in chunks, so that a slow cast stops in
+ * time. The codes of a chunk stay in the cache, as the codes of a segment do in the reducer. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -54,7 +54,7 @@ static void want(struct tasks *t, const struct codec *codec, enum predict_kind k
     *task = (struct task){kind, fmt, *codec_sum(codec), codec->ops, 0};
     if (task->sum.n_ranks < PARTS)
         task->sum.n_ranks = PARTS;
-    if (fmt.e < 8) /* the largest of fill()'s values becomes 1 */
+    if (fmt.e < 8) /* scale the largest value of fill() to 1 */
         task->shift = LARGEST;
 }
 
@@ -99,7 +99,7 @@ static void fill_codes(struct ground *g, const struct task *t)
         memcpy(g->codes + i * bytes, g->codes, bytes);
 }
 
-/* Adds up a chunk of codes, divided into as many parts as addends. Returns their bytes. */
+/* Adds the parts of a chunk of codes, one part for each addend. Returns the bytes of all parts. */
 static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
 {
     const bool in_place = t->kind == PREDICT_ADD && !t->sum.acc.e;
@@ -116,7 +116,7 @@ static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
     return n_parts * vec_bytes(t->fmt, n);
 }
 
-/* Does one chunk of the task. Returns the bytes that count, see row_of() in predict_rates.c. */
+/* Does one chunk of the task. Returns the bytes to count (row_of() in predict_rates.c). */
 static size_t do_chunk(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -184,9 +184,9 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
 /* ---- bytes of messages a second over 127.0.0.1 ----
  *
  *     to ranks    TCP, 64 KiB at a time
- *     to a card   UDP by the card's own wire (offload/wire/wire.h), in frames of the card's length
+ *     to a card   UDP over the wire of jobs (offload/wire/wire.h), in frames of the card's length
  *
- * One thread is both ends, so its CPU time is that of both. */
+ * One thread sends and receives, so its CPU time includes both ends. */
 
 enum { PIECE = 64 << 10, FRAMES = 32, BUFFER = 16 << 20 };
 
@@ -196,7 +196,8 @@ struct buffers {
     size_t sent, got;   /* positions */
 };
 
-/* Opens a socket on a free port of 127.0.0.1. Returns it or a negative errno, not reported. */
+/* Opens a socket on a free port of 127.0.0.1. Returns the socket, or a negative errno without
+ * printing an error. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;

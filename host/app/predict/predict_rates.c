@@ -1,4 +1,5 @@
-/* predict_rates.c : reads the speed of casts, sums and all-reduces from what the benches print. */
+/* predict_rates.c : reads the speed of casts, sums and all-reduces from the output of the
+ * benches. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -18,7 +19,8 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
     return rc == 0;
 }
 
-/* Classifies a row of bench_cast by its name. counts: bytes moved for each byte that cost.h counts.
+/* Classifies a row of bench_cast by its name. *counts: number of bytes moved for each byte that
+ * cost.h counts. The forms of names, and the bytes counted:
  *
  *     "fp32 -> FMT", "FMT -> fp32"     bytes of fp32
  *     "FMT += FMT nearest"             addends, 2 of 3 bytes moved
@@ -65,7 +67,7 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* Takes a row of model --json: messages that a core sends and receives. */
+/* Reads a row of model --json, the speed at which a core sends and receives messages. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];
@@ -161,7 +163,8 @@ int predict_rates_write(const struct predict_rates *r)
     return 0;
 }
 
-/* Seconds a byte of this format, else of the slowest of the kind. */
+/* Returns the seconds per byte of this format, or of the slowest format of the kind if this one has
+ * no row. */
 static double seconds_of(const struct predict_rates *r, enum predict_kind kind, struct mf_fmt fmt)
 {
     double slowest = 0;

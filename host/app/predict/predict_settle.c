@@ -1,5 +1,5 @@
-/* predict_settle.c : settles an all-reduce on any number of ranks;
- * refuses what a job would refuse. */
+/* predict_settle.c : settles an all-reduce on any number of ranks. Refuses combinations that a job
+ * would refuse. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"

@@ -1,12 +1,12 @@
 /* predict_show.c : prints the times of all-reduces as tables or JSON lines. A table names the best
- * and the link up to which it beats fp32. */
+ * all-reduce and the link speed up to which it is faster than fp32. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include <math.h>
 #include <string.h>
 
-/* Given rates take precedence over the file's. */
+/* Rates from options take precedence over those of the file. */
 static struct cost_rates rates_of(const struct predict *p, const struct predict_messages *messages,
                                   const struct codec *codec)
 {
@@ -56,7 +56,7 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
 
 /* ---- the best of a group ---- */
 
-/* A type and group, compared with fp32, which may be rounded in any way. */
+/* A type and group to compare with fp32, whose sums may be rounded in any way. */
 struct rival {
     const char *type, *rounding;
 };
@@ -81,7 +81,8 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* How much longer the best of fp32 takes; 0 if either does not exist. */
+/* Computes how much longer the best all-reduce in fp32 takes than the rival's best, or 0 if one of
+ * them does not exist. */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
@@ -92,8 +93,8 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* Finds the link speed up to which the rival is faster: 0: none; infinite: any. If it is faster at
- * all, then on slow links. */
+/* Finds the link speed up to which the rival is faster than fp32: 0 if it is not faster on any
+ * link, infinite if it is faster on all. A rival that is faster at all is faster on slow links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
@@ -137,7 +138,7 @@ static void print_cell(const struct predict *p, int i, const char *text)
     printf(" %*s", width > 9 ? width : 9, text);
 }
 
-/* has: algorithms with a column; NULL: all. */
+/* Prints the head of a table. has: the algorithms that have a column, or NULL for all. */
 static void print_head(const struct predict *p, const bool *has, const char *before)
 {
     printf("%6s%s", "ranks", before);
@@ -197,7 +198,8 @@ static int print_row(const struct predict *p, const char *type, const struct pre
         return 0;
     }
     printf("  %-16s", p->algos.word[narrow.algo]);
-    if (fp32.algo < 0 || narrow.cost.step_s == 0) { /* such as one rank, where nothing takes time */
+    /* for example one rank, where a step takes no time */
+    if (fp32.algo < 0 || narrow.cost.step_s == 0) {
         printf(" %8s %10s\n", "-", "-");
         return 0;
     }

@@ -63,7 +63,8 @@ struct unit {
     double value;
 };
 
-/* Returns false unless text is a sensible positive number with one of the units. */
+/* Parses a number with a unit. Returns false unless text is a sensible positive number with one of
+ * the units. */
 static bool read_unit(const char *text, const struct unit *units, int n_units, double *out)
 {
     char *end;

@@ -1,7 +1,8 @@
 /* back_stats.c : writes for --stats one line for each layer of the backward pass.
  *
- * A returned gradient carries a scale, a power of two, which the lines take off. One list of bins
- * then shows what underflows with the scale and without. */
+ * A returned gradient carries a scale, which is a power of two. The lines show the values without
+ * the scale. The scale only shifts the bins, so one list shows what underflows both with and
+ * without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -48,7 +49,7 @@ static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 static int write_layer(const struct train *t, struct jsonl *j, int i, const struct nn_back *b)
 {
     const struct scale_tally *c = b->tally;
-    /* --quant rounds by a factor that the values do not carry */
+    /* --quant rounds as if values were multiplied by a factor, but they do not carry it */
     const int shift = t->round.of[ROUND_ERROR].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],

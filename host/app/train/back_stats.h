@@ -1,6 +1,6 @@
-/* back_stats.h : writes for --stats the size and scale of the activation gradients that layers
- * return, one line for each convolution, linear layer or LSTM, in backward order.
- * app/README.md documents the keys. */
+/* back_stats.h : writes size and scale of the activation gradients that layers return, for --stats.
+ * There is one line for each convolution, linear layer or LSTM, in backward order. app/README.md
+ * documents the keys. */
 #ifndef BACK_STATS_H
 #define BACK_STATS_H
 

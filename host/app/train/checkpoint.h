@@ -5,12 +5,13 @@
 
 struct train;
 
-/* Checks at the start that --save can be written. */
+/* Checks, at the start of a run, that the file of --save can be written. */
 int checkpoint_check(struct train *t);
 
-/* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0, or rank 0's error in
- * writing, reported. Returns 0 or a negative errno. On a negative errno ranks are gone, or only
- * this rank failed and the others wait for it: the job must end. */
+/* Saves the state after t->state.step steps; all ranks call it. *file_rc: set to 0, or to the
+ * reported error of rank 0 in writing. Returns 0 or a negative errno. After a negative errno the
+ * job must end, because ranks are gone, or because only this rank has failed and the others wait
+ * for it. */
 int checkpoint_save(struct train *t, int *file_rc);
 
 /* Loads the state; all ranks call it and agree on the result. Refuses foreign, damaged and

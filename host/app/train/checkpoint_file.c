@@ -1,5 +1,5 @@
 /* checkpoint_file.c : writes and reads the bytes of a checkpoint;
- * checkpoint.c decides when and where. */
+ * checkpoint.c decides which bytes, when and where. */
 #include "app/train/checkpoint_file.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -110,8 +110,8 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* A right checksum does not prove that narrowcast wrote the file: sizes, counts and indices are
- * compared with this run before use. */
+/* Compares the text with that of this run. A right checksum does not prove that narrowcast wrote
+ * the file, so sizes, counts and indices are compared with this run before they are used. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -142,7 +142,7 @@ static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_
     return !memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* mine: the section expected here; NULL: none. */
+/* Reports a wrong section. mine: the section expected here, or NULL for none. */
 static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
 {
@@ -159,7 +159,8 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
-/* Compares the file's next section with this run's; mine NULL: the run has no more. */
+/* Compares the file's next section with that of this run. mine is NULL if the run has no more
+ * sections. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {

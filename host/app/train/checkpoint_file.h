@@ -4,8 +4,8 @@
  *     struct checkpoint_head | id of the run
  *     | text: the options that matter for bits, "name=value" lines
  *     | struct checkpoint_entry of each section
- *     | sections in the same order; of each section its parts, rank after rank
- *     | crc32 of all bytes before                                 (little endian) */
+ *     | sections in the same order; a section has its parts rank after rank
+ *     | crc32 of all bytes before it                              (little endian) */
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
 #include "base/file.h"
@@ -24,9 +24,10 @@ struct checkpoint_entry {
     uint64_t bytes;   /* of one part */
 };
 
-/* Contents of a run's checkpoint. Files to resume from must agree, except in the id of the run. */
+/* Contents of a run's checkpoint. A file to resume from must have the same contents, except for the
+ * id of the run. */
 struct checkpoint_plan {
-    char run[CHECKPOINT_RUN_BYTES]; /* hex digits, not terminated; zeros: unknown */
+    char run[CHECKPOINT_RUN_BYTES]; /* hex digits without a terminating zero; all zeros: unknown */
     const char *text;
     uint32_t n_ranks, n_entries;
     struct checkpoint_entry entries[CHECKPOINT_ENTRIES_MAX];
@@ -37,16 +38,18 @@ struct checkpoint_out {
     uint32_t crc;
 };
 
-/* Writing: open; put every part of every section in the plan's order; commit or discard. Only the
- * first function that fails reports the error. */
+/* Write a checkpoint: open, put every part of every section in the plan's order, then commit or
+ * discard. After a function has failed and reported, the functions that follow fail without a
+ * report. */
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
                         const struct checkpoint_plan *plan);
 int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);
 int checkpoint_out_commit(struct checkpoint_out *out);
 void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, or if zeroed */
 
-/* Reading: open checks the file against the plan; then get the parts in the plan's order. run: out,
- * the id of the run that wrote the file; zeros in version 3, which had none. */
+/* Read a checkpoint: open, which checks the file against the plan, then get the parts in the plan's
+ * order. run: set to the id of the run that wrote the file, or to zeros for version 3, which had no
+ * id. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);

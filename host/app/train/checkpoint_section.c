@@ -12,7 +12,7 @@
 struct position {
     uint64_t step, skipped, skipped_in_row;
     double loss_scale;        /* fp16 */
-    uint64_t loss_scale_good; /* steps since it changed */
+    uint64_t loss_scale_good; /* steps since the scale changed */
 };
 
 static size_t position_bytes(const struct train *t)
@@ -62,7 +62,7 @@ static int weights_get(struct train *t, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
-/* Refuses inf and nan, which no update can repair. from: [n_weights], aligned. */
+/* Refuses inf and nan, which updates cannot repair. from: [n_weights], aligned. */
 static int check_finite(const struct train *t, const void *from, const char *what)
 {
     const float *x = from;
@@ -99,7 +99,7 @@ static int states_put(struct train *t, const void *from)
         TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
-    /* progress is loaded first */
+    /* the section of progress was loaded before */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
 }

@@ -18,7 +18,7 @@ int cmd_train(int argc, char **argv)
     struct opt_parsed parsed = {0};
     struct comm *comm;
     err_hold();
-    signal(SIGPIPE, SIG_IGN); /* a closed reader of --log becomes a write error */
+    signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     int joined = comm_open(o.deadline, &comm);
     if (joined < 0) {
@@ -50,7 +50,7 @@ int cmd_train(int argc, char **argv)
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* [o->ranks] */
-    int status;          /* result of the run, or 128 + signal */
+    int status;          /* result of the run, or 128 + number of the signal */
 };
 
 static int live(struct comm *c, void *ctx)
@@ -84,7 +84,7 @@ static int run(const struct train_options *o)
 }
 
 /* Refuses to run under mpirun, where every process would write the same files. Rank 0 prints the
- * error; the others wait, because mpirun ends all with the first that fails. */
+ * error. The others wait, because mpirun ends all ranks as soon as one fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};

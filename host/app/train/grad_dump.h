@@ -1,8 +1,8 @@
 /* grad_dump.h : writes every rank's raw gradients of selected steps (--dump-gradients), so that
  * formats can be judged apart from training.
  *
- *     DIR/meta.txt                "ranks P steps S first F"
- *     DIR/layers.txt              one line a layer, forward order: name, offset and length in
+ *     DIR/meta.txt                one line: "ranks P steps S first F"
+ *     DIR/layers.txt              one line per layer, in forward order: name, offset and length in
  *                                 elements, length and stride of its columns
  *     DIR/stepNNNNNN.rankR.f32    flat gradient of rank R before the all-reduce, little-endian fp32
  *     DIR/stepNNNNNN.weights.f32  flat weights in that step, the same on all ranks */

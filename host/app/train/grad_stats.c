@@ -5,7 +5,7 @@
  *              gradients -> fp64 sum on rank 0
  *     after    rank 0: means against fp64 means, updates against weights; writes the lines
  *
- * Vectors pass in pieces, so that ranks in one process need little memory. */
+ * Vectors are processed in pieces, so that ranks in one process need little memory. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
@@ -70,7 +70,7 @@ bool grad_stats_due(const struct train *t)
     return t->o->stats && t->state.step % t->o->stats_every == 0;
 }
 
-/* Copies elements at..at+*k of layer i of a backend array to `to`. */
+/* Copies *k elements of layer i of a backend array, from element `at` on, to `to`. */
 static int fetch(struct train *t, const real *from, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -88,7 +88,8 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     return t->nn->wait(nn_model_ctx(t->model));
 }
 
-/* Ignores errors of the backend, which the training loop notes, to keep the ranks in step. */
+/* Finds the exponents of all layers. Ignores errors of the backend, to keep the ranks in step; the
+ * training loop reports these. */
 static int find_exponents(struct train *t, struct grad_stats *s)
 {
     for (int i = 0; i < t->n_params; i++) {
@@ -147,7 +148,7 @@ int grad_stats_before(struct train *t)
     return 0;
 }
 
-/* Compares the means in s->piece with the fp64 ones. */
+/* Compares the means in s->piece with the fp64 means. */
 static void judge(const struct train *t, struct grad_stats *s, const double *sum, size_t k)
 {
     for (size_t j = 0; j < k; j++)
@@ -164,7 +165,7 @@ static double half_ulp(const struct train *t, float w)
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
-/* Counts nonzero updates, and those of them that do not change the weight. */
+/* Counts nonzero updates, and the nonzero updates that do not change the weight. */
 static int count_updates(struct train *t, struct grad_stats *s, int i, double lr)
 {
     const real *update = optim_update(t->optim);

@@ -1,16 +1,18 @@
-/* segmentation.h : computes the quality of predicted label maps from a confusion table. */
+/* segmentation.h : computes quality measures of predicted label maps from a confusion table. */
 #ifndef SEGMENTATION_H
 #define SEGMENTATION_H
 
 struct segmentation {
-    /* Mean over classes that occur or were predicted: correct / (occurring or predicted pixels). */
+    /* Mean over classes that occur or were predicted: correct pixels / pixels that have the class
+     * or were predicted to have it. */
     double mean_iou;
-    /* Mean over classes that occur: correct / occurring pixels. */
+    /* Mean over classes that occur: correct pixels / pixels that have the class. */
     double mean_accuracy;
 };
 
-/* confusion: [classes][classes] pixels of a class (row) predicted as another (column). Both means
- * are nan without pixels. Source: mIoU and mAcc of MMSegmentation. */
+/* Returns both means, or nan if there are no pixels. confusion: [classes][classes] numbers of
+ * pixels, by their class (row) and the predicted class (column). Source: mIoU and mAcc of
+ * MMSegmentation. */
 struct segmentation segmentation_of(const double *confusion, int classes);
 
 #endif

@@ -14,7 +14,7 @@ int train_all(struct train *t)
     if (t->saved_early)
         report_stopped(t);
     if (rc < 0 && !t->agreed)
-        comm_abort(t->comm, rc); /* ranks are out of step and cannot agree */
+        comm_abort(t->comm, rc); /* the ranks are out of step and cannot agree */
     if (rc < 0 || !t->stopped_by)
         return rc;
     report_stopped(t);

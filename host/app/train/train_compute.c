@@ -7,7 +7,7 @@
 #include "hls/arith/philox.h"
 #include "base/err.h"
 
-/* "drop": the random bits of micro-batch 0; m uses this + m. */
+/* "drop": stage number for the random bits of micro-batch 0. Micro-batch m uses this number + m. */
 #define STAGE_DROPOUT 0x64726f70u
 
 /* Queues micro-batch m of this rank's share of batch `at` of the epoch. */
@@ -20,8 +20,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* Queues micro-batch m unless it is queued, and prefetches the next during compute. Emulated ranks
- * prefetch only within their share: the feed then serves the next rank. */
+/* Queues micro-batch m unless it is queued, and prefetches the next one during compute. Emulated
+ * ranks prefetch only within their share, because after it the feed serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
@@ -57,7 +57,7 @@ static struct nn_result pass(struct train *t, int m, bool early)
     return result;
 }
 
-/* Adds the gradients of pass m of n; the last leaves their mean in the gradients. */
+/* Adds the gradients of pass m of n to the sum. The last pass leaves the mean in the gradients. */
 static void add_up(struct train *t, int m, int n)
 {
     void *ctx = nn_model_ctx(t->model);
@@ -83,7 +83,7 @@ struct nn_result train_compute(struct train *t, bool early)
             add_up(t, m, n);
     }
     if (n > 1)
-        /* nn_model_failed() shows an error after the next pass. */
+        /* An error is found by nn_model_failed() after the next pass. */
         (void)t->nn->wait(nn_model_ctx(t->model));
     return all;
 }
@@ -100,7 +100,8 @@ int train_agree(struct train *t, int rc)
 
 /* ---- --memory low ---- */
 
-/* Recomputes the same gradients: random bits depend only on keys. Statistics go to scratch. */
+/* Recomputes the same gradients, since random bits depend only on keys. Statistics are written to
+ * scratch memory. */
 static void compute_again(void *ctx)
 {
     struct train *t = ctx;

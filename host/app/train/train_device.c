@@ -1,5 +1,5 @@
-/* train_device.c : chooses where the network lives (CPU, or the GPU of the
- * job) and its number formats. */
+/* train_device.c : chooses where the network is (on the CPU, or on the GPU of the job) and its
+ * number formats. */
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* Translates --loss-scale. A fixed factor shifts the rounding of activation gradients, as if the
- * loss were larger; a dynamic factor and those of layers scale the gradients themselves. */
+ * loss were larger; a dynamic factor, and adaptive factors of layers, scale the gradients
+ * themselves. */
 static int settle_scale(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -37,7 +38,7 @@ static int settle_scale(struct train *t)
     return 0;
 }
 
-/* Sets fp16-pure up as rounded fp32, as on a CPU, until a GPU is taken. */
+/* Sets up fp16-pure as rounded fp32, as on a CPU. This changes later if a GPU is used. */
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -70,7 +71,7 @@ void train_narrow_means(struct train *t, int first, int n)
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
-/* On a GPU all tensors are halves: there is no rounding layer, and a fixed
+/* Sets up fp16-pure on a GPU. All tensors are halves, so there is no rounding layer, and a fixed
  * factor scales the loss itself. */
 static void pure_on_gpu(struct train *t)
 {

@@ -1,10 +1,11 @@
-/* train_emulate.c : lets ranks of a training be fibers of one process that share the network.
+/* train_emulate.c : runs the ranks of a training as fibers of one process that share the network.
  *
  *     shared, owned by rank 0: data, network, weights, velocities
  *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec
  *
- * Each rank runs the code of a real rank. A pass does not switch fibers, so the network serves one
- * rank after the other. All ranks meet after the update before any begins its next step. */
+ * Each rank runs the code of a real rank. Fibers are not switched during a pass, so the network
+ * serves one rank after the other. All ranks wait for each other after the update, before the first
+ * of them begins its next step. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -12,10 +13,10 @@
 #include <stdio.h>
 
 enum {
-    STACK_BYTES = 96 << 10,  /* of a fiber, measured */
+    STACK_BYTES = 96 << 10,  /* of a fiber; measured */
     QUEUE_BYTES = 60,        /* comm_virtual.h, for each pair that communicated */
-    LAYER_BYTES = 1 << 10,   /* of a layer in the plans of a reducer */
-    MESSAGE_BYTES = 18 * 40, /* of in-flight messages to each peer: direct */
+    LAYER_BYTES = 1 << 10,   /* for each layer in the plans of a reducer */
+    MESSAGE_BYTES = 18 * 40, /* for in-flight messages to each peer, with `direct` */
 };
 
 bool train_is_emulated(const struct train *t)
@@ -23,10 +24,10 @@ bool train_is_emulated(const struct train *t)
     return comm_is_virtual(t->comm);
 }
 
-/* Bytes of one more rank. */
+/* Bytes that one more rank needs. */
 struct rank_bytes {
     uint64_t host, gpu;
-    uint64_t common; /* low memory: once for all ranks */
+    uint64_t common; /* with low memory: once for all ranks */
 };
 
 static int measure(const struct train *t, const struct reducer_layer *layers,
@@ -34,7 +35,7 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
 {
     struct reducer_bytes reducer;
     TRY(job_measure(&t->job, layers, t->n_params, &reducer));
-    const uint64_t means = train_has_means(t) ? sizeof(real) : 0, /* of a weight */
+    const uint64_t means = train_has_means(t) ? sizeof(real) : 0, /* bytes per weight */
         grads = t->low_memory ? 0 : t->n_weights * (train_weight_bytes(t) + means),
                    kept = grads + t->n_stats * train_weight_bytes(t) + reducer.state;
     out->common = reducer.common;
@@ -45,7 +46,8 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
     return 0;
 }
 
-/* Compares the need with free memory and prints it. where: suffix such as " of the GPU". */
+/* Compares the memory that all ranks need with the free memory, and prints it. where: suffix such
+ * as " of the GPU". */
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
@@ -127,7 +129,7 @@ int train_emulate_join(struct train *t)
     t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
-    /* The zeros before it are still needed by count_fp32(). */
+    /* count_fp32() still needs the zeros before this place. */
     real *start = t->host + t->n_weights;
     TRY(nn_model_get(t->model, start, t->lead->stats, t->n_stats));
     return nn_model_put(t->model, t->stats, start, t->n_stats);

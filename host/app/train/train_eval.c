@@ -13,7 +13,7 @@ static int checksum(struct train *t, uint32_t *out)
     return 0;
 }
 
-/* Makes the mean over ranks of own_stats the statistics of the network. */
+/* Replaces the statistics of the network with the mean of own_stats over ranks. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
@@ -24,7 +24,7 @@ static int average_stats(struct train *t)
     return nn_model_put(t->model, t->stats, t->host, t->n_stats);
 }
 
-/* Queues as many images of [first, end) as fit into a pass. Returns their number. */
+/* Queues as many of the images first to end-1 as fit into a pass. Returns their number. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
     const size_t left = end - first,
@@ -36,7 +36,7 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
 struct tested {
     struct train_sums sums;
     double top;   /* labels among the NN_TOP largest outputs */
-    double edits; /* of transcripts */
+    double edits; /* edits of transcripts */
 };
 
 static void count_confusions(struct train *t)
@@ -89,7 +89,7 @@ static int compare_ranks(struct train *t, uint32_t checksum)
     return comm_check_equal(t->comm, t->lines, strlen(t->lines), "the set of options");
 }
 
-/* nan without labels; never -nan. */
+/* Returns sum / n, or nan (never -nan) if n is 0. */
 static double mean(double sum, double n)
 {
     return n > 0 && !isnan(sum) ? sum / n : (double)NAN;

@@ -1,6 +1,7 @@
 /* train_log.c : opens the files that a run appends to (--log, --stats) and makes the run's id.
  *
- * On --resume a file of another run is refused, and this run's is truncated at the checkpoint. */
+ * On --resume a file of another run is refused, and a file of this run is truncated at the
+ * checkpoint. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/train_options.h"
@@ -23,7 +24,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Whether the run is about to do or repeat the line's step or test. */
+/* Returns whether this run will do, or repeat, the step or test of the line. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -33,7 +34,7 @@ static bool is_ahead(const struct train *t, const char *line)
         sscanf(line, "{\"kind\":\"stats\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
-        /* resumed at its end it tests again */
+        /* a run that is resumed at its end tests again */
         return step > t->state.step || step == t->n_steps;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step || step == t->n_steps;
@@ -64,7 +65,7 @@ static int check_run(const struct train *t, const char *option, const char *path
     return 0;
 }
 
-/* Counts the bytes of complete lines before the first that is_ahead(). */
+/* Counts the bytes of complete lines before the first line for which is_ahead() is true. */
 static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
                     off_t *end)
 {

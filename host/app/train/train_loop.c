@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include <string.h>
 
-/* Keeps the first failure that only this rank knows of. */
+/* Keeps the first failure that only this rank knows. */
 static void note(struct train *t, int rc)
 {
     if (rc < 0 && !t->pending)
@@ -79,8 +79,9 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* Dumps and statistics need gradients before the all-reduce, and several micro-batches complete
- * them only at the last: then nothing overlaps. */
+/* Computes the gradients and updates the weights. Nothing overlaps in steps with dumps or
+ * statistics, which need the gradients before the all-reduce, or with several micro-batches, where
+ * gradients are complete only after the last. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {
@@ -180,7 +181,7 @@ int train_run(struct train *t)
                            (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
-    if (!tested && !t->stopped_by && !t->ends_early) { /* resumed at its end */
+    if (!tested && !t->stopped_by && !t->ends_early) { /* the run was resumed at its end */
         TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));

@@ -1,4 +1,4 @@
-/* train_offload.c : prints the use of cards, in the network and in this machine: one line at the
+/* train_offload.c : prints how cards in the network and in this machine are used: one line at the
  * start of a run, and lines of the final table. */
 #include "hls/card/card.h"
 #include "app/train/train.h"

@@ -1,4 +1,5 @@
-/* train_open.c : opens a training job in stages; after each all ranks agree that it succeeded. */
+/* train_open.c : opens a training job in stages. After each stage all ranks agree that it has
+ * succeeded. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -107,7 +108,7 @@ static int open_data(struct train *t)
     return 0;
 }
 
-/* Compares contents: file names may differ. */
+/* Checks that all ranks have the same data. Compares contents, since file names may differ. */
 static int same_data(struct train *t)
 {
     const uint32_t crc = train_data_crc(t);
@@ -163,7 +164,7 @@ static int open_own(struct train *t)
     return train_means_open(t);
 }
 
-/* The caller frees the result. NULL: out of memory. */
+/* Returns the layers for the reducer, which the caller frees, or NULL if memory is short. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
@@ -204,7 +205,7 @@ static int open_job(struct train *t)
     return rc;
 }
 
-/* Counts the bytes of a step in fp32 by an all-reduce of zeros. */
+/* Counts the bytes of a step in fp32 with an all-reduce of zeros. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;

@@ -1,5 +1,5 @@
-/* train_options.c : lists the options of `narrowcast train` and `emulate`, and
- * checks that they go together. */
+/* train_options.c : lists the options of `narrowcast train` and `emulate`, and checks that they can
+ * be combined. */
 #include "app/train/train_options.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
-/* Fields of a row of a type without a range. */
+/* Fields of a row that is a headline or has a type without a range. */
 #define GROUP(headline) headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
 #define TEXT(name, metavar, fallback, field, mark, help) \
     name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
@@ -239,7 +239,7 @@ static const struct opt opts[] = {
     {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
      AT(dump_first), 0, 1e12, 0},
 
-    /* emulate's own: the last EMULATE_ROWS */
+    /* the last EMULATE_ROWS rows are only for emulate */
     {GROUP("emulated ranks")},
     {"ranks", "P", "8",
      "Ranks that take turns in this process: their gradients, sums and bits are those of P real "
@@ -318,8 +318,8 @@ const struct opt_command emulate_command = {
     .more = list_tables,
 };
 
-/* Clears defaults of minifloat's options for other codecs, which refuse
- * them where they were given. */
+/* For codecs other than minifloat, clears the defaults of minifloat's options. These codecs refuse
+ * the options only if they were given. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
 {
     const char *rest;
@@ -366,7 +366,7 @@ void train_options_lines(const struct train_options *o, struct text *to)
         text_add(to, "loss=%s\n", o->loss);
 }
 
-/* ---- which options go together ---- */
+/* ---- which options can be combined ---- */
 
 bool train_is_pure(const struct train_options *o)
 {
@@ -404,7 +404,7 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Refuses options that the chosen optimiser does not take. */
+/* Refuses options that the chosen optimiser does not use. */
 static int check_taken(const struct train_options *o, const struct words *w)
 {
     for (int i = 0; i < w->command->n_opts; i++) {

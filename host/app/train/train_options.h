@@ -9,11 +9,11 @@
 struct train_options {
     const char *data, *augment, *model, *block, *loss;
     uint64_t train_samples;
-    double width;          /* factor on channels of the model */
-    int64_t image;         /* pixels a side; 0: as the data */
+    double width;          /* factor on the channels of the model */
+    int64_t image;         /* pixels a side; 0: as in the data */
     int64_t epochs, steps; /* one of them is 0 */
     double until;          /* test accuracy; 0: none */
-    uint64_t batch;        /* images of a step over all ranks */
+    uint64_t batch;        /* images of a step, of all ranks together */
     int64_t micro;         /* passes for a rank's share of the batch */
     const char *optimizer, *schedule;
     double lr, warmup, warmup_from;
@@ -41,30 +41,31 @@ struct train_options {
     const char *memory; /* NULL: real ranks */
 };
 
-/* Mark of options that decide the bits of the weights. They must be unchanged on --resume. */
+/* Mark of options on which the bits of the weights depend. Their values must be unchanged on
+ * --resume. */
 enum { TRAIN_BITS = 1 };
-/* Mark of options that decide the bits if the chosen optimiser takes them. */
+/* Mark of options on which the bits depend if the chosen optimiser uses them. */
 enum { TRAIN_TAKEN = 2 };
 
-enum { TRAIN_LINES_MAX = 8192 }; /* limit of opt_lines(), bytes; longer ones are refused */
+enum { TRAIN_LINES_MAX = 8192 }; /* limit of opt_lines() in bytes; longer lines are refused */
 
-/* emulate has the rows of train, followed by its own. */
+/* The options of the two commands. emulate has the rows of train, followed by its own rows. */
 extern const struct opt_command train_command, emulate_command;
 
-/* Reads the options; refuses contradictions that do not depend on the number of ranks. */
+/* Reads the options. Refuses contradictions that do not depend on the number of ranks. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
 /* Appends the option lines that a checkpoint stores. */
 void train_options_lines(const struct train_options *o, struct text *to);
 
-/* Checks that the options go together; if not, reports why. */
+/* Checks that the options can be combined. If not, reports why. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
 
-/* --precision fp16-pure */
+/* Returns whether the run has --precision fp16-pure. */
 bool train_is_pure(const struct train_options *o);
-/* Whether --device auto must not take a GPU. */
+/* Returns whether --device auto must not choose a GPU. */
 bool train_needs_cpu(const struct train_options *o);
 
 /* Checks that no file name is empty and that written files differ. */

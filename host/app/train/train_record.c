@@ -22,7 +22,8 @@ bool report_shows_cer(const struct train *t)
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
-/* With at most NN_TOP classes the share is always 1; pixels and transcripts have none. */
+/* Returns false with at most NN_TOP classes, where the share is always 1, and for pixels and
+ * transcripts, which have no such share. */
 bool report_shows_top(const struct train *t)
 {
     return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
@@ -69,7 +70,7 @@ static void put_used_sum(struct jsonl *log, const struct codec *codec)
     jsonl_text(log, "used_out_format", sum ? codec_format_name(sum->out, name) : NULL);
 }
 
-/* null: a GPU's library chooses. */
+/* Writes the algorithm of convolutions, or null on a GPU, whose library chooses it. */
 static void put_used_math(const struct train *t, struct jsonl *log)
 {
     const bool products = t->setup.gemm || t->setup.conv == NN_CONV_GEMM || !winograd_best();
@@ -83,7 +84,7 @@ static void put_used_math(const struct train *t, struct jsonl *log)
                                                      : "none");
 }
 
-/* Writes what options with `auto` were resolved to. */
+/* Writes the values that `auto` was resolved to. */
 static void put_used(const struct train *t, struct jsonl *log)
 {
     const struct job *job = &t->job;
@@ -105,7 +106,7 @@ void record_run(const struct train *t, const char *option, struct jsonl *log)
 {
     jsonl_begin(log, "run");
     jsonl_text(log, "run_id", t->run_id);
-    jsonl_text(log, "file", option); /* train_log.c expects it second */
+    jsonl_text(log, "file", option); /* train_log.c expects this key second */
     jsonl_int(log, "schema", SCHEMA);
     put_date(log);
     put_machine(log);

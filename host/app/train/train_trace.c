@@ -5,7 +5,8 @@
 #include "base/file.h"
 #include <stdlib.h>
 
-enum { SPANS = 1 << 16, BLOCK = 1024 }; /* last spans of a run that are kept; spans a message */
+/* SPANS: largest number of spans kept, the last of a run; BLOCK: spans per message */
+enum { SPANS = 1 << 16, BLOCK = 1024 };
 
 int train_trace_open(struct train *t)
 {
@@ -30,7 +31,8 @@ int train_trace_start(struct train *t)
     return 0;
 }
 
-/* Gathers spans in blocks, the oldest first. out NULL: other ranks' spans are dropped. */
+/* Gathers spans in blocks, the oldest first. If out is NULL, the spans of other ranks are
+ * dropped. */
 static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
