@@ -1,13 +1,13 @@
 /* fp_mode.h : Sets the CPU's floating-point mode to IEEE 754's defaults and restores the caller's.
  *
  *     const uint64_t was = fp_mode_ieee();   nearest-even, subnormals kept, no traps
- *     noinline_loop(...);                    a call of its own: compilers move arithmetic across
- *     fp_mode_back(was);
+ *     noinline_loop(...);                    not inlined: compilers would move its arithmetic
+ *     fp_mode_back(was);                     before or after these two calls
  *
  *     fenv_t callers;
  *     fp_env_enter(&callers);                the same for the whole environment, which on x86
  *     ...                                    includes the x87, whose mode strtod() and printf()
- *     fesetenv(&callers);                    obey; 114 ns, not 4 */
+ *     fesetenv(&callers);                    obey. Takes 114 ns instead of 4 ns */
 #ifndef FP_MODE_H
 #define FP_MODE_H
 #include <fenv.h>

@@ -74,7 +74,7 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
     }
 }
 
-/* ---- should loops prefetch by software on this CPU? ---- */
+/* ---- software prefetch on this CPU ---- */
 
 #ifdef VEC_X86
 #include <cpuid.h>
@@ -90,7 +90,8 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* As measured (bench/casts/README.md). Other CPUs prefetch in casts and scans. */
+/* The choices for AMD's families were measured (bench/casts/README.md). Other CPUs prefetch in both
+ * kinds of loops. */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86

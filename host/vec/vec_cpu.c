@@ -11,7 +11,7 @@
 enum { N_FILLS = 5 }; /* casts, sums, levels, signs, ratios */
 static const struct {
     const char *name;
-    void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: the rows above are best */
+    void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: slots stay as the rows above set them */
 } isas[VEC_ISAS] = {
     [VEC_SCALAR] = {.name = "scalar", .fill = {cast_c_fill, sum_c_fill}},
 #ifdef VEC_X86
@@ -70,7 +70,7 @@ bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops)
     return true;
 }
 
-/* ---- the process's one table: written once, then read-only ---- */
+/* ---- the table of the process: written once, read-only afterwards ---- */
 
 static struct vec_ops best;
 
@@ -80,7 +80,7 @@ static const char *asked(void)
     return word && *word ? word : NULL;
 }
 
-/* Returns the instruction set of that name; the widest for NULL or an unknown name. */
+/* Returns the instruction set of the name word, or the widest for NULL or an unknown name. */
 static enum vec_isa isa_of(const char *word)
 {
     int isa = 0;

@@ -1,8 +1,8 @@
-/* vec_isa.h : Lists what each instruction set adds to the CPU's table of operations.
+/* vec_isa.h : Declares the operations that each instruction set adds to the CPU's table.
  *
- * Private to host/vec and its tests, except vec_isa_here(). A table starts as vec_plain. Then each
- * instruction set of the CPU, in the order of `enum vec_isa`, overwrites the slots that it speeds
- * up. All versions of a slot give the bits of vec_plain. */
+ * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain.
+ * Each instruction set of the CPU, in the order of `enum vec_isa`, overwrites the slots that it
+ * speeds up. All versions of a slot give the bits of vec_plain. */
 #ifndef VEC_ISA_H
 #define VEC_ISA_H
 #include "vec/vec.h"
@@ -11,36 +11,38 @@
 #define VEC_X86 1
 #endif
 
-/* avx2: with F16C, FMA, BMI2. avx512: F, BW, CD, DQ, VL. avx512vbmi: also VBMI and VNNI. */
+/* VEC_AVX2 includes F16C, FMA and BMI2. VEC_AVX512 is F, BW, CD, DQ and VL. VEC_AVX512VBMI adds
+ * VBMI and VNNI. */
 enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_ISAS };
 
-/* the values of NARROWCAST_ISA */
+/* Returns the name of isa, as in NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
 
-/* Does this CPU have it? */
+/* Returns whether this CPU has the instruction set. */
 bool vec_isa_here(enum vec_isa isa);
 
-/* Fills *ops, including its name. Returns false, with *ops untouched, where this CPU lacks isa. */
+/* Fills *ops, including its name. Returns false and leaves *ops unchanged if this CPU lacks isa. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
-/* Which loops of avx512vbmi prefetch by software, as measured for the CPU's family (vec.c). */
+/* Loops of avx512vbmi that prefetch by software on this CPU, as measured for its family (vec.c). */
 enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
 unsigned vec_isa_asks(void);
 
-/* absmax, encode, scan_encode, decode */
+/* Fill the slots absmax, encode, scan_encode and decode. */
 void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
-void cast_avx512_ask(struct vec_ops *ops, unsigned asks); /* enum vec_asks */
+/* Chooses the loops with or without software prefetch. asks: an OR of enum vec_asks. */
+void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
 
-/* fold, finish, spill, fold_wide */
+/* Fill the slots of sums. */
 void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
-void sum_avx512vbmi_fill(struct vec_ops *ops); /* add, sum */
+void sum_avx512vbmi_fill(struct vec_ops *ops); /* only add and sum */
 
-/* levels, signs, ratio; the scalar ones are those of vec_plain */
+/* Fill the slots levels, signs and ratio. The scalar versions are those of vec_plain. */
 void levels_avx2_fill(struct vec_ops *ops);
 void levels_avx512_fill(struct vec_ops *ops);
 void signs_avx2_fill(struct vec_ops *ops);

@@ -1,7 +1,8 @@
 /* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
- * Only VEC_FP32's additions and decode's division depend on the CPU's floating-point mode, and run
- * in IEEE mode: a library built with -ffast-math may have changed it for the whole process. */
+ * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
+ * mode. They run in IEEE mode, because a library built with -ffast-math may have changed the mode
+ * of the whole process. */
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -135,8 +136,8 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
         acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
 }
 
-/* acc: pairs (sum, excess of the sum). Every operation rounds into the format, as CPD does. A sum
- * that becomes inf turns to nan at the next addend, as Kahan's summation does in any format. */
+/* acc: pairs of codes (sum, excess of the sum). Every operation rounds to the format, as in CPD. A
+ * sum that is inf becomes nan at the next addend, as with Kahan's summation in any format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = vec_acc_fmt(sum);
@@ -188,7 +189,8 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
     return sum->rule == VEC_FP32 ? word : mf_dec(vec_acc_fmt(sum), word, 0);
 }
 
-/* Like mf_acc_round(), gives no -0 and ignores the sign of a nan, which differs between CPUs. */
+/* As mf_acc_round(): never returns -0, and ignores the sign of a nan, which differs between
+ * CPUs. */
 static uint32_t round_sum(struct mf_fmt out, uint32_t bits, int shift, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)

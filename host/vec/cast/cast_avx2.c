@@ -1,12 +1,12 @@
-/* cast_avx2.c : Finds the largest magnitude and encodes fp32 with AVX2, 8 floats a register. */
+/* cast_avx2.c : Finds the largest magnitude and encodes fp32 with AVX2, 8 floats per register. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
 
 #define VEC __m256i
-enum { STEP = 32 }; /* elements a step: a register of bytes */
+enum { STEP = 32 }; /* elements per step: a register of bytes */
 
-/* ---- the ways of cast_plan.h: a = bits of |x|, compared as signed; u = bits of x ---- */
+/* ---- the ways of cast_plan.h; a: bits of |x|, compared as signed; u: bits of x ---- */
 
 CAST_INLINE __m256i code_add(const struct enc_plan *p, __m256i a, __m256i u)
 {
@@ -26,7 +26,7 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* sig: 24 bits; k: bits to drop, >= 0. */
+/* Rounds away the low k bits of sig. sig: 24 bits. k >= 0. */
 CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
                               const uint32_t *random)
 {
@@ -40,11 +40,11 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
         const __m256i rest =
             _mm256_or_si256(rest_left, _mm256_srlv_epi32(sig, _mm256_sub_epi32(k, all(32))));
         const __m256i words = _mm256_loadu_si256((const void *)random);
-        /* rest <= random: -1 */
+        /* -1 where rest <= random */
         const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
         return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
     }
-    sig = _mm256_slli_epi32(sig, 7); /* half a unit is a bit even if nothing is dropped */
+    sig = _mm256_slli_epi32(sig, 7); /* so that half a unit is a bit even if nothing is dropped */
     k = _mm256_add_epi32(k, all(7));
     const __m256i half = _mm256_sllv_epi32(one, _mm256_sub_epi32(k, one));
     const __m256i last = _mm256_and_si256(_mm256_srlv_epi32(sig, k), one);

@@ -5,9 +5,9 @@
 #include "vec/cast/enc_add_avx512.h"
 
 #define VEC __m512i
-enum { STEP = 64 }; /* elements a step: a register of bytes */
+enum { STEP = 64 }; /* elements per step: a register of bytes */
 
-/* ---- the ways of cast_plan.h: a = bits of |x|, u = bits of x ---- */
+/* ---- the ways of cast_plan.h; a: bits of |x|; u: bits of x ---- */
 
 CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
 {
@@ -22,7 +22,7 @@ CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* sig: 24 bits, or 0; k: bits to drop, >= 0. */
+/* Rounds away the low k bits of sig. sig: 24 bits, or 0. k >= 0. */
 CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
                               const uint32_t *random)
 {
@@ -141,7 +141,7 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
-/* ---- the same for CPUs that prefetch better by themselves ---- */
+/* ---- the same without software prefetch, for CPUs that are faster without it ---- */
 
 static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
                                size_t n, const uint32_t *random, void *codes, bool stream)

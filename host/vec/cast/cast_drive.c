@@ -3,9 +3,9 @@
 #include "vec/fp_mode.h"
 
 enum {
-    /* elements; buffers stay in the first-level cache, blocks start on a byte */
+    /* elements per block: buffers stay in the first-level cache, and each block starts on a byte */
     BLOCK = 1024,
-    /* bytes; larger output would not stay in the caches anyway */
+    /* bytes from which on output bypasses the caches: it would not stay in them anyway */
     STREAM_BYTES = 4u << 20,
 };
 
@@ -31,8 +31,8 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 enum { PER_PHILOX = 8, BLOCKS_MOST = BLOCK / PER_PHILOX + 1 };
 
-/* Makes one half of the random words of elements at ... at + n - 1, in whole philox blocks. Returns
- * the first element's position in its block. */
+/* Makes one half of the random bits of elements at to at + n - 1, in whole Philox blocks. Returns
+ * the position of the first element in its block. */
 static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
                           size_t n, uint32_t words[4 * BLOCKS_MOST])
 {
@@ -41,14 +41,14 @@ static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t
     return lead;
 }
 
-/* Returns philox_round_u32() of elements at ... at + n - 1. */
+/* Returns philox_round_u32() of elements at to at + n - 1. */
 static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
                                  size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
     uint32_t upper[4 * BLOCKS_MOST], lower[4 * BLOCKS_MOST];
     const unsigned lead = halves_of(loops, key, 0, at, n, upper);
     halves_of(loops, key, 1, at, n, lower);
-    /* two elements a word, the first in the low half */
+    /* a word has the halves of two elements, the first one in its low half */
     for (size_t i = 0; i < (lead + n + 1) / 2; i++) {
         words[2 * i] = upper[i] << 16 | (lower[i] & 0xffff);
         words[2 * i + 1] = (upper[i] & 0xffff0000) | lower[i] >> 16;
@@ -83,7 +83,7 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
     return absmax;
 }
 
-/* The fp8 paper's cast keeps the upper bytes of halves. */
+/* Casts as the fp8 paper does: keeps the upper bytes of halves. */
 static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p,
                              const float *x, size_t n, uint8_t *codes)
 {

@@ -8,18 +8,18 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* BMI2: pack, unpack. */
+/* The slots pack and unpack, with BMI2. */
 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes);
 void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 
-/* AVX2: random; draw; decode. */
+/* The slots draw, random and decode, with AVX2. */
 uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                    const float *x, size_t n, uint64_t at, void *codes, bool stream);
 void philox_avx2(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                  float *x, bool stream);
 
-/* AVX-512: random; draw; decode. */
+/* The slots draw, random and decode, with AVX-512. */
 uint32_t draw_avx512(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                      const float *x, size_t n, uint64_t at, void *codes, bool stream);
 void philox_avx512(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
@@ -28,13 +28,13 @@ void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *
 
 #define CAST_INLINE static inline __attribute__((always_inline))
 
-/* Prefetches memory 6 KiB after p; it need not exist. */
+/* Prefetches the memory 6 KiB after p, which need not exist. */
 CAST_INLINE void cast_ahead(const void *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 6144), _MM_HINT_T0);
 }
 
-/* n is even for CAST_4, except at the end of a vector. */
+/* Returns the bytes of n codes. For CAST_4, n is even except at the end of a vector. */
 CAST_INLINE size_t cast_shape_bytes(enum cast_shape shape, size_t n)
 {
     return shape == CAST_4 ? (n + 1) / 2 : n << (shape - CAST_8);

@@ -7,9 +7,9 @@
 #define VEC __m256i
 enum { STEP = 32 };
 
-/* u: the bits of 8 elements; a: without signs; halves: 16 random bits each. *open: all ones in
- * lanes that these do not decide. The mode rounds toward zero. Returns codes with signs above
- * them. */
+/* Returns the codes of 8 elements, with the signs above them. u: bits of the elements. a: the same
+ * without signs. halves: 16 random bits per element. *open: all ones in lanes that these 16 bits do
+ * not decide. The rounding mode must be toward zero. */
 CAST_INLINE __m256i draw_8(const struct enc_plan *p, __m256i u, __m256i a, __m128i halves,
                            __m256i *open)
 {
@@ -79,7 +79,7 @@ uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cas
                    const float *x, size_t n, uint64_t at, void *codes, bool stream)
 {
     const unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | _MM_ROUND_TOWARD_ZERO); /* was nearest: cast_drive.h */
+    _mm_setcsr(mode | _MM_ROUND_TOWARD_ZERO); /* callers set nearest */
     const uint32_t absmax = draw_loop(p, d, shape, x, n, at, codes, stream);
     _mm_setcsr(mode);
     return absmax;

@@ -1,19 +1,22 @@
-/* draw_body.h : Rounds a vector of floats stochastically with an instruction set's step.
+/* draw_body.h : Rounds a vector of floats stochastically, using the step() of an instruction set.
  *
- * draw_avx2.c and draw_avx512.c each include this file, compiled for their target, after defining:
+ * draw_avx2.c and draw_avx512.c each include this file, after defining for their instruction set:
  *
- *     VEC, STEP              a register; a step: STEP elements, 4 registers of floats
- *     draw_words()           the slot random of cast_drive.h
- *     step()                 casts STEP elements, at ... of their layer; returns lanes' largest |x|
- *     larger(), largest()    of two registers, lane by lane; of a register's lanes */
+ *     VEC             the type of a register
+ *     STEP            elements per step, which are 4 registers of floats
+ *     draw_words()    the slot random of cast_drive.h
+ *     step()          casts STEP elements of a layer, from element `at` on; returns the largest |x|
+ *                     in each lane
+ *     larger()        the larger values of two registers, lane by lane
+ *     largest()       the largest lane of a register */
 #ifndef DRAW_BODY_H
 #define DRAW_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* elements for one draw_words(); in one philox block */
+/* CHUNK: elements per call of draw_words(). PER_PHILOX: elements per Philox block. */
 enum { CHUNK = 1024, PER_PHILOX = 8 };
 
-/* n < STEP elements, through buffers. */
+/* Does a step of n < STEP elements through buffers. */
 CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
                           enum cast_shape shape, const float *x, size_t n, uint64_t at,
                           const uint16_t *halves, uint8_t *codes)
@@ -22,7 +25,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
     uint16_t draws[STEP];
     uint8_t out[STEP * 4];
     memcpy(in, x, n * sizeof *x);
-    memset(draws, 0xff, sizeof draws); /* zero stays zero */
+    memset(draws, 0xff, sizeof draws); /* so that 16 bits decide the zeros after n */
     memcpy(draws, halves, n * sizeof *draws);
     const VEC max = step(p, d, shape, in, at, draws, out, false);
     memcpy(codes, out, cast_shape_bytes(shape, n));
@@ -56,7 +59,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
     return largest(max);
 }
 
-/* A loop for each shape. */
+/* Calls loop() with constants, so that each shape gets a loop of its own. */
 static __attribute__((noinline)) uint32_t draw_loop(const struct enc_plan *p,
                                                     const struct cast_draw *d,
                                                     enum cast_shape shape, const float *x, size_t n,

@@ -1,10 +1,10 @@
-/* enc_add_avx512.h : Encodes by cast_plan.h's ENC_ADD with AVX-512, for casts and sums. */
+/* enc_add_avx512.h : Encodes by ENC_ADD of cast_plan.h with AVX-512, for casts and sums. */
 #ifndef ENC_ADD_AVX512_H
 #define ENC_ADD_AVX512_H
 #include <immintrin.h>
 #include "vec/cast/cast_plan.h"
 
-/* a: the bits of |x|, no nan. The result has anything above the code. */
+/* Returns codes. Bits above a code are undefined. a: bits of |x|, which must not be nan. */
 static inline __attribute__((always_inline)) __m512i enc_add_avx512(const struct enc_plan *p,
                                                                     __m512i a)
 {

@@ -1,4 +1,4 @@
-/* philox_avx2.c : Makes words of philox.h's stream with AVX2, a block in every lane. */
+/* philox_avx2.c : Makes words of the stream of philox.h with AVX2, one block per lane. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -7,7 +7,7 @@ CAST_INLINE __m256i all(uint32_t x)
     return _mm256_set1_epi32((int)x);
 }
 
-/* Products of eight lanes by m, 64 bits each. */
+/* Sets *high and *low to the halves of the 64-bit products of eight lanes by m. */
 CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
 {
     const __m256i even = _mm256_mul_epu32(x, all(m)),
@@ -16,7 +16,8 @@ CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
     *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
-/* One round on 8 counters, a word of each in every register. k0, k1: the key's halves. */
+/* Does one round on 8 counters. Register c[i] has word i of each counter. k0, k1: halves of the
+ * key. */
 CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
 {
     __m256i h0, l0, h1, l1;
@@ -28,7 +29,7 @@ CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
     c[3] = l0;
 }
 
-/* Transposes eight blocks, 4x4 within 128-bit halves, then joins the halves. */
+/* Stores eight blocks in order: transposes 4x4 words within 128-bit halves, then joins halves. */
 CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
 {
     const __m256i a = _mm256_unpacklo_epi32(c[0], c[1]), b = _mm256_unpackhi_epi32(c[0], c[1]);
@@ -41,10 +42,11 @@ CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
     _mm256_storeu_si256((void *)(words + 24), _mm256_permute2x128_si256(r[2], r[3], 0x31));
 }
 
-/* blocks: two registers, as one waits for its multiplications */
+/* blocks per step: two registers, as one would wait for its multiplications */
 enum { STEP = 16 };
 
-/* Words of blocks block ... block + STEP - 1, whose numbers have the same upper half. */
+/* Writes the words of blocks block to block + STEP - 1. Their numbers have the same upper 32
+ * bits. */
 CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * STEP])
 {
     const __m256i zero = _mm256_setzero_si256(), low = all((uint32_t)block),

@@ -1,4 +1,4 @@
-/* uncast_avx2.c : Decodes codes to fp32 with AVX2, 8 a register (cast_plan.h). */
+/* uncast_avx2.c : Decodes codes to fp32 with AVX2, 8 per register (cast_plan.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -37,7 +37,7 @@ CAST_INLINE __m256i get_codes(enum cast_shape shape, const uint8_t *from)
         int pairs;
         memcpy(&pairs, from, 4);
         const __m128i bytes = _mm_cvtsi32_si128(pairs), high = _mm_srli_epi16(bytes, 4);
-        /* even: | odd : even |, high bits ignored */
+        /* `bytes` has | odd : even |; the high bits are ignored */
         return _mm256_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high));
     }
     if (shape == CAST_8)

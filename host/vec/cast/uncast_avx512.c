@@ -1,4 +1,4 @@
-/* uncast_avx512.c : Decodes codes to fp32 with AVX-512, 16 a register (cast_plan.h). */
+/* uncast_avx512.c : Decodes codes to fp32 with AVX-512, 16 per register (cast_plan.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
@@ -31,7 +31,7 @@ CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
         uint64_t pairs;
         memcpy(&pairs, from, 8);
         const __m128i bytes = _mm_cvtsi64_si128((long long)pairs), high = _mm_srli_epi16(bytes, 4);
-        /* even: | odd : even |, high bits ignored */
+        /* `bytes` has | odd : even |; the high bits are ignored */
         return _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high));
     }
     if (shape == CAST_8)

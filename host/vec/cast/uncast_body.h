@@ -1,15 +1,16 @@
-/* uncast_body.h : Decodes a vector of codes with an instruction set's step, from head to tail.
+/* uncast_body.h : Decodes a vector of codes, using the decode_step() of an instruction set.
  *
- * The head aligns floats for streaming stores. uncast_avx2.c and uncast_avx512.c each include this
- * file, compiled for their target, after defining:
+ * Floats that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
+ * uncast_avx2.c and uncast_avx512.c each include this file, after defining for their instruction
+ * set:
  *
- *     STEP             bytes of a register; a step: STEP elements, 4 registers of floats
+ *     STEP             elements per step, which are 4 registers of floats; also bytes of a register
  *     decode_step()    decodes STEP codes to floats */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* n < STEP elements, through buffers. */
+/* Does a step of n < STEP elements through buffers. */
 CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                              size_t n, float *x)
 {
@@ -23,7 +24,7 @@ CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, co
 CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                               size_t n, float *x, bool stream)
 {
-    size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before an aligned store */
+    size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before the first aligned one */
     stream = stream && !(shape == CAST_4 && i % 2);
     i = stream ? i : 0;
     if (i > 0)
@@ -38,7 +39,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
         _mm_sfence();
 }
 
-/* A loop for each shape. */
+/* Calls the loop with constants, so that each shape gets a loop of its own. */
 CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
                              size_t n, float *x, bool stream)
 {

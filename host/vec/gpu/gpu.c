@@ -26,7 +26,7 @@ static struct {
     _Atomic bool quiet;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Why a search failed, and what gpu_open() returns for it. */
+/* The reason of a failure, and the code that gpu_open() returns for it. */
 struct cause {
     char text[PLUGIN_WHY_BYTES];
     int code;
@@ -44,8 +44,8 @@ static int fail(struct cause *why, int code, const char *format, ...)
     return code;
 }
 
-/* Checked before loading our library, which would load cuDNN for nothing, in a tenth of a
- * second. */
+/* Returns whether an NVIDIA driver is installed. Checked before loading our library, which would
+ * otherwise spend a tenth of a second on loading cuDNN in vain. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -75,7 +75,7 @@ static int load(struct cause *why)
     return 0;
 }
 
-/* dev_say for gpu_here(): keeps the line. The lock is held. */
+/* A dev_say for gpu_here(): keeps the line instead of printing it. The caller holds the lock. */
 static char unsaid[256];
 static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int keep_line(int code, const char *format, ...)
@@ -87,7 +87,7 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* The library found no GPU. Opening one fails and tells why. */
+/* Fills *why after the library counted no GPU: tries to open one, which fails with the reason. */
 static int no_device(struct cause *why)
 {
     struct dev_info info;

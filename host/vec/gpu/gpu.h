@@ -6,33 +6,35 @@
 #define GPU_H
 #include "device/run/dev.h"
 
-/* Loads the library and opens device rank_on_node modulo the number of devices. Calls nest: every
- * call that returned 0 needs a gpu_close(), and the first one's device stays. Returns 0, or after
- * printing an error: -ENOENT (no library), -ELIBACC (it does not load), -ELIBBAD (another build),
- * -ENODEV (no driver, an old driver, or no GPU). */
+/* Loads the library and opens device rank_on_node modulo the number of devices. Calls nest: only
+ * the first one chooses the device, and every call that returned 0 needs a gpu_close(). Returns 0,
+ * or after printing an error: -ENOENT (there is no library), -ELIBACC (it does not load), -ELIBBAD
+ * (it belongs to another build), -ENODEV (the driver is missing or too old, or there is no GPU). */
 int gpu_open(int rank_on_node);
 void gpu_close(void);
 
-/* Could gpu_open() succeed? Prints nothing and opens no device. why: [size] out, the reason if not;
- * NULL, 0 if not wanted. */
+/* Returns whether gpu_open() could succeed. Prints nothing and keeps no device open. why: [size]
+ * out, the reason why it could not. Pass NULL, 0 if the reason is not wanted. */
 bool gpu_here(char *why, size_t size);
 
-/* The library while a device is open, else NULL. */
+/* Returns the library while a device is open, else NULL. */
 const struct dev_library *gpu(void);
 
-/* The open device. */
+/* Returns the open device. */
 const struct dev_info *gpu_info(void);
 
-/* Returns 0, or the first failure on the GPU in a call that cannot return it (vec_cuda.h), or that
- * gpu_note() was given. It stays until a device is opened anew. */
+/* Returns the first failure recorded by gpu_note() since the device was opened, or 0. Calls that
+ * cannot return their failure record it (vec_cuda.h). */
 int gpu_failed(void);
+/* Records a failure, a negative errno, unless one is recorded already. */
 void gpu_note(int code);
-void gpu_forget(void); /* for gpu.c, when the device is opened anew */
+/* Clears the recorded failure. Only gpu.c calls it, when it opens a device. */
+void gpu_forget(void);
 
-/* While on, the library's errors are not printed: for attempts that may fail. */
+/* While on, errors of the library are not printed. Used around attempts that may fail. */
 void gpu_quiet(bool on);
 
-/* The loaded file, "" before. */
+/* Returns the path of the loaded library, "" before it is loaded. */
 const char *gpu_library_path(void);
 
 #endif

@@ -3,9 +3,9 @@
 #define GPU_LIBS_H
 #include <stdbool.h>
 
-/* Loads a library that the loader did not find, such as "libcudnn.so.9", until the process ends. It
- * searches CUDA's folder and Python's packages nvidia-*, which PyTorch installs. Libraries that
- * need it then find it. Returns false if there is none. */
+/* Loads a library that the loader did not find, such as "libcudnn.so.9". It stays loaded until the
+ * process ends, so that libraries that need it find it. The search covers CUDA's folder and the
+ * Python packages nvidia-*, which PyTorch installs. Returns false if it finds none. */
 bool gpu_libs_fetch(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* lists_cuda.c : Runs levels, signs and counts on the GPU: one launch a call, and a wait.
+/* lists_cuda.c : Converts levels, signs and counts on the GPU. Each call launches and waits.
  *
  * Clipping takes two launches of device/vec/dev_vec.h. */
 #include "vec/gpu/lists_cuda.h"
@@ -9,7 +9,8 @@
 
 enum { NOT_FINITE = 0x7fc00000 };
 
-/* Waits, and copies absmax of the launched list to spans. list: NULL if nothing was launched. */
+/* Waits, and copies the absmax fields of the launched list to spans. list: NULL if nothing was
+ * launched. */
 static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
                         struct vec_span *spans, int n_spans)
 {

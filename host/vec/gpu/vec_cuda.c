@@ -1,5 +1,5 @@
-/* vec_cuda.c : Implements vec.h's table on the GPU: a launch of device/vec/dev_vec.h a call,
- * and a wait. */
+/* vec_cuda.c : Implements the table of vec.h on the GPU. Each call makes a launch of
+ * device/vec/dev_vec.h and waits. */
 #include "vec/gpu/vec_cuda.h"
 #include "base/err.h"
 #include "device/vec/dev_vec.h"

@@ -23,7 +23,7 @@ static void add(const struct counts_rule *r, bool wide, int32_t *acc, const uint
             acc[i + j] = 0;
         for (size_t j = 0; j < k && wide; j++)
             acc[i + j] += (int32_t)words[j] - r->n_ranks;
-        for (size_t j = 0; j < k && !wide; j++) /* | negative | 1 | */
+        for (size_t j = 0; j < k && !wide; j++) /* code: | negative | not 0 | */
             acc[i + j] += (int32_t)(words[j] & 1) - (int32_t)(words[j] & words[j] >> 1) * 2;
     }
 }
@@ -51,7 +51,7 @@ static void sum(const struct counts_rule *r, const uint8_t *const *parts, int n_
     }
 }
 
-/* In IEEE mode and so noinline (fp_mode.h). */
+/* Runs in IEEE mode and must therefore not be inlined (fp_mode.h). */
 static __attribute__((noinline)) void decode_one(const struct counts_rule *r,
                                                  const struct counts_out *out)
 {

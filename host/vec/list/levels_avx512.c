@@ -1,15 +1,16 @@
-/* levels_avx512.c : Converts buckets of levels with AVX-512. Loops of its own encode codes of 2 and
- * 4 bits of the sign scheme, and decode those of both schemes by a table of values in a register.
- * levels_body.h does all else. */
+/* levels_avx512.c : Converts buckets of levels with AVX-512.
+ *
+ * Loops in this file encode to 2 and 4 bits by the sign scheme, and decode codes of 2 and 4 bits of
+ * both schemes by a table of values in a register. levels_body.h does all other conversions. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
 #include "vec/cast/philox_avx512.h"
 #include "vec/list/vec_levels.h"
 
-enum { STREAM_MIN = 1 << 20 }; /* elements; more bypass the caches */
+enum { STREAM_MIN = 1 << 20 }; /* elements; the results of longer vectors bypass the caches */
 
-/* Sixteen codes of level_code_sign() in hls/arith/level.h, operation by operation. */
+/* Returns sixteen codes of level_code_sign() (hls/arith/level.h), with the same operations. */
 CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
                                const float *x, const uint32_t *random)
 {
@@ -30,10 +31,10 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* The same without operations that change no bit, for a grid with a power of 1 that no number is
- * above (no clipping, no nan). Fewer roundings give the same decisions: at + slack is one product.
- * `rest > slack` becomes: is at - slack, rounded up, above low? `draw < rest` becomes: is low +
- * draw, rounded down, below at? */
+/* Returns the codes of sign_codes() with fewer operations. Allowed if the grid's power is 1, no
+ * magnitude is above the grid, nothing is clipped and no x is nan. The decisions are the same:
+ * at + slack is one product. `rest > slack` is tested as (at - slack, rounded up) > low, and
+ * `draw < rest` as (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
@@ -55,7 +56,8 @@ CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const
                                      0xf8); /* level | sign & bit */
 }
 
-/* 64 codes of 2 or 4 bits, joined in pairs until a byte is full. plain: use plain_codes(). */
+/* Writes 64 codes of 2 or 4 bits, which are joined in pairs until a byte is full. plain: use
+ * plain_codes(). */
 CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
                             const float *x, const uint32_t *random, uint8_t *codes)
 {
@@ -65,7 +67,7 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
         q[k] = plain ? plain_codes(bits, g, x + 16 * k, random + 16 * k)
                      : sign_codes(bits, g, clip, x + 16 * k, random + 16 * k);
     const __m512i ones =
-        _mm512_permutexvar_epi32(/* packed within quarters */
+        _mm512_permutexvar_epi32(/* the packs work per 128 bits */
                                  order, _mm512_packus_epi16(_mm512_packus_epi32(q[0], q[1]),
                                                             _mm512_packus_epi32(q[2], q[3])));
     const __m512i twos = _mm512_maddubs_epi16(ones, _mm512_set1_epi16((short)(1 | 256 << bits)));
@@ -77,7 +79,8 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* Encodes whole steps of random words; returns how many of n elements. */
+/* Encodes the first elements, as many as whole steps of random words cover. Returns their
+ * number. */
 CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
                               const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
@@ -116,7 +119,8 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
     philox_avx512(key, block, 0, n_blocks, words);
 }
 
-/* The value of each code of a bucket / divisor, with 2 bits four times over. */
+/* Returns a table of the value of each code of a bucket / divisor. For codes of 2 bits, the 4
+ * values are repeated four times. */
 CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
 {
     const struct level_grid grid = level_grid_of(scheme, scale);
@@ -133,7 +137,7 @@ CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divis
     return _mm512_loadu_ps(values);
 }
 
-/* Sixteen codes from element i of a bucket on, with anything above them. */
+/* Returns the codes of elements i to i + 15 of a bucket. The bits above a code are undefined. */
 CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
 {
     if (bits == 4) { /* a byte goes to both lanes of a pair, shifted */
@@ -147,7 +151,7 @@ CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
     return _mm512_srlv_epi32(_mm512_set1_epi32(word), by);
 }
 
-/* Whole buckets. */
+/* Decodes vectors that consist of whole buckets. */
 static __attribute__((noinline)) void
 decode_whole(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor, float *x)
 {

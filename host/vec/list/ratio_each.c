@@ -12,7 +12,8 @@ static size_t block_at(size_t i, size_t n)
     return n - i < BLOCK ? n - i : BLOCK;
 }
 
-/* In IEEE mode and so noinline (fp_mode.h). */
+/* Returns a quantile of samples of a span. Runs in IEEE mode and must therefore not be inlined
+ * (fp_mode.h). */
 static __attribute__((noinline)) uint32_t
 sample(const struct relative_rule *r, const struct vec_span *s, const float *w, uint32_t rank)
 {

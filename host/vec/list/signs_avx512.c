@@ -1,14 +1,14 @@
-/* signs_avx512.c : Converts signs and means of columns with AVX-512, short buckets by loops
- * of its own.
+/* signs_avx512.c : Converts signs and means of columns with AVX-512.
  *
- * Those are buckets of up to 256 consecutive elements; a sign is a mask bit. */
+ * Loops in this file encode buckets of up to 256 consecutive elements, with a sign as a mask bit.
+ * signs_body.h does all other conversions. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/signs_body.h"
 
-enum { STREAM_MIN = 1 << 20 }; /* elements; more bypass the caches */
+enum { STREAM_MIN = 1 << 20 }; /* elements; the residuals of longer vectors bypass the caches */
 
-/* As at the end of level_add(): nan stays. */
+/* Limits x as level_add() does at its end. A nan stays nan. */
 CAST_INLINE __m512 clamp(__m512 x)
 {
     const __m512 most = _mm512_set1_ps(LEVEL_FLT_MAX);
@@ -19,7 +19,7 @@ CAST_INLINE __m512 plus(__m512 a, __m512 b)
     return clamp(_mm512_add_ps(a, b));
 }
 
-/* Values of sixteen signs of the column whose codes begin at `from`, from element i on. */
+/* Returns the values of elements i to i + 15 of the column whose codes begin at `from`. */
 CAST_INLINE __m512 meant(const uint8_t *from, size_t i, __m512 q_plus, __m512 q_minus)
 {
     uint16_t signs;
@@ -27,7 +27,7 @@ CAST_INLINE __m512 meant(const uint8_t *from, size_t i, __m512 q_plus, __m512 q_
     return _mm512_mask_blend_ps(signs, q_plus, q_minus);
 }
 
-/* Sixteen elements of the bucket `c`, from element i on. */
+/* Returns elements i to i + 15 of the bucket c. */
 CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *c, size_t i)
 {
     __m512 v;
@@ -48,7 +48,7 @@ CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *
     return plus(v, _mm512_loadu_ps(f->left.was + c->first + i));
 }
 
-/* level_join() of two: a in element 0, b in element 8. */
+/* Does level_join() of a and of b. Returns the sum of a in element 0, that of b in element 8. */
 CAST_INLINE __m512 join_two(__m512 a, __m512 b)
 {
     __m512 x = plus(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
@@ -57,7 +57,8 @@ CAST_INLINE __m512 join_two(__m512 a, __m512 b)
     return plus(x, _mm512_permute_ps(x, 0xb1));    /* 1 */
 }
 
-/* c->n: a multiple of 16, at most 256. stream: the residual bypasses the caches. */
+/* Encodes the bucket c. c->n: a multiple of 16, at most 256. stream: the residual bypasses the
+ * caches. */
 CAST_INLINE void encode_bucket(const struct signs_from *f, const struct signs_column *c,
                                bool stream, uint8_t *codes)
 {
@@ -102,7 +103,7 @@ encode_whole(const struct signs_rule *r, const struct signs_from *f, size_t n, u
     const bool stream = f->left.next && n >= STREAM_MIN && (uintptr_t)f->left.next % 64 == 0;
     struct signs_column c = {.stride = 1, .n = r->column};
     for (; c.first < n; c.first += r->column, c.place += bytes)
-        if (r->column == 64) /* usual; a constant length */
+        if (r->column == 64) /* the usual length, as a constant */
             c.n = 64, encode_bucket(f, &c, stream, codes);
         else
             encode_bucket(f, &c, stream, codes);
@@ -110,7 +111,7 @@ encode_whole(const struct signs_rule *r, const struct signs_from *f, size_t n, u
         _mm_sfence();
 }
 
-/* The whole buckets of n, then the rest. */
+/* Encodes the whole buckets, then the rest of the vector. */
 static void encode(const struct signs_rule *r, const struct signs_from *f, size_t n, size_t padded,
                    uint8_t *codes)
 {

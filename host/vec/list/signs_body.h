@@ -1,6 +1,7 @@
 /* signs_body.h : Converts signs and means of columns in loops that compilers vectorise.
  *
- * Each file that includes this is compiled for an instruction set. */
+ * signs_c.c, signs_avx2.c and signs_avx512.c include this file. Each is compiled for its
+ * instruction set. */
 #ifndef SIGNS_BODY_H
 #define SIGNS_BODY_H
 #include "vec/fp_mode.h"
@@ -8,16 +9,17 @@
 #include "vec/list/signs_short.h"
 #include "vec/list/vec_signs.h"
 
-/* The source of a vector's elements: x, or a sum of parts; and the residual. */
+/* The source of a vector's elements: x or a sum of parts, plus the residual. */
 struct signs_from {
-    const float *x; /* NULL: parts */
+    const float *x; /* NULL: the elements are a sum of parts */
     const uint8_t *const *parts;
     int n_parts;
     size_t skip;
     struct signs_left left;
 };
 
-/* A column of a vector: its elements, and the byte where its codes begin. */
+/* A column of a vector: its n elements, `stride` apart from element `first` on. Its codes begin at
+ * byte `place` of the vector's codes. */
 struct signs_column {
     size_t first, stride, n, place;
 };
@@ -33,13 +35,13 @@ static inline struct signs_column signs_column_at(const struct signs_rule *r, si
                                  .place = i * signs_column_bytes(r)};
 }
 
-/* Rounds up to whole words of signs, and so to whole lanes. */
+/* Rounds k up to whole words of 32 signs, which are also whole groups of LEVEL_LANES. */
 static inline size_t signs_up(size_t k)
 {
     return (k + 31) / 32 * 32;
 }
 
-/* v [k] = elements i..i+k of the column, then zeros up to whole words. */
+/* Sets v [k] to elements i to i + k - 1 of the column, followed by zeros up to signs_up(k). */
 static inline void signs_fill(const struct signs_from *f, const struct signs_column *c, size_t i,
                               size_t k, float *v)
 {
@@ -68,13 +70,14 @@ struct signs_means {
     float plus, minus;
 };
 
-/* Sums of negative and other values, by lanes. */
+/* For each lane, the sum of the values that are not negative, and the sum and number of the
+ * negative ones. */
 struct signs_sums {
     float plus[LEVEL_LANES], minus[LEVEL_LANES];
     uint32_t n_minus[LEVEL_LANES];
 };
 
-/* n: a multiple of LEVEL_LANES */
+/* Adds v [n] to the sums. n: a multiple of LEVEL_LANES. */
 static inline void signs_add(struct signs_sums *s, const float *v, size_t n)
 {
     for (size_t i = 0; i < n; i += LEVEL_LANES)
@@ -95,7 +98,7 @@ static struct signs_means signs_join(struct signs_sums *s, size_t n)
                                 level_mean(level_join(s->minus), n_minus)};
 }
 
-/* Writes the signs of v [k], elements i..i+k of the column, and the residual. */
+/* Writes the signs and the residual of v [k], elements i to i + k - 1 of the column. */
 static inline void signs_put(const struct signs_from *f, const struct signs_column *c, size_t i,
                              size_t k, const float *v, struct signs_means q, uint8_t *codes)
 {
@@ -130,8 +133,9 @@ static inline void signs_encode_column(const struct signs_from *f, const struct 
     }
 }
 
-/* ---- vectors, in IEEE mode and so noinline (fp_mode.h); own loops for buckets and columns ---- */
+/* ---- vectors: noinline, as these functions run in IEEE mode (fp_mode.h) ---- */
 
+/* Separate from signs_encode_columns(), so that the constant stride 1 makes a loop of its own. */
 static __attribute__((noinline)) void signs_encode_buckets(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
@@ -143,7 +147,8 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
     }
 }
 
-/* k whole columns from `first` on, side by side in one run. */
+/* Encodes k adjacent whole columns, beginning with `first`. They lie in one run of `stride`
+ * columns. */
 static inline void signs_encode_beside(const struct signs_rule *r, const struct signs_from *f,
                                        const struct signs_column *first, size_t k, uint8_t *codes)
 {
@@ -170,8 +175,8 @@ static inline void signs_encode_beside(const struct signs_rule *r, const struct 
     signs_beside_put(&s, k, codes + first->place);
 }
 
-/* How many columns from i on are short, whole and side by side, at most SIGNS_BESIDE; 0 if column
- * i is not. */
+/* Returns how many adjacent columns, beginning with i, are short (SIGNS_SHORT) and whole and lie in
+ * one run: at most SIGNS_BESIDE, or 0 if column i is not such a column. */
 static inline size_t signs_beside_n(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t run = i / r->stride, left = r->stride - i % r->stride;

@@ -1,6 +1,7 @@
 /* signs_short.h : Converts many adjacent columns of up to 16 elements in loops along the rows.
  *
- * Gives the results of signs_body.h. Each element of a column is the only one in its lane. */
+ * Gives the results of signs_body.h. A column has at most one element per lane, so row j of the
+ * columns is lane j. */
 #ifndef SIGNS_SHORT_H
 #define SIGNS_SHORT_H
 #include "vec/list/levels_pack.h"
@@ -8,13 +9,13 @@
 
 enum { SIGNS_SHORT = LEVEL_LANES, SIGNS_BESIDE = 64 };
 
-/* Codes of adjacent columns. */
+/* The codes of adjacent columns, unpacked. */
 struct signs_beside {
     float plus[SIGNS_BESIDE], minus[SIGNS_BESIDE];
-    uint32_t negative[SIGNS_BESIDE]; /* bit j: element j */
+    uint32_t negative[SIGNS_BESIDE]; /* bit j: element j is negative */
 };
 
-/* a column's codes: two means and a word */
+/* bytes of the codes of a column: two means and one word of signs */
 enum { SIGNS_SHORT_BYTES = 12 };
 
 static inline void signs_beside_get(const uint8_t *codes, size_t k, struct signs_beside *s)
@@ -35,14 +36,14 @@ static inline void signs_beside_put(const struct signs_beside *s, size_t k, uint
     }
 }
 
-/* Adds k columns' values to row j. */
+/* Adds the decoded values of k columns to row j, v. */
 static inline void signs_beside_add(const struct signs_beside *s, size_t j, size_t k, float *v)
 {
     for (size_t c = 0; c < k; c++)
         v[c] = level_add(v[c], s->negative[c] >> j & 1 ? s->minus[c] : s->plus[c]);
 }
 
-/* Joins the lanes' sums into the first row, as level_join() does. */
+/* Adds the rows, which are lanes, into the first row, in the order of level_join(). */
 static inline void signs_beside_join(size_t column, size_t k, float v[SIGNS_SHORT][SIGNS_BESIDE])
 {
     for (size_t half = SIGNS_SHORT / 2; half > 0; half /= 2)
@@ -51,7 +52,7 @@ static inline void signs_beside_join(size_t column, size_t k, float v[SIGNS_SHOR
                 v[j][c] = level_add(v[j][c], v[j + half][c]);
 }
 
-/* Signs and means of k columns v. */
+/* Computes the signs and means of k columns v. */
 static inline void signs_beside_make(size_t column, size_t k, float v[SIGNS_SHORT][SIGNS_BESIDE],
                                      struct signs_beside *s)
 {

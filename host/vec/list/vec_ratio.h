@@ -1,5 +1,5 @@
-/* vec_ratio.h : Divides vectors by their weights and scales them by a quantile, and
- * back, around casts.
+/* vec_ratio.h : Divides vectors by their weights and scales them by a quantile before a cast, and
+ * inverts that after decoding.
  *
  * hls/arith/relative.h defines the arithmetic. */
 #ifndef VEC_RATIO_H
@@ -8,38 +8,40 @@
 
 struct vec_ops;
 
-/* One CPU backend, with the conventions of struct vec_ops. w: [n] weights, or NULL for no division;
- * eps is then unused. */
+/* One CPU backend, with the conventions of struct vec_ops. w: [n] weights. If w is NULL, nothing is
+ * divided by weights, and eps is unused. */
 struct vec_ratio {
-    /* out [n] = x scaled for sending (relative_sent()). share: 1 to 2^31 */
+    /* out [n] = x scaled for sending by relative_sent(). share: 1 to 2^31. */
     void (*send)(const float *x, const float *w, size_t n, float eps, struct relative_scale s,
                  float share, float *out);
 
-    /* x [n]: the inverse, applied to sums in place */
+    /* Inverts the scaling of the sums x [n], in place. */
     void (*back)(const float *w, size_t n, float eps, struct relative_scale s, float *x);
 };
 
 extern const struct vec_ratio ratio_c;
 
-/* The same for many vectors, one launch each on a GPU. ops: the table that they belong to. with
- * [n]: the other data of each vector. */
+/* The same operations on many vectors, on a GPU one launch per call. ops: the table that contains
+ * this one. with [n]: the weights, scale and rank of each vector. */
 struct vec_ratio_lists {
-    /* absmax: the quantile of |x|, or of |x| / (|w| + eps), where one is wanted and x is finite.
-     * Else as absmax_all() of vec.h. */
+    /* Sets the absmax of every span. If with->rank is not 0 and x is finite, it is a quantile of
+     * |x| / (|w| + eps), or of |x| without weights. Otherwise it is the value of absmax_all(). */
     void (*quantile)(const struct vec_ops *ops, const struct relative_rule *r,
                      struct vec_span *spans, const struct relative_part *with, int n);
 
-    /* codes = cast(scaled x), zero codes up to `padded`. scan: also absmax of x. */
+    /* codes = cast(scaled x), followed by zero codes up to `padded`. scan: also set absmax, of the
+     * x before scaling. */
     void (*encode)(const struct vec_ops *ops, const struct relative_rule *r,
                    const struct vec_cast *cast, struct vec_span *spans,
                    const struct relative_part *with, int n, bool scan);
 
-    /* x = the inverse of what decode_all() makes of the codes */
+    /* Decodes as decode_all(), then inverts the scaling. */
     void (*decode)(const struct vec_ops *ops, const struct relative_rule *r, struct mf_fmt fmt,
                    const struct vec_out *outs, const struct relative_part *with, int n,
                    float divisor);
 
-    /* One vector in place: codes [packed, n] = cast(fp32(code) / divisor), to nearest. */
+    /* Divides n packed codes of one vector in place: code = cast(fp32(code) / divisor), to
+     * nearest. */
     void (*divide)(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes, size_t n,
                    float divisor);
 };

@@ -1,6 +1,7 @@
 /* sum_acc_body.h : Adds codes to accumulators of another format (vec_sum.acc); part of sum_body.h.
  *
- * That format has all values of the codes, so each addition is that of sum_lanes.h. */
+ * The format of the accumulators has all values of the codes, so the additions of sum_lanes.h can
+ * be used. */
 #ifndef SUM_ACC_BODY_H
 #define SUM_ACC_BODY_H
 
@@ -17,7 +18,7 @@ BODY_INLINE void body_acc_words(enum body_adder adder, struct lane_fmt k, struct
         acc[i] = body_add_to(adder, &k, &from, acc[i], codes[i]);
 }
 
-/* Pairs, as in body_fold_kahan(). */
+/* acc: pairs, as in body_fold_kahan(). */
 BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
                                 uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
 {
@@ -31,7 +32,7 @@ BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct
     }
 }
 
-/* In IEEE mode. */
+/* Runs in IEEE mode and is therefore not inlined (fp_mode.h). */
 BODY_APART void body_acc_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n)
 {
     const bool fits32 = lane_fits32(sum->acc);

@@ -20,7 +20,7 @@ ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
 }
 
-/* The last two bits of each byte of `big` select one of four tables. */
+/* Looks up `at` in one of four tables, selected by the last two bits of each byte of `big`. */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
     /* move bits 0 and 1 to bit 7 of each byte */
@@ -30,7 +30,8 @@ ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at
     return _mm256_blendv_epi8(even, odd, two);
 }
 
-/* Returns the magnitudes where x = |a| or y = |b| is inf or nan, and clears the signs of nans. */
+/* Returns mag with correct magnitudes where x = |a| or y = |b| is inf or nan, and clears the signs
+ * of nans in *sign. */
 static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
                              __m256i mag, __m256i *sign)
 {
@@ -45,7 +46,7 @@ static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y,
                               nan);
 }
 
-/* Codes of a + b, signs in bit 7. */
+/* Returns the codes of a + b, with signs in bit 7. */
 ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __m256i b)
 {
     const struct sum_step *t = f->step;
@@ -126,7 +127,7 @@ ADD_INLINE void to_nibbles(__m256i x, uint8_t *packed)
     _mm_storeu_si128((__m128i *)packed, _mm256_castsi256_si128(both));
 }
 
-/* n: codes, two a byte. */
+/* Adds n codes, two per byte. */
 static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     const size_t n_bytes = (n + 1) / 2;

@@ -20,8 +20,9 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
     }
 }
 
-/* Packed additions may leave another nan than mf.h's, which has no sign: trunc has a nan of its
- * own, and fn's overflow is a nan with a sign. Both formats have 8 bits. */
+/* Returns whether the result of packed additions may contain a nan other than that of mf.h, which
+ * has no sign. Trunc has a nan of its own, and an overflow of flavour fn is a nan with a sign. Both
+ * formats have 8 bits. */
 static bool nan_to_mend(const struct vec_sum *sum)
 {
     return sum->rule == VEC_TRUNC || sum->in.fn != 0;

@@ -3,15 +3,17 @@
 #define SUM_BLOCKS_H
 #include "vec/vec.h"
 
-/* vec_ops.sum by its definition, with a backend's fold and finish. */
+/* Implements vec_ops.sum by its definition, with the fold and finish of a backend. */
 void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
                                uint8_t *),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
-/* The same by packed additions only, where sum_packs(): nearest or trunc, to the same format. */
+/* Returns whether sum_packed() can do a sum: the rule is nearest or trunc, and the result has the
+ * format of the addends. */
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift);
+/* Implements vec_ops.sum with packed additions only, the slot add of a backend. */
 void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 uint8_t *codes);

@@ -13,7 +13,7 @@ enum { BODY_BLOCK = 256 }; /* elements; a multiple of 8, so blocks start on a by
 #define BODY_INLINE static inline __attribute__((always_inline))
 #define BODY_APART  static __attribute__((noinline))
 
-/* Calls loop(adder, ...) with a constant adder: each becomes a loop of its own. */
+/* Calls loop(adder, ...) with a constant adder, so that each adder gets a loop of its own. */
 enum body_adder { BODY_32, BODY_FP32, BODY_64, BODY_TRUNC };
 #define BODY_BY_ADDER(adder, loop, ...)                    \
     ((adder) == BODY_32     ? loop(BODY_32, __VA_ARGS__)   \
@@ -85,7 +85,7 @@ BODY_INLINE void body_add_bytes(enum body_adder adder, struct lane_fmt k, uint8_
         acc[i] = (uint8_t)body_add(adder, &k, acc[i], codes[i]);
 }
 
-/* n: codes, two a byte. An odd n leaves the last byte's high half zero. */
+/* Adds n codes, two per byte. If n is odd, the high half of the last byte becomes zero. */
 static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc,
                              const uint8_t *restrict codes, size_t n)
 {
@@ -143,7 +143,7 @@ static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc,
         acc[i] = lane_acc_add(&k, m, acc[i], codes[i]);
 }
 
-/* In fp32. Formats of 8 exponent bits are fp32 with fewer mantissa bits. */
+/* Adds in fp32. Codes with 8 exponent bits are fp32s with fewer mantissa bits. */
 static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
                            const uint32_t *restrict codes, size_t n)
 {
@@ -157,7 +157,7 @@ static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
     }
 }
 
-/* Pairs (sum, excess of the sum), as in vec_plain. */
+/* acc: pairs of codes (sum, excess of the sum), as in vec_plain. */
 BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
                                  const uint32_t *restrict codes, size_t n)
 {
@@ -211,7 +211,7 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
         codes[i] = lane_round_acc(&o, exp, acc[i]);
 }
 
-/* acc: codes of `from`, every `step` words. */
+/* Rounds acc to `out`. acc: codes of the format `from`, `step` words apart. */
 static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
                              const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
                              int shift, uint32_t *restrict codes)
@@ -241,7 +241,7 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
     }
 }
 
-/* ---- a partial sum in sum->acc, plus one addend ---- */
+/* ---- a partial sum in the format sum->acc, plus one addend ---- */
 
 static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                      size_t n, struct mf_fmt out, uint8_t *codes)
@@ -272,7 +272,8 @@ static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
 
 /* ---- wide partial sums ---- */
 
-/* Words of `bytes` bytes are copied as 8 overlapping bytes, except for the last few. */
+/* Each word has `bytes` bytes, but 8 bytes are copied, which the next word overwrites in part. Only
+ * the last few words are copied exactly. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);

@@ -6,7 +6,7 @@ enum {
     FP32_BITS = 24,
     WORD_BITS = 31,
     POWER_BITS = 7,    /* 2^i is at most 2^7 */
-    LAST_OF_THREE = 18 /* for e = 5; below it, sums of 16 ranks fit 24 bits */
+    LAST_OF_THREE = 18 /* start of window 3 for e = 5: below it, sums of 16 ranks fit 24 bits */
 };
 
 static struct sum_dot_tables tables[] = {
@@ -15,7 +15,7 @@ static struct sum_dot_tables tables[] = {
 };
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
 
-/* The shift of the largest magnitudes' significands. */
+/* Returns the shift of the significands of the largest magnitudes. */
 static int top_shift(struct mf_fmt f)
 {
     const int field = (int)(mf_max(f) >> f.m);
@@ -62,7 +62,8 @@ const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt)
     return NULL;
 }
 
-/* Is a sum of n_parts significands, each shifted by at most `shift`, below 2^bits? */
+/* Returns whether a sum of n_parts significands, each shifted by at most `shift`, is below
+ * 2^bits. */
 static bool fits(struct mf_fmt f, int n_parts, int shift, int bits)
 {
     return (int64_t)n_parts * (((int64_t)(2 << f.m) - 1) << shift) < (int64_t)1 << bits;
@@ -82,7 +83,7 @@ bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int
     plan->way = exact ? SUM_DOT_EXACT : SUM_DOT_ODD;
     if (t->n_windows == 3) {
         plan->way = exact ? SUM_DOT_HIGH : SUM_DOT_CARRY;
-        /* one bit more, for a carry smaller than the window's own sum */
+        /* one bit more, for the carry, which is smaller than the sum of the window itself */
         if (!fits(f, n_parts, top - t->start[2] + 1, FP32_BITS))
             return false;
     }

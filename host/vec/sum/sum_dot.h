@@ -1,20 +1,25 @@
-/* sum_dot.h : Plans exact sums of 8-bit codes by vpdpbusd, which adds four byte products
- * to 32 bits.
+/* sum_dot.h : Plans exact sums of 8-bit codes by vpdpbusd, which adds four products of bytes to a
+ * 32-bit lane.
  *
- * A magnitude is a product of two factors, in one of two windows (three for e = 5):
+ * A window is a range of exponents with an integer sum of its own. There are two, or three for
+ * e = 5. A magnitude is a product of two bytes, scaled to the start of its window:
  *
- *     |code| = (significand << j) * 2^i * 2^(start of its window)        <= 127, <= 128
+ *     |code| = (significand << j) * 2^i * 2^(start of its window)
+ *               at most 127         at most 128
  *
- * vpdpbusd adds +-(significand << j) of four ranks, side by side in a lane, times each one's 2^i (0
- * outside its window) to a window's sum. At the end the windows below the third are joined in 32
- * bits, and the sum becomes an fp32:
+ * The codes of four ranks lie side by side in a lane. For each window, vpdpbusd multiplies
+ * +-(significand << j) by 2^i, which is 0 for codes of other windows, and adds the four products to
+ * the sum of the window. At the end the sums of the lower two windows are joined in 32 bits. The
+ * total becomes an fp32:
  *
- *     SUM_DOT_EXACT     two windows, 24 bits: as it is
+ *     SUM_DOT_EXACT     two windows, 24 bits: converted exactly
  *     SUM_DOT_ODD       two windows, 32 bits: rounded to odd
- *     SUM_DOT_HIGH      three, the lower two have 24 bits: high * 2^start + low, rounded to odd
- *     SUM_DOT_CARRY     three, the lower two have 32 bits: bits above `start` first move to high
+ *     SUM_DOT_HIGH      three windows, the lower two have 24 bits: high * 2^start + low, rounded to
+ *                       odd
+ *     SUM_DOT_CARRY     three windows, the lower two have 32 bits: the same, after bits above
+ *                       `start` were moved to high
  *
- * Rounding to odd takes the odd one of the sums rounded down and up (sum_exact.h). */
+ * To round to odd, the sum is rounded down and up, and the odd result is taken (sum_exact.h). */
 #ifndef SUM_DOT_H
 #define SUM_DOT_H
 #include "vec/cast/cast_plan.h"
@@ -26,21 +31,21 @@ enum sum_dot_way { SUM_DOT_EXACT, SUM_DOT_ODD, SUM_DOT_HIGH, SUM_DOT_CARRY };
 struct sum_dot_tables {
     struct mf_fmt fmt;
     int n_windows, start[SUM_DOT_WINDOWS];
-    int special, nan; /* first magnitudes of inf and nan; their table entries are 0 */
+    int special, nan; /* first magnitudes of inf and of nan; their table entries are 0 */
     struct look sig, power[SUM_DOT_WINDOWS];
 };
 
 struct sum_dot {
     const struct sum_dot_tables *t;
     enum sum_dot_way way;
-    struct enc_plan code; /* the sum's, in units of the smallest value; nearest, ENC_ADD */
+    struct enc_plan code; /* encodes a sum in units of the smallest value; nearest, ENC_ADD */
 };
 
 /* Returns the tables of an 8-bit format with e <= 5 (fn: e = 4), else NULL. */
 const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt);
 
-/* Returns false where the sum is too wide, or ENC_ADD cannot round it to `out`, which must
- * have 8 bits. */
+/* Fills *plan. Returns false if the sum is too wide, or if ENC_ADD cannot round it to `out`, which
+ * must have 8 bits. */
 bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
                   struct sum_dot *plan);
 

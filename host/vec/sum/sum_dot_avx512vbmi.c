@@ -7,14 +7,16 @@
 #include "vec/sum/sum_dot.h"
 #include "vec/sum/sum_vbmi.h"
 
-enum { AHEAD = 1024, RANKS = 4, LANES = 4 }; /* ranks side by side; registers of 16 sums */
+/* AHEAD: bytes of prefetching. RANKS: ranks side by side. LANES: registers of 16 sums. */
+enum { AHEAD = 1024, RANKS = 4, LANES = 4 };
 
-/* 64 sums, in the order that unpacking leaves. */
+/* 64 sums, in the order of the unpack instructions. */
 struct windows {
     __m512i w[LANES][SUM_DOT_WINDOWS];
 };
 
-/* Four ranks' codes of an element in a lane. x[j] has elements 4j ... 4j + 3 of every 128 bits. */
+/* Puts the codes of four ranks for an element into a lane. x[j] gets elements 4j to 4j + 3 of every
+ * 16 elements. */
 LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
 {
     const __m512i a = _mm512_unpacklo_epi8(c[0], c[1]), b = _mm512_unpackhi_epi8(c[0], c[1]);
@@ -36,7 +38,7 @@ LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i c
         w[2] = _mm512_dpbusd_epi32(w[2], look(&t->power[2], codes), term);
 }
 
-/* Picks the odd one of two roundings. */
+/* Returns the odd one of a sum rounded down and up. */
 LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 {
     const __m512i d = _mm512_castps_si512(down), u = _mm512_castps_si512(up);
@@ -46,7 +48,7 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 #define DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define UP   (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
-/* 16 sums as bits of fp32, in units of the smallest value. */
+/* Returns the bits of 16 sums as fp32, in units of the smallest value. */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)
 {
     __m512i low = _mm512_add_epi32(w[0], _mm512_sll_epi32(w[1], _mm_cvtsi32_si128(t->start[1])));
@@ -65,7 +67,7 @@ LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way wa
     return odd_of(_mm512_fmadd_round_ps(a, by, b, DOWN), _mm512_fmadd_round_ps(a, by, b, UP));
 }
 
-/* Zero has no sign. */
+/* Rounds 64 sums to codes. Zero has no sign. */
 LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, const struct windows *s)
 {
     __m512i mag[LANES], sign[LANES];
@@ -82,7 +84,7 @@ LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, cons
     return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(127), m, minus));
 }
 
-/* Elements [i, i + n), n <= 64, with an inf or nan among the addends. */
+/* Sums elements i to i + n - 1, n <= 64, whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -104,7 +106,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
     return _mm512_mask_mov_epi8(code, plus & minus, look_bytes((int)p->code.nan));
 }
 
-/* Elements [i, i + n), n <= 64. */
+/* Sums elements i to i + n - 1, n <= 64. */
 LOOK_INLINE void sum_64(const struct sum_dot *p, enum sum_dot_way way, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -148,7 +150,7 @@ LOOK_INLINE void sum_loop(const struct sum_dot *p, enum sum_dot_way way,
         sum_64(p, way, parts, n_parts, i, n - i, codes);
 }
 
-/* A loop for each way, and for eight ranks. */
+/* Calls the loop with constants, so that each way, and eight ranks, get a loop of their own. */
 static __attribute__((noinline)) void sum_codes(const struct sum_dot *p,
                                                 const uint8_t *const *parts, int n_parts, size_t n,
                                                 uint8_t *codes)

@@ -20,7 +20,7 @@ static int log2_up(int n)
     return log2;
 }
 
-/* The half of a code, with bias 15; inf and nan become a half's. */
+/* Returns the half of a code, with bias 15. inf and nan become those of a half. */
 static uint32_t half_of(struct mf_fmt f, uint32_t code)
 {
     const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;
@@ -47,7 +47,7 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
         return false;
     if (halves && out_width == 4)
         return false;
-    if (out_width != 4 && out_width != 8 && out_width != 16) /* so m <= 14 */
+    if (out_width != 4 && out_width != 8 && out_width != 16) /* hence m <= 14 */
         return false;
     *plan = (struct sum_exact){
         .halves = halves,

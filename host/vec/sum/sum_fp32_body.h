@@ -18,8 +18,8 @@ BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, 
         x[j] = lane_f32((uint32_t)halves[j] << 16);
 }
 
-/* Rounds sums, none of them -0. A bf16 is the upper half of an fp32; a carry out of its mantissa
- * makes the next binade, or inf. */
+/* Rounds sums to fp32 or bf16 codes. No sum is -0. A bf16 is the upper half of an fp32. A carry out
+ * of its mantissa gives the next exponent, or inf. */
 BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *sums, size_t n,
                                  uint8_t *codes)
 {
@@ -58,7 +58,7 @@ BODY_INLINE void body_sum_as(unsigned width, const struct vec_sum *sum, const ui
     }
 }
 
-/* In IEEE mode. */
+/* Runs in IEEE mode and is therefore not inlined (fp_mode.h). */
 BODY_APART void body_sum_fp32(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                               size_t n, uint8_t *codes)
 {

@@ -1,10 +1,11 @@
-/* sum_lanes.h : Adds and rounds codes on one lane without branches, for vectorising compilers.
+/* sum_lanes.h : Adds and rounds single codes without branches, so that compilers vectorise loops
+ * over them.
  *
- * Gives the results of hls/arith/mf.h. A format's values become fp32 (e <= 8, m <= 10) or doubles
- * (any), are added by the CPU, and are rounded on the bits. Double rounding is harmless: the sum of
- * two values of p bits, first rounded to at least 2p + 2 bits, rounds to p bits like the exact sum.
- * Below the smallest normal all sums of two are exact. Source: S. A. Figueroa, When is double
- * rounding innocuous?, 1995.
+ * Gives the results of hls/arith/mf.h. The values of a format become fp32 (e <= 8, m <= 10) or
+ * doubles (any format). The CPU adds them, and the sum is rounded with integer operations on its
+ * bits. Rounding twice is harmless: the sum of two values of p bits, first rounded to at least
+ * 2p + 2 bits, rounds to p bits like the exact sum. Below the smallest normal, all sums of two
+ * values are exact. Source: S. A. Figueroa, When is double rounding innocuous?, 1995.
  *
  * Operands and sums are subnormal only with fp32's own exponents (e = 8). There the CPU must not
  * flush them to zero. */
@@ -39,9 +40,9 @@ static inline uint64_t lane_u64(double x)
     return bits;
 }
 
-/* Choices use masks, all ones or zero: compilers do not vectorise `condition ? a : b` around
+/* Choices use masks of all ones or zero: compilers do not vectorise `condition ? a : b` around
  * arithmetic, nor, before AVX-512, comparisons. Subtractions make the masks. Compared numbers are
- * below 2^31, or 2^63. */
+ * below 2^31, or 2^63 for 64-bit lanes. */
 static inline uint32_t lane_above32(uint32_t a, uint32_t b) /* a > b */
 {
 #ifdef __AVX512F__
@@ -75,22 +76,24 @@ static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
 
 /* A format's constants for the adders. Magnitudes are codes without their sign. */
 struct lane_fmt {
-    /* magnitudes: all ones; inf (nan for fn); the largest that is not nan */
+    /* magnitudes: mask of all ones; inf (nan for fn); the largest that is not nan */
     uint32_t all, inf, nan_above;
     uint32_t beyond; /* magnitude of an overflow */
     uint32_t normal; /* smallest normal */
     /* 1 for m = 0, where ties go to the larger magnitude, or if nothing is dropped (half = -1) */
     uint32_t odd;
-    /* position of the sign; mantissa bits of the lane's type less the format's */
+    /* position of the sign; mantissa bits of the lane's float less those of the format */
     unsigned sign, drop;
-    /* added to a normal's bits to make the lane's float; a subnormal's get a binade more */
+    /* added to the bits of a normal to make the lane's float; for a subnormal, one is added to the
+     * exponent too */
     uint64_t bias;
     uint64_t half; /* half a unit in the lane's mantissa, less one */
-    /* bits of a float whose addition turns small sums into units */
+    /* bits of a float; adding it to a small sum gives the sum in units of the smallest value */
     uint64_t low;
 };
 
-/* bits: of the mantissa of the lane's float, 23 or 52. exponent_bias: 127 or 1023. */
+/* Returns the constants of a format. bits: mantissa bits of the lane's float, 23 or 52.
+ * exponent_bias: 127 or 1023. */
 static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflow, unsigned bits,
                                        int exponent_bias)
 {
@@ -122,14 +125,15 @@ static inline int lane_fits32(struct mf_fmt f)
 {
     return f.e <= 7 && f.m <= 10;
 }
-/* fp32, or fp32 with fewer mantissa bits. */
+/* Returns whether the format is fp32 or has the exponents of fp32 and fewer mantissa bits. */
 static inline int lane_is_fp32(struct mf_fmt f)
 {
     return f.e == 8 && (f.m <= 10 || f.m == 23);
 }
 
-/* Returns the code of a rounded magnitude r. special: inf or nan is among the addends. nan: one is
- * nan, or both are inf of different signs. A zero has no sign. */
+/* Returns the code of a sum with the rounded magnitude r. The last three arguments are masks.
+ * special: an addend is inf or nan. nan: an addend is nan, or both are inf of different signs. A
+ * zero has no sign. */
 static inline uint32_t lane_code(const struct lane_fmt *k, uint32_t r, uint32_t special,
                                  uint32_t nan, uint32_t negative)
 {
@@ -145,8 +149,8 @@ static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
-/* The same for b of the format `from`. Its inf, read as a number, may be below numbers of k, so an
- * inf sets the sign here. */
+/* Does the same for a of the format k and b of the format `from`. An inf of `from`, read as a
+ * number, may be less than a number of k, so an inf determines the sign here. */
 static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
                                        uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
 {
@@ -159,7 +163,7 @@ static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct la
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
 
-/* A subnormal |0|frac| is 1.frac * 2^(1-bias), less 2^(1-bias). */
+/* Returns the value of a code. A subnormal |0|frac| is 1.frac * 2^(1-bias) - 2^(1-bias). */
 static inline float lane_value32(const struct lane_fmt *k, uint32_t code)
 {
     const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = 1u << 23;
@@ -194,7 +198,7 @@ static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
     return (uint32_t)lane_pick64(small, units, normal);
 }
 
-/* Code of a + b, as mf_add(). */
+/* Returns the code of a + b, as mf_add(). */
 static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b));
@@ -205,7 +209,7 @@ static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t
     const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
     return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
 }
-/* For formats with fp32's exponents: inf and nan need no care. */
+/* Returns the value of a code with the exponents of fp32, where inf and nan need no care. */
 static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
 {
     return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
@@ -218,7 +222,8 @@ static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint3
     return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
 }
 
-/* The same for b of a format whose values k has (mf_holds()). */
+/* Returns the code of a + b for a of the format k and b of the format `from`. k holds all values of
+ * `from` (mf_holds()). */
 static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
@@ -233,8 +238,8 @@ static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane
                            (uint32_t)(bits >> 63));
 }
 
-/* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. Both addends have 3 bits, so the
- * fp32 sum rounds to the same half as the exact one. */
+/* Returns the code of a + b, as mf_e5m2_trunc_add(). k: constants of e5m2, saturating. Both addends
+ * have 3 significant bits, so the fp32 sum rounds to the same half as the exact sum. */
 static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
@@ -243,13 +248,13 @@ static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint
     const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
     const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
     const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
-    /* this rule's nan is one less */
+    /* the nan of trunc is one less */
     return code + (lane_above32(code, k->all - 1) & lane_above32(k->all + 1, code));
 }
 
 /* ---- exact sums: mf.h's words ---- */
 
-/* acc + code, as mf_acc_add(). k: of either lane type. */
+/* Returns acc + code, as mf_acc_add(). k: constants for either type of lane. */
 static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64_t acc,
                                     uint32_t code)
 {
@@ -283,9 +288,10 @@ static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflo
                              .sign = mf_width(f) - 1};
 }
 
-/* Returns the code of units * 2^exp, rounded to nearest. units < 2^62, exp in two's complement.
- * inf, nan: masks, for the result. Zero and nan have no sign. Units of 2^53 and more have their
- * last 10 bits joined to one sticky bit, so that a double holds them. */
+/* Returns the code of units * 2^exp, rounded to nearest. units < 2^62; exp: two's complement.
+ * negative, inf, nan: masks that say whether the result is negative, inf or nan. Zero and nan have
+ * no sign. If units >= 2^53, its last 10 bits are joined to one sticky bit, so that a double holds
+ * it. */
 static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp,
                                   uint64_t negative, uint64_t inf, uint64_t nan)
 {
@@ -301,7 +307,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     const uint64_t above = up & ~under, below = (0 - up) & under;
     const uint64_t binade = lane_pick64(lane_above64(above, o->top), o->top, above);
     const uint64_t full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    /* keep one bit more, and whether anything is below it */
+    /* keep one bit more, and a sticky bit for all bits below it */
     const uint64_t far = lane_pick64(lane_above64(below, 54), 54, below) + 51 - o->m;
     const uint64_t drop = lane_pick64(lane_above64(far, 53), 53, far);
     const uint64_t twice = full >> drop, rest = lane_above64(full, twice << drop),
@@ -312,7 +318,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     return (uint32_t)lane_pick64(nan, o->all, mag);
 }
 
-/* The same for an exact sum in units of 2^exp, as mf_acc_round(). */
+/* Returns the code of an exact sum in units of 2^exp, as mf_acc_round(). */
 static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, uint64_t acc)
 {
     const uint64_t flags = acc >> 62, below = acc >> 61 & 1,
@@ -322,7 +328,8 @@ static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, ui
                       lane_above64(flags, 2));
 }
 
-/* The same for a code of a format with m mantissa bits and subnormals in units of 2^exp. */
+/* Returns the code of the value of another code. Its format has m mantissa bits, and subnormals in
+ * units of 2^exp. */
 static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k,
                                        unsigned m, uint64_t exp, uint32_t code)
 {

@@ -2,7 +2,7 @@
 #include "vec/sum/sum_look.h"
 #include <pthread.h>
 
-/* The number of a magnitude; subnormals continue below the normals. zero: the number of 0. */
+/* Returns the number of a magnitude (sum_look.h). zero: the number of 0. */
 static int number_of(struct mf_fmt f, int mag, int zero)
 {
     if (mag == 0)
@@ -16,7 +16,7 @@ static int number_of(struct mf_fmt f, int mag, int zero)
     return (mag << up) - (up << f.m);
 }
 
-/* Steps are those of a binade far from both ends. */
+/* Computes the steps from magnitudes far from both ends of the format. */
 static void make_step(struct sum_look *t)
 {
     const struct mf_fmt f = t->fmt;
@@ -31,7 +31,8 @@ static void make_step(struct sum_look *t)
         t->code.of[number_of(f, mag, 0) & 127] = (uint8_t)mag;
 }
 
-/* Rounds w's leading bit to bit 3, to nearest even. Returns the number less A's binade. */
+/* Moves the leading bit of w to bit 3, rounding to nearest even. Returns the number less the binade
+ * of A. */
 static int round_w(int w)
 {
     int k = 0;

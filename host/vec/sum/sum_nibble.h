@@ -1,27 +1,27 @@
-/* sum_nibble.h : Tables for exact sums of 4-bit codes that stay in their format.
+/* sum_nibble.h : Declares tables for exact sums of 4-bit codes that stay in their format.
  *
- * A code's value in units of the smallest one is a signed byte, and so is a sum of `together`
- * codes. Longer sums take 16 bits, are limited to 7, and index a table of 128 codes. That works
- * where limited sums are beyond the format: e3m0, e2m1, e1m2. */
+ * The value of a code, in units of the smallest value, is a signed byte. So is a sum of `together`
+ * codes. Sums of more codes take 16 bits. They are limited to the range of 7 bits and index a table
+ * of 128 codes. That works if limited sums overflow the format: for e3m0, e2m1 and e1m2. */
 #ifndef SUM_NIBBLE_H
 #define SUM_NIBBLE_H
 #include "vec/sum/sum_look.h"
 
-/* One format and overflow. Lookups by nibbles use six bits, two of them the next nibble's, so these
- * tables repeat four times. */
+/* The tables of one format and rule of overflow. Lookups by codes use six bits, of which the upper
+ * two belong to the next code, so these tables repeat their 16 entries four times. */
 struct sum_nibble {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
-    int together;        /* ranks whose sum is a signed byte */
-    uint8_t value[64];   /* of a code: -32 .. 32; NIBBLE_NONE: no number */
-    uint8_t seen[64];    /* of a code: 1 inf, 2 -inf, 3 nan, 0 a number */
-    uint8_t special[64]; /* the result where those were seen, by their OR */
-    struct look code;    /* by a sum of -64 .. 63, in seven bits */
+    int together;        /* number of ranks whose sum fits a signed byte */
+    uint8_t value[64];   /* value of each code, -32 .. 32; NIBBLE_NONE: not a number */
+    uint8_t seen[64];    /* flags of each code: 1 inf, 2 -inf, 3 nan, 0 a number */
+    uint8_t special[64]; /* result for the OR of the flags of all addends */
+    struct look code;    /* code of each sum -64 .. 63, in seven bits */
 };
 
 enum { NIBBLE_NONE = -128, NIBBLE_LEAST = -64, NIBBLE_MOST = 63, NIBBLE_RANKS = 1000 };
 
-/* NULL for other formats. */
+/* Returns the tables of a format and rule of overflow, NULL for other formats. */
 const struct sum_nibble *sum_nibble_of(struct mf_fmt fmt, enum mf_overflow overflow);
 
 #endif

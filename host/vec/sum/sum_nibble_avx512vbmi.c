@@ -5,15 +5,17 @@
 #include "vec/sum/sum_nibble.h"
 #include "vec/sum/sum_vbmi.h"
 
-enum { AHEAD = 512, HALVES = 2 }; /* low nibbles, high nibbles */
+/* AHEAD: bytes of prefetching. HALVES: low and high nibbles (4 bits of a byte). */
+enum { AHEAD = 512, HALVES = 2 };
 
-/* Looks up the low six bits of each byte. */
+/* Returns the entry of a table for the low six bits of each byte. */
 LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
 {
     return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
 }
 
-/* 64 codes, a byte each, with anything above them. */
+/* Returns the low (half 0) or high codes of 64 bytes, one per byte. The bits above a code are
+ * undefined. */
 LOOK_INLINE __m512i half_of(__m512i bytes, int half)
 {
     return half ? _mm512_srli_epi16(bytes, 4) : bytes;
@@ -24,7 +26,7 @@ LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
     return look_pick(look_bytes(15), code[0], _mm512_slli_epi16(code[1], 4));
 }
 
-/* Bytes [i, i + n), n <= 64, with an inf or nan among the addends. */
+/* Sums bytes i to i + n - 1, n <= 64, whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *t,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -55,7 +57,7 @@ LOOK_INLINE __m512i cut(__m512i sum)
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 
-/* Bytes [i, i + n), n <= 64. */
+/* Sums bytes i to i + n - 1, n <= 64. */
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {

@@ -1,33 +1,34 @@
-/* sum_step.h : Tables that add two codes with m <= 2 of at most 8 bits, by AVX2's
- * and AVX-512's shuffles.
+/* sum_step.h : Defines tables that add two codes with m <= 2 of at most 8 bits, by the shuffles of
+ * AVX2 and AVX-512.
  *
- * Codes grow like logarithms: the same mantissa one binade higher is 2^m codes further.
- * So for normals
+ * Codes grow like logarithms: twice the value is 2^m codes further. So for normals, |A| >= |B|,
  *
  *     code(A + B) = A + step,
- *     step a function of A's mantissa, of A - B, and of whether the signs differ,
+ *     with a step that depends on the mantissa of A, on A - B, and on whether the signs differ.
  *
- * and the step is 0 from a distance of 16 on (trunc: -1 for a while). Subnormals join in when they
- * are renumbered as normals of lower binades, with 0 far below all:
+ * The step is 0 from a distance A - B of 16 on; with trunc it is -1 for some distances more.
+ * Subnormals obey the same rule if they are renumbered as normals with smaller exponents. 0 gets a
+ * number far below all others:
  *
  *     e5m2    code  0     1     2     3     4 = the smallest normal
  *             here  -52   -4    0     2     4
  *
- * Sums of subnormals need no rounding, and give no other number below 4. test_vec_sum.c checks
- * every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
+ * Sums of subnormals need no rounding, so their numbers below 4 are those of this table.
+ * test_vec_sum.c checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
 #ifndef SUM_STEP_H
 #define SUM_STEP_H
 #include <stdint.h>
 
-/* A - A: saturates far below */
+/* the step of A - A, which leads far below all numbers */
 enum { STEP_LOST = -128 };
 
 struct sum_step {
     int8_t renumber[16]; /* added to magnitudes 0..15 */
     int8_t back[16];     /* [n + 4]: magnitude of a number n < 4; 0 for others */
-    int8_t same[4][16];  /* [last two bits of A][A - B] */
+    /* steps for equal and for different signs, by [last two bits of A][A - B] */
+    int8_t same[4][16];
     int8_t differ[4][16];
-    /* [last two bits of A]: if signs differ, the step is -1 for 16 <= A - B < this */
+    /* [last two bits of A]: if the signs differ, the step is -1 for 16 <= A - B < minus_one */
     uint8_t minus_one[16];
 };
 
@@ -43,7 +44,7 @@ struct sum_step {
 #define STEP_D10 {STEP_LOST, -4, -2, -2, -1, -1}
 #define STEP_D11 {STEP_LOST, -3, -2, -1, -1, -1}
 
-/* nearest, by m */
+/* tables of nearest, indexed by m */
 static const struct sum_step sum_step_nearest[3] = {
     {STEP_LOW_0,
      .same = {STEP_S0, STEP_S0, STEP_S0, STEP_S0},
@@ -62,7 +63,7 @@ static const struct sum_step sum_step_nearest[3] = {
                 {STEP_LOST, -11, -7, -5, -4, -3, -3, -2, -2, -1, -1, -1, -1, -1, -1, -1}}},
 };
 
-/* the fp8 paper's rule for e5m2 */
+/* tables of trunc, the rule of the fp8 paper for e5m2 */
 static const struct sum_step sum_step_trunc = {
     STEP_LOW_2,
     .same = {{4, 3, 3, 2, 2, 1, 1, 1, 1},

@@ -1,4 +1,4 @@
-/* sum_x86.h : Declares the x86 sums, and says which formats the step tables add. */
+/* sum_x86.h : Declares the x86 sums, and selects the formats that the step tables add. */
 #ifndef SUM_X86_H
 #define SUM_X86_H
 #include "vec/sum/sum_exact.h"
@@ -6,13 +6,13 @@
 #include "vec/vec.h"
 #include <immintrin.h>
 
-/* A format for the step tables: the sign is in bit 7 for every width. */
+/* Constants of a format for the step tables. Codes of every width have their sign in bit 7. */
 struct sum_step_fmt {
     const struct sum_step *step;
     int inf, beyond, nan; /* magnitudes */
 };
 
-/* Formats of 8 and 4 bits with m <= 2. Returns false for others. */
+/* Fills *out for formats of 8 and 4 bits with m <= 2. Returns false for others. */
 static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *out)
 {
     const struct mf_fmt f = sum->in;
@@ -26,7 +26,7 @@ static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *
     return true;
 }
 
-/* Other 8-bit formats: a rounded sum of two is an exact sum, rounded. */
+/* Fills *out for other 8-bit formats, whose rounded sums of two are made as exact sums of two. */
 static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exact *out)
 {
     const struct vec_sum exact = {.rule = VEC_EXACT, .overflow = sum->overflow, .in = sum->in};
@@ -34,13 +34,13 @@ static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exac
            sum_exact_plan(&exact, 2, sum->in, 0, out);
 }
 
-/* The exact sum of n_parts vectors. plan: made for n_parts. */
+/* Makes the exact sum of n_parts vectors. plan: made for n_parts. */
 void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes);
 void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                       size_t n, uint8_t *codes);
 
-/* The slots add and sum of AVX-512, also for sums that wider sets do not speed up. */
+/* The slots add and sum of AVX-512. VBMI uses them for sums that it does not speed up. */
 void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                     struct mf_fmt out, int shift, uint8_t *codes);
