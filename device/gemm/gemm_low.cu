@@ -1,16 +1,16 @@
 /* gemm_low.cu : matrix products that round every product and every partial sum (dev_gemm.h).
  *
- * A block computes 64 x 64 values of c, a thread 4 x 4 of them, from panels of depth 16 in shared
- * memory. A thread's rows and columns are 16 apart (i, i + 16, ...), so neighbouring threads read
- * neighbouring elements. Sums that are cut into runs (gemm_low.cuh) are computed in parallel into
- * separate memory and then added in order.
+ * A block computes 64 x 64 values of c, and a thread 4 x 4 of them, from panels of depth 16 in
+ * shared memory. The rows and columns of a thread are 16 apart (i, i + 16, ...), so that
+ * neighbouring threads read neighbouring elements. If sums are cut into runs (gemm_low.cuh), the
+ * sums of the runs are computed in parallel into separate memory and then added in order.
  *
  * Formats with m <= 10 are computed in fp32, others in double. The method and the bits are
  * those of host/nn/cpu/gemm_low.h:
- *     product   fp32: rounded toward zero, with the last bit set if anything was lost ("to odd").
- *               Rounding that to 11 bits equals rounding the exact product. double: exact
- *     sum       of two values of the format: first rounded to 24 or 53 bits, at least
- *               2 (m + 1) + 2 bits, so the double rounding is harmless
+ *     product   in fp32: rounded toward zero, with the last bit set if anything was lost ("to
+ *               odd"). Rounding that to 11 bits equals rounding the exact product. In double: exact
+ *     sum       of two values of the format: first rounded to 24 or 53 bits. These are at least
+ *               2 (m + 1) + 2 bits, so that rounding twice is harmless
  * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G.
  * Melquiond on rounding to odd, 2008. */
 #include "device/gemm/gemm_low.cuh"
@@ -73,7 +73,7 @@ template <> struct wide<double> {
 
 /* ---- rounding to the format ---- */
 
-/* As struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
+/* The same as struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
 template <class T> struct rounding {
     typename wide<T>::bits half, keep, odd, small, max, beyond,
         nan;
@@ -93,7 +93,7 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     const struct mf_fmt f = rule->fmt;
     const bits one = 1, inf = ((one << e) - 1) << m, quiet = inf | one << (m - 1);
     const int lowest = 1 - mf_bias(f), bias = (1 << (e - 1)) - 1;
-    /* The format's subnormals are also the float's, and need no special rounding. */
+    /* If true, subnormals of the format are those of the float and need no special rounding. */
     const bool same = e == f.e;
     rounding<T> k;
     k.drop = m - f.m;
@@ -122,7 +122,7 @@ template <class T> static __device__ inline T round_to(const rounding<T> &k, T x
     return wide<T>::put(mag > inf ? k.nan : r);
 }
 
-/* Return x + y of any two floats, rounded to odd, in double. */
+/* Return x + y, rounded to odd. x, y: values of any two floats, as doubles. */
 static __device__ inline double odd_sum(double x, double y)
 {
     const double s = __dadd_rn(x, y), back = __dadd_rn(s, -x);
@@ -138,7 +138,7 @@ static __device__ inline float as_float(double x)
     return x == x ? (float)x : __uint_as_float(0x7fffffffu);
 }
 
-/* Add a sum to the previous value of c, with one more rounding. */
+/* Return a sum plus the previous value of c, with one more rounding. */
 static __device__ inline float later(const rounding<double> &last, float old, double sum)
 {
     return as_float(round_to(last, odd_sum((double)old, sum)));
@@ -149,13 +149,14 @@ static __device__ inline float later(const rounding<double> &last, float old, do
 struct gemm_job {
     bool ta, tb, add;
     int m, n, k, lda, ldb, ldc;
-    int run;      /* length along k: blocks z sum over [z * run, (z + 1) * run) */
-    size_t apart; /* elements between results of successive z */
+    int run;      /* blocks with index z sum over k = z * run to (z + 1) * run - 1 */
+    size_t apart; /* distance of the results of successive z, in elements */
     const float *a, *b;
     float *c;
 };
 
-/* panel[DEPTH][TILE] = op(x)[p ..][i ..], zeros outside. across: the rows of x run along p. */
+/* Fill panel[DEPTH][TILE] with op(x) from row p and column i on, and with zeros outside of x.
+ * across: the rows of x run along p. */
 static __device__ inline void fetch(const float *x, int ld, bool across, int p, int k, int i, int n,
                                     float (*panel)[TILE + 1])
 {
@@ -215,7 +216,8 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
         }
 }
 
-/* c[n] = parts[0] + parts[1] + ..., each [n], rounded after each addition; add: c comes first. */
+/* Set c[n] = parts[0] + parts[1] + ..., each [n], with a rounding after each addition. add: the sum
+ * begins with c. */
 static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c,
                                    rounding<double> last)
 {

@@ -1,13 +1,14 @@
-/* gemm_low.cuh : rounded products whose sum over k is cut into runs, as the CPU's
+/* gemm_low.cuh : declares rounded products whose sum over k is cut into runs, as the CPU's
  * convolution cuts its sums over pixels. */
 #ifndef GEMM_LOW_CUH
 #define GEMM_LOW_CUH
 #include "device/run/cu.cuh"
 #include "device/gemm/dev_gemm.h"
 
-/* c[m][n] = a^T * b, with a[k][m] and b[k][n]. Computes one product per `run` values of k. c is the
- * first product; each following one is added in order by one more rounded addition. The result is
- * the same as calling dev_gemm's gemm once per run. add: also add to the previous c.
+/* Set c[m][n] = a^T * b, with a[k][m] and b[k][n]. `run` values of k make one product. c becomes
+ * the first product, and the others are added in order, each with one more rounded addition. The
+ * result is the same as from calling the gemm of dev_gemm once per run. add: also add to the
+ * previous c.
  *   parts   [max_parts][m][n] scratch, max_parts > 0: the number of runs computed at once */
 int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a,
                   const float *b, bool add, float *c, float *parts, int max_parts, cudaStream_t s);

@@ -1,4 +1,4 @@
-/* cu.cuh : helpers of all files of device/: error reports, grid sizes, shared memory. */
+/* cu.cuh : provides helpers for all files of device/: error reports, grid sizes, shared memory. */
 #ifndef CU_CUH
 #define CU_CUH
 #include "device/run/dev.h"
@@ -19,7 +19,8 @@ static inline cudaStream_t cu_stream(struct dev_stream *s)
     return (cudaStream_t)s;
 }
 
-/* Return 0, or report "gpu: WHAT failed: reason" and return -ENOMEM or -EIO. */
+/* cu_failed() reports "gpu: WHAT failed: reason" and returns -ENOMEM or -EIO. cu_try() and
+ * cu_check() call it unless all is well, and then return 0. */
 int cu_failed(cudaError_t e, const char *what);
 static inline int cu_try(cudaError_t e, const char *what)
 {
@@ -33,12 +34,13 @@ static inline int cu_check(const char *what)
 
 int cu_n_sms(void); /* of the open device */
 
-/* Blocks for n elements at one element per thread; and for kernels that stride over their
- * elements, at most per_sm blocks per SM. */
+/* Return the number of blocks for n elements, with one element per thread. */
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
 }
+/* Return the same, but at most per_sm blocks per SM: for kernels that stride over their
+ * elements. */
 static inline unsigned cu_blocks_most(size_t n, int per_sm)
 {
     const size_t most = (size_t)cu_n_sms() * (size_t)per_sm,
@@ -46,9 +48,9 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
-/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. Sets the limit once per
- * device; `most` must always be the same, as threads that launch at the same time share the limit.
- * Returns 0, or a failure that it reported. */
+/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. This sets the limit
+ * once per device. `most` must be the same in all calls, as threads that launch at the same time
+ * share the limit. Return 0, or a failure after reporting it. */
 template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
 {
     static int set_for = -1; /* the device it is set for */

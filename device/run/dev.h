@@ -1,30 +1,31 @@
-/* dev.h : the interface of the device library, libnarrowcast_cuda.so: tables of launchers for C.
- * The library holds everything that runs on a CUDA GPU.
+/* dev.h : declares the interface of the device library, libnarrowcast_cuda.so: tables of functions
+ * for C. The library has everything that runs on a CUDA GPU.
  *
  *     host/vec/gpu/gpu.c loads the library if a GPU is asked for
  *       -> run->open() -> launchers -> run->close()
  *
- * A program that stays on the CPU never loads it, so it needs no driver and no cuDNN,
- * and does not start more slowly.
+ * A program that uses only the CPU never loads the library. It needs neither a driver nor cuDNN,
+ * and starts as fast as without GPU support.
  *
- * - Pointers are device memory unless stated otherwise. "Reachable" memory is device memory or
- *   memory from run->alloc_pinned(): kernels may read and write it in place.
- * - A launcher enqueues work on its stream and returns 0, or reports an error and returns a
- *   negative errno. It does not allocate or wait, and does not touch its arguments after the stream
- *   has passed it. Arguments passed as pointers to const structs are copied at once.
+ * - Pointers are to device memory unless stated otherwise. "Reachable" memory is device memory, or
+ *   memory from run->alloc_pinned(): kernels may read and write both in place.
+ * - A launcher (a function with a stream) enqueues work on its stream and returns 0, or reports an
+ *   error and returns a negative errno. It does not allocate or wait. The work does not access the
+ *   arguments after the stream has completed it. Arguments passed as pointers to const structs are
+ *   copied before the launcher returns.
  * - n may be any number, also 0. Results do not depend on the shape of a grid.
- * - A process uses one device. Any thread may call, each on its own streams. */
+ * - A process uses one device. Any thread may call these functions, with streams of its own. */
 #ifndef DEV_H
 #define DEV_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct dev_stream; /* a CUDA stream; NULL is none */
+struct dev_stream; /* a CUDA stream */
 struct dev_event;
-struct dev_graph; /* launches recorded once, repeated for the cost of one */
+struct dev_graph; /* recorded launches, which are repeated for the cost of one launch */
 
-/* Prints one line and returns code; the host passes its err_say(). */
+/* Prints one line and returns code. The host passes its err_say(). */
 typedef int dev_say(int code, const char *format, ...);
 
 struct dev_info {
@@ -35,34 +36,37 @@ struct dev_info {
     int driver, runtime; /* CUDA versions, 1000 * major + 10 * minor */
 };
 
+/* A handle of another process's memory on the same node. */
 struct dev_ipc {
     uint8_t bytes[64];
-}; /* handle of another process's memory on the same node */
+};
 
 /* Memory, streams, events, graphs, and memory of other processes. */
 struct dev_run_ops {
-    /* Open device `ordinal` (-1: rank_on_node modulo the number of devices). Return
-     * 0, or report and return -ENODEV: no driver, driver too old, no GPU, or no GPU
-     * that this build has code for. */
+    /* Open device `ordinal`, or device rank_on_node modulo the number of devices if ordinal is -1.
+     * Return 0, or report -ENODEV if the driver is missing or too old, or if there is no GPU that
+     * this build has code for. */
     int (*open)(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info);
     void (*close)(void);
-    /* Return the number of usable GPUs; 0 is not reported as an error. */
+    /* Return the number of usable GPUs. 0 is not reported as an error. */
     int (*count)(void);
 
-    /* Memory is zeroed and aligned to 256 bytes. NULL after reporting the sizes.
-     * The free functions take NULL. */
+    /* Allocate device memory (alloc) or pinned host memory, zeroed and aligned to 256 bytes. Return
+     * NULL after reporting the sizes if that fails. The free functions accept NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
     void *(*alloc_pinned)(size_t bytes);
     void (*free_pinned)(void *p);
+    /* Return the free and the total bytes of device memory. */
     void (*memory)(size_t *free_bytes, size_t *all_bytes);
 
     /* urgent: kernels of the stream go before those of other streams. */
     int (*stream_open)(bool urgent, struct dev_stream **out);
     void (*stream_close)(struct dev_stream *s);
-    int (*copy)(void *dst, const void *src, size_t bytes, struct dev_stream *s); /* any direction */
+    /* Copy between any two kinds of memory. */
+    int (*copy)(void *dst, const void *src, size_t bytes, struct dev_stream *s);
     int (*zero)(void *p, size_t bytes, struct dev_stream *s);
-    /* Wait until all work is done. Return 0 or the first failure on the device. */
+    /* Wait until all work of the stream is done. Return 0 or the first failure on the device. */
     int (*wait)(struct dev_stream *s);
 
     int (*event_open)(struct dev_event **out);
@@ -70,20 +74,22 @@ struct dev_run_ops {
     int (*event_record)(struct dev_event *e, struct dev_stream *s);
     int (*event_wait)(struct dev_event *e, struct dev_stream *s); /* the stream waits */
     int (*event_sync)(struct dev_event *e);                       /* the caller waits */
+    /* Set *ms to the milliseconds between two events. */
     int (*event_ms)(struct dev_event *from, struct dev_event *to, float *ms);
 
-    /* Between begin and end, launches on s are recorded as a graph instead of executed. Copies
-     * among them must keep their addresses. */
+    /* Between begin and end, launches on s are recorded as a graph instead of executed. The memory
+     * that recorded copies use must stay at its addresses. */
     int (*graph_begin)(struct dev_stream *s);
     int (*graph_end)(struct dev_stream *s, struct dev_graph **out);
     int (*graph_launch)(struct dev_graph *g, struct dev_stream *s);
     void (*graph_close)(struct dev_graph *g);
 
-    /* Set *flag (pinned) = value when the stream gets here. A thread can poll the
-     * flag without disturbing a graph. */
+    /* Set *flag = value when the stream gets here. flag: pinned memory. A thread can poll the flag
+     * while a graph runs. */
     int (*signal)(uint32_t *flag, uint32_t value, struct dev_stream *s);
 
-    /* p: from alloc(). The process that imported memory closes it. */
+    /* Share memory with another process on the node. p: from alloc(). The process that imports the
+     * memory must call ipc_close(). */
     int (*ipc_export)(void *p, struct dev_ipc *out);
     int (*ipc_import)(const struct dev_ipc *in, void **out);
     void (*ipc_close)(void *p);
@@ -96,7 +102,7 @@ struct dev_nccl_ops; /* dev_nccl.h */
 
 enum { DEV_VERSION = 9 };
 struct dev_library {
-    int version; /* DEV_VERSION; a library of another build is refused */
+    int version; /* DEV_VERSION; the host refuses a library with another version */
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;
     const struct dev_nn_ops *nn;

@@ -1,4 +1,4 @@
-/* dev_nccl.h : NCCL, for ranks with a GPU of their own each. */
+/* dev_nccl.h : declares communication by NCCL, for ranks that own a GPU each. */
 #ifndef DEV_NCCL_H
 #define DEV_NCCL_H
 #include "device/run/dev.h"
@@ -16,20 +16,21 @@ enum dev_nccl_type {
 struct dev_nccl; /* a communicator */
 
 struct dev_nccl_ops {
-    /* Return whether this build has NCCL. Without NCCL, all functions below
-     * that can fail return -ENOSYS. */
+    /* Return whether this build has NCCL. Without NCCL, all other functions that can fail return
+     * -ENOSYS, except gpu_id. */
     bool (*here)(void);
-    /* Return an identifier of the open GPU within its machine: NCCL refuses two ranks on
-     * one GPU. Works without NCCL. */
+    /* Set *id to a number that identifies the open GPU within its machine. Ranks compare their
+     * numbers, because NCCL refuses two ranks on one GPU. Works without NCCL. */
     int (*gpu_id)(uint64_t *id);
 
-    /* Create an id on rank 0. The caller distributes it to all ranks. */
+    /* Create the id of a communicator. Rank 0 calls this, and its caller sends the id to all
+     * ranks. */
     int (*id)(uint8_t id[DEV_NCCL_ID_BYTES]);
-    /* Called by all ranks. Every wait inside NCCL, here and below, ends after
-     * deadline_s by reporting -ETIMEDOUT. */
+    /* Open a communicator. All ranks call it. In this and all other functions, a wait inside NCCL
+     * that exceeds deadline_s seconds ends, and -ETIMEDOUT is reported. */
     int (*open)(const uint8_t id[DEV_NCCL_ID_BYTES], int rank, int n_ranks, double deadline_s,
                 struct dev_nccl **out);
-    /* NULL is legal. Does not wait: running work is aborted. */
+    /* Close a communicator. Does not wait: running work is aborted. c may be NULL. */
     void (*close)(struct dev_nccl *c);
 
     /* Buffers are device memory. Calls between group_begin and group_end start together; a send and
@@ -42,8 +43,8 @@ struct dev_nccl_ops {
      * if this NCCL cannot add fp8. */
     int (*all_reduce)(struct dev_nccl *c, const void *in, void *out, size_t n,
                       enum dev_nccl_type type, struct dev_stream *s);
-    /* Return 0 while all is well. If a rank is gone, report it and return a negative
-     * errno; then only close is legal. */
+    /* Return 0 while the communicator works. If a rank is gone, report a negative errno; after that
+     * only close may be called. */
     int (*check)(struct dev_nccl *c);
 };
 extern

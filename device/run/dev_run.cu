@@ -1,5 +1,5 @@
-/* dev_run.cu : opens the GPU of this process and reports why none can be used. State
- * of the process: the open device. */
+/* dev_run.cu : opens the GPU of this process, or reports why none can be used. The open device is
+ * state of the process. */
 #include "device/run/run.cuh"
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int cu_failed(cudaError_t e, const char *what)
                   cudaGetErrorString(e));
 }
 
-/* Return the number of devices that the driver shows; 0 with the reason in *why. */
+/* Return the number of devices that the driver shows. If that fails, return 0 and set *why. */
 static int n_shown(cudaError_t *why)
 {
     int n = 0;
@@ -72,8 +72,7 @@ static int no_device(cudaError_t why)
     return cu_say(-ENODEV, "gpu: no GPU can be used: %s", cudaGetErrorString(why));
 }
 
-/* Fill *info after creating the device's context; fails if this
- * build has no code for the device. */
+/* Create the context of a device and fill *info. Fails if this build has no code for the device. */
 static int inspect(int ordinal, struct dev_info *info)
 {
     cudaDeviceProp p;

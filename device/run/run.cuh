@@ -1,4 +1,4 @@
-/* run.cuh : one function for each slot of dev_run_ops; dev.h documents them. */
+/* run.cuh : declares one function for each slot of dev_run_ops. dev.h documents them. */
 #ifndef RUN_CUH
 #define RUN_CUH
 #include "device/run/cu.cuh"

@@ -1,9 +1,9 @@
-/* run_stream.cu : streams, events, graphs, and a flag by which a stream shows
- * its progress to a polling thread. */
+/* run_stream.cu : implements streams, events, graphs, and a flag with which a stream shows its
+ * progress to a polling thread. */
 #include "device/run/run.cuh"
 
-/* Store the flag after everything that the stream wrote before it. A store over the bus is
- * not waited for; a read would be. */
+/* Store the flag after everything that the stream wrote before. The kernel need not wait for a
+ * store to cross the bus, as it would for a read. */
 static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
     __threadfence_system();
@@ -108,8 +108,8 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
 
 /* ---- graphs ---- */
 
-/* Thread-local capture: other threads may make calls that a capture forbids,
- * as they do not use this stream. */
+/* The capture is thread-local: other threads, which do not use this stream, may make calls that a
+ * capture forbids. */
 int run_graph_begin(struct dev_stream *s)
 {
     return cu_try(cudaStreamBeginCapture(cu_stream(s), cudaStreamCaptureModeThreadLocal),

@@ -1,4 +1,5 @@
-/* cast.cu : casts fp32 to packed codes, all spans of a list by their own shifts in one launch. */
+/* cast.cu : casts fp32 to packed codes: all spans of a list, each by its own shift, in one
+ * launch. */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -2,12 +2,12 @@
  *
  * |x| * 2^shift becomes a code without its sign in one of these ways:
  *
- *   WAY_ADD    nearest; formats inside fp32's range. Adding a large enough float rounds x:
+ *   WAY_ADD    nearest; formats inside the range of fp32. Adding a large enough float rounds x:
  *                unit = 2^max(exponent of x, lowest)              x's binade; subnormals share one
  *                unit * 2^(23-m) + x = | exponent | 0000 1xx.x |  the adder rounds to nearest even
  *                code = 1xx.x + ((unit's bits >> (23-m)) - base)  significand, field above it
  *              The format is scaled instead of x: lowest and top are the format's limits / 2^shift.
- *   WAY_CUT    nearest; e = 8: exponents are fp32's, the fraction is cut after m bits:
+ *   WAY_CUT    nearest; e = 8: exponents are those of fp32. The fraction is cut after m bits:
  *                code = (x * 2^shift + half - 1 + last kept bit) >> (23-m)
  *              WAY_ANY takes over if that product is not exact (an fp32 subnormal).
  *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, on a chip with the instruction: it rounds
@@ -15,9 +15,9 @@
  *   WAY_ANY    everything else, in integers, all roundings:
  *                significand >> (23 - m + distance below the normals)
  *
- * Before rounding, x is limited to `top`, the number that has the code `beyond`.
- * Only WAY_ANY handles inf and nan: items that contain one take it. WAY_ADD leaves
- * garbage in the bits above the code. */
+ * Before rounding, |x| is limited to `top`, the number that has the code `beyond`. Only WAY_ANY
+ * handles inf and nan, so items that contain one take it. The bits above a code from WAY_ADD are
+ * undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
@@ -36,21 +36,21 @@ enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
 struct cast_way {
     enum way way;
     enum mf_round round; /* WAY_ANY; the others round to nearest */
-    bool trunc;          /* the code is a half's, and mf_e5m2_drop() follows */
+    bool trunc;          /* the code is that of a half, and mf_e5m2_drop() follows */
     float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
     float lowest, lift;  /* WAY_ADD: 2^(1-bias) / 2^shift; 2^(23-m) */
     float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
-    bool e5m2;           /* WAY_HARD: else e4m3fn */
+    bool e5m2;           /* WAY_HARD: the format is e5m2, else e4m3fn */
     uint32_t base;       /* WAY_ADD: bits of lowest >> drop */
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
     uint32_t nan;        /* code of nan; also the mask of all codes */
     uint32_t beyond;     /* code of inf and of values that are too large */
     /* WAY_ANY: largest code of a finite x: beyond, or the largest finite if rounding toward zero */
     uint32_t most;
-    uint32_t sign_right; /* an fp32's bits >> this: the sign is above the code */
-    uint32_t drop, m;    /* 23 - m, fraction bits that are dropped */
-    int32_t rebias;      /* WAY_ANY: fp32's exponent field + this = code's field */
-    int32_t binades;     /* WAY_ANY: 2^e, beyond the format's fields */
+    uint32_t sign_right; /* shifts fp32 bits right until the sign is above the code */
+    uint32_t drop, m;    /* drop: 23 - m, number of fraction bits that are dropped */
+    int32_t rebias;      /* WAY_ANY: exponent field of the code less that of the fp32 */
+    int32_t binades;     /* WAY_ANY: 2^e, more than any exponent field of the format */
 };
 
 CAST_FN float cast_power(int exponent) /* -126..127 */
@@ -70,15 +70,15 @@ CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 #endif
 }
 
-/* Return whether WAY_ADD works with normals of fp32 only: the smallest value, and the largest
- * plus the float that rounds it. */
+/* Return whether WAY_ADD meets only normals of fp32: the smallest value, and the largest value plus
+ * the float that rounds it, must be normals. */
 CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
 {
     const int highest = (1 << f.e) - 1 - rebias;
     return f.e + f.m <= 23 && 1 - rebias - f.m >= 1 && highest + 23 - f.m <= 254;
 }
 
-/* fast: codes are stored four at a time. */
+/* Return the constants of a cast. fast: codes are stored four at a time. */
 CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bool fast)
 {
     shift = min(max(shift, -1000), 1000); /* beyond this, everything is 0 or too large */
@@ -124,7 +124,7 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     return w;
 }
 
-/* *odd stays 0 until an x is inf or nan. */
+/* Return the code of x by WAY_ADD. *odd becomes nonzero if x is inf or nan. */
 CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
 {
     *odd = fmaf(x, 0.0f, *odd);
@@ -134,7 +134,8 @@ CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
     return __float_as_uint(sum) + (unit >> w->drop) - w->base;
 }
 
-/* *odd stays 0 until an x is inf or nan, or a product is not exact. */
+/* Return the code of x by WAY_CUT. *odd becomes nonzero if x is inf or nan, or a product is not
+ * exact. */
 CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
 {
     const float y = __fmul_rn(x, w->scale);
@@ -143,7 +144,8 @@ CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
     return (cut + w->half + ((cut >> w->drop) & w->odd)) >> w->drop;
 }
 
-/* Return two codes with their signs; x's is the lower one. */
+/* Return the codes of x (the lower one) and y by WAY_HARD, with their signs. *odd becomes nonzero
+ * if one of them is inf or nan. */
 CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, float *odd)
 {
     *odd = fmaf(y, 0.0f, fmaf(x, 0.0f, *odd));
@@ -160,12 +162,12 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     return codes;
 }
 
-/* *apart: XOR of the dropped part and `random`. If it is below 2^16, their upper 16
- * bits are equal and do not decide. */
+/* Return the code of x by WAY_ANY. *apart: XOR of the dropped part and `random`. If *apart is below
+ * 2^16, the upper 16 bits of the two are equal and do not decide. */
 CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
 {
-    /* Treat subnormals as normals with an exponent field of 0 or less: a counts units of 2^-149,
-     * and its conversion to float is exact. */
+    /* Treat subnormals as normals with an exponent field of 0 or less. They are a * 2^-149, and the
+     * conversion of a to float is exact. */
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     int32_t wide = (int32_t)a;
     if (a < 0x00800000u)
@@ -174,11 +176,11 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
 
     /* | kept | rest in units of 2^-32 of the kept unit |
-     * Bits lost below `rest` are less than its unit and decide nothing alone. */
+     * Bits below `rest` are lost. They are less than its unit, so they do not change a decision. */
     const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
                    split = sig >> go;
     const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    /* ties to even: an odd number is rounded up from half on */
+    /* ties to even: an odd number is rounded up from exactly half on */
     const uint32_t half = 0x80000000u - (kept & 1u);
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu
@@ -190,7 +192,7 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     return a < 0x7f800000u ? code : a == 0x7f800000u ? w->beyond : w->nan;
 }
 
-/* Return the bits of `code`, with the sign of x above them. Clears everything above. */
+/* Return the code with the sign of x above it. All higher bits become 0. */
 CAST_FN uint32_t cast_signed(const struct cast_way *w, uint32_t code, float x)
 {
     const uint32_t whole = (code & w->nan) | ((__float_as_uint(x) >> w->sign_right) & ~w->nan);

@@ -1,11 +1,11 @@
-/* counts.cu : stochastic codes -1, 0, 1 and their sums (TernGrad), with the bits of
- * hls/arith/level.h. Clips a layer's magnitudes at some number of deviations, draws 2-bit codes,
- * adds them as integers, decodes.
+/* counts.cu : makes stochastic codes -1, 0, 1 and their sums (TernGrad), with the bits of
+ * hls/arith/level.h. Clips the magnitudes of a layer at a number of standard deviations, draws
+ * 2-bit codes, adds them as integers, and decodes sums.
  *
- * A deviation consists of 16 sequential sums of every 16th square, as level.h defines it. One block
- * per layer loads and squares with all threads and adds with 16 of them, about 4 clocks per 64
- * bytes (counted). A layer of 2.4 million (resnet50's largest) takes a third of a millisecond for
- * that, however fast the memory. device/README.md has the bytes. */
+ * level.h defines a deviation by 16 sequential sums, each of every 16th square. In the one block of
+ * a layer, all threads load and square, and 16 of them add: about 4 clocks per 64 bytes (counted,
+ * not measured). For resnet50's largest layer, of 2.4 million elements, that takes a third of a
+ * millisecond, however fast the memory is. device/README.md lists the bytes read and written. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/levels_item.cuh"
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS)
         const struct vec_span s = spans[i];
         const float max = __uint_as_float(s.absmax);
         const bool whole = elements_whole(s.x, s.type);
-        float sum = 0; /* of lane threadIdx.x % 16, in the first warp */
+        float sum = 0; /* sum of lane threadIdx.x % 16, in the first warp */
         if (s.absmax == 0 || s.absmax >= 0x7f800000u)
             continue; /* the whole block skips it */
         const struct level_power p = level_power_of(max);
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < LOADS; k++)
             x[k] = elements_get(s.x, s.type, 4 * ((size_t)k * THREADS + threadIdx.x), s.n, whole);
         for (size_t at = 0; at < s.n; at += TILE) {
-            /* The previous squares have been added. */
+            /* Wait until the previous squares have been added. */
             __syncthreads();
 #pragma unroll
             for (int k = 0; k < LOADS; k++) {
@@ -175,10 +175,10 @@ int vec_gpu_counts_decode(const struct counts_rule *r, const struct counts_out *
 
 struct counts_job {
     struct counts_rule rule;
-    const uint8_t *const *parts; /* NULL: the one part */
-    const uint8_t *part;         /* NULL: none */
+    const uint8_t *const *parts; /* NULL: the only part is `part` */
+    const uint8_t *part;         /* NULL: there is none */
     int n_parts;
-    bool wide;          /* parts are sums; else 2-bit codes */
+    bool wide;          /* parts are sums, else 2-bit codes */
     const int32_t *was; /* added to the sum; NULL: 0 */
     int32_t *acc;       /* out, or NULL */
     uint8_t *codes;     /* out, or NULL */
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(THREADS) k_counts(struct counts_job job
             eight_get(job.parts ? job.parts[p] : job.part, job.wide ? job.rule.bits : DRAW_BITS, i,
                       job.n, code);
 #pragma unroll
-            /* A 2-bit code is | negative | 1 |. */
+            /* A 2-bit code is | negative | not 0 |. */
             for (int j = 0; j < EIGHT; j++)
                 sum[j] += job.wide ? (int32_t)code[j] - job.rule.n_ranks
                                    : (int32_t)(code[j] & 1) - (int32_t)(code[j] & code[j] >> 1) * 2;

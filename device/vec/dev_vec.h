@@ -1,48 +1,51 @@
-/* dev_vec.h : vectors on the GPU: largest magnitude, casts to packed codes and back, sums of codes.
- * They give the bits of hls/arith/mf.h, level.h and relative.h. host/vec/vec.h defines the packed
- * layout and every operation; its GPU backend calls these.
+/* dev_vec.h : declares operations on vectors on the GPU: largest magnitude, casts to packed codes
+ * and back, sums of codes. They give the bits of hls/arith/mf.h, level.h and relative.h.
+ * host/vec/vec.h defines the packed layout and every operation. Its GPU backend calls these
+ * functions.
  *
- * fp32 vectors are device memory, aligned to 4 bytes (16 is faster); VEC_HALF vectors to 2
- * bytes (8). Codes are reachable memory (dev.h). Lists of spans, parts and other arguments
- * must be in device memory: every block reads them, and each read of pinned memory would cross
- * the bus. absmax of a span must be 0 before a launch that finds it: kernels only raise it,
- * which saves a launch to clear it. */
+ * Vectors are device memory. fp32 vectors are aligned to 4 bytes, VEC_HALF vectors to 2 bytes;
+ * alignment to 16 or 8 bytes is faster. Codes are reachable memory (dev.h). Lists of spans, parts
+ * and other arguments must be in device memory: every block reads them, and each read of pinned
+ * memory would cross the bus. The absmax of a span must be 0 before a launch that sets it: kernels
+ * only raise it, which saves a launch to clear it. n_elems is the sum of the n of all spans, or of
+ * their `padded` if codes are written up to it. */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/run/dev.h"
 #include "hls/arith/level_lists.h"
 #include "hls/arith/relative_lists.h"
 
-/* Arguments by which aps() finds a layer's shift without other ranks. */
+/* The arguments with which aps() computes the shift of a layer without asking other ranks. */
 struct dev_aps {
     struct vec_cast cast;
-    bool tight;       /* aps-tight, else aps */
+    bool tight;       /* the codec is aps-tight, else aps */
     uint32_t n_ranks; /* ranks to leave headroom for */
 };
 
 struct dev_vec_ops {
-    /* Find absmax of every span (0 before) in one launch. n_elems: sum of their n. */
+    /* Set the absmax of every span in one launch. */
     int (*absmax)(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
     /* Encode every span by its own shift in one launch. */
     int (*encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct dev_stream *s);
-    /* absmax() and encode() in one pass over x. */
+    /* Do absmax() and encode() in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* Find absmax of every span of floats, the shift that follows from it, and the codes, in one
-     * launch. x is read from memory once if it fits the chip. absmax and shift are 0 before, and
-     * outputs. n_elems: sum of their padded. */
+    /* Compute, in one launch, the absmax of every span, the shift that follows from it, and the
+     * codes. x must be floats. It is read from memory only once if it fits the chip. The fields
+     * absmax and shift are outputs and must be 0 before. */
     int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
                struct dev_stream *s);
 
-    /* Set x = fp32(code) * 2^shift / divisor, or add that to x. */
+    /* Set x = fp32(code) * 2^shift / divisor, or add that to x if `add`. */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                   bool add, float *x, struct dev_stream *s);
-    /* Decode every span by its own shift in one launch. n_elems: sum of their n. */
+    /* Decode every span by its own shift in one launch. */
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* The operations of the same names in vec.h. parts: list of n_parts reachable vectors. */
+    /* fold to hop, spill and fold_wide are the operations of the same names in vec.h. parts: a list
+     * of n_parts vectors in reachable memory. */
     int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
                 struct dev_stream *s);
     int (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -53,7 +56,8 @@ struct dev_vec_ops {
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
     int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
-    /* Set *largest to the maximum of itself and vec.h's peak. largest: device memory, 0 before. */
+    /* Raise *largest to the result of the operation peak of vec.h. largest: device memory, 0
+     * before. */
     int (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
                 struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
@@ -61,16 +65,17 @@ struct dev_vec_ops {
     int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                      bool first, struct dev_stream *s);
 
-    /* ---- levels, signs, counts ---- Lists: hls/arith/level_lists.h. Operations:
-     * host/vec/list/vec_levels.h, vec_signs.h, vec_counts.h. One launch per list. n_elems: sum of
-     * their n, when encoding of their padded. */
+    /* ---- levels, signs, counts ---- */
+
+    /* hls/arith/level_lists.h defines the lists; vec_levels.h, vec_signs.h and vec_counts.h of
+     * host/vec/list define the operations. Each list takes one launch. */
 
     int (*levels_encode)(const struct levels_rule *r, struct vec_span *spans, int n_spans,
                          size_t n_elems, struct dev_stream *s);
     int (*levels_decode)(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s);
-    /* For every span, add the parts; each part's codes begin at the same
-     * offset as the span's after `base`. */
+    /* Set every span to the sum of the parts. The codes of a span begin at some offset after
+     * `base`; those of each part begin at the same offset in the part. */
     int (*levels_sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
                       struct dev_stream *s);
@@ -93,8 +98,10 @@ struct dev_vec_ops {
     int (*counts_spill)(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
                         struct dev_stream *s);
 
-    /* ---- multiples of a quantile ---- Lists: hls/arith/relative_lists.h. Operations:
-     * host/vec/list/vec_ratio.h. with: [n_spans]. quantile() needs absmax. */
+    /* ---- multiples of a quantile ---- */
+
+    /* hls/arith/relative_lists.h defines the lists, host/vec/list/vec_ratio.h the operations. with:
+     * one element per span. quantile() needs the absmax of the spans, from absmax(). */
 
     int (*quantile)(const struct relative_rule *r, struct vec_span *spans,
                     const struct relative_part *with, int n_spans, struct dev_stream *s);

@@ -1,8 +1,8 @@
-/* element.cuh : reads and writes elements of a vector of floats or halves as floats in registers.
- * The type is the same for all threads of a block.
+/* element.cuh : reads elements of a vector of floats or halves into registers as floats, and writes
+ * them. The type must be the same for all threads of a block.
  *
  *     element_get, element_put      one element
- *     elements_get, elements_put    four neighbours, in one access where the alignment allows */
+ *     elements_get, elements_put    four neighbours, in one access if the alignment allows it */
 #ifndef ELEMENT_CUH
 #define ELEMENT_CUH
 #include "device/run/cu.cuh"
@@ -24,7 +24,8 @@ ELEMENT_FN void element_put(void *x, enum vec_type type, size_t i, float v)
         ((float *)x)[i] = v;
 }
 
-/* Return whether aligned groups of four elements are aligned for one load. */
+/* Return whether x is aligned so that each group of four elements from a multiple of 4 on can be
+ * loaded at once. */
 ELEMENT_FN bool elements_whole(const void *x, enum vec_type type)
 {
     return (uintptr_t)x % (4 * vec_type_bytes(type)) == 0;
@@ -42,7 +43,8 @@ ELEMENT_FN uint32_t element_close(float low, float high)
            (uint32_t)__half_as_ushort(__float2half_rn(high)) << 16;
 }
 
-/* Return elements e..e+3, e a multiple of 4, with zeros from n on. whole: elements_whole(x). */
+/* Return elements e to e + 3, with zeros from n on. e: a multiple of 4. whole:
+ * elements_whole(x). */
 ELEMENT_FN float4 elements_get(const void *x, enum vec_type type, size_t e, size_t n, bool whole)
 {
     if (whole && e + 4 <= n) {

@@ -1,27 +1,28 @@
-/* levels.cu : buckets of levels: encodes, sums and decodes all vectors
- * of a list, with level.h's bits.
+/* levels.cu : encodes, sums and decodes all vectors of a list as buckets of levels, with the bits
+ * of level.h.
  *
- *     buckets up to 512   one warp each; longer ones one block each. Elements are read once and
- *                         wait in shared memory until the scale is known
- *     2-norm              16 lanes, as level.h defines it, over shared memory: slow, and rare
+ * A bucket of up to 512 elements is processed by one warp, a longer one by one block: its team.
+ * Elements are read once and stay in shared memory until the scale is known. The 2-norm, as level.h
+ * defines it, is computed by 16 lanes from shared memory, which is slow, but rare.
  *
- * Counted: philox costs 25 operations per element, rounding about 20. At 4 bytes per element, that
- * takes as long as an H100's memory. device/README.md has the bytes. */
+ * By counting, Philox takes 25 operations per element, and rounding about 20. At 4 bytes per
+ * element, that takes as long as an H100 takes to read them. device/README.md lists the bytes read
+ * and written. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, WARP_MOST = 512 /* longest bucket of a warp */ };
 
-/* Parts to be added instead of x; each part's codes begin at the same
- * offset as the span's after `base`. */
+/* Parts to be added instead of x. The codes of a span begin at some offset after `base`, and those
+ * of each part at the same offset in the part. */
 struct levels_parts {
     const uint8_t *const *parts;
     int n;
     const uint8_t *base;
 };
 
-/* Return the buckets of a tile that each team takes. */
+/* Return the number of buckets of a tile that each team processes. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
     return bucket < WARP_MOST ? WARP_MOST / bucket : 1;
@@ -59,7 +60,7 @@ CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t
     return r;
 }
 
-/* Whole warps call it. */
+/* Set value to the values of elements e to e + 3. All lanes of a warp call it. */
 CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
                         float value[4])
 {
@@ -71,7 +72,7 @@ CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, ui
                                        : value_of(r, code[j]);
 }
 
-/* ---- a bucket: its elements in keep[bucket], padded with zeros ---- */
+/* ---- a bucket; its elements are in keep[bucket], padded with zeros ---- */
 
 struct levels_bucket {
     const struct vec_span *span;
@@ -97,7 +98,7 @@ template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
     return largest;
 }
 
-/* The same for a sum, up to the end of the span. */
+/* Do the same for the sum of the parts, up to the end of the span. */
 template <int TEAM>
 CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_bucket *b,
                             const struct levels_parts *p)
@@ -182,12 +183,12 @@ CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket 
         }
         codes_put(b->codes + sizeof(float), e, r->scheme.bits, code, in);
     }
-    team_sync<TEAM>(); /* keep has been read */
+    team_sync<TEAM>(); /* wait until keep has been read */
 }
 
 /* ---- kernels ---- */
 
-/* Encode x, or sums (p.n > 0): their spans have no x and no absmax. */
+/* Encode x or, if SUMS, the sums of parts; the spans of sums have neither x nor absmax. */
 template <int TEAM, bool SUMS>
 static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,

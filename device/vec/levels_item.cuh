@@ -1,10 +1,10 @@
-/* levels_item.cuh : four codes of a bucket at a time, and the team of a
- * bucket: a warp or the whole block.
+/* levels_item.cuh : reads and writes four codes of a bucket at a time, and provides operations of
+ * the bucket's team: a warp or the whole block.
  *
- *     bucket | scale | codes 0..3 | codes 4..7 | ...    a lane has four codes: half a byte to eight
+ *     bucket | scale | codes 0..3 | codes 4..7 | ...    four codes per lane: half a byte to 8 bytes
  *
- * Buckets are whole words long. If a vector's first byte is aligned to a word, all its codes are;
- * otherwise they are moved byte by byte. */
+ * The length of a bucket is a multiple of a word. If the first byte of a vector is aligned to a
+ * word, so are all its buckets. Otherwise codes are moved byte by byte. */
 #ifndef LEVELS_ITEM_CUH
 #define LEVELS_ITEM_CUH
 #include "device/vec/cast_item.cuh"
@@ -12,7 +12,7 @@
 
 #define LEVELS_ALL 0xffffffffu
 
-/* ---- a team: TEAM lanes, 32 or the block's ---- */
+/* ---- a team: TEAM lanes, which are 32 or all of the block ---- */
 
 template <int TEAM> CAST_FN void team_sync(void)
 {
@@ -22,13 +22,13 @@ template <int TEAM> CAST_FN void team_sync(void)
         __syncthreads();
 }
 
-/* Return the largest of all lanes' values to all lanes. shared: [TEAM / 32] of the team. */
+/* Return the largest value of all lanes, in every lane. shared: [TEAM / 32] of the team. */
 template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(LEVELS_ALL, value);
     if (TEAM == 32)
         return value;
-    /* Previous values have been read. */
+    /* Wait until the previous values have been read. */
     __syncthreads();
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = value;
@@ -38,8 +38,8 @@ template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
     return value;
 }
 
-/* level_join() of lanes 0..15 of each half of a warp, for all of its lanes. Adding two values does
- * not depend on their order, so the bits are the same. */
+/* Return level_join() of the 16 lanes of each half of a warp, in every lane of the half. The sum of
+ * two values does not depend on their order, so all lanes get the same bits. */
 CAST_FN float half_join(float sum)
 {
 #pragma unroll
@@ -64,8 +64,10 @@ CAST_FN uint32_t word_get(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* ---- codes of elements e..e+3 of a bucket ---- e is a multiple of 4. `in`: the lane
- * has elements. Whole warps call, with neighbouring fours in neighbouring lanes. */
+/* ---- codes of elements e to e + 3 of a bucket ---- */
+
+/* e: a multiple of 4. in: the lane has elements. All lanes of a warp call these functions, with
+ * neighbouring groups of four elements in neighbouring lanes. */
 
 CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t code[4], bool in)
 {
@@ -92,7 +94,7 @@ CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t
     }
 }
 
-/* Returns zeros if the lane has no elements. */
+/* Set code to the codes, or to zeros if the lane has no elements. */
 CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in, uint32_t code[4])
 {
     const uint8_t *from = codes + e / 8 * bits + (e & 4) * bits / 8;
@@ -116,7 +118,7 @@ CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in,
         code[j] = low >> j * bits & ((1u << bits) - 1);
 }
 
-/* Return the random words of elements at..at+3, at a multiple of 4. */
+/* Return the random words of elements at to at + 3. at: a multiple of 4. */
 CAST_FN struct philox_block words_at(uint64_t key, size_t at)
 {
     const uint64_t block = at / 4;

@@ -1,11 +1,12 @@
-/* ratio.cu : multiples of a quantile, all vectors of a list in one launch, with the bits of
- * relative.h. Finds the quantile from samples; encodes fp32 to codes of its multiples and decodes
- * them, as they are or relative to weights; divides codes in place. No product is followed by an
- * addition, so nvcc cannot fuse any.
+/* ratio.cu : casts vectors as multiples of a quantile, all vectors of a list in one launch, with
+ * the bits of relative.h. Finds the quantile from samples. Encodes fp32 to codes of its multiples
+ * and decodes them, with or without a division by weights. Divides codes in place. No product is
+ * followed by an addition, so nvcc cannot fuse the two.
  *
- *     quantile   one block per vector. Its samples, up to 16 per thread, stay in registers. 31
- *                times, the block counts the samples that do not exceed a number. Only the
- *                quantile goes to the host
+ *     quantile   one block per vector. Its samples, up to 16 per thread, stay in registers. A
+ * binary
+ *                search of 31 steps counts the samples that do not exceed a number. Only the
+ *                quantile is copied to the host
  *     casts      those of cast_tile.cuh and uncast_tile.cuh, with their floats transformed */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"
@@ -15,9 +16,9 @@
 
 /* ---- transformations of the casts ---- */
 
-/* The weights of four elements; zeros beyond the end. */
+/* Reads the weights of four elements, with zeros beyond the end. */
 struct ratio_beside {
-    const void *w; /* NULL: none */
+    const void *w; /* NULL: the vector has no weights */
     enum vec_type type;
     size_t n;
     float eps;
@@ -50,8 +51,8 @@ struct ratio_sent {
         struct relative_scale scale;
         float share, part;
 
-        /* Beyond the end the value is 0 / eps = 0. For a power of two, the product
-         * has the bits of the division. */
+        /* Beyond the end the value is 0 / eps = 0. If share is a power of two, the product with
+         * `part` has the bits of the division. */
         __device__ float one(float d) const
         {
             return part != 0 ? d * scale.up * part : relative_sent(d, scale, share);
@@ -124,13 +125,14 @@ int vec_gpu_ratio_decode(const struct relative_rule *r, struct mf_fmt fmt, float
 enum {
     SAMPLE_THREADS = 1024,
     SAMPLES_EACH = RELATIVE_SAMPLES_MAX / SAMPLE_THREADS,
-    NO_SAMPLE = -1 /* as a magnitude: exceeds all others */
+    NO_SAMPLE = -1 /* as an unsigned magnitude, it exceeds all others */
 };
 
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
     k_quantile(struct relative_rule r, struct vec_span *spans, const struct relative_part *with)
 {
-    __shared__ uint32_t counted[2][SAMPLE_THREADS / 32]; /* double buffer: one barrier per count */
+    /* two buffers, so that one barrier per count is enough */
+    __shared__ uint32_t counted[2][SAMPLE_THREADS / 32];
     const struct vec_span s = spans[blockIdx.x];
     const struct relative_part p = with[blockIdx.x];
     const uint32_t n = relative_looks(&r, s.n), lane = threadIdx.x % 32;
@@ -177,7 +179,7 @@ int vec_gpu_quantile(const struct relative_rule *r, struct vec_span *spans,
 
 /* ---- codes divided ---- */
 
-/* A nan keeps its code. */
+/* Divide codes in place. A nan keeps its code. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_divide(struct vec_cast cast, uint8_t *codes, size_t n, float divisor)
 {

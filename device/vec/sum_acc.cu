@@ -1,7 +1,9 @@
-/* sum_acc.cu : accumulators in memory: adds codes, rounds to codes, exchanges wide partial sums.
+/* sum_acc.cu : adds codes to accumulators in memory, rounds these to codes, and converts them to
+ * wide partial sums and back.
  *
- * Accumulators are those of host/vec. exact: a word of mf.h; fp32: a float; kahan: the codes of the
- * sum and of its excess; others: a code. All zero bytes are the empty sum. */
+ * Accumulators are those of host/vec. The rule exact uses a word of mf.h, fp32 a float, kahan the
+ * codes of the sum and of its excess, all others a code. Bytes that are all zero are an empty
+ * sum. */
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 
@@ -11,7 +13,7 @@ struct acc_job {
     struct mf_fmt in, out;
     int shift;
     bool first;
-    float unit; /* value = a code's float times this */
+    float unit; /* factor from the float of a code to its value */
     size_t n;
 };
 
@@ -24,7 +26,7 @@ static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k
     const size_t bytes = (job.n * w + 7) / 8;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.n;
          i += (size_t)gridDim.x * blockDim.x) {
-        /* At a byte where a code begins, so that bit offsets fit 32 bits. */
+        /* Begin at a byte where a code begins, so that bit offsets fit 32 bits. */
         const size_t at = i / 8 * w;
         const uint32_t code =
             pack_at(codes + at, (unsigned)(bytes - at < 64 ? bytes - at : 64), w, i % 8);

@@ -1,12 +1,12 @@
-/* sum_exact.cu : exact sums of several packed vectors, rounded once. Floating-point accumulators
- * stay in registers (sum_exact_acc.cuh), one per code of a chunk of 16.
+/* sum_exact.cu : makes exact sums of several packed vectors, rounded once. Floating-point
+ * accumulators stay in registers (sum_exact_acc.cuh), one per code of a chunk of 16.
  *
- * Instructions per code on sm_90, all included: 6.0 for e4m3, 6.5 for e5m2. The loads of four
- * parts' chunks are issued together: pointers are in shared memory, and alignment is checked before
- * the loop (tests/device/test_gpu_sass.sh).
+ * On sm_90 this takes 6.0 instructions per code for e4m3 and 6.5 for e5m2, all included. The loads
+ * of the chunks of four parts are issued together. To allow that, pointers are in shared memory,
+ * and alignment is checked before the loop (tests/device/test_gpu_sass.sh).
  *
- * A chunk that contains inf or nan is added by mf.h's accumulators instead. So are sums that do not
- * fit, odd widths and more than PARTS_NEAR parts. */
+ * The accumulators of mf.h are used instead for chunks that contain inf or nan, for sums that do
+ * not fit, for odd widths, and for more than PARTS_NEAR parts. */
 #include "device/vec/sum_exact_end.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
@@ -44,8 +44,8 @@ static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
 
 /* ---- floating point ---- */
 
-/* Add a chunk of one part to the accumulators. Return bits that are
- * not 0 if a code is inf or nan. */
+/* Add a chunk of one part to the accumulators. Return bits that are not 0 if a code is inf or
+ * nan. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
                                              const pack_words<W> &part, ACC *acc)
@@ -59,7 +59,7 @@ static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
     return special;
 }
 
-/* Add N parts: all their loads, then all their additions. */
+/* Add N parts: first all their loads, then all their additions. */
 template <int W, int N, class ACC>
 static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
                                               const uint8_t *const *near, size_t at, ACC *acc)
@@ -149,19 +149,19 @@ static double power_of_two(int exp)
     return x;
 }
 
-/* Exponents of a floating-point type, and of its exponent field. */
+/* A floating-point type: the size of its significand, its bias and its range. */
 struct real {
-    int bits, bias, least; /* bits: of the significand; 2^least: the smallest number */
+    int bits, bias, least; /* bits of the significand; bias; log2 of the smallest number */
 };
 
-/* Fill what depends on the type of the sums, which are the codes' values times 2^raised. Return
- * false if a power of two does not fit the type or would lose bits. */
+/* Fill the fields that depend on the type of the sums. Sums are the values of codes times 2^raised.
+ * Return false if a power of two does not fit the type or would lose bits. */
 static bool plan_end(const struct sum_job &job, struct real type, int raised,
                      struct exact_plan *plan)
 {
     const struct mf_fmt in = job.in, out = job.out;
     const int field =
-                  /* field: from the type's fields to the out format's */
+                  /* difference of the exponent fields of the out format and the type */
                   mf_bias(out) - type.bias - job.shift,
         quantum = 1 - mf_bias(in) - (int)in.m, value = -raised - job.shift;
     if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX ||

@@ -1,28 +1,30 @@
-/* sum_exact_acc.cuh : exact floating-point accumulators of codes that are numbers, not inf or nan.
- * Three types, chosen by format and number of addends, each with:
+/* sum_exact_acc.cuh : provides exact floating-point accumulators of codes that are neither inf nor
+ * nan. There are three types, chosen by format and number of addends, each with:
  *
  *     exact_open(plan, &acc)              the empty sum
  *     exact_add<W>(plan, words, i, accs)  adds the codes of word i, one to each accumulator
  *     exact_close(plan, acc)              the sum, times a power of 2; bits that do not fit are
  *                                         rounded to odd
  *
- * exact_double, exact_single: a code's fields become a double's or a float's, which is its value
- * times a power of two. Additions are exact while sums have at most 53 or 24 bits.
+ * exact_double, exact_single: the fields of a code become those of a double or a float, which is
+ * the value of the code times a power of two. Additions are exact while sums have at most 53 or 24
+ * bits.
  *
  *     code   | s | eeeee | mm |      ->      | s | 000eeeee | mm 000...0 |
  *
- * exact_pair: e5m2, whose sums have 32 bits and more, in two floats. The upper one begins at C = 3
- * * 2^M, where |sum| < 2^M, so its unit u is always 2^(M - 22). An addition rounds x to a multiple
- * of u; the rest goes to the lower one:
+ * exact_pair: for e5m2, whose sums have 32 bits and more, in two floats. `high` begins at
+ * C = 3 * 2^M, where |sum| < 2^M, so its unit u is always 2^(M - 22). An addition rounds x to a
+ * multiple of u. The rest is added to `low`:
  *
  *     next = high + x        in 2^(M+1) .. 2^(M+2): rounded to a multiple of u
  *     took = next - high     exact: a multiple of u, below 2^24 of them
  *     low += x - took        exact: |x - took| <= u / 2 and a multiple of 2^-16, as e5m2 is
  *
- * For 2^L addends (M = L + 16), |low| <= 2^L * u / 2. It has 24 bits of 2^-16 while 2 L + 32 <=
- * 47. The result is high - C (exact) + low, rounded once, to odd. For that, L is one bit less, so
- * that the result is exact also if low is larger than high - C. Source of rounding to odd: S. Boldo
- * and G. Melquiond, Emulation of FMA and correctly rounded sums, 2008. */
+ * For 2^L addends (M = L + 16), |low| <= 2^L * u / 2. low is exact, with 24 bits above 2^-16, while
+ * 2 L + 32 <= 47. The result is high - C, which is exact, plus low, rounded once, to odd. L must be
+ * one less than that limit, so that the result is exact even if low is larger than high - C. Source
+ * of rounding to odd: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums,
+ * 2008. */
 #ifndef SUM_EXACT_ACC_CUH
 #define SUM_EXACT_ACC_CUH
 #include "device/vec/sum_pack.cuh"
@@ -33,7 +35,7 @@ struct exact_plan {
     /* unit: 2^(20 - m), for floats 2^(23 - m); mask: sign and magnitude of such a value */
     uint32_t unit, mask;
     uint32_t inf;        /* the first magnitude that is not a number */
-    float high;          /* pair: C */
+    float high;          /* exact_pair: C */
     /* factors that scale the sum to the out format's fields, and to its value */
     double scale, value;
     uint32_t beyond, sign; /* of the out format */
@@ -42,7 +44,7 @@ struct exact_plan {
     int end; /* enum exact_end */
 };
 
-/* PER_SM: blocks per multiprocessor; so few that the compiler keeps four parts in registers. */
+/* PER_SM: blocks per multiprocessor. They are so few that four parts fit the registers. */
 struct exact_double {
     enum { PER_SM = 2 };
     double sum;
@@ -56,7 +58,7 @@ struct exact_pair {
     float high, low;
 };
 
-/* Convert a half's bits to a float; finite. */
+/* Return the float of a finite half, given as bits. */
 static __device__ inline float exact_half(uint32_t bits)
 {
 #ifdef __CUDA_ARCH__
@@ -137,8 +139,8 @@ static __device__ inline float exact_close(const struct exact_plan &plan,
     (void)plan;
     return acc.sum;
 }
-/* s = high + low, rounded toward zero. s is the exact sum if the
- * part it took of low is all of low. */
+/* Return high - C + low, rounded to odd. s is that sum rounded toward zero. It is exact if the part
+ * of low that it contains is all of low. */
 static __device__ inline float exact_close(const struct exact_plan &plan,
                                            const struct exact_pair &acc)
 {

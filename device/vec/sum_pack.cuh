@@ -1,13 +1,14 @@
-/* sum_pack.cuh : moves sixteen packed codes at a time between memory
- * of any alignment and registers.
+/* sum_pack.cuh : moves sixteen packed codes at a time between memory of any alignment and
+ * registers.
  *
- * A chunk of 16 codes of w bits is 2w bytes, so each chunk begins on a byte. The common widths stay
- * in words as loaded; codes are extracted one by one, sign-extended to 32 bits:
+ * A chunk of 16 codes of w bits has 2w bytes, so each chunk begins on a byte. Codes of the common
+ * widths stay in words as loaded. From these, codes are extracted one by one, sign-extended to 32
+ * bits:
  *
  *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
  *
- * Codes of any other width are read from memory one at a time
- * (pack_at), and written by pack_writer. */
+ * Codes of any other width are read from memory one at a time (pack_at) and written by
+ * pack_writer. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"
@@ -34,7 +35,7 @@ template <int W> static __device__ inline uint32_t pack_code(const pack_words<W>
     return word;
 }
 
-/* Clear the bits above a code, and sign-extend it, as the adders expect it. */
+/* Return a code sign-extended, as the adders expect it. Bits above the code are ignored. */
 static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
 {
     return code & (0xffffffffu >> (32 - mf_width(f)));
@@ -44,7 +45,7 @@ static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
     return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
 }
 
-/* Return a word of flags, not 0 if a code's magnitude is `inf` or above.
+/* Return a word that is not 0 if the magnitude of a code is `inf` or above.
  *     | s mmmmmmm | s mmmmmmm | ...  ->  | 0 mmmmmmm | ...  + (128 - inf) each
  * The sum reaches bit 7 if a magnitude is `inf` or above, and nothing carries further. */
 template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)
@@ -54,7 +55,7 @@ template <int W> static __device__ inline uint32_t pack_special(uint32_t word, u
     return ((word & (ones * (half - 1u))) + ones * (half - inf)) & (ones * half);
 }
 
-/* Return how many of a chunk's 2w bytes hold codes if `left` codes are left. */
+/* Return how many of the 2w bytes of a chunk hold codes if the vector has `left` more codes. */
 static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
 {
     return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
@@ -72,7 +73,7 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
     return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
 }
 
-/* Load the whole chunk at p (GPU memory, aligned to ALIGN): one load, or two. */
+/* Load the whole chunk at p with one load or two. p: GPU memory, aligned to ALIGN. */
 template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
 {
 #ifdef __CUDA_ARCH__
@@ -91,7 +92,7 @@ template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack
     }
 }
 
-/* Load the chunk at p. left: codes up to the end; codes after it read as 0. */
+/* Load the chunk at p. left: number of codes up to the end of the vector. Codes after it are 0. */
 template <int W>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
                                         pack_words<W> *to)
@@ -116,7 +117,7 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
     }
 }
 
-/* Load the chunks at p and q; their loads are issued together if both are whole and aligned. */
+/* Load the chunks at p and q. If both are whole and aligned, their loads are issued together. */
 template <int W>
 static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
                                              size_t left, pack_words<W> *a, pack_words<W> *b)
@@ -154,8 +155,8 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
     }
 }
 
-/* Store 16 codes of w bits to the chunk at p. Codes from `left` on become
- * zero bits; bytes after them stay. */
+/* Store 16 codes of w bits to the chunk at p, but no bytes after code left - 1. Unused bits of its
+ * last byte become zero. */
 static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
 {
     const unsigned n_bytes = pack_bytes(w, left);

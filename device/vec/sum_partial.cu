@@ -1,8 +1,9 @@
-/* sum_partial.cu : sums whose partial sums have a format of their own
- * (vec_sum.acc), to nearest or by Kahan.
+/* sum_partial.cu : makes sums whose partial sums have a format of their own (vec_sum.acc), with the
+ * rules nearest and kahan.
  *
- * Codes are read as in sum_round.cuh. The factors of two formats differ by a power of two.
- * Multiplying by it is exact, since the wider format holds the other's numbers:
+ * A code is read as its value times a factor that depends on the format (sum_round.cuh). The
+ * factors of two formats differ by a power of two. Multiplying an addend by that power is exact,
+ * since the format of the sums holds all numbers of the addends:
  *
  *     addend   v * 2^(bias(in) - 127) -- * 2^(bias(acc) - bias(in)) --> v * 2^(bias(acc) - 127) */
 #include "device/vec/sum_walk.cuh"
@@ -10,7 +11,7 @@
 
 template <class T> struct partial_fmt {
     sum_fmt<T> acc, in;
-    T unit; /* that power of two */
+    T unit; /* the power of two */
     struct mf_fmt acc_fmt, in_fmt, out;
     enum mf_overflow overflow;
     bool kahan;
@@ -53,7 +54,7 @@ static __device__ inline uint32_t rule_end(const struct sum_job &, const partial
     return partial_final(k, acc.sum);
 }
 
-/* Add one addend to a received partial sum. */
+/* Add one vector of addends to a received partial sum. */
 template <class T>
 static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
                                      const uint8_t *addends, size_t n, uint8_t *codes,
@@ -75,7 +76,7 @@ static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
     }
 }
 
-/* Add to accumulators in memory (sum_acc.cu). */
+/* Add one vector of addends to accumulators in memory (sum_acc.cu). */
 template <class T>
 static __global__ void k_partial_fold(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
                                       size_t n, bool first)

@@ -1,15 +1,16 @@
-/* sum_round.cuh : additions that round to a format, and the final rounding
- * of exact sums, with mf.h's bits.
+/* sum_round.cuh : defines additions that round to a format, and the final rounding of exact sums,
+ * with the bits of mf.h.
  *
- * A code is read as the float or double whose exponent field and leading mantissa bits it is:
+ * The fields of a code become the low bits of the exponent field and the high bits of the mantissa
+ * of a float or double:
  *
  *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |
  *
- * This is the value times 2^(15 - 127), subnormals included. So exponents are never computed: all
- * values and sums of a format share the factor, and gradual underflow of the float is that of the
- * format. Rounding to the format is an integer addition on the bits. Double rounding is harmless:
- * floats keep at least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source: S. A. Figueroa,
- * When is double rounding innocuous?, 1995. */
+ * That float is the value of the code times 2^(15 - 127), also for subnormals. All values and sums
+ * of a format share this factor, so exponents are never computed, and the subnormals of the format
+ * are those of the float. Rounding to the format is an integer addition on the bits. Rounding twice
+ * is harmless: floats keep at least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source:
+ * S. A. Figueroa, When is double rounding innocuous?, 1995. */
 #ifndef SUM_ROUND_CUH
 #define SUM_ROUND_CUH
 #include "device/run/cu.cuh"
@@ -31,13 +32,13 @@ template <> struct lane<double> {
     static __device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
 };
 
-/* A format as the adders need it. Codes are sign-extended, going in and out. */
+/* Constants of a format for the adders. Codes are sign-extended as arguments and as results. */
 template <class T> struct sum_fmt {
     typename lane<T>::bits mask, inf,
-        /* mask: sign and magnitude; inf: its magnitude; special: bits
-         * that turn it into inf or nan */
+        /* mask: of sign and magnitude. inf: its magnitude. special: bits that turn that magnitude
+         * into the inf or nan of the float */
         special;
-    uint32_t nan, beyond, minus; /* codes of nan, inf or the largest finite value, and the sign */
+    uint32_t nan, beyond, minus; /* codes of nan and of overflows; the sign */
     unsigned drop;               /* mantissa bits of the float less those of the format */
     bool no_mantissa;            /* m = 0: ties go to the larger magnitude, but 0 stays 0 */
 };
@@ -67,7 +68,8 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     return lane<T>::put(mag >= k.inf ? b | k.special : b);
 }
 
-/* Return the code of a sum. Overflow, zero and nan as in mf_add(): nan and zero have no sign. */
+/* Return the code of a sum. Overflow, zero and nan are as in mf_add(): nan and zero have no
+ * sign. */
 template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &k, T sum)
 {
     typedef typename lane<T>::bits bits;
@@ -88,12 +90,12 @@ static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint3
     return sum_code(k, lane<T>::add(sum_value(k, a), sum_value(k, b)));
 }
 
-/* sum: a code, or what the rule defines; too_much: Kahan's excess of the sum. */
+/* sum: a code, or the bits of a float for the rule fp32. too_much: Kahan's excess of the sum. */
 struct sum_acc {
     uint32_t sum, too_much;
 };
 
-/* Do a step of Kahan's sum. k: format of the sums. y: the addend less too_much. */
+/* Do a step of Kahan's summation. k: format of the sums. y: the addend minus too_much. */
 template <class T>
 static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct sum_acc *acc)
 {
@@ -102,8 +104,9 @@ static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct 
     acc->sum = t;
 }
 
-/* As mf_e5m2_trunc_add(). Both addends have 3 bits, so the fp32 sum rounds to the same half as the
- * exact sum. Here a half's fields are also a float's. */
+/* Return a + b, as mf_e5m2_trunc_add(). Both addends have 3 significant bits, so the fp32 sum
+ * rounds to the same half as the exact sum. The fields of the half are also those of the float
+ * here. */
 static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_t a, uint32_t b)
 {
     const uint32_t sum = __float_as_uint(__fadd_rn(sum_value(k, a), sum_value(k, b))),
@@ -115,8 +118,9 @@ static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_
     return sum >> 31 != 0 && mag != 0 && mag <= 0x7f800000u ? code | ~0x7fu : code;
 }
 
-/* Return the code of v rounded once to nearest, as mf_acc_round(): a zero is +0, nan has no sign.
- * Bits above the code are 0. Counts leading zeros by one instruction instead of halving. */
+/* Return the code of v, rounded once to nearest, as mf_acc_round(): a zero is +0, and nan has no
+ * sign. Bits above the code are 0. Unlike mf_acc_round(), it counts leading zeros with one
+ * instruction. */
 static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out,
                                             enum mf_overflow overflow)
 {

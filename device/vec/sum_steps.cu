@@ -1,10 +1,11 @@
-/* sum_steps.cu : sums of several packed vectors by the rules that round at each step. The rules are
- * fp32, nearest, kahan and trunc. */
+/* sum_steps.cu : makes sums of several packed vectors by the rules that round at each step: fp32,
+ * nearest, kahan and trunc. */
 #include "device/vec/sum_e5m2.cuh"
 #include "device/vec/sum_walk.cuh"
 #include "device/vec/vec.cuh"
 
-/* A sum is a code. For fp32 it is the bits of a float, the sum of codes' floats (sum_round.cuh). */
+/* A sum is a code. For the rule fp32 it is the bits of a float: the sum of the floats of the codes
+ * (sum_round.cuh). */
 
 static __device__ inline uint32_t steps_final(const struct sum_job &job, enum vec_rule rule,
                                               uint32_t acc)
@@ -22,7 +23,7 @@ static __device__ inline uint32_t steps_add_fp32(const sum_fmt<float> &k, uint32
     return __float_as_uint(__fadd_rn(__uint_as_float(acc), sum_value(k, code)));
 }
 
-/* fp32 and nearest, chosen at compile time. */
+/* The rules fp32 and nearest, chosen at compile time. */
 template <int RULE> struct steps_known {
     sum_fmt<float> k;
 };

@@ -1,5 +1,5 @@
-/* sum_walk.cuh : two loops over packed parts, for any rule that adds one code after the other. A
- * rule is plain data, a kernel's argument, with two functions:
+/* sum_walk.cuh : defines two loops over packed parts, for any rule that adds one code after the
+ * other. A rule is plain data, an argument of the kernel, with two functions:
  *
  *     rule_add(job, rule, code, &acc)     adds one code; acc begins as zeros
  *     rule_end(job, rule, acc)            returns the sum's code */
@@ -7,7 +7,7 @@
 #define SUM_WALK_CUH
 #include "device/vec/sum_parts.cuh"
 
-/* Addends of W bits, a common width: sixteen at a time, in registers. */
+/* Add codes of W bits, a common width, sixteen at a time in registers. */
 template <int W, class RULE>
 static __global__ void k_walk_sixteen(struct sum_job job, RULE rule, size_t n_chunks)
 {
@@ -34,7 +34,7 @@ static __global__ void k_walk_sixteen(struct sum_job job, RULE rule, size_t n_ch
     }
 }
 
-/* Addends of any width, one by one. */
+/* Add codes of any width one by one. */
 template <class RULE>
 static __global__ void k_walk_each(struct sum_job job, RULE rule, size_t n_chunks)
 {

@@ -1,5 +1,5 @@
-/* uncast.cu : decodes packed codes to scaled fp32, overwriting or
- * adding, one vector or a list of them. */
+/* uncast.cu : decodes packed codes of one vector or a list of vectors to scaled fp32. Overwrites
+ * the destination or adds to it. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -1,17 +1,17 @@
 /* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() followed by a
- * division. Works on tiles of a vector, or on all spans of a list in one launch. uncast.cu uses the
- * values as they are, ratio.cu transforms them.
+ * division. It decodes the tiles of a vector, or all spans of a list in one launch. uncast.cu uses
+ * the values as they are, ratio.cu transforms them.
  *
  *     up to 8 bits   a table of all codes' values in shared memory, made by mf_dec()
- *     wider codes    | s | field | frac |, moved up by 23-m, is an fp32 that is too small by
- *                    2^(127-bias), subnormals included. One multiplication corrects that, and
- *                    applies the shift
- *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
+ *     wider codes    | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a
+ *                    factor of 2^(127-bias), also for subnormals. One multiplication corrects that
+ *                    and applies the shift
+ *     odd widths     a warp reads the 4 * width words of 128 codes, and each lane picks its four
  *
- * TO, a launch's argument, is the transformation; TO::PER_SM blocks (TO::PER_SM_ANY for
- * any width) fit a multiprocessor's registers. TO::span is its state for one span, made
- * by one thread if TO::LOOKS. span.made(element, x) returns the results for the four
- * values x that begin at element. */
+ * The transformation is an argument of the launch, of type TO. TO::PER_SM blocks (TO::PER_SM_ANY
+ * for any width) fit the registers of a multiprocessor. TO::span is the transformation's state for
+ * one span, made by one thread if TO::LOOKS. span.made(element, x) returns the results. x: the four
+ * values that begin with index `element`. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -33,17 +33,18 @@ struct uncast {
     /* bits of a code; mask of all but the sign; first code that is not a number */
     uint32_t width, nan, inf;
     uint32_t inf_bits;        /* fp32 bits for the code `inf` */
-    uint32_t up, sign_left;   /* 23 - m; code << this has the sign on top */
+    uint32_t up, sign_left;   /* 23 - m; shifts a code left until the sign is the highest bit */
     float divisor;
 };
 
-/* 2^shift / divisor with the correction of the exponent, split by vec_quotient_of(). */
+/* The factor 2^shift / divisor, with the correction of the exponent, split by vec_quotient_of(). */
 struct uncast_shift {
-    /* their product is 2^shift; only the last one rounds, unless the result is 0 */
+    /* The product of the factors is 2^shift with the correction. Only the last one rounds, unless
+     * the result is 0. */
     float factor[3];
     bool far;        /* factor[0] and [1] are not 1 */
     int shift;
-    float divisor, times; /* times: 1 / divisor if exact, else 0 */
+    float divisor, times; /* times: 1 / divisor if that is exact, else 0 */
 };
 
 /* Return 1 / x if x is a power of two and both are normal, else 0. */
@@ -103,7 +104,7 @@ UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
     return __fdiv_rn(x, by->divisor);
 }
 
-/* Keeps the sign of a nan, which the arithmetic does not guarantee. */
+/* Return the result for a code. Keeps the sign of a nan, which arithmetic does not guarantee. */
 UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
@@ -149,13 +150,13 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     return v;
 }
 
-/* Load the codes of any width of the warp's 128 elements (first: a
- * multiple of 128) into its words[129]. */
+/* Load the codes of the warp's 128 elements, of any width, into its words[129]. first: index of the
+ * first one, a multiple of 128. */
 UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
                                uint32_t *words)
 {
     const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
-    /* The words of the previous round have been read. */
+    /* Wait until the words of the previous round have been read. */
     __syncwarp();
     for (uint32_t q = threadIdx.x % 32; q < 4 * u->width; q += 32) {
         const size_t at = begin + 4 * q;
@@ -176,7 +177,7 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
-/* x: the vector; whole: elements_whole() of it. */
+/* Store four results in the vector x, or add them if ADD. whole: elements_whole(x). */
 template <bool ADD>
 UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
                             float4 v)
@@ -189,8 +190,8 @@ UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t 
     elements_put(x, type, element, n, whole, v);
 }
 
-/* Decode a vector's tile. W: 4, 8, 16, or 0 for any width. table: for codes of at most 8
- * bits. words: [129] of the warp. */
+/* Decode a tile of a vector. W: 4, 8, 16, or 0 for any width. table: from uncast_table(), for codes
+ * of at most 8 bits. words: [129] of the warp. */
 template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
@@ -235,8 +236,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
     __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
-    int made = NO_TABLE; /* shift of the table */
-    int now = -1;        /* the span of `become` */
+    int made = NO_TABLE; /* shift of the present table */
+    int now = -1;        /* the span to which `become` belongs */
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);
@@ -246,7 +247,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
             const struct uncast_shift by = uncast_shift_make(&u, span->shift);
             const int shift = clamp(span->shift, SHIFT_MOST);
             if (u.width <= 8 && shift != made) {
-                /* The previous table has been read. */
+                /* Wait until the previous table has been read. */
                 __syncthreads();
                 made = shift;
                 uncast_table(&u, &by, table);
@@ -271,7 +272,7 @@ static unsigned uncast_grid(size_t tiles)
     return (unsigned)(tiles < most ? tiles : most);
 }
 
-/* n_elems: sum of their n. */
+/* n_elems: sum of the n of all spans. */
 template <class TO>
 static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, TO to, struct dev_stream *s)

@@ -1,4 +1,4 @@
-/* vec.cu : the table of the GPU's vector operations. */
+/* vec.cu : defines the table of the GPU's vector operations. */
 #include "device/vec/vec.cuh"
 
 extern "C" const struct dev_vec_ops dev_vec = {

@@ -1,4 +1,4 @@
-/* vec.cuh : one function for each slot of dev_vec.h. */
+/* vec.cuh : declares one function for each slot of dev_vec.h. */
 #ifndef VEC_CUH
 #define VEC_CUH
 #include "device/run/cu.cuh"
