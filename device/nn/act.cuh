@@ -1,9 +1,10 @@
-/* act.cuh : loads and stores activations (float, half or bfloat16) as floats,
- * 16 bytes at a time if aligned.
+/* act.cuh : loads and stores activations (float, half or bfloat16) as floats, 16 bytes at a time if
+ * they are aligned.
  *
- *     const struct act_pack<T, V> p = act_load<T, V>(x);   V values: 16-byte loads, or one value
- *     float v[V];  act_open<T, V>(p, v);                   as floats
- *     act_store<T, V>(y, v);                               rounded to nearest T, ties to even */
+ *     const struct act_pack<T, V> p = act_load<T, V>(x);   loads V values, 16 bytes at a time, or 1
+ *     float v[V];  act_open<T, V>(p, v);                   converts them to floats
+ *     act_store<T, V>(y, v);                               rounds to nearest T, ties to even, and
+ *                                                          stores */
 #ifndef ACT_CUH
 #define ACT_CUH
 #include "device/run/cu.cuh"
@@ -26,12 +27,12 @@ static __device__ inline float act_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Conversions, and 32-bit words that hold one float or two narrow values. */
+/* Conversions of type T to and from 32-bit words, which have one float or two 16-bit values. */
 template <typename T> struct act;
 template <> struct act<float> {
     enum { PER_WORD = 1 };
     static __device__ float of(float x) { return x; }
-    /* x rounds to more than zero if and only if x > least() */
+    /* x rounds to a value above zero if and only if x > least() */
     static __device__ float least() { return 0.0f; }
     static __device__ void open(uint32_t w, float *v) { v[0] = __uint_as_float(w); }
     static __device__ uint32_t close(const float *v) { return __float_as_uint(v[0]); }
@@ -39,7 +40,7 @@ template <> struct act<float> {
 template <> struct act<__half> {
     enum { PER_WORD = 2 };
     static __device__ __half of(float x) { return __float2half_rn(x); }
-    static __device__ float least() { return 0x1p-25f; } /* half the smallest: ties to zero */
+    static __device__ float least() { return 0x1p-25f; } /* half the smallest value: becomes 0 */
     static __device__ void open(uint32_t w, float *v)
     {
         v[0] = __half2float(__ushort_as_half((unsigned short)w));
@@ -130,8 +131,8 @@ template <typename T, int V> static __device__ inline void act_read(const T *x, 
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Return whether rows of n values at these addresses are aligned for
- * accesses of 16 bytes. NULL is ignored. */
+/* Return whether rows of n values at the given addresses are aligned for accesses of 16 bytes. NULL
+ * is ignored. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

@@ -1,7 +1,7 @@
-/* adamw.cu : a step of AdamW. */
+/* adamw.cu : implements a step of AdamW. */
 #include "device/nn/optim.cuh"
 
-/* Rounds where the CPU rounds. */
+/* Updates one element. It rounds where the CPU rounds. */
 struct adamw_rule {
     enum { STATES = 2 };
     float b1, c1, b2, c2, mean, root, eps, decay, lr;

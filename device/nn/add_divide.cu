@@ -1,4 +1,4 @@
-/* add_divide.cu : adds gradients of several passes. */
+/* add_divide.cu : adds two gradients and divides the sum, for gradients of several passes. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 

@@ -1,23 +1,25 @@
-/* batch_norm.cuh : batch norm over x[n][c]: distribution of values over
- * threads, and sums over blocks.
+/* batch_norm.cuh : distributes the values x[n][c] of batch norm over threads, and adds the sums of
+ * blocks.
  *
  *            <- tx threads, V channels each ->
  *     ty rows  [ block (i, s) ]
- *     column i of blocks: channels; line s of blocks: every splits-th group
- *                                                of ty rows
  *
- * A block leaves two numbers per channel in scratch, a partial. A small kernel adds the
- * partials of all lines in a fixed order, in double. The distribution depends only on n and c,
- * so results are the same on every GPU. */
+ * Blocks form columns and lines. Column i of blocks has some channels. Line s of blocks has the
+ * groups of ty rows number s, s + lines, s + 2 lines, ...
+ *
+ * A block stores two numbers per channel, called a partial, in scratch. A small kernel adds the
+ * partials of all lines in a fixed order, in double. The distribution depends only on n and c, so
+ * results are the same on every GPU. */
 #ifndef BATCH_NORM_CUH
 #define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 #include "device/nn/nn.cuh"
 
-/* Blocks of a pass; columns of a block; rows at once. */
+/* BLOCKS: largest number of blocks of a pass. ACROSS: largest tx. ROWS: rows that a thread loads at
+ * once. */
 enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
-/* Channels of a folding block: a sector of partials. */
+/* Channels of a block that adds partials, which fill a sector of memory. */
 enum { NORM_FOLD = 4 };
 
 struct norm_grid {
@@ -38,9 +40,9 @@ static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks
 }
 
 struct norm_place {
-    int at;           /* its first channel */
-    bool in;          /* that channel is one of c */
-    size_t row, step; /* first row, distance to the next */
+    int at;           /* first channel of the thread */
+    bool in;          /* the channel is below c */
+    size_t row, step; /* first row of the thread; distance to its next row */
 };
 template <int V> static __device__ inline norm_place norm_place_of(int c)
 {
@@ -61,20 +63,21 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* Values of a block's channels, V for each of its columns, in shared memory for all
- * its rows. In registers they would leave no room for rows in flight. Values that a
- * warp reads together are adjacent. */
+/* Values of a block's channels, V for each of its tx threads across. They are in shared memory, for
+ * all rows: in registers they would leave no room for the rows being loaded. Values that a warp
+ * reads together are adjacent. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
 
-/* Parameters of the norm. swapped: gamma multiplies after the addition, and is in outer. */
+/* Parameters of the norm. In the swapped form gamma multiplies after the addition, and is in
+ * outer. */
 template <int V> struct norm_affine {
     norm_values<V> mean, scale, shift, outer;
 };
-/* [c] each */
+/* Arrays of [c] parameters in memory. */
 struct norm_arrays {
-    const void *mean; /* the batch's (float), or the running one */
+    const void *mean; /* that of the batch (float), or the running mean */
     const float *inv_std;
     const void *gamma, *beta;
     float factor;
@@ -82,7 +85,8 @@ struct norm_arrays {
     enum vec_type mean_type, par; /* types of mean; of gamma and beta */
 };
 
-/* Loop over the block's channels that this thread loads; channel i belongs to column i / V. */
+/* Loop over the channels of the block that this thread loads. Channel i is the (i % V)-th of thread
+ * i / V across. */
 #define NORM_LOADS(V, i, c)                                                                 \
     for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
          i < end_; i += CU_THREADS)
@@ -93,8 +97,8 @@ template <int V> static __device__ inline int norm_channels(int c)
     return c - first < wide ? c - first : wide;
 }
 
-/* Load the norm's parameters for the block's channels. All threads of the block
- * call it; it ends with a barrier. */
+/* Load the parameters of the norm for the channels of the block. All threads of the block call it.
+ * Ends with a barrier. */
 template <int V>
 static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
 {
@@ -113,7 +117,7 @@ static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm
     __syncthreads();
 }
 
-/* The same for an array of floats, without the barrier. */
+/* Do the same for an array of floats, but without the barrier. */
 template <int V>
 static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
 {
@@ -126,7 +130,8 @@ template <int V> static __device__ inline float norm_get(const norm_values<V> &v
     return v.at[j][threadIdx.x];
 }
 
-/* eval: by the running mean, and 1/std of the running variance. */
+/* Return the arrays of a norm. eval: mean and 1/std are the running ones, else those of the
+ * batch. */
 static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_batch_norm *f,
                                          bool eval)
 {
@@ -136,22 +141,22 @@ static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn
     return p;
 }
 
-/* (x - mean) * scale + shift, rounded as on the CPU; d = x - mean. */
+/* Return d * scale + shift, rounded as on the CPU. d: x - mean. */
 static __device__ inline float norm_value(float d, float scale, float shift)
 {
     return __fadd_rn(__fmul_rn(d, scale), shift);
 }
 
-/* The same if gamma multiplies after the addition. */
+/* Return the same for the swapped form: (addend + d * scale) * outer + shift. */
 static __device__ inline float norm_swapped(float d, float scale, float addend, float outer,
                                             float shift)
 {
     return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
 }
 
-/* Add the partials of one channel over all lines. weighted: sum rows * a, and b + rows
- * * a^2. All threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD) call it; the
- * threads of line 0 return the sums. */
+/* Add the partials (a, b) of one channel over all lines. weighted: sum rows * a and b + rows * a^2
+ * instead, where rows is the number of rows of a line. All threads of a block of (NORM_FOLD,
+ * CU_THREADS / NORM_FOLD) call it. The threads with threadIdx.y == 0 return the sums. */
 static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
                                            int channel, bool weighted, size_t n, unsigned ty)
 {
@@ -176,9 +181,10 @@ static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines
     return make_double2(sa[tid], sb[tid]);
 }
 
-/* Scratch: partials of all lines, those of a swapped norm's third sum, then two floats per
- * channel for the following pass. */
-/* Most partials, for any n. */
+/* Scratch has the partials of all lines, those of the third sum of a swapped norm, then two floats
+ * per channel for the second pass. */
+
+/* Return the largest number of partials, for any n. */
 static inline size_t norm_partials(int c)
 {
     const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;

@@ -1,21 +1,23 @@
-/* batch_norm_backward.cu : batch norm backward. The first pass sums dy and dy * (x -
- * mean); the second computes dx.
+/* batch_norm_backward.cu : computes batch norm backward. The first pass sums dy and
+ * dy * (x - mean). The second pass computes dx.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
  *     dx = gamma * inv_std *
  *          (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n)
  *
- * All are multiplied by the factor. If gamma multiplies after the addition, dy is replaced by G =
- * gamma * dy, the addend's gradient. dgamma is then a third sum: dy times what gamma multiplies. */
+ * All are multiplied by the factor. If gamma multiplies after the addition (the swapped form), dy
+ * is replaced by gamma * dy, which is the gradient of the addend. dgamma is then a third sum: of dy
+ * times the value that gamma multiplies. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 
-/* Gate of the ReLU after the norm:
- *   NONE          no ReLU
- *   X             open where y, recomputed from x, is above zero, so that y need not be read
- *   Y             open where y is above zero, for a norm with an addend. The first pass leaves the
- *                 gated dy in dy: the addend's gradient
- *   SWAPPED       reads the addend instead of y, and leaves the gated dy times gamma
+/* The gate of the ReLU after the norm, which sets dy to 0 where the ReLU's output y is 0:
+ *   NONE          there is no ReLU
+ *   X             y is recomputed from x, so that it need not be read
+ *   Y             y is read, for a norm with an addend. The first pass stores the gated dy in dy.
+ * It
+ *                 is the gradient of the addend
+ *   SWAPPED       the addend is read instead of y. The first pass stores the gated dy times gamma
  *   SWAPPED_ALL   the same without a ReLU */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y, GATE_SWAPPED, GATE_SWAPPED_ALL };
 static __host__ __device__ constexpr bool gate_swapped(enum norm_gate g)
@@ -23,7 +25,7 @@ static __host__ __device__ constexpr bool gate_swapped(enum norm_gate g)
     return g == GATE_SWAPPED || g == GATE_SWAPPED_ALL;
 }
 
-enum { BACK_ROWS = 2 }; /* rows at once */
+enum { BACK_ROWS = 2 }; /* rows that a thread loads at once */
 
 template <typename T, int V> struct back_rows {
     act_pack<T, V> x[BACK_ROWS], y[BACK_ROWS], dy[BACK_ROWS];
@@ -45,7 +47,7 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
     }
 }
 
-/* Add to mix what gamma multiplies in the swapped form, times the gated gradient g. */
+/* Gate the gradient g of the swapped form. Add to mix g times the value that gamma multiplies. */
 template <typename T, int V, enum norm_gate GATE>
 static __device__ inline void gate_mix(const float *x, const float *addend, const norm_affine<V> &f,
                                        float *g, float *mix)
@@ -70,7 +72,7 @@ static __device__ inline void store_outer(const norm_affine<V> &f, const float *
     act_store<T, V>(dy, outer);
 }
 
-/* Add the lines of a block into line 0, which stores the sums of its channels. */
+/* Add the sums of the ty threads of each channel of a block, and store them. */
 template <int V>
 static __device__ inline void fold_lines(const norm_place &p, int c, const float *sum,
                                          const float *dot, float2 *partial)
@@ -98,8 +100,8 @@ static __device__ inline void fold_lines(const norm_place &p, int c, const float
                 make_float2(sums[j][tid], dots[j][tid]);
 }
 
-/* partial[gridDim.y][c]: sums of dy and of dy * (x - mean) for each line of blocks. mixes: the
- * third sum of the swapped form, and 0. */
+/* Compute partial[gridDim.y][c]: sums of dy and of dy * (x - mean) for each line of blocks. mixes:
+ * the third sum of the swapped form, and 0. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     k_norm_sums(size_t n, int c, norm_arrays arrays, const T *x, const T *y, T *dy, float2 *partial,
@@ -155,8 +157,8 @@ static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     }
 }
 
-/* Compute weight gradients (without the loss scale), and level and slope of what
- * dx subtracts: level + d * slope. */
+/* Compute the gradients of gamma and beta, without the loss scale. Compute level and slope for dx,
+ * which subtracts level + (x - mean) * slope. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_norm_gradients(size_t n, int c, const float2 *partial, const float2 *mixes, unsigned lines,
                      norm_arrays f, const float *scale, void *dgamma, void *dbeta, float *level,
@@ -180,7 +182,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     slope[i] = (float)(sum.y * inv * inv * outer / (double)n);
 }
 
-/* dx = scale * (gated dy - level - (x - mean) * slope), from the last row up. dx may be dy. */
+/* Set dx = scale * (gated dy - level - (x - mean) * slope), from the last row to the first. dx may
+ * be dy. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,

@@ -1,8 +1,8 @@
-/* concat.cu : concatenates channels of several tensors, and splits
- * them: copies a part of every pixel. */
+/* concat.cu : concatenates the channels of several tensors, and splits them, by copying a part of
+ * every pixel. */
 #include "device/nn/nn.cuh"
 
-/* to[n][c] = from[n][c]; pitches are in values per pixel. */
+/* Set to[n][c] = from[n][c]. Pitches are in values per pixel. */
 static int copy_channels(struct dev_nn *d, size_t n, int c, const void *from, int from_pitch,
                          void *to, int to_pitch)
 {

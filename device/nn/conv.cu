@@ -1,8 +1,9 @@
-/* conv.cu : conv2d: forward, data gradient, weight gradient, bias gradient.
+/* conv.cu : computes conv2d: forward, data gradient, weight gradient, bias gradient.
  *
- * Each pass over a window has a plan per batch size. nn_conv_plan() makes those of the largest
- * batch, for the passes that the network has. A smaller batch, and tensors not aligned to 16 bytes,
- * get theirs at first use. If cuDNN has no plan that adds to dx, the addend is computed in scratch:
+ * Each pass over a window (struct nn_window) has a cuDNN plan per batch size. nn_conv_plan() makes
+ * the plans of the largest batch, for the passes that the network has. Plans for a smaller batch,
+ * and for tensors not aligned to 16 bytes, are made at first use. If cuDNN has no plan that adds to
+ * dx, the dx of the window is computed in scratch and then added:
  *
  *     scratch   | dx of this window | the plan's workspace | */
 #include "device/nn/conv.cuh"
@@ -97,8 +98,8 @@ static struct conv_window *window_open(struct nn_conv *c, const struct nn_window
     return w;
 }
 
-/* Plan a pass of the largest batch. Raises *most to the scratch that it
- * needs, with `before` bytes in front. */
+/* Plan a pass of the largest batch. Raise *most to the bytes of scratch that the pass needs after
+ * the first `before` bytes. */
 static int plan_pass(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                      size_t before, size_t *most)
 {
@@ -149,8 +150,8 @@ int nn_conv_apart(const struct dev_nn *d)
     return n;
 }
 
-/* Run one pass with scratch from `before` on. The tensors are as cuDNN reads and writes
- * them, except a dw that is widened. */
+/* Run one pass with the scratch that begins at byte `before`. The tensors have the types that cuDNN
+ * reads and writes, except a dw of floats, to which 16-bit results are converted. */
 static int run_behind(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                       const struct conv_tensors *t, void *scratch, size_t before)
 {

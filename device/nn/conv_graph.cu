@@ -1,15 +1,16 @@
-/* conv_graph.cu : builds cuDNN's graph for a pass of conv2d, and plans from
- * the engines that cuDNN proposes.
+/* conv_graph.cu : builds cuDNN's graph for a pass of conv2d, and makes plans of the engines that
+ * cuDNN proposes.
  *
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> plans
  *
- * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are float; with
- * NN_FP16_PURE they are half if an engine has that. Engines declare in notes what they do to
- * numbers. Left out are engines with:
+ * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are floats. With
+ * NN_FP16_PURE they are halves if an engine can do that. An engine declares its effects on numbers
+ * in notes. Engines with these notes are left out:
  *     all maths   a different order of sums in each run, or transforms that round more (FFT,
  *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
  *                 NN_FP16_PURE
- *     fp32        tensor cores, which would round inputs to TF32, and inputs made narrower */
+ *     fp32        tensor cores, which would round inputs to TF32, and conversion of inputs to
+ *                 narrower types */
 #include "device/nn/conv.cuh"
 
 enum { MADE_MOST = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
@@ -147,7 +148,7 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
                                 : key->pass == CONV_FILTER ? &filter_names
                                                            : &data_names;
-    /* cuDNN derives the number of groups from the channels of a filter */
+    /* cuDNN derives the number of groups from the number of channels of a filter */
     const struct nn_shape filter = {g->k, g->k, g->in.c / conv_groups(g)};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
@@ -198,8 +199,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
             wanted = d->conv->is_any;
             break;
-        /* Winograd's tiles, a note that comes with WINOGRAD, and notes
-         * that later versions may add. */
+        /* Notes about Winograd's tiles, which come with WINOGRAD, and notes of later versions of
+         * cuDNN. */
         default:
             wanted = d->conv->is_any && notes[i] > CUDNN_NUMERICAL_NOTE_WINOGRAD &&
                      notes[i] < CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
@@ -208,8 +209,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     return wanted;
 }
 
-/* Make a plan of config, which then belongs to the plan. Return false if the engine
- * cannot do it, or needs more memory. */
+/* Make a plan of config, which the plan then owns. Return false if the engine cannot do the pass,
+ * or needs more than workspace_most bytes. */
 static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
                     struct conv_plan *p, cudnnStatus_t *why)
 {
@@ -282,8 +283,8 @@ static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnD
         return 0;
     cudnnBackendDescriptor_t graph = graph_of(&b, d, key, sums);
     int n = 0;
-    /* Modes B and FALLBACK only if the previous ones have nothing: they
-     * repeat those and add slower plans. */
+    /* Ask modes B and FALLBACK only if the previous modes have no plan: they repeat the plans of
+     * those and add slower ones. */
     for (size_t i = 0;
          b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
         n = propose(d, graph, modes[i], scratch_most - like.result_bytes, &like, plans, why);

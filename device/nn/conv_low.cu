@@ -1,13 +1,13 @@
-/* conv_low.cu : conv2d and linear by products that round at every step,
- * with the bits of the CPU's layers.
+/* conv_low.cu : computes conv2d and linear by products that round at every step, with the bits of
+ * the CPU's layers.
  *
- * gemm_low.cu multiplies. The order of every sum is that of
- * host/nn/cpu/cpu_conv.c and layer_linear.c:
+ * gemm_low.cu multiplies. rows(x) is a matrix with the values under each window in a row. The order
+ * of every sum is that of host/nn/cpu/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
  *     backward   stride 1, dx wanted:  dx (+)= rows(dy) * turned(w)
  *                                      turned(dw) = x^T * rows(dy)
- *                else:                 dw = dy^T * rows(x)
+ *                otherwise:            dw = dy^T * rows(x)
  *                                      dx (+)= row2im(dy * w), pixel after pixel
  *
  * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for a
@@ -17,7 +17,8 @@
 #include "hls/nn/conv_block.h"
 
 enum {
-    /* Floats of a chunk's rows, and of partial sums of dw; at least one block and one sum. */
+    /* Floats of the rows of a chunk, and floats of the partial sums of dw. A chunk has at least one
+     * block, and there is at least one partial sum. */
     CHUNK_VALUES = 1 << 22,
     CHUNK_PIXELS = 1 << 16,
     PARTS = 1 << 10, /* CHUNK_PIXELS and PARTS limit the grid */
@@ -35,8 +36,8 @@ static __host__ __device__ inline size_t pixels_of(nn_shape s)
     return (size_t)s.h * (size_t)s.w;
 }
 
-/* rows[n][k*k*in.c] = values under the windows of output pixels first ..
- * first + n; zero outside the image. */
+/* Set rows[n][k*k*in.c] to the values under the windows of output pixels first to first + n - 1,
+ * with zeros outside of the image. */
 static __global__ void k_low_rows(nn_window g, const float *x, size_t first, size_t n, float *rows)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
@@ -54,7 +55,8 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
     rows[i] = there ? x[from * (size_t)g.in.c + (size_t)(at % g.in.c)] : 0.0f;
 }
 
-/* Return the first output line or column whose window reaches i, and the one after the last. */
+/* Return the first output line or column whose window covers i. The next function returns the one
+ * after the last. */
 static __device__ inline int first_of(const nn_window &g, int i)
 {
     const int behind = i + g.pad - window_reach(g);
@@ -66,8 +68,8 @@ static __device__ inline int end_of(const nn_window &g, int i, int out)
     return end < out ? end : out;
 }
 
-/* Add back: dx += the values of rows that k_low_rows would take from there, pixel
- * after pixel. dx begins at image0. */
+/* Add rows to dx: each value of rows is added where k_low_rows would have read it, pixel after
+ * pixel. dx begins at image0. */
 static __global__ void k_low_back(nn_window g, const float *rows, size_t first, size_t n,
                                   size_t image0, size_t size, float *dx)
 {
@@ -92,7 +94,7 @@ static __global__ void k_low_back(nn_window g, const float *rows, size_t first, 
     dx[i] = sum;
 }
 
-/* to [k*k turned][out][in] = w [out][k*k][in] */
+/* Set to[k*k turned][out][in] = w[out][k*k][in]. */
 static __global__ void k_low_turn(nn_window g, const float *w, float *to)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
@@ -103,7 +105,7 @@ static __global__ void k_low_turn(nn_window g, const float *w, float *to)
     to[i] = w[(filter * taps + tap) * in + i % in];
 }
 
-/* dw [out][k*k][in] = turned [in][k*k turned][out] */
+/* Set dw[out][k*k][in] = turned[in][k*k turned][out]. */
 static __global__ void k_low_turn_back(nn_window g, const float *turned, float *dw)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
@@ -123,8 +125,8 @@ static __global__ void k_low_spread(size_t n, int c, const float *bias, float *y
         y[i] = bias[i % (size_t)c];
 }
 
-/* One thread per channel, row after row: the order decides the last bit.
- * Loads run ahead of the additions. */
+/* Sum channels, one thread per channel. Rows are added in order, as the order decides the last bit.
+ * They are loaded before the additions need them. */
 static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *sum)
 {
     enum { AHEAD = 16 };
@@ -147,7 +149,7 @@ static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *su
     sum[i] = (float)s;
 }
 
-/* Put the bias into y[n_rows][c]; the product is then added to it. */
+/* Set every row of y[n_rows][c] to the bias, to which the product is then added. */
 static int spread(size_t n_rows, int c, const float *bias, float *y, cudaStream_t s)
 {
     const size_t n = n_rows * (size_t)c;
@@ -187,9 +189,9 @@ static size_t at_most(size_t a, size_t b)
 }
 
 struct cut {
-    size_t row, all; /* values of a row; pixels */
+    size_t row, all; /* number of values of a row; number of pixels */
     size_t block, chunk;
-    int parts; /* sums of blocks at once */
+    int parts; /* number of sums of blocks that are computed at once */
 };
 
 static cut cut_of(const nn_window *g, int batch)
@@ -206,7 +208,7 @@ static cut cut_of(const nn_window *g, int batch)
     return c;
 }
 
-/* Parts of the scratch memory; sizes in floats. */
+/* Parts of the scratch memory. Sizes are in floats. */
 struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
@@ -222,7 +224,7 @@ static size_t rows_size(const nn_window *g, int batch)
     return at_most(c.chunk, c.all) * c.row;
 }
 
-/* Return the larger size of both windows: which one is used is known only in the pass. */
+/* Return the larger size of a window and its turned() window: only the pass knows which it uses. */
 static size_t larger(size_t (*size)(const nn_window *, int), const nn_window *g, int batch)
 {
     const size_t there = size(g, batch);
@@ -304,7 +306,7 @@ static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, cons
     return cu_check("weight gradient of a convolution");
 }
 
-/* Add the rows of pixels first .. first + n back to their images. */
+/* Add the rows of pixels first to first + n - 1 back to their images. */
 static int add_back(const nn_window *g, const float *rows, size_t first, size_t n, float *dx,
                     cudaStream_t s)
 {
@@ -315,7 +317,7 @@ static int add_back(const nn_window *g, const float *rows, size_t first, size_t 
     return cu_check("data gradient of a convolution");
 }
 
-/* Compute dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
+/* Compute, for any stride, dw from the rows of x, and dx, if wanted, by adding rows back. */
 static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                          const float *w, const float *dy, float *dx, bool add, float *dw,
                          const low_scratch &memory)

@@ -1,5 +1,6 @@
-/* conv_low_groups.cu : conv2d in groups by products that round. Each group is a conv2d of its own,
- * over channels that are first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
+/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group is a conv2d of
+ * its own, whose channels are first copied next to each other, as in
+ * host/nn/cpu/cpu_conv_groups.c. */
 #include "device/nn/conv.cuh"
 
 static nn_window part_of(const nn_window *g)
@@ -11,7 +12,7 @@ static nn_window part_of(const nn_window *g)
     return part;
 }
 
-/* Scratch: a group's x, dx and y (or dy), then the scratch of its convolution. */
+/* Parts of the scratch: x, dx and y (or dy) of a group, then the scratch of its convolution. */
 struct group_parts {
     float *x, *dx, *y;
     void *scratch;
@@ -33,7 +34,7 @@ static group_parts parts_of(const nn_window &part, int batch, void *memory)
     return p;
 }
 
-/* to[pixels][n] = from[pixels][n]; pitches are in values. */
+/* Set to[pixels][n] = from[pixels][n]. Pitches are in values. */
 static int copy_part(nn_shape s, int batch, int n, const float *from, int from_pitch, float *to,
                      int to_pitch, cudaStream_t stream)
 {

@@ -1,8 +1,9 @@
-/* conv_pick.cu : picks cuDNN's plan for a pass: runs each on blank tensors and keeps the fastest.
+/* conv_pick.cu : picks cuDNN's plan for a pass: runs each candidate on blank tensors and keeps the
+ * fastest.
  *
- * cuDNN's order is a guess. A later plan must be faster by a margin, so that noise alone does not
- * change the choice. The first guess is used if the stream is being captured at first use, or if
- * memory does not hold the tensors a second time.
+ * cuDNN orders its plans by a guess. A later plan must be faster than the best so far by a margin,
+ * so that noise does not change the choice. The first guess is used if the stream is being captured
+ * at first use, or if there is not enough memory for a second copy of the tensors.
  *
  * Plans sum in different orders, and times vary. With NARROWCAST_CONV=first the first guess is
  * always used, so that a repeated run gives the same bits. `fastest` is the default described
@@ -14,7 +15,8 @@
 enum { TIMED_RUNS = 3 };
 /* A later plan must take less than this share of the best time so far. */
 static const float margin = 0.95f;
-static const float hopeless = 3; /* times the best: gets no further run */
+/* A plan that takes more than this many times the best time is not run again. */
+static const float hopeless = 3;
 
 static const char *math_name(const struct dev_nn *d)
 {
@@ -54,7 +56,7 @@ static void blank_close(struct blank *b)
         cudaEventDestroy(b->to);
 }
 
-/* Allocate a tensor of small numbers: the bytes mean about 1/100 or 1 in every type. */
+/* Allocate a tensor of small numbers: its bytes are about 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
     return cudaMalloc(out, bytes) == cudaSuccess &&
@@ -72,12 +74,12 @@ static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_
         blank_tensor(&b->scratch, scratch_bytes, s) && cudaEventCreate(&b->from) == cudaSuccess &&
         cudaEventCreate(&b->to) == cudaSuccess)
         return true;
-    (void)cudaGetLastError(); /* then there is no measurement */
+    (void)cudaGetLastError(); /* without memory, plans are not measured */
     blank_close(b);
     return false;
 }
 
-/* Return the mean milliseconds of `runs` runs; negative if the plan fails. */
+/* Return the mean time of `runs` runs in milliseconds, or a negative number if the plan fails. */
 static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
 {
     const struct conv_tensors t = {b->x, b->w, b->y};
@@ -97,7 +99,7 @@ static int fastest(struct dev_nn *d, struct conv_plan *plans, int n, const struc
     int best = -1;
     float best_ms = 0;
     for (int i = 0; i < n; i++) {
-        float first = time_of(d, &plans[i], b, 1); /* loads its kernels */
+        float first = time_of(d, &plans[i], b, 1); /* this run loads its kernels */
         first = first < 0 ? first : time_of(d, &plans[i], b, 1);
         if (first < 0 || (best >= 0 && first > hopeless * best_ms))
             continue;

@@ -1,6 +1,7 @@
-/* ctc.cu : connectionist temporal classification: one block per sample, its threads over states or
- * steps. host/nn/layers/loss_ctc.c has the recursions. Computes in double, as the CPU; the order of
- * sums does not depend on threads. A further block adds up the samples' losses in order. */
+/* ctc.cu : computes the loss of connectionist temporal classification. One block computes a sample,
+ * with its threads distributed over states or steps. host/nn/layers/loss_ctc.c explains the
+ * recursions. Numbers are doubles, as on the CPU, and the order of sums does not depend on the
+ * threads. A further block adds up the losses of the samples in order. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 
@@ -15,13 +16,14 @@ struct ctc_sample {
     int n_labels, n_edits;
 };
 
-/* Scratch: tables of each sample, then their results. */
+/* Tables of one sample in scratch. The tables of all samples are followed by their results. */
 struct ctc_tables {
     double *a;           /* [steps][states] */
-    double *b, *between; /* [states]: at a step; at the following one, with its log-probabilities */
-    double *log_sum;     /* [steps] of exp(z) */
-    int32_t *best;       /* [steps] likeliest class, then the decoded transcript */
-    int32_t *row;        /* [targets + 1] of the edit distance */
+    /* [states]: b at a step; b at the following step, plus the log-probabilities of that step */
+    double *b, *between;
+    double *log_sum;     /* [steps] log of the sum of exp(z) */
+    int32_t *best;       /* [steps] likeliest classes, later the decoded transcript */
+    int32_t *row;        /* [targets + 1] a row of the table of edit distances */
 };
 
 static __host__ __device__ inline size_t doubles_of(const struct ctc_sizes &n)
@@ -69,7 +71,8 @@ static __device__ inline bool leaps(const int32_t *labels, int state)
     return state & 1 && state > 1 && labels[state / 2] != labels[state / 2 - 1];
 }
 
-/* Sum exponentials and find likeliest classes; threads over steps. */
+/* Sum the exponentials and find the likeliest class of each step. Threads are distributed over
+ * steps. */
 template <class T>
 static __device__ inline void look(const T *z, int length, int classes, const struct ctc_tables &t)
 {
@@ -89,8 +92,8 @@ static __device__ inline void look(const T *z, int length, int classes, const st
     }
 }
 
-/* Remove repeats and blanks from `best`; return its Levenshtein distance to
- * the labels. One thread calls it. */
+/* Remove repeats and blanks from `best`, and return its Levenshtein distance to the labels. One
+ * thread calls it. */
 static __device__ inline int edits(int length, const int32_t *labels, int n_labels,
                                    const struct ctc_tables &t)
 {
@@ -139,7 +142,7 @@ static __device__ inline double forward(const T *z, int length, int classes, con
     return log_sum3(last[n - 1], n > 1 ? last[n - 2] : none, none);
 }
 
-/* All threads of a block call it. k: factor of the gradient. */
+/* Compute the gradient of the logits. k: factor of the gradient. All threads of a block call it. */
 template <class T>
 static __device__ inline void backward(const T *z, int length, int classes, const int32_t *labels,
                                        int n, double log_all, double k, const struct ctc_tables &t,

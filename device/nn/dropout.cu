@@ -1,12 +1,12 @@
-/* dropout.cu : dropout with the same choices as nn_cpu. Value i is dropped by word i of a
- * stream that key and node select. */
+/* dropout.cu : computes dropout, with the same choices as the CPU (nn_cpu). Word i of a random
+ * stream, which key and node select, decides whether value i is dropped. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/arith/philox.h"
 #include <math.h>
 
-/* limit: how many of the 2^32 possible words drop their value. One
- * philox block serves four neighbours. */
+/* limit: how many of the 2^32 possible words drop their value. One Philox block serves four
+ * neighbouring values. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node,

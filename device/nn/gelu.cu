@@ -1,4 +1,4 @@
-/* gelu.cu : GELU and its gradient, with the bits of host/nn/layers/layer_gelu.c. */
+/* gelu.cu : computes GELU and its gradient, with the bits of host/nn/layers/layer_gelu.c. */
 #include "device/nn/nn.cuh"
 #include "device/nn/map.cuh"
 #include "hls/nn/gelu.h"
@@ -7,7 +7,7 @@ struct op_gelu {
     enum { TWO = 0 };
     __device__ float operator()(float x, float) const { return __fmul_rn(x, gelu_at(x).share); }
 };
-/* Takes x, dy. */
+/* The operands are x and dy. */
 struct op_gelu_back {
     enum { TWO = 1 };
     __device__ float operator()(float x, float dy) const { return __fmul_rn(dy, gelu_at(x).slope); }

@@ -1,11 +1,12 @@
-/* loss_dense.cu : softmax cross-entropy of rows with a label each; invalid labels do not count.
+/* loss_dense.cu : computes softmax cross-entropy of rows with one label each. Rows with an invalid
+ * label do not count. There are three launches:
  *
- *     rows: each block sums its share -> parts, counts
- *     sum: one block -> result, confusion
- *     gradient: dlogits
+ *     rows        each block sums its share of the rows    -> parts, counts
+ *     sum         one block                                -> result, confusion
+ *     gradient                                             -> dlogits
  *
- * The gradient follows the sum, as it belongs to a mean over the rows that count. The order of
- * additions depends only on the number of rows. */
+ * The gradient comes after the sum, because the loss is a mean over the rows that count. The order
+ * of additions depends only on the number of rows. */
 #include "device/nn/softmax.cuh"
 
 enum { DENSE_THREADS = 256, DENSE_BLOCKS = 512 };
@@ -15,7 +16,7 @@ struct dense_part {
     int labels, hits, tops;
 };
 
-/* Scratch: parts[DENSE_BLOCKS], then counts[classes][classes]. */
+/* Return the counts in scratch, which is parts[DENSE_BLOCKS], then counts[classes][classes]. */
 static __host__ __device__ inline uint32_t *counts_of(void *scratch)
 {
     return (uint32_t *)((dense_part *)scratch + DENSE_BLOCKS);
@@ -37,8 +38,8 @@ static __device__ inline void add(dense_part &to, const dense_part &other)
     to.tops += other.tops;
 }
 
-/* Return the predicted class of a row: the first of the largest. If a logit is nan, return the
- * first class that is not the label. All lanes of a warp call it. */
+/* Return the predicted class of a row: the first class with the largest logit. If a logit is nan,
+ * return the first class that is not the label. All lanes of a warp call it. */
 template <typename T>
 static __device__ inline int taken_for(const T *z, int classes, int label, int lane, int lanes)
 {
@@ -60,7 +61,7 @@ static __device__ inline int taken_for(const T *z, int classes, int label, int l
     return bad ? label == 0 : best;
 }
 
-/* counts NULL: not wanted. */
+/* counts: NULL if not wanted. */
 template <typename T>
 static __global__ void __launch_bounds__(DENSE_THREADS)
     k_dense_rows(int rows, int classes, double smoothing, int lanes, const T *logits,

@@ -1,17 +1,20 @@
-/* loss_scale.cu : per-layer loss scales: moments of tensors, the rule, and products with powers of
- * two. The scales stay in device memory, so the host never waits for them.
+/* loss_scale.cu : computes per-layer loss scales: moments of tensors, the scales that follow from
+ * them, and products with powers of two. The scales stay in device memory, so the host never waits
+ * for them.
  *
- * Moments take two steps: one block for each of up to MOMENTS_BLOCKS runs, then a sum in a fixed
- * order. The length of runs depends only on n, so results do not depend on the chip. */
+ * Moments take two steps. First each of up to MOMENTS_BLOCKS blocks sums a run of elements, then
+ * these sums are added in a fixed order. The length of runs depends only on n, so results do not
+ * depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 #include "hls/arith/rules.h"
 
-enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 }; /* RUN: least elements */
+/* MOMENTS_RUN: smallest number of elements of a run. */
+enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 };
 
 static_assert(MOMENTS_BLOCKS * sizeof(scale_moments) <= MOMENTS_SCRATCH, "moments' scratch");
 
-/* Leave the block's sum and maximum in *sum and *most of thread 0. */
+/* Set *sum and *most of thread 0 to the sum and the maximum over the block. */
 static __device__ inline void fold_block(double *sum, float *most)
 {
     __shared__ double sums[CU_THREADS];
@@ -30,7 +33,8 @@ static __device__ inline void fold_block(double *sum, float *most)
     *most = mosts[0];
 }
 
-/* part[gridDim.x]: sum of squares (not their mean), and the largest magnitude of each run. */
+/* Compute part[gridDim.x]: the sum of squares (not their mean) and the largest magnitude of each
+ * run. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_moments(size_t n, size_t run, const T *x, const uint32_t *wanted, scale_moments *part)
@@ -151,11 +155,11 @@ int nn_scale_by(struct dev_nn *d, size_t n, const float *k, const struct round_r
     return NN_BY_TYPE(d, scale_all, d, n, k, rule, x);
 }
 
-/* One block: only few steps are tallied. */
+/* Count magnitudes in a histogram. One block is enough, as only few steps do this. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS) k_tally(size_t n, const T *x, scale_tally *to)
 {
-    __shared__ uint32_t bins[TALLY_BINS + 1]; /* the last: zeros */
+    __shared__ uint32_t bins[TALLY_BINS + 1]; /* the last bin counts zeros */
     for (unsigned i = threadIdx.x; i <= TALLY_BINS; i += CU_THREADS)
         bins[i] = 0;
     __syncthreads();

@@ -1,12 +1,12 @@
-/* lrn.cu : local response normalisation across channels, with the bits of
- * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel,
- * and recomputes their neighbours. */
+/* lrn.cu : computes local response normalisation across channels, with the bits of
+ * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel. It also computes the values
+ * that it needs of neighbouring channels. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/layer.h"
 
-/* v[V + 2 * BESIDE] = x[first - BESIDE, first + V + BESIDE) of a pixel
- * with c channels; zeros outside. */
+/* Set v[V + 2 * BESIDE] to channels first - BESIDE to first + V + BESIDE - 1 of a pixel with c
+ * channels, with zeros outside. */
 template <typename T, int V, int BESIDE>
 static __device__ inline void read_beside(int c, int first, const T *x, float *v)
 {
@@ -23,7 +23,7 @@ static __device__ inline float sum_beside(const float *v)
     return __fadd_rn(__fadd_rn(__fadd_rn(v[0], v[1]), __fadd_rn(v[3], v[4])), v[2]);
 }
 
-/* squares: of five channels, with the one of the result in the middle. */
+/* Return the scale of a channel. squares: those of five channels, with this one in the middle. */
 static __device__ inline float scale_of(const float *squares, float share)
 {
     return __fadd_rn(1.0f, __fmul_rn(share, sum_beside(squares)));

@@ -1,25 +1,27 @@
-/* lstm.cu : the LSTM: products by cuBLAS, and one kernel per step for the cells of all samples.
+/* lstm.cu : computes the LSTM: products by cuBLAS, and one kernel per step for the cells of all
+ * samples.
  *
- * Lengths are read when a pass runs, so that a graph can be repeated with others. Every step is
- * computed for every sample; values after a sequence's end are zero. Backward then needs no special
- * case: where gates are zero, their gradients and dc are zero. The inputs of all steps are one
- * product, the weight gradients three.
+ * The lengths of sequences are read when a pass runs, so that a graph can be repeated with other
+ * lengths. Every step is computed for every sample, and values after the end of a sequence are set
+ * to zero. So backward needs no special case: if gates are zero, their gradients and dc are zero.
+ * One product handles the inputs of all steps, and three the weight gradients.
  *
- * kept, for samples and steps:  gates [4 cells] i f g o | c [cells] | tanh(c) [cells]   (float) */
+ * Floats kept for backward, per sample and step:
+ *     gates [4 cells] i f g o | c [cells] | tanh(c) [cells] */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
 
 enum { PEEP_LANES = 32, PEEP_DEEP = 8 };
 
-/* Scratch; each part is aligned to 256 bytes. T: the type of activations. */
+/* Parts of the scratch, each aligned to 256 bytes. T: the type of activations. */
 struct scratch {
-    void *dz;       /* T [batch][steps][4 cells] gradients of gates' sums */
+    void *dz;       /* T [batch][steps][4 cells] gradients of the sums of gates */
     void *m;        /* T [batch][steps][cells] o * tanh(c) */
     void *before;   /* T [batch][steps][out] r of the previous step */
     float *dm, *dc; /* [batch][cells] */
-    float *partial; /* of sums over rows */
-    size_t bytes;   /* of all parts */
+    float *partial; /* partial sums over rows */
+    size_t bytes;   /* size of all parts */
 };
 
 static void *part(char *base, size_t *at, size_t bytes)
@@ -67,7 +69,7 @@ struct pars {
     __device__ float bias(size_t i) const { return element_get(biases, type, i); }
 };
 
-/* One thread per cell of a sample, at step t. m: T, rows of m_pitch. */
+/* Compute step t, with one thread per cell of a sample. m: rows of m_pitch elements. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, struct pars p,
@@ -94,7 +96,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     m[b * m_pitch + j] = act<T>::of(out * squashed_now);
 }
 
-/* The same backward. dc[batch][cells]: of the following step, then of this one. */
+/* Do the same backward. dc[batch][cells]: the gradient of c, at first of the following step, then
+ * of this step. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
@@ -121,7 +124,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     dc[i] = d_now * forget + d_in * p.peep(j) + d_forget * p.peep(c + j);
 }
 
-/* Set x[batch][steps][n] to zero after the sequences' ends. */
+/* Set x[batch][steps][n] to zero after the ends of the sequences. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_end(size_t all, int steps, int n, const int32_t *lengths, T *x)
@@ -134,7 +137,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         x[i] = act<T>::of(0);
 }
 
-/* before[batch][steps][n] = y of the previous step; zeros at the first. */
+/* Set before[batch][steps][n] to y of the previous step, and to zeros at the first step. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_before(size_t all, int steps, int n, const T *y, T *before)
@@ -144,8 +147,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         before[i] = i / (size_t)n % (size_t)steps ? y[i - (size_t)n] : act<T>::of(0);
 }
 
-/* Gradients of the peepholes of gate i, f or o (blockIdx.y). A block sums PEEP_LANES cells over all
- * rows with PEEP_DEEP threads each, then adds the threads' sums. */
+/* Compute the gradients of the peepholes of gate i, f or o, selected by blockIdx.y. A block has
+ * PEEP_LANES cells. PEEP_DEEP threads sum each cell over all rows, then their sums are added. */
 template <class T>
 static __global__ void __launch_bounds__(PEEP_LANES *PEEP_DEEP)
     k_lstm_peeps(size_t rows, int steps, int cells, const T *dz, const float *c_all,
@@ -178,7 +181,8 @@ int nn_lstm_plan(struct dev_nn *d, const struct nn_lstm *f, int max_batch, size_
     return 0;
 }
 
-/* Return the rows of step t of a tensor [batch][steps][n]; they are `steps` rows apart. */
+/* Return the first row of step t of a tensor [batch][steps][n]. The rows of a step are `steps` rows
+ * apart. */
 template <class T> static T *at_step(T *x, int t, int n)
 {
     return x + (size_t)t * (size_t)n;
@@ -243,7 +247,8 @@ static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T 
     return rc;
 }
 
-/* Weight gradient w[m][n] = sum over rows of a[rows][m] * b[rows][n], without the loss scale. */
+/* Compute the weight gradient w[m][n], the sum over rows of a[rows][m] * b[rows][n], without the
+ * loss scale. */
 static int weight_gradient(struct dev_nn *d, int rows, int m, int n, const void *a, const void *b,
                            void *w)
 {

@@ -1,12 +1,13 @@
-/* map.cuh : the kernel of all element-wise layers: one value from each of
- * one or two tensors, one result. */
+/* map.cuh : defines the kernel of all element-wise layers, which compute a result from one value of
+ * each of one or two tensors. */
 #ifndef MAP_CUH
 #define MAP_CUH
 #include "device/nn/act.cuh"
 
 enum { MAP_EACH = 4 }; /* packs per thread */
 
-/* y = op(a, b). b is read only if OP::TWO. y may be a or b. The last n % V values go one by one. */
+/* Set y = op(a, b). b is read only if OP::TWO. y may be a or b. The last n % V values are computed
+ * one by one. */
 template <typename T, int V, typename OP>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_map(size_t n, OP op, const T *a, const T *b, T *y)

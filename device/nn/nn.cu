@@ -1,5 +1,5 @@
-/* nn.cu : the context of a network on the GPU, 16-bit copies of its
- * weights, and the table of its layers. */
+/* nn.cu : opens the context of a network on the GPU, makes 16-bit copies of its weights, and
+ * defines the table of its layers. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 

@@ -1,11 +1,12 @@
-/* optim.cuh : one step of an optimiser over all tensors of a model, in one launch.
+/* optim.cuh : does one step of an optimiser over all tensors of a network, in one launch.
  *
- * Chunks of OPTIM_CHUNK elements are distributed over the blocks. Chunks begin at multiples of that
- * size from the start of all weights, so they are aligned wherever tensors begin. The first and
- * last chunk of a tensor are cut. T, of weights and states, is float or __half; with __half each
- * result is rounded to it. G, of gradients, is T or float. A Rule updates one element:
+ * Chunks of OPTIM_CHUNK elements are distributed over the blocks. They begin at multiples of that
+ * size, counted from the first of all weights, so they are aligned wherever tensors begin. The
+ * first and last chunk of a tensor may be shorter. T is the type of weights and states: float or
+ * __half. With __half, each result is rounded to it. G is the type of gradients: T or float. A Rule
+ * updates one element:
  *
- *     enum { STATES = 1 };                                        arrays of state
+ *     enum { STATES = 1 };                                        number of state arrays
  *     template <class T> static Rule of(o, step, t, scratch);     factors for a tensor; its scratch
  *     template <class T> void update(float &w, float g, float *s) const;   s [STATES] */
 #ifndef OPTIM_CUH
@@ -37,8 +38,8 @@ static __device__ inline float optim_rate(const optim_step &step, const optim_te
     return __fmul_rn((float)step.lr, (float)t.rate);
 }
 
-/* Update elements [from, to) of a chunk that begins at `at`; wide: all
- * arrays are aligned to 16 bytes. */
+/* Update elements `from` to `to` - 1 of a chunk that begins at `at`. wide: all arrays are aligned
+ * to 16 bytes. */
 template <class Rule, class T, class G>
 static __device__ inline void update_chunk(const Rule &r, size_t at, size_t from, size_t to,
                                            bool wide, T *w, const G *g,
@@ -102,8 +103,8 @@ static __device__ inline size_t chunks_of(const optim_tensor &t)
     return t.n ? (t.offset + t.n - 1) / OPTIM_CHUNK - t.offset / OPTIM_CHUNK + 1 : 0;
 }
 
-/* Set ends[CU_THREADS] to the running totals of chunks of the tensors from `first` on.
- * All threads of a block call it. */
+/* Set ends[CU_THREADS] to the running totals of the numbers of chunks of tensors, from tensor
+ * `first` on. All threads of a block call it. */
 static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tensors, int first,
                                             unsigned long long *ends)
 {

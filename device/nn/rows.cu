@@ -1,14 +1,14 @@
-/* rows.cu : tensors as n rows of c channels: bias and its gradient; removes the
+/* rows.cu : adds a bias to tensors of n rows of c channels, computes its gradient, and removes the
  * loss scale from weight gradients.
  *
- * Sums over rows take two steps: up to SUM_BLOCKS runs of rows, then the sum of
- * the runs. The length of a run depends only on n and each sum has one order, so
- * bits do not depend on the chip. */
+ * Sums over rows take two steps: first the sums of up to SUM_BLOCKS runs of rows, then the sum of
+ * these. The length of a run depends only on n, and each sum has a fixed order, so bits do not
+ * depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
 
-/* SUM_ROWS: least rows of a run */
+/* SUM_ROWS: smallest number of rows of a run. */
 enum { SUM_LANES = 32, SUM_DEEP = 8, SUM_BLOCKS = 128, SUM_ROWS = 256 };
 
 template <class T>
@@ -35,8 +35,8 @@ int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void
     return NN_BY_TYPE(d, add_bias, d, n_rows, c, bias, y);
 }
 
-/* A block sums SUM_LANES channels over run blockIdx.y of the rows with SUM_DEEP threads
- * each, then adds the threads' sums. */
+/* A block sums SUM_LANES channels over run blockIdx.y of the rows. SUM_DEEP threads sum each
+ * channel, then their sums are added. */
 template <class T>
 static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, const float *scale,
                                   enum vec_type par, void *sums)

@@ -1,9 +1,9 @@
-/* shortcut.cu : the shortcut without parameters (He et al., option A): every second
- * pixel, zeros for new channels. */
+/* shortcut.cu : computes the shortcut without parameters (He et al., option A), which takes every
+ * second pixel and fills new channels with zeros. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* y[batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
+/* Compute y[batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut(size_t n, nn_shape in, int out_c, const T *x, T *y)
@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, v);
 }
 
-/* i: index of V channels of an input pixel. */
+/* Compute dx. i: index of V channels of an input pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut_back(size_t n, nn_shape in, int out_c, const T *dy, T *dx)

@@ -1,18 +1,18 @@
-/* softmax.cuh : maximum, sum of exponentials and cross-entropy of a row of logits, by a group
- * of lanes of a warp. */
+/* softmax.cuh : computes the maximum, the sum of exponentials and the cross-entropy of a row of
+ * logits, with a group of lanes of a warp. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* A row of logits. */
+/* The maximum of a row of logits, and its sum of exponentials. */
 struct row {
     float top;
     double sum; /* of exp(z - top) */
 };
 
-/* All lanes of a warp call it; groups of `lanes` share a row. classes 0: the group
- * has no row, but must take part. */
+/* Return the maximum and sum of a row, for each group of `lanes` lanes. All lanes of a warp call
+ * it. A group without a row passes classes = 0. */
 template <typename T>
 static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
 {
@@ -32,7 +32,7 @@ static __device__ inline row row_of(const T *z, int classes, int lane, int lanes
     return r;
 }
 
-/* Return the cross-entropy of a row; smoothing: as in layers.def. All lanes of a warp call it. */
+/* Return the cross-entropy of a row. smoothing: see layers.def. All lanes of a warp call it. */
 template <typename T>
 static __device__ inline double row_loss(const T *z, int classes, int label, row r,
                                          double smoothing, int lane, int lanes)
@@ -55,8 +55,8 @@ static __device__ inline double target_share(bool is_label, int classes, double 
     return is_label ? 1 - smoothing + rest : rest;
 }
 
-/* Return how many logits rank before the label's, ties by index; NN_TOP or more if any is
- * nan. All lanes of a warp call it. */
+/* Return how many logits are larger than that of the label; of equal logits, those with a smaller
+ * index count too. Return NN_TOP or more if any logit is nan. All lanes of a warp call it. */
 template <typename T>
 static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
 {
