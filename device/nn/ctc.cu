@@ -18,12 +18,12 @@ struct ctc_sample {
 
 /* Tables of one sample in scratch. The tables of all samples are followed by their results. */
 struct ctc_tables {
-    double *a;           /* [steps][states] */
+    double *a; /* [steps][states] */
     /* [states]: b at a step; b at the following step, plus the log-probabilities of that step */
     double *b, *between;
-    double *log_sum;     /* [steps] log of the sum of exp(z) */
-    int32_t *best;       /* [steps] likeliest classes, later the decoded transcript */
-    int32_t *row;        /* [targets + 1] a row of the table of edit distances */
+    double *log_sum; /* [steps] log of the sum of exp(z) */
+    int32_t *best;   /* [steps] likeliest classes, later the decoded transcript */
+    int32_t *row;    /* [targets + 1] a row of the table of edit distances */
 };
 
 static __host__ __device__ inline size_t doubles_of(const struct ctc_sizes &n)

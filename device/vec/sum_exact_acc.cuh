@@ -34,8 +34,8 @@ enum { DOUBLE_BITS = 53, SINGLE_BITS = 24, PAIR_BITS = 46 };
 struct exact_plan {
     /* unit: 2^(20 - m), for floats 2^(23 - m); mask: sign and magnitude of such a value */
     uint32_t unit, mask;
-    uint32_t inf;        /* the first magnitude that is not a number */
-    float high;          /* exact_pair: C */
+    uint32_t inf; /* the first magnitude that is not a number */
+    float high;   /* exact_pair: C */
     /* factors that scale the sum to the out format's fields, and to its value */
     double scale, value;
     uint32_t beyond, sign; /* of the out format */

@@ -6,7 +6,7 @@
  *
  *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |
  *
- * That float is the value of the code times 2^(15 - 127), also for subnormals. All values and sums
+ * The float is the value of the code times 2^(15 - 127), also for subnormals. All values and sums
  * of a format share this factor, so exponents are never computed, and the subnormals of the format
  * are those of the float. Rounding to the format is an integer addition on the bits. Rounding twice
  * is harmless: floats keep at least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source:

@@ -32,8 +32,8 @@ struct uncast {
     struct mf_fmt fmt;
     /* bits of a code; mask of all but the sign; first code that is not a number */
     uint32_t width, nan, inf;
-    uint32_t inf_bits;        /* fp32 bits for the code `inf` */
-    uint32_t up, sign_left;   /* 23 - m; shifts a code left until the sign is the highest bit */
+    uint32_t inf_bits;      /* fp32 bits for the code `inf` */
+    uint32_t up, sign_left; /* 23 - m; shifts a code left until the sign is the highest bit */
     float divisor;
 };
 
@@ -42,7 +42,7 @@ struct uncast_shift {
     /* The product of the factors is 2^shift with the correction. Only the last one rounds, unless
      * the result is 0. */
     float factor[3];
-    bool far;        /* factor[0] and [1] are not 1 */
+    bool far; /* factor[0] and [1] are not 1 */
     int shift;
     float divisor, times; /* times: 1 / divisor if that is exact, else 0 */
 };
