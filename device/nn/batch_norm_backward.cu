@@ -14,9 +14,8 @@
 /* The gate of the ReLU after the norm, which sets dy to 0 where the ReLU's output y is 0:
  *   NONE          there is no ReLU
  *   X             y is recomputed from x, so that it need not be read
- *   Y             y is read, for a norm with an addend. The first pass stores the gated dy in dy.
- * It
- *                 is the gradient of the addend
+ *   Y             y is read, for a norm with an addend. The first pass stores the gated dy in dy,
+ *                 which is the gradient of the addend
  *   SWAPPED       the addend is read instead of y. The first pass stores the gated dy times gamma
  *   SWAPPED_ALL   the same without a ReLU */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y, GATE_SWAPPED, GATE_SWAPPED_ALL };

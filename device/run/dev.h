@@ -10,8 +10,8 @@
  * - Pointers are to device memory unless stated otherwise. "Reachable" memory is device memory, or
  *   memory from run->alloc_pinned(): kernels may read and write both in place.
  * - A launcher (a function with a stream) enqueues work on its stream and returns 0, or reports an
- *   error and returns a negative errno. It does not allocate or wait. The work does not access the
- *   arguments after the stream has completed it. Arguments passed as pointers to const structs are
+ *   error and returns a negative errno. It does not allocate or wait. Memory that it was passed may
+ *   be reused when the stream has completed the work. Structs passed as pointers to const are
  *   copied before the launcher returns.
  * - n may be any number, also 0. Results do not depend on the shape of a grid.
  * - A process uses one device. Any thread may call these functions, with streams of its own. */

@@ -4,9 +4,8 @@
  * followed by an addition, so nvcc cannot fuse the two.
  *
  *     quantile   one block per vector. Its samples, up to 16 per thread, stay in registers. A
- * binary
- *                search of 31 steps counts the samples that do not exceed a number. Only the
- *                quantile is copied to the host
+ *                binary search of 31 steps counts the samples that do not exceed a number. Only
+ *                the quantile is copied to the host
  *     casts      those of cast_tile.cuh and uncast_tile.cuh, with their floats transformed */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"

@@ -181,7 +181,8 @@ static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *code
     fp_mode_back(mode);
 }
 
-/* Accumulator i as fp32 bits, for all rules except exact: values of every format fit fp32. */
+/* Returns the fp32 bits of accumulator i, for all rules except exact. Values of every format fit
+ * fp32. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
@@ -214,7 +215,7 @@ static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, s
     }
 }
 
-/* ---- packed in, packed out ---- */
+/* ---- operations on packed codes ---- */
 
 static void plain_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
