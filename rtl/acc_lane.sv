@@ -50,10 +50,12 @@ module acc_lane #(
   logic [Word*Lanes-1:0] last_q;
   // Few branches: Yosys merges all lanes into one process, where each
   // branch costs work for every signal.
-  function automatic logic [Sum+3:0] decode(input logic [7:0] b, input logic [7:0] next, input logic even);
+  function automatic logic [Sum+3:0] decode(
+    input logic [7:0] b, input logic [7:0] next, input logic even);
     logic [1:0]  s, flags;
     logic [2:0]  coarse, low, high;
-    logic        half, four, normal, sign, special, frac_set, low_flip, low_inf, low_frac, high_inf, high_frac;
+    logic        half, four, normal, sign, special, frac_set, low_flip, low_inf, low_frac, high_inf,
+                 high_frac;
     logic [10:0] sig;
     logic [13:0] fine;
     logic [17:0] mid;
@@ -66,8 +68,10 @@ module acc_lane #(
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];
     normal = half ? next[6:2] != 5'd0
-                  : (b[6] & e_i[1]) | (b[5] & e_i[2]) | (b[4] & e_i[3]) | (b[3] & e_i[4]) | (b[2] & e_i[5]);
-    s      = half ? next[3:2] : e_i[5] ? b[3:2] : e_i[4] ? b[4:3] : e_i[3] ? b[5:4] : e_i[2] ? b[6:5] : 2'b00;
+                  : (b[6] & e_i[1]) | (b[5] & e_i[2]) | (b[4] & e_i[3]) | (b[3] & e_i[4])
+                    | (b[2] & e_i[5]);
+    s      = half ? next[3:2]
+                  : e_i[5] ? b[3:2] : e_i[4] ? b[4:3] : e_i[3] ? b[5:4] : e_i[2] ? b[6:5] : 2'b00;
     coarse = half ? next[6:4] : e_i[5] ? b[6:4] : e_i[4] ? {1'b0, b[6:5]} : {2'b00, e_i[3] & b[6]};
     sig[0]  = normal & b[0];
     sig[1]  = normal ? b[1] : b[0];
@@ -81,17 +85,21 @@ module acc_lane #(
 
     // Flags. Special: the field is all ones; fn: field and fraction are all ones.
     special  = half ? &next[6:2]
-                    : b[6] & (b[5] | !(e_i[2] | fn_i)) & (b[4] | !(e_i[3] | fn_i)) & (b[3] | !(e_i[4] | fn_i))
-                      & (b[2] | !(e_i[5] | fn_i)) & ((b[1] & b[0]) | !fn_i);
+                    : b[6] & (b[5] | !(e_i[2] | fn_i)) & (b[4] | !(e_i[3] | fn_i))
+                      & (b[3] | !(e_i[4] | fn_i)) & (b[2] | !(e_i[5] | fn_i))
+                      & ((b[1] & b[0]) | !fn_i);
     frac_set = half ? {next[1:0], b} != 10'd0
-                    : (b[5] & !e_i[2]) | (b[4] & !e_i[3]) | (b[3] & !e_i[4]) | (b[2] & !e_i[5]) | b[1] | b[0];
+                    : (b[5] & !e_i[2]) | (b[4] & !e_i[3]) | (b[3] & !e_i[4]) | (b[2] & !e_i[5])
+                      | b[1] | b[0];
     flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
 
     // A byte's fine part has 8 bits and its number 32; the bits above are copies of the sign.
     fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
-    number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}}) | ({15'd0, mid, 7'd0} & {40{coarse[2:1] == 2'd1}})
-             | ({7'd0, mid, 15'd0} & {40{coarse[2:1] == 2'd2}}) | ({mid[16:0], 23'd0} & {40{coarse[2:1] == 2'd3}});
+    number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
+             | ({15'd0, mid, 7'd0} & {40{coarse[2:1] == 2'd1}})
+             | ({7'd0, mid, 15'd0} & {40{coarse[2:1] == 2'd2}})
+             | ({mid[16:0], 23'd0} & {40{coarse[2:1] == 2'd3}});
     low_flip = four ? b[3] : max_i ? flip_i : sign;
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
@@ -109,14 +117,16 @@ module acc_lane #(
     high_frac  = (high[1] & !e_i[2]) | (high[0] & !e_i[3]);
     decode = !four ? {flags, 1'b0, low_flip, term}
                    : {high_inf & (high_frac | b[7]), high_inf & (high_frac | !b[7]), b[7], low_flip,
-                      Sum4'(high_units) ^ {Sum4{b[7]}}, {(High - Low - 2){1'b0}}, low_inf & (low_frac | b[3]), low_inf & (low_frac | !b[3]),
+                      Sum4'(high_units) ^ {Sum4{b[7]}}, {(High - Low - 2){1'b0}},
+                      low_inf & (low_frac | b[3]), low_inf & (low_frac | !b[3]),
                       Low'(low_units) ^ {Low{b[3]}}};
   endfunction
 
   // Bit 0 of the chain creates the carry in. Wide adds two places: they pass the carry on or, with
   // 4 bits, end it and start the high half's carry.
   function automatic logic [Word-1:0] add(
-    input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum, input logic [Word-1:0] last);
+    input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum,
+    input logic [Word-1:0] last);
     logic [1:0]  flags;
     logic        high, carry;
     logic [Sum-1:0]  term;
@@ -132,7 +142,8 @@ module acc_lane #(
                base[Low+:2] & ~({2{sum_four_i}} & term[Low+:2]), !sum_four_i, base[Low-1:0], carry};
     end
     total = Word'((left - ~right) >> 1);
-    all   = {base[Sum+:2] | flags, Wide != 0 ? {total[Sum+1:High+2], total[High:Low+1], total[Low-1:0]} : total[Sum-1:0]};
+    all   = {base[Sum+:2] | flags,
+             Wide != 0 ? {total[Sum+1:High+2], total[High:Low+1], total[Low-1:0]} : total[Sum-1:0]};
     add   = clip_i && all[8] ? '0 : all;
   endfunction
 
@@ -143,7 +154,8 @@ module acc_lane #(
   always_ff @(posedge clk_i) begin
     if (sum_en_i)
       for (int i = 0; i < Lanes; i++)
-        sum_o[Word*i+:Word] <= add(term_q[i], row_i[Word*i+:Word], sum_o[Word*i+:Word], last_q[Word*i+:Word]);
+        sum_o[Word*i+:Word] <= add(term_q[i], row_i[Word*i+:Word], sum_o[Word*i+:Word],
+                                   last_q[Word*i+:Word]);
     if (last_en_i) last_q <= sum_o;
     if (term_en_i)
       for (int i = 0; i < Lanes; i++)

@@ -143,9 +143,10 @@ module admit #(
               && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
               && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
   format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (  // its first clock is LOOK
-    .clk_i, .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
-    .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
-    .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
+    .clk_i, .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]),
+    .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]), .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]),
+    .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros), .ranks_i(ranks_q),
+    .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
 
   assign bitmap_new = (filling ? bitmap : '0) | rank_bit_q;
   assign all_next   = ~({{(Ranks - 1){1'b1}}, 1'b0} << RankW'(job_ranks_i - 1'b1));
@@ -184,26 +185,28 @@ module admit #(
   // --- DECIDE ---
   logic add, resend, bad_desc, duplicate, stale, first, last;
   slot_rule u_rule (
-    .filling_i(filling_q), .kept_i(kept_q), .known_i(rank_in_q), .full_i(full_q), .is_same_i(same_q), .is_next_i(next_q),
-    .is_prev_i(prev_q), .same_desc_i(desc_ok_q), .add_o(add), .resend_o(resend), .bad_desc_o(bad_desc),
-    .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last));
+    .filling_i(filling_q), .kept_i(kept_q), .known_i(rank_in_q), .full_i(full_q),
+    .is_same_i(same_q), .is_next_i(next_q), .is_prev_i(prev_q), .same_desc_i(desc_ok_q),
+    .add_o(add), .resend_o(resend), .bad_desc_o(bad_desc), .duplicate_o(duplicate), .stale_o(stale),
+    .first_o(first), .last_o(last));
 
   logic [N-1:0] fate;
   logic [7:0]   nak;                         // NAK reason; 0: none
   logic         do_add, do_resend, do_pong;
   fate u_fate (
-    .job_ok_i(job_ok_q && job_enabled_i), .key_ok_i(key_ok_q), .rank_ok_i(rank_ok_q), .source_ok_i(source_ok_q),
-    .slot_ok_i(slot_ok_q), .op_ok_i(op_ok_q), .ping_i(ping_q), .format_ok_i(format_ok_q), .add_i(add), .resend_i(resend),
-    .bad_desc_i(bad_desc), .duplicate_i(duplicate), .stale_i(stale),
+    .job_ok_i(job_ok_q && job_enabled_i), .key_ok_i(key_ok_q), .rank_ok_i(rank_ok_q),
+    .source_ok_i(source_ok_q), .slot_ok_i(slot_ok_q), .op_ok_i(op_ok_q), .ping_i(ping_q),
+    .format_ok_i(format_ok_q), .add_i(add), .resend_i(resend), .bad_desc_i(bad_desc),
+    .duplicate_i(duplicate), .stale_i(stale),
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
   // --- payload: into the tile, or discarded ---
   logic       stream_free;
   logic [9:0] left;                          // beats still to come
   payload #(.Rows(Rows)) u_payload (
-    .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add), .free_o(stream_free), .pay_valid_i, .pay_ready_o,
-    .tile_valid_o, .tile_ready_i, .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o),
-    .left_o(left));
+    .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add),
+    .free_o(stream_free), .pay_valid_i, .pay_ready_o, .tile_valid_o, .tile_ready_i,
+    .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
   assign tile_data_o = pay_data_i;
 
   // A slot whose result is still in the tile waits. A result being sent must not be overwritten.
@@ -216,7 +219,8 @@ module admit #(
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
   // Issue the send request before adding. No new send of this slot can start after it, so a reading
   // flag that is one clock late is safe.
-  assign wait_slot  = finishing_at_q || ask_valid_o || (do_add && last && (in_reading_q || !fin_ready_i));
+  assign wait_slot  = finishing_at_q || ask_valid_o
+                      || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
   assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || asked_q);
   assign finishes   = go && do_add && last;
@@ -235,7 +239,8 @@ module admit #(
     if (ask_ready_i) ask_valid_o <= 1'b0;
     if (!ask_valid_o || ask_ready_i) begin
       if (state_q == Clear) ask_valid_o <= 1'b1;
-      if (state_q == Decide && asks && !asked_q && !ask_valid_o && !finishing_at_q) ask_valid_o <= 1'b1;
+      if (state_q == Decide && asks && !asked_q && !ask_valid_o && !finishing_at_q)
+        ask_valid_o <= 1'b1;
       ask_none_o <= state_q == Clear || !do_resend;
       ask_slot_o <= state_q == Clear ? clear_q : at;
       ask_mask_o <= bit_q;
@@ -247,7 +252,9 @@ module admit #(
   assign desc_ready_o = go;
   assign ans_valid_o  = go && (do_pong || nak != '0);
   assign ans_pong_o   = do_pong;
-  assign ans_status_o = !do_pong ? nak : filling ? nc_pkg::PONG_FILLING : kept ? nc_pkg::PONG_KEPT : nc_pkg::PONG_EMPTY;
+  assign ans_status_o = !do_pong ? nak
+                        : filling ? nc_pkg::PONG_FILLING
+                        : kept ? nc_pkg::PONG_KEPT : nc_pkg::PONG_EMPTY;
   assign ans_rank_o   = rank_o;
   assign ans_job_o    = job_o;
   assign ans_header_o = head;
@@ -260,7 +267,9 @@ module admit #(
   // description matters only in FILLING.
   assign write      = add_q || state_q == Clear || state_q == Reset;
   assign write_at   = add_q ? fin_slot_o : clear_q;
-  assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new} : {2'b00, 32'hffff_ffff, Ranks'(0)}, fin_desc_o};
+  assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new}
+                             : {2'b00, 32'hffff_ffff, Ranks'(0)},
+                       fin_desc_o};
 
   // Settle: the cleared slots are free once no result of theirs is being read, at least one clock
   // after the last request for them was withdrawn.
@@ -270,7 +279,8 @@ module admit #(
   assign clear_done_o = state_q == Settle && settled_q && !in_clear_q;
   always_ff @(posedge clk_i) begin
     settled_q  <= state_q == Settle && !ask_valid_o;
-    in_clear_q <= (reading_i[0] && in_clear(reading_a_i)) || (reading_i[1] && in_clear(reading_b_i));
+    in_clear_q <= (reading_i[0] && in_clear(reading_a_i))
+                  || (reading_i[1] && in_clear(reading_b_i));
   end
 
   always_ff @(posedge clk_i) begin
@@ -329,7 +339,8 @@ module admit #(
   // job as of the deciding clock. A result is complete, and its place is not in use. Assumed: the
   // frame at the head is stable; the promises of job_table (see its proof).
   (* anyconst *) logic [SlotW-1:0] one;
-  logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
+  logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q,
+                here, hold;
   logic         told_q, told_none_q;         // this frame's request was taken
   logic [SlotW+Ranks-1:0] told_of_q;         // that request's slot and mask
   logic [31:0]  chunk_seen_q;
@@ -355,7 +366,8 @@ module admit #(
     if ((state_q == Clear || state_q == Reset) && clear_q == one)
       {known_q, filling_seen_q, kept_seen_q, chunk_seen_q} <= {1'b1, 1'b0, 1'b0, 32'hffff_ffff};
     if (go || state_q == Clear) told_q <= 1'b0;
-    else if (ask_valid_o && ask_ready_i && state_q == Decide) {told_q, told_none_q, told_of_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
+    else if (ask_valid_o && ask_ready_i && state_q == Decide)
+      {told_q, told_none_q, told_of_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
     if (finishes && at == one) over_q <= 1'b1;
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
     if (pay_valid_i && pay_ready_o) taken_q <= taken_q + 10'd1;
@@ -363,47 +375,71 @@ module admit #(
     if (rst_i) {known_q, over_q, was_on_q, was_off_q, told_q} <= '0;
 
     if (!past_q) assume (rst_i);
-    if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready_o)) assume (desc_valid_i && $stable(desc_data_i));
+    if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready_o))
+      assume (desc_valid_i && $stable(desc_data_i));
     if (past_q && $past(job_enabled_i) && job_enabled_i && $past(job_o) == job_o)
       assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
     // a stopped job stays stopped until its slots are clear
     if (hold && was_off_q) assume (!job_enabled_i);
-    if (job_enabled_i) assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
-    assume (clear_slots_i != '0 && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
-    if (past_q && $past(clear_i && !clear_done_o)) assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
+    if (job_enabled_i)
+      assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
+    assume (clear_slots_i != '0
+            && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
+    if (past_q && $past(clear_i && !clear_done_o))
+      assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
     if (done_valid_i && done_slot_i == one) assume (over_q);
     if (past_q && !rst_i) begin
       // promises
       if (here && do_add) begin
-        assert (head_chunk == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
+        assert (head_chunk == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1)
+                && first == !filling_seen_q);
         assert (!filling_seen_q || (!in_q[rank_o] && head_desc == desc_seen_q));
         assert (last == (in_d == everyone) && !over_q);
-        assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64] && rank < 16'(job_ranks_i));
-        assert (source == $past(address_i) && slot >= 16'(job_base_i) && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
+        assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64]
+                && rank < 16'(job_ranks_i));
+        assert (source == $past(address_i) && slot >= 16'(job_base_i)
+                && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
       end
-      if (here && do_resend) assert (kept_seen_q && !over_q && told_q && !told_none_q && told_of_q == {at, Ranks'(1) << rank});
-      if (finishes) assert (!$past(in_reading) && fin_ready_i && told_q && told_none_q && told_of_q[Ranks +: SlotW] == at && all_q == everyone);
+      if (here && do_resend)
+        assert (kept_seen_q && !over_q && told_q && !told_none_q
+                && told_of_q == {at, Ranks'(1) << rank});
+      if (finishes)
+        assert (!$past(in_reading) && fin_ready_i && told_q && told_none_q
+                && told_of_q[Ranks +: SlotW] == at && all_q == everyone);
       if (!$past(rst_i)) assert (fin_valid_o == $past(finishes) && !(fin_valid_o && finishes));
-      if (fin_valid_o && !$past(rst_i)) assert (fin_slot_o == $past(at) && fin_mask_o == $past(all_q) && {fin_chunk_o, fin_desc_o} == $past({head_chunk, head_desc}));
-      if (!$past(rst_i) && $past(ask_valid_o && !ask_ready_i)) assert (rst_i || (ask_valid_o && $stable({ask_none_o, ask_slot_o, ask_mask_o})));
+      if (fin_valid_o && !$past(rst_i))
+        assert (fin_slot_o == $past(at) && fin_mask_o == $past(all_q)
+                && {fin_chunk_o, fin_desc_o} == $past({head_chunk, head_desc}));
+      if (!$past(rst_i) && $past(ask_valid_o && !ask_ready_i))
+        assert (rst_i || (ask_valid_o && $stable({ask_none_o, ask_slot_o, ask_mask_o})));
       if (clear_done_o) assert (!ask_valid_o);
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
-      if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
+      if (pay_valid_i && pay_ready_o)
+        assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
       // invariants
-      assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look) && (!fin_valid_o || add_q));
+      assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look)
+              && (!fin_valid_o || add_q));
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
-      if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q} && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));
+      if (known_q)
+        assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q}
+                && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);
       if (state_q == Reset) assert (known_q == (clear_q > one));
-      if (state_q == Clear) assert (finishing_q == '0 && left == '0 && clear_i && left_slots_q != '0);
+      if (state_q == Clear)
+        assert (finishing_q == '0 && left == '0 && clear_i && left_slots_q != '0);
       if (state_q == Settle) assert (clear_i && (!settled_q || !ask_valid_o));
       assert (asked_q == told_q && (!asked_q || (state_q == Decide && !ask_valid_o)));
       if (asked_q) assert (told_of_q == {at, bit_q} && told_none_q == !resend);
-      if (ask_valid_o) assert (state_q == Clear || state_q == Settle || (state_q == Decide && {ask_slot_o, ask_mask_o} == {at, bit_q} && ask_none_o == !resend));
-      assert (left == '0 ? stream_free : left == total_q - taken_q && taken_q < total_q && tile_beat_o == RowW'(taken_q) && tile_start_o == (taken_q == '0));
+      if (ask_valid_o)
+        assert (state_q == Clear || state_q == Settle
+                || (state_q == Decide && {ask_slot_o, ask_mask_o} == {at, bit_q}
+                    && ask_none_o == !resend));
+      assert (left == '0 ? stream_free
+              : left == total_q - taken_q && taken_q < total_q && tile_beat_o == RowW'(taken_q)
+                && tile_start_o == (taken_q == '0));
     end
   end
 `endif

@@ -105,8 +105,10 @@ module axil (
       assert (w_n_q == 2'(w_full_q) + 2'(s_bvalid_o || wait_q));
       assert (ar_n_q == 2'(ar_full_q) + 2'(s_rvalid_o));
       assert (!(s_bvalid_o && wait_q));
-      if (!$past(rst_i) && $past(s_bvalid_o && !s_bready_i)) assert (s_bvalid_o && $stable(s_bresp_o));
-      if (!$past(rst_i) && $past(s_rvalid_o && !s_rready_i)) assert (s_rvalid_o && $stable({s_rdata_o, s_rresp_o}));
+      if (!$past(rst_i) && $past(s_bvalid_o && !s_bready_i))
+        assert (s_bvalid_o && $stable(s_bresp_o));
+      if (!$past(rst_i) && $past(s_rvalid_o && !s_rready_i))
+        assert (s_rvalid_o && $stable({s_rdata_o, s_rresp_o}));
     end
   end
 `endif

@@ -99,7 +99,8 @@ module axil_split (
       if (w_busy_q) assert (aw_q[w_b] && w_q[w_b] == w_done_q);
       else assert (w_q == '0);
       if (r_busy_q) assert (ar_q[r_b]);
-      assert ((s_awvalid_i && s_awready_o) == ((awvalid_o & awready_i) != '0));  // taken here as there
+      // Both sides accept each transfer in the same clock.
+      assert ((s_awvalid_i && s_awready_o) == ((awvalid_o & awready_i) != '0));
       assert ((s_wvalid_i && s_wready_o) == ((wvalid_o & wready_i) != '0));
       assert ((s_arvalid_i && s_arready_o) == ((arvalid_o & arready_i) != '0));
       assert (s_bvalid_o == (bvalid_i != '0) && s_rvalid_o == (rvalid_i != '0));

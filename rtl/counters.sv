@@ -94,7 +94,8 @@ module counters #(
   assign on_way     = add_valid_q && add_at_q == one;
   assign on_way_n   = on_way ? 64'(add_q) : 64'd0;
   assign in_memory  = (cleared_q ? sum_ram[one] : 64'd0) + on_way_n;
-  assign since      = turn_q > one ? (IndexW+1)'(turn_q - one) - 1'b1 : (IndexW+1)'(N - 1) - (IndexW+1)'(one - turn_q);
+  assign since      = turn_q > one ? (IndexW+1)'(turn_q - one) - 1'b1
+                      : (IndexW+1)'(N - 1) - (IndexW+1)'(one - turn_q);
   assign until_turn = (IndexW+1)'(N - 1) - since;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
@@ -112,8 +113,11 @@ module counters #(
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
       // invariants
       assert (mine_q == N'(1) << turn_q);
-      assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N) && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
-      assert (!add_valid_q || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1) && clear_q != (IndexW+1)'(N)));
+      assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N)
+              && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
+      assert (!add_valid_q
+              || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1)
+                  && clear_q != (IndexW+1)'(N)));
       assert (cleared_q || (clear_q != '0 && turn_q <= one) || (on_way && add_clear_q));
       if (cleared_q) assert (!(clear_q != '0 && turn_q <= one) && !(on_way && add_clear_q));
       assert (8'(my_fresh) + 8'(my_held) <= 8'(N) + 8'(since) + 8'd1);
@@ -122,7 +126,8 @@ module counters #(
       assert (ahead_q == (until_turn < copy_q));
       if (ahead_q) assert (copied_q && in_memory + 64'(my_held) == at_snapshot_q);
       if (copied_q && !ahead_q && on_way && add_copy_q) assert (in_memory == at_snapshot_q);
-      if (copied_q && !ahead_q && !(on_way && add_copy_q)) assert (cleared_q && copy_ram[one] == at_snapshot_q);
+      if (copied_q && !ahead_q && !(on_way && add_copy_q))
+        assert (cleared_q && copy_ram[one] == at_snapshot_q);
       assert (!(copying || add_copy_q) || copied_q);
     end
   end

@@ -45,7 +45,8 @@ module crc_beat (
     for (int i = 0; i < 512; i++) assume (data_i[i] == (at == 10'(i)));
     for (int i = 0; i < 32; i++) assume (state_q[i] == (at_q == 10'(512 + i)));
     want = part_q ? '0 : first_q ? '1 : state_q;
-    for (int i = 0; i < 512; i++) want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
+    for (int i = 0; i < 512; i++)
+      want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
     assert (state_d == (part_q ? state_q ^ want : want));
   end
 `endif

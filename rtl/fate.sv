@@ -32,7 +32,8 @@ module fate (
     else if (!slot_ok_i)   {fate_o[nc_pkg::CNT_DROP_SLOT], nak_o} = {1'b1, nc_pkg::NAK_BAD_SLOT};
     else if (!op_ok_i)     {fate_o[nc_pkg::CNT_DROP_OP], nak_o} = {1'b1, nc_pkg::NAK_BAD_OP};
     else if (ping_i)       {fate_o[nc_pkg::CNT_IN_PING], pong_o} = 2'b11;
-    else if (!format_ok_i) {fate_o[nc_pkg::CNT_DROP_FORMAT], nak_o} = {1'b1, nc_pkg::NAK_BAD_FORMAT};
+    else if (!format_ok_i)
+      {fate_o[nc_pkg::CNT_DROP_FORMAT], nak_o} = {1'b1, nc_pkg::NAK_BAD_FORMAT};
     else if (bad_desc_i)   {fate_o[nc_pkg::CNT_DROP_DESC], nak_o} = {1'b1, nc_pkg::NAK_BAD_DESC};
     else if (duplicate_i)  fate_o[nc_pkg::CNT_DROP_DUPLICATE] = 1'b1;
     else if (resend_i)     {fate_o[nc_pkg::CNT_IN_RESENT], resend_o} = 2'b11;

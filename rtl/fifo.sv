@@ -41,7 +41,8 @@ module fifo #(
     if (get && !put) count_d = count_q - 1'b1;
     // Equal to functions of count_d, but a late in_valid_i passes one LUT instead of an adder.
     ready_d  = count_q == CountW'(Depth) ? get : !(count_q == CountW'(Depth - 1) && put && !get);
-    behind_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get)) || (count_q == CountW'(1) && put && !get);
+    behind_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get))
+               || (count_q == CountW'(1) && put && !get);
   end
 
   always_ff @(posedge clk_i) begin
@@ -102,7 +103,8 @@ module fifo #(
         assert (ahead_q < count_q);
         assert (mark_data_q == (ahead_q == '0 ? out_q : mem_q[PtrW'(at >= Rows ? at - Rows : at)]));
       end
-      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
+        assert (out_valid_o && $stable(out_data_o));
     end
   end
 `endif

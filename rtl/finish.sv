@@ -38,11 +38,12 @@ module finish #(
   logic         first_q;                     // the next piece begins a result
   logic [31:0]  crc;
   always_comb begin
-    for (int q = 0; q < 4; q++) pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
+    for (int q = 0; q < 4; q++)
+      pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
   end
   crc_beat u_crc (
-    .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q), .part_i(!kept_en_i[0]), .crc_o(crc),
-    .valid_o(crc_valid));
+    .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q),
+    .part_i(!kept_en_i[0]), .crc_o(crc), .valid_o(crc_valid));
 
   // --- status; the CRC includes the last beat two clocks later ---
   logic [2:0] status_q, all_status_q, done_status_q;
@@ -74,9 +75,11 @@ module finish #(
   logic             announced, crc_valid;    // announced: always 1 with done_q
   /* verilator lint_on UNUSEDSIGNAL */
   fifo #(.W(FinW), .Depth(16)) u_fin (
-    .clk_i, .rst_i, .in_data_i({fin_job_i, fin_slot_i, fin_chunk_i, fin_desc_i, fin_beats_i, fin_mask_i}),
+    .clk_i, .rst_i,
+    .in_data_i({fin_job_i, fin_slot_i, fin_chunk_i, fin_desc_i, fin_beats_i, fin_mask_i}),
     .in_valid_i(fin_valid_i), .in_ready_o(fin_ready_o),
-    .out_data_o({job, done_slot_o, chunk, desc, beats, done_mask_o}), .out_valid_o(announced), .out_ready_i(done_valid_o));
+    .out_data_o({job, done_slot_o, chunk, desc, beats, done_mask_o}), .out_valid_o(announced),
+    .out_ready_i(done_valid_o));
 
   assign done_valid_o = done_q;
   assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
@@ -102,13 +105,17 @@ module finish #(
     end
     if (rst_i) {waiting_q, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q} <= '0;
     if (!past_q) assume (rst_i);
-    assume (announced == (waiting_q != '0) && fin_ready_o == (waiting_q != 5'd16) && crc_valid == crc_in2_q);
+    assume (announced == (waiting_q != '0) && fin_ready_o == (waiting_q != 5'd16)
+            && crc_valid == crc_in2_q);
     if (kept_valid_i) assume (waiting_q > 5'(in_done_q) + 5'(in_done2_q));
     if (past_q) begin
       assert (done_valid_o == in_done2_q && (!done_valid_o || (announced && crc_valid)));
-      if (done_valid_o) assert (done_info_o[40 +: 3] == due2_q && done_info_o[8 +: 32] == crc && done_info_o[7:0] == beats);
+      if (done_valid_o)
+        assert (done_info_o[40 +: 3] == due2_q && done_info_o[8 +: 32] == crc
+                && done_info_o[7:0] == beats);
       assert (first_q == !open_q && (!open_q || status_q == seen_q) && (open_q || status_q == '0));
-      assert (last_q == in_done_q && waiting_q >= 5'(in_done_q) + 5'(in_done2_q) && waiting_q <= 5'd16);
+      assert (last_q == in_done_q && waiting_q >= 5'(in_done_q) + 5'(in_done2_q)
+              && waiting_q <= 5'd16);
       assert ((!in_done_q || (crc_in_q && all_status_q == due_q)) && (!in_done2_q || crc_in2_q));
     end
   end

@@ -46,7 +46,8 @@ module format_check #(
     in_w_q     <= width(in_fmt_i);
     out_w_q    <= width(out_fmt_i);
     alone_ok_q <= zeros_i && beats_i != '0 && beats_i <= 8'(MaxBeats)
-                  && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0 : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
+                  && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0
+                            : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
   end
 
   // Second clock: do the two sides match, and does the job allow them?
@@ -62,7 +63,8 @@ module format_check #(
     formats = max_q || (in_w_q != 2'd0 && out_w_q != 2'd0
                         && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
                         && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
-                        && (in_w_q != 2'd3 || 32'(ranks_i) <= 32'd1 << (nc_pkg::CARD_SUM_BITS - 41)));
+                        && (in_w_q != 2'd3
+                            || 32'(ranks_i) <= 32'd1 << (nc_pkg::CARD_SUM_BITS - 41)));
     fits    = len_i[15:6] - 10'd1 == 10'(payload) && len_i[5:0] == '0;  // payload is late
     ok_o    = whole && formats && fits && alone_ok_q;
   end
@@ -97,11 +99,14 @@ module format_check #(
     elements  = (wider == 16'd4 ? 16'd128 : wider == 16'd8 ? 16'd64 : 16'd32) * 16'(beats_i);
     in_bytes  = elements * (in_bits / 16'd4) / 16'd2;
     out_bytes = elements * (out_bits / 16'd4) / 16'd2;
-    legal     = in_bits != 16'd0 && out_bits != 16'd0 && zeros_i && beats_i >= 8'd1 && beats_i <= 8'(MaxBeats);
-    if (in_bytes % 16'd64 != 16'd0 || out_bytes % 16'd64 != 16'd0 || len_i != in_bytes + 16'd64) legal = 1'b0;
+    legal     = in_bits != 16'd0 && out_bits != 16'd0 && zeros_i && beats_i >= 8'd1
+                && beats_i <= 8'(MaxBeats);
+    if (in_bytes % 16'd64 != 16'd0 || out_bytes % 16'd64 != 16'd0 || len_i != in_bytes + 16'd64)
+      legal = 1'b0;
     if (max_i && (in_fmt_i != 8'd0 || out_fmt_i != 8'd0 || out_shift_i != 8'd0)) legal = 1'b0;
     if (!max_i && out_shift_i > 8'(nc_pkg::PKT_MAX_SHIFT)) legal = 1'b0;
-    if (!max_i && sum_bits > 16'(in_bits == 16'd4 ? nc_pkg::CARD_SUM4_BITS : nc_pkg::CARD_SUM_BITS)) legal = 1'b0;
+    if (!max_i && sum_bits > 16'(in_bits == 16'd4 ? nc_pkg::CARD_SUM4_BITS : nc_pkg::CARD_SUM_BITS))
+      legal = 1'b0;
     if (!max_i && allowed_i[7:0] != 8'd0 && allowed_i[7:0] != in_fmt_i) legal = 1'b0;
     if (!max_i && allowed_i[15:8] != 8'd0 && allowed_i[15:8] != out_fmt_i) legal = 1'b0;
   end

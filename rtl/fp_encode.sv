@@ -17,7 +17,8 @@ module fp_encode #(
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
   // bits of a code; for the other constants see acc_lane
   localparam int Bits = Wide != 0 ? 16 : 8,
-  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
+                 Low = Sum4 + 1
 ) (
   input  logic                  clk_i,
   // acc_lane's words, held in the clock of en1_i
@@ -50,7 +51,8 @@ module fp_encode #(
 );
   // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. The second step
   // replaces at_stop by one flag per bit of the last step's stop.
-  localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6, S3 = Man + 6 + 3;
+  localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6,
+                 S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
   logic [S2-1:0] two_q [Lanes];
   logic [S3-1:0] three_q [Lanes];
@@ -73,7 +75,9 @@ module fp_encode #(
     at1   = at1 && (stop1_i[4] || !b4);
     rest1 = b5 && (b4 ? sum[Sum-1-W1:0] != '0 : W1 < Sum - 16 && sum[Sum-17-W1:0] != '0);
     if (Wide != 0 && high_i) rest1 = 1'b0;
-    x1 = b5 ? (b4 ? place[63-:W1] & ~unseen | {W1{neg}} & unseen : place[47-:W1]) : b4 ? place[31-:W1] : {W1{neg}};
+    x1 = b5 ? (b4 ? place[63-:W1] & ~unseen | {W1{neg}} & unseen : place[47-:W1])
+         : b4 ? place[31-:W1]
+         : {W1{neg}};
     sixteens = {x1, b5, b4, at1, rest1, neg, flags};
   endfunction
 
@@ -94,7 +98,8 @@ module fp_encode #(
   endfunction
 
   function automatic logic [S3-1:0] ones(input logic [S2-1:0] two);  // also rounds
-    logic           b5, b4, b3, b2, b1, b0, stop1, stop0, rest2, rest3, neg, guard, last, up, back, lead;
+    logic           b5, b4, b3, b2, b1, b0, stop1, stop0, rest2, rest3, neg, guard, last, up, back,
+                    lead;
     logic [1:0]     flags;
     logic [W2-1:0]  x2;
     logic [W3-1:0]  x3;
@@ -103,14 +108,16 @@ module fp_encode #(
     b1    = x2[W2-1-:2] != '0 || stop1;
     b0    = (b1 ? x2[W2-1] : x2[W2-3]) || (stop0 && (stop1 || !b1));
     x3    = b1 ? (b0 ? x2[W2-1-:W3] : x2[W2-2-:W3]) : (b0 ? x2[W2-3-:W3] : x2[W2-4-:W3]);
-    rest3 = rest2 || ((b1 || b0) && x2[0] != neg) || (b1 && x2[1] != neg) || (b1 && b0 && x2[2] != neg);
+    rest3 = rest2 || ((b1 || b0) && x2[0] != neg) || (b1 && x2[1] != neg)
+            || (b1 && b0 && x2[2] != neg);
     if ((lost_i & (x3[Man-1:0] ^ {Man{neg}})) != '0) rest3 = 1'b1;
     guard = (guard_i & x3[Man:0]) != '0;
     last  = (guard_i & x3[Man+1:1]) != '0;
     up    = neg ? guard || (last && !rest3) : guard && (last || rest3);
     back  = max3_i && neg;
     lead  = x3[Man+1] ^ back;
-    value = {b5, b4, b3, b2, b1, b0, (x3[Man:1] ^ {Man{back}}) | lost_i} + {lead ? plus_i : below_i, {Man{1'b0}}}
+    value = {b5, b4, b3, b2, b1, b0, (x3[Man:1] ^ {Man{back}}) | lost_i}
+          + {lead ? plus_i : below_i, {Man{1'b0}}}
           + (Man + 6)'(up);
     ones  = {value, neg, flags};
   endfunction
@@ -124,7 +131,8 @@ module fp_encode #(
     logic [Man+5:0] value, moved;
     {value, neg, flags} = three;
     field   = value[Man+5:Man];
-    over    = ((field[5:1] & over_i) != '0 || ((field[5:1] | over_i) == '1 && field[0] && (!fn_i || value[Man-1-:3] == '1)))
+    over    = ((field[5:1] & over_i) != '0
+               || ((field[5:1] | over_i) == '1 && field[0] && (!fn_i || value[Man-1-:3] == '1)))
             && !max4_i;
     special = flags != 2'b00;
     nan     = flags == 2'b11;
@@ -133,7 +141,8 @@ module fp_encode #(
     mag     = nan ? 15'h7fff : special || over ? beyond_i : plain;
     sign    = special ? flags == 2'b10 : neg && (max4_i || moved != '0);
     code    = {over && !special, flags,
-               Bits'({sign, mag[14:8], eight_i ? sign : mag[7], mag[6:4], four_i ? sign : mag[3], mag[2:0]})};
+               Bits'({sign, mag[14:8], eight_i ? sign : mag[7], mag[6:4], four_i ? sign : mag[3],
+                      mag[2:0]})};
   endfunction
 
   // Arrays and the order of the statements: see acc_lane.

@@ -87,7 +87,8 @@ module frame_fifo #(
     lost_q   <= lost && !in_end_i;
     n_open_q <= in_end_i ? '0 : n_open_q + (PtrW+1)'(take);
     n_new_q  <= in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0;
-    n_free_q <= n_free_q - (PtrW+1)'(got) + (in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0);
+    n_free_q <= n_free_q - (PtrW+1)'(got)
+                + (in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0);
     if (!marked_q && take && mark) begin
       marked_q    <= !(in_end_i && !in_good_i);
       free_q      <= in_end_i;
@@ -113,10 +114,12 @@ module frame_fifo #(
       assert (out_valid_o == (n_free_q != n_new_q) && n_free_q >= n_new_q);
       if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
       if (got) assert (!marked_q || ahead_q != '0 || free_q);
-      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
+        assert (out_valid_o && $stable(out_data_o));
       // invariants
       assert (over_q == lost_q);
-      assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q) && n_open_q <= wr_q - end_q);
+      assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q)
+              && n_open_q <= wr_q - end_q);
       assert ({1'b0, n_free_q} + {1'b0, wr_q - end_q} <= (PtrW+2)'(Depth));
       if (marked_q) begin
         assert (mem_q[place[PtrW-1:0]] == mark_data_q);

@@ -63,7 +63,8 @@ module frame_gate #(
       assert (out_valid_o == (in_valid_i && (open_q ? first_pass_q : in_pass_i)));
       assert (out_tag_o == (open_q ? first_tag_q : in_tag_i));
       if (in_valid_i && !out_valid_o) assert (in_ready_o);
-      if (out_valid_o) assert (in_ready_o == out_ready_i && out_data_o == in_data_i && out_last_o == in_last_i);
+      if (out_valid_o)
+        assert (in_ready_o == out_ready_i && out_data_o == in_data_i && out_last_o == in_last_i);
       assert (dropped_o == (in_valid_i && in_ready_o && !open_q && !out_valid_o));
     end
   end

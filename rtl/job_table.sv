@@ -89,7 +89,8 @@ module job_table #(
     index_ok_q <= index_i < 16'(Jobs);
     for (int j = 0; j < Jobs; j++) index_is_q[j] <= index == JobW'(j);
     rank_ok_q  <= index_i < 16'(Jobs) && rank_i < 16'(Ranks);
-    for (int j = 0; j < Jobs; j++) hit_q[j] <= {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_q;
+    for (int j = 0; j < Jobs; j++)
+      hit_q[j] <= {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_q;
     in_range_q <= ranks_ok_q && end_q <= 17'(Slots);
     runs_q     <= enabled_q[index];
     fits_q     <= in_range_q && (hit_q & enabled_q) == '0;
@@ -163,8 +164,11 @@ module job_table #(
   (* anyconst *) logic [JobW-1:0] one, other;
   (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;
-  function automatic logic apart(input logic [SlotW:0] a, input logic [SlotW:0] na, input logic [SlotW:0] b, input logic [SlotW:0] nb);
-    apart = (SlotW + 2)'(a) + (SlotW + 2)'(na) <= (SlotW + 2)'(b) || (SlotW + 2)'(b) + (SlotW + 2)'(nb) <= (SlotW + 2)'(a);
+  function automatic logic apart(
+    input logic [SlotW:0] a, input logic [SlotW:0] na,
+    input logic [SlotW:0] b, input logic [SlotW:0] nb);
+    apart = (SlotW + 2)'(a) + (SlotW + 2)'(na) <= (SlotW + 2)'(b)
+            || (SlotW + 2)'(b) + (SlotW + 2)'(nb) <= (SlotW + 2)'(a);
   endfunction
   localparam int StagedW = 16 + RankW + 1 + 16 + 16 + 16;
   logic               one_stops, overlap, may;
@@ -181,53 +185,78 @@ module job_table #(
   always_comb begin
     overlap = 1'b0;
     for (int j = 0; j < Jobs; j++) begin
-      hits[j] = 17'(was_base) < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < 17'(was_base) + 17'(was_slots);
-      if (enabled_q[j] && 17'(base_i) < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < 17'(base_i) + 17'(slots_i)) overlap = 1'b1;
+      hits[j] = 17'(was_base) < 17'(base_q[j]) + 17'(slots_q[j])
+                && 17'(base_q[j]) < 17'(was_base) + 17'(was_slots);
+      if (enabled_q[j] && 17'(base_i) < 17'(base_q[j]) + 17'(slots_q[j])
+          && 17'(base_q[j]) < 17'(base_i) + 17'(slots_i))
+        overlap = 1'b1;
     end
-    in_range  = was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0 && 17'(was_base) + 17'(was_slots) <= 17'(Slots);
+    in_range  = was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0
+                && 17'(was_base) + 17'(was_slots) <= 17'(Slots);
     was_known = was_index < 16'(Jobs);
     runs      = enabled_q[was_index[JobW-1:0]];
-    may = ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && 17'(base_i) + 17'(slots_i) <= 17'(Slots) && !overlap
+    may = ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0
+          && 17'(base_i) + 17'(slots_i) <= 17'(Slots) && !overlap
        && index_i < 16'(Jobs) && !enabled_q[index] && !busy_o;
   end
   always_ff @(posedge clk_i) begin
     past_q   <= 1'b1;
     staged_q <= staged;
-    stood_q  <= rst_i || commit_i || rank_commit_i ? 2'd0 : !(stood_q != '0 && staged == staged_q) ? 2'd1 : stood_q == 2'd3 ? 2'd3 : stood_q + 2'd1;
+    stood_q  <= rst_i || commit_i || rank_commit_i ? 2'd0
+                : !(stood_q != '0 && staged == staged_q) ? 2'd1
+                : stood_q == 2'd3 ? 2'd3
+                : stood_q + 2'd1;
     if (!past_q) assume (rst_i);
     if (commit_i || rank_commit_i) assume (stood_q == 2'd3 && staged == staged_q);
     if (past_q) begin
       // the three clocks
       if (stood_q >= 2'd1) begin
-        assert (end_q == 17'(was_base) + 17'(was_slots) && index_ok_q == was_known && rank_ok_q == (was_known && was_rank < 16'(Ranks)));
-        assert (ranks_ok_q == (was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0) && runs_q == runs);
+        assert (end_q == 17'(was_base) + 17'(was_slots) && index_ok_q == was_known
+                && rank_ok_q == (was_known && was_rank < 16'(Ranks)));
+        assert (ranks_ok_q
+                == (was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0)
+                && runs_q == runs);
         assert (index_is_q == Jobs'(1) << was_index[JobW-1:0]);
       end
-      if (stood_q >= 2'd2) assert (hit_q == hits && in_range_q == in_range && starts_q == (was_known && !runs) && stops_q == (was_known && runs));
+      if (stood_q >= 2'd2)
+        assert (hit_q == hits && in_range_q == in_range && starts_q == (was_known && !runs)
+                && stops_q == (was_known && runs));
       if (stood_q >= 2'd3) assert (fits_q == (in_range && (hits & enabled_q) == '0));
       if (commit_i && start_i) assert (start_ok == may);
-      if (commit_i && !start_i) assert (stop_ok == (index_i < 16'(Jobs) && enabled_q[index] && !busy_o));
+      if (commit_i && !start_i)
+        assert (stop_ok == (index_i < 16'(Jobs) && enabled_q[index] && !busy_o));
       if (rank_commit_i) assert (rank_ok_q == (index_i < 16'(Jobs) && rank_i < 16'(Ranks)));
       if (enabled_q[one] || one_stops) begin
-        assert (slots_q[one] != '0 && (SlotW + 2)'(base_q[one]) + (SlotW + 2)'(slots_q[one]) <= (SlotW + 2)'(Slots));
+        assert (slots_q[one] != '0
+                && (SlotW + 2)'(base_q[one]) + (SlotW + 2)'(slots_q[one]) <= (SlotW + 2)'(Slots));
         assert (ranks_q[one] != '0 && ranks_q[one] <= (RankW + 1)'(Ranks));
-        if (one != other && enabled_q[other]) assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
+        if (one != other && enabled_q[other])
+          assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
       end
       assert (!(one_stops && enabled_q[one]));
-      if ($past(rank_commit_i && !rst_i)) assert ($stable(a_ram[{one, at}]) || ($past(index_i == 16'(one) && rank_i == 16'(at)) && a_ram[{one, at}] == $past({ip_i, port_i})));
+      if ($past(rank_commit_i && !rst_i))
+        assert ($stable(a_ram[{one, at}])
+                || ($past(index_i == 16'(one) && rank_i == 16'(at))
+                    && a_ram[{one, at}] == $past({ip_i, port_i})));
       if ($past(b_group_i && b_job_i == one)) assert (b_address_o == $past(group_ram[one]));
-      if (clear_o) assert (clear_base_o == base_q[clear_job_q][SlotW-1:0] && clear_slots_o == slots_q[clear_job_q]);
+      if (clear_o)
+        assert (clear_base_o == base_q[clear_job_q][SlotW-1:0]
+                && clear_slots_o == slots_q[clear_job_q]);
       if (!$past(rst_i) && !rst_i) begin
         if ($past(enabled_q[one] || one_stops))
-          assert ($stable({key_q[one], ranks_q[one], base_q[one], slots_q[one], formats_q[one], group_q[one], group_ram[one]}));
+          assert ($stable({key_q[one], ranks_q[one], base_q[one], slots_q[one], formats_q[one],
+                           group_q[one], group_ram[one]}));
         if (enabled_q[one] && !$past(enabled_q[one])) begin
           assert ($past(commit_i && start_i && index_i == 16'(one) && !busy_o) && !refused_o);
-          assert (key_q[one] == $past(key_i) && ranks_q[one] == $past(ranks_i) && formats_q[one] == $past(formats_i));
+          assert (key_q[one] == $past(key_i) && ranks_q[one] == $past(ranks_i)
+                  && formats_q[one] == $past(formats_i));
           assert (16'(base_q[one]) == $past(base_i) && 16'(slots_q[one]) == $past(slots_i));
-          assert (group_q[one] == ($past(group_ip_i) >= 32'he0000000 && $past(group_ip_i) < 32'hf0000000));
+          assert (group_q[one]
+                  == ($past(group_ip_i) >= 32'he0000000 && $past(group_ip_i) < 32'hf0000000));
           assert (group_ram[one] == {$past(group_ip_i), $past(group_port_i)});
         end
-        if (!enabled_q[one] && $past(enabled_q[one])) assert (one_stops && $past(commit_i && !start_i && index_i == 16'(one)));
+        if (!enabled_q[one] && $past(enabled_q[one]))
+          assert (one_stops && $past(commit_i && !start_i && index_i == 16'(one)));
         if ($past(one_stops) && !one_stops) assert ($past(clear_done_i));
         if ($past(clear_o) && clear_o) assert ($stable({clear_base_o, clear_slots_o}));
         if ($past(commit_i && start_i) && refused_o) assert ($stable(enabled_q));

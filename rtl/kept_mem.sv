@@ -23,7 +23,8 @@ module kept_mem #(
     for (genvar q = 0; q < 4; q++) begin : g_quarter
       logic [127:0] read, read_q;
       slot_mem #(.Width(128), .Depth(Slots * Rows), .Ultra(Ultra)) u_mem (
-        .clk_i, .w_en_i(w_valid_i && w_en_i[q]), .w_row_i({w_slot_i, w_beat_i}), .w_data_i(w_data_i[128*q+:128]),
+        .clk_i, .w_en_i(w_valid_i && w_en_i[q]),
+        .w_row_i({w_slot_i, w_beat_i}), .w_data_i(w_data_i[128*q+:128]),
         .r_en_i(r_valid_i), .r_row_i({r_slot_i, r_beat_i}), .r_data_o(read));
       always_ff @(posedge clk_i) read_q <= read;
       assign r_data_o[128*q+:128] = read_q;

@@ -63,17 +63,24 @@ module mm_kernel #(
   assign m_axi_gmem_wstrb   = '1;
 
   reduce_mm #(.Wide(Wide)) u_reduce (
-    .clk_i(ap_clk), .rst_i(rst_q), .s_awaddr_i(s_axi_control_awaddr), .s_awvalid_i(s_axi_control_awvalid),
-    .s_awready_o(s_axi_control_awready), .s_wdata_i(s_axi_control_wdata), .s_wstrb_i(s_axi_control_wstrb),
-    .s_wvalid_i(s_axi_control_wvalid), .s_wready_o(s_axi_control_wready), .s_bresp_o(s_axi_control_bresp),
-    .s_bvalid_o(s_axi_control_bvalid), .s_bready_i(s_axi_control_bready), .s_araddr_i(s_axi_control_araddr),
-    .s_arvalid_i(s_axi_control_arvalid), .s_arready_o(s_axi_control_arready), .s_rdata_o(s_axi_control_rdata),
-    .s_rresp_o(s_axi_control_rresp), .s_rvalid_o(s_axi_control_rvalid), .s_rready_i(s_axi_control_rready),
-    .interrupt_o(interrupt), .m_araddr_o(m_axi_gmem_araddr), .m_arlen_o(m_axi_gmem_arlen),
-    .m_arvalid_o(m_axi_gmem_arvalid), .m_arready_i(m_axi_gmem_arready), .m_rdata_i(m_axi_gmem_rdata),
-    .m_rresp_i(m_axi_gmem_rresp), .m_rvalid_i(m_axi_gmem_rvalid), .m_rready_o(m_axi_gmem_rready),
+    .clk_i(ap_clk), .rst_i(rst_q),
+    .s_awaddr_i(s_axi_control_awaddr), .s_awvalid_i(s_axi_control_awvalid),
+    .s_awready_o(s_axi_control_awready),
+    .s_wdata_i(s_axi_control_wdata), .s_wstrb_i(s_axi_control_wstrb),
+    .s_wvalid_i(s_axi_control_wvalid), .s_wready_o(s_axi_control_wready),
+    .s_bresp_o(s_axi_control_bresp), .s_bvalid_o(s_axi_control_bvalid),
+    .s_bready_i(s_axi_control_bready),
+    .s_araddr_i(s_axi_control_araddr), .s_arvalid_i(s_axi_control_arvalid),
+    .s_arready_o(s_axi_control_arready),
+    .s_rdata_o(s_axi_control_rdata), .s_rresp_o(s_axi_control_rresp),
+    .s_rvalid_o(s_axi_control_rvalid), .s_rready_i(s_axi_control_rready), .interrupt_o(interrupt),
+    .m_araddr_o(m_axi_gmem_araddr), .m_arlen_o(m_axi_gmem_arlen), .m_arvalid_o(m_axi_gmem_arvalid),
+    .m_arready_i(m_axi_gmem_arready),
+    .m_rdata_i(m_axi_gmem_rdata), .m_rresp_i(m_axi_gmem_rresp), .m_rvalid_i(m_axi_gmem_rvalid),
+    .m_rready_o(m_axi_gmem_rready),
     .m_awaddr_o(m_axi_gmem_awaddr), .m_awlen_o(m_axi_gmem_awlen), .m_awvalid_o(m_axi_gmem_awvalid),
-    .m_awready_i(m_axi_gmem_awready), .m_wdata_o(m_axi_gmem_wdata), .m_wlast_o(m_axi_gmem_wlast),
-    .m_wvalid_o(m_axi_gmem_wvalid), .m_wready_i(m_axi_gmem_wready), .m_bresp_i(m_axi_gmem_bresp),
-    .m_bvalid_i(m_axi_gmem_bvalid), .m_bready_o(m_axi_gmem_bready));
+    .m_awready_i(m_axi_gmem_awready),
+    .m_wdata_o(m_axi_gmem_wdata), .m_wlast_o(m_axi_gmem_wlast), .m_wvalid_o(m_axi_gmem_wvalid),
+    .m_wready_i(m_axi_gmem_wready),
+    .m_bresp_i(m_axi_gmem_bresp), .m_bvalid_i(m_axi_gmem_bvalid), .m_bready_o(m_axi_gmem_bready));
 endmodule

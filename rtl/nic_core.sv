@@ -63,31 +63,39 @@ module nic_core #(
   input  logic         s_rready_i
 );
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS;
-  localparam int SlotW = $clog2(Slots), RowW = $clog2(Rows), JobW = $clog2(Jobs), RankW = $clog2(Ranks);
+  localparam int SlotW = $clog2(Slots), RowW = $clog2(Rows), JobW = $clog2(Jobs),
+                 RankW = $clog2(Ranks);
   localparam int BeatW = $clog2(Rows + 1);
   localparam int N     = nc_pkg::REG_COUNTERS;
   localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8;
 
   // --- registers, jobs, counters ---
-  logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused, rank_commit, seed_write;
+  logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused,
+                rank_commit, seed_write;
   logic [15:0]  job_index, job_base, job_slots, job_formats, job_group_port, rank_index, rank_port;
   logic [RankW:0] job_ranks;
   logic [63:0]  job_key, counter;
-  logic [31:0]  job_group_ip, rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in, random_out;
+  logic [31:0]  job_group_ip, rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in,
+                random_out;
   logic [47:0]  seen_address;
   logic [4:0]   counter_index;
   logic [N-1:0] count_rx, count_admit, count_tx, count_q;
 
-  regs #(.Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2), .Group(Group)) u_regs (
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
-    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+  regs #(
+    .Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2), .Group(Group)
+  ) u_regs (
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
     .enable_o(enable), .snapshot_o(snapshot), .snapshot_busy_i(snapshot_busy),
-    .job_index_o(job_index), .job_ranks_o(job_ranks), .job_key_o(job_key), .job_base_o(job_base), .job_slots_o(job_slots),
-    .job_formats_o(job_formats), .job_group_ip_o(job_group_ip), .job_group_port_o(job_group_port),
-    .job_commit_o(job_commit), .job_start_o(job_start),
-    .rank_index_o(rank_index), .rank_ip_o(rank_ip), .rank_port_o(rank_port), .rank_commit_o(rank_commit),
-    .drop_in_o(drop_in), .drop_out_o(drop_out), .drop_seed_o(drop_seed), .drop_seed_write_o(seed_write),
-    .counter_index_o(counter_index), .counter_i(counter), .busy_i(job_busy), .refused_i(job_refused),
+    .job_index_o(job_index), .job_ranks_o(job_ranks), .job_key_o(job_key), .job_base_o(job_base),
+    .job_slots_o(job_slots), .job_formats_o(job_formats), .job_group_ip_o(job_group_ip),
+    .job_group_port_o(job_group_port), .job_commit_o(job_commit), .job_start_o(job_start),
+    .rank_index_o(rank_index), .rank_ip_o(rank_ip), .rank_port_o(rank_port),
+    .rank_commit_o(rank_commit),
+    .drop_in_o(drop_in), .drop_out_o(drop_out), .drop_seed_o(drop_seed),
+    .drop_seed_write_o(seed_write), .counter_index_o(counter_index), .counter_i(counter),
+    .busy_i(job_busy), .refused_i(job_refused),
     .seen_rank_i(seen_rank), .seen_ip_i(seen_address[47:16]), .seen_port_i(seen_address[15:0]));
 
   always_ff @(posedge clk_i) count_q <= rst_i ? '0 : count_rx | count_admit | count_tx;
@@ -95,7 +103,8 @@ module nic_core #(
     .clk_i, .rst_i, .count_i(count_q), .snapshot_i(snapshot), .busy_o(snapshot_busy),
     .index_i(counter_index), .value_o(counter));
 
-  rng u_rng (.clk_i, .rst_i, .seed_write_i(seed_write), .seed_i(drop_seed), .a_o(random_in), .b_o(random_out));
+  rng u_rng (.clk_i, .rst_i, .seed_write_i(seed_write), .seed_i(drop_seed), .a_o(random_in),
+             .b_o(random_out));
 
   logic             clear, clear_done, ask_job_enabled, job_has_group, addr_group;
   logic [SlotW-1:0] clear_base;
@@ -108,13 +117,16 @@ module nic_core #(
   logic [47:0]      ask_address, addr_address;
 
   job_table #(.Jobs(Jobs), .Slots(Slots)) u_jobs (
-    .clk_i, .rst_i, .commit_i(job_commit), .start_i(job_start), .index_i(job_index), .ranks_i(job_ranks), .key_i(job_key),
-    .base_i(job_base), .slots_i(job_slots), .formats_i(job_formats), .group_ip_i(Group != 0 ? job_group_ip : '0),
+    .clk_i, .rst_i, .commit_i(job_commit), .start_i(job_start), .index_i(job_index),
+    .ranks_i(job_ranks), .key_i(job_key), .base_i(job_base), .slots_i(job_slots),
+    .formats_i(job_formats), .group_ip_i(Group != 0 ? job_group_ip : '0),
     .group_port_i(job_group_port), .busy_o(job_busy), .refused_o(job_refused),
     .rank_commit_i(rank_commit), .rank_i(rank_index), .ip_i(rank_ip), .port_i(rank_port),
-    .clear_o(clear), .clear_base_o(clear_base), .clear_slots_o(clear_slots), .clear_done_i(clear_done),
-    .job_i(ask_job), .job_enabled_o(ask_job_enabled), .job_key_o(ask_job_key), .job_ranks_o(ask_job_ranks),
-    .job_base_o(ask_job_base), .job_slots_o(ask_job_slots), .job_formats_o(ask_job_formats),
+    .clear_o(clear), .clear_base_o(clear_base), .clear_slots_o(clear_slots),
+    .clear_done_i(clear_done),
+    .job_i(ask_job), .job_enabled_o(ask_job_enabled), .job_key_o(ask_job_key),
+    .job_ranks_o(ask_job_ranks), .job_base_o(ask_job_base), .job_slots_o(ask_job_slots),
+    .job_formats_o(ask_job_formats),
     .send_job_i(send_job), .send_key_o(send_key), .send_group_o(job_has_group),
     .a_job_i(ask_job), .a_rank_i(ask_rank), .a_address_o(ask_address),
     .b_job_i(addr_job), .b_rank_i(addr_rank),
@@ -125,9 +137,11 @@ module nic_core #(
   logic [511:0] pay_data;
   logic         desc_valid, desc_ready, pay_valid, pay_ready;
   rx #(.MaxBeats(Rows), .FifoBeats(FifoBeats), .Descs(Descs)) u_rx (
-    .clk_i, .rst_i, .rx_data_i, .rx_keep_i, .rx_last_i, .rx_ip_i, .rx_port_i, .rx_valid_i, .rx_ready_o, .enable_i(enable),
-    .drop_in_i(drop_in), .random_i(random_in), .desc_data_o(desc_data), .desc_valid_o(desc_valid),
-    .desc_ready_i(desc_ready), .pay_data_o(pay_data), .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .drop_o(count_rx));
+    .clk_i, .rst_i,
+    .rx_data_i, .rx_keep_i, .rx_last_i, .rx_ip_i, .rx_port_i, .rx_valid_i, .rx_ready_o,
+    .enable_i(enable), .drop_in_i(drop_in), .random_i(random_in),
+    .desc_data_o(desc_data), .desc_valid_o(desc_valid), .desc_ready_i(desc_ready),
+    .pay_data_o(pay_data), .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .drop_o(count_rx));
 
   // --- frames decided one at a time ---
   logic             t_valid, t_ready, t_start, t_last, t_first, t_emit, t_max, t_saturate;
@@ -136,7 +150,8 @@ module nic_core #(
   logic [7:0]       t_in_fmt, t_out_fmt, fin_beats;
   logic [2:0]       t_shift;
   logic [511:0]     t_data;
-  logic             fin_valid, fin_ready, done_valid, ask_valid, ask_ready, ask_none, send_valid, reading;
+  logic             fin_valid, fin_ready, done_valid, ask_valid, ask_ready, ask_none, send_valid,
+                    reading;
   logic [JobW-1:0]  fin_job;
   logic [31:0]      fin_chunk;
   logic [127:0]     fin_desc;
@@ -154,19 +169,25 @@ module nic_core #(
   admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide)) u_admit (
     .clk_i, .rst_i, .desc_data_i(desc_data), .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
     .pay_data_i(pay_data), .pay_valid_i(pay_valid), .pay_ready_o(pay_ready),
-    .job_o(ask_job), .rank_o(ask_rank), .job_enabled_i(ask_job_enabled), .job_key_i(ask_job_key),
-    .job_ranks_i(ask_job_ranks), .job_base_i(ask_job_base), .job_slots_i(ask_job_slots), .job_formats_i(ask_job_formats),
-    .address_i(ask_address), .clear_i(clear), .clear_base_i(clear_base), .clear_slots_i(clear_slots),
+    .job_o(ask_job), .rank_o(ask_rank),
+    .job_enabled_i(ask_job_enabled), .job_key_i(ask_job_key), .job_ranks_i(ask_job_ranks),
+    .job_base_i(ask_job_base), .job_slots_i(ask_job_slots), .job_formats_i(ask_job_formats),
+    .address_i(ask_address),
+    .clear_i(clear), .clear_base_i(clear_base), .clear_slots_i(clear_slots),
     .clear_done_o(clear_done),
-    .tile_valid_o(t_valid), .tile_ready_i(t_ready), .tile_slot_o(t_slot), .tile_beat_o(t_beat), .tile_start_o(t_start),
-    .tile_last_o(t_last), .tile_first_o(t_first), .tile_emit_o(t_emit), .tile_max_o(t_max), .tile_in_fmt_o(t_in_fmt),
-    .tile_out_fmt_o(t_out_fmt), .tile_shift_o(t_shift), .tile_saturate_o(t_saturate), .tile_data_o(t_data),
-    .fin_valid_o(fin_valid), .fin_ready_i(fin_ready), .fin_job_o(fin_job), .fin_slot_o(fin_slot), .fin_chunk_o(fin_chunk),
-    .fin_desc_o(fin_desc), .fin_beats_o(fin_beats), .fin_mask_o(fin_mask), .done_valid_i(done_valid), .done_slot_i(done_slot),
-    .ask_valid_o(ask_valid), .ask_ready_i(ask_ready), .ask_none_o(ask_none), .ask_slot_o(ask_slot), .ask_mask_o(ask_mask),
+    .tile_valid_o(t_valid), .tile_ready_i(t_ready), .tile_slot_o(t_slot), .tile_beat_o(t_beat),
+    .tile_start_o(t_start), .tile_last_o(t_last), .tile_first_o(t_first), .tile_emit_o(t_emit),
+    .tile_max_o(t_max), .tile_in_fmt_o(t_in_fmt), .tile_out_fmt_o(t_out_fmt),
+    .tile_shift_o(t_shift), .tile_saturate_o(t_saturate), .tile_data_o(t_data),
+    .fin_valid_o(fin_valid), .fin_ready_i(fin_ready), .fin_job_o(fin_job), .fin_slot_o(fin_slot),
+    .fin_chunk_o(fin_chunk), .fin_desc_o(fin_desc), .fin_beats_o(fin_beats), .fin_mask_o(fin_mask),
+    .done_valid_i(done_valid), .done_slot_i(done_slot),
+    .ask_valid_o(ask_valid), .ask_ready_i(ask_ready), .ask_none_o(ask_none), .ask_slot_o(ask_slot),
+    .ask_mask_o(ask_mask),
     .reading_i({send_valid, reading}), .reading_a_i(reading_slot), .reading_b_i(send_slot),
-    .ans_valid_o(ans_valid), .ans_ready_i(ans_ready), .ans_pong_o(ans_pong), .ans_status_o(ans_status), .ans_rank_o(ans_rank),
-    .ans_job_o(ans_job), .ans_header_o(ans_header), .ans_chunk_o(ans_chunk), .ans_bitmap_o(ans_bitmap),
+    .ans_valid_o(ans_valid), .ans_ready_i(ans_ready), .ans_pong_o(ans_pong),
+    .ans_status_o(ans_status), .ans_rank_o(ans_rank), .ans_job_o(ans_job),
+    .ans_header_o(ans_header), .ans_chunk_o(ans_chunk), .ans_bitmap_o(ans_bitmap),
     .count_o(count_admit), .seen_rank_o(seen_rank), .seen_address_o(seen_address));
 
   // --- sums added, rounded, kept ---
@@ -177,29 +198,39 @@ module nic_core #(
   logic [511:0]     kw_data, kr_data;
   logic [2:0]       kw_status;
   tile #(.Slots(Slots), .Rows(Rows), .Wide(Wide), .Ultra(Ultra)) u_tile (
-    .clk_i, .rst_i, .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_beat_i(t_beat),
-    .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit), .in_max_i(t_max),
-    .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt), .out_shift_i(t_shift), .saturate_i(t_saturate), .in_data_i(t_data),
-    .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_beat_o(kw_beat), .kept_en_o(kw_en), .kept_data_o(kw_data),
-    .kept_last_o(kw_last), .kept_status_o(kw_status));
+    .clk_i, .rst_i,
+    .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_beat_i(t_beat),
+    .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit),
+    .in_max_i(t_max), .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt), .out_shift_i(t_shift),
+    .saturate_i(t_saturate), .in_data_i(t_data),
+    .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_beat_o(kw_beat), .kept_en_o(kw_en),
+    .kept_data_o(kw_data), .kept_last_o(kw_last), .kept_status_o(kw_status));
 
   kept_mem #(.Slots(Slots), .Rows(Rows), .Ultra(Ultra)) u_kept (
-    .clk_i, .w_valid_i(kw_valid), .w_slot_i(kw_slot), .w_beat_i(kw_beat), .w_en_i(kw_en), .w_data_i(kw_data),
+    .clk_i,
+    .w_valid_i(kw_valid), .w_slot_i(kw_slot), .w_beat_i(kw_beat), .w_en_i(kw_en),
+    .w_data_i(kw_data),
     .r_valid_i(kr_valid), .r_slot_i(kr_slot), .r_beat_i(kr_beat), .r_data_o(kr_data));
 
   finish #(.Slots(Slots), .Jobs(Jobs)) u_finish (
-    .clk_i, .rst_i, .fin_valid_i(fin_valid), .fin_ready_o(fin_ready), .fin_job_i(fin_job), .fin_slot_i(fin_slot),
+    .clk_i, .rst_i,
+    .fin_valid_i(fin_valid), .fin_ready_o(fin_ready), .fin_job_i(fin_job), .fin_slot_i(fin_slot),
     .fin_chunk_i(fin_chunk), .fin_desc_i(fin_desc), .fin_beats_i(fin_beats), .fin_mask_i(fin_mask),
-    .kept_valid_i(kw_valid), .kept_en_i(kw_en), .kept_data_i(kw_data), .kept_last_i(kw_last), .kept_status_i(kw_status),
-    .done_valid_o(done_valid), .done_slot_o(done_slot), .done_mask_o(done_mask), .done_info_o(done_info));
+    .kept_valid_i(kw_valid), .kept_en_i(kw_en), .kept_data_i(kw_data), .kept_last_i(kw_last),
+    .kept_status_i(kw_status),
+    .done_valid_o(done_valid), .done_slot_o(done_slot), .done_mask_o(done_mask),
+    .done_info_o(done_info));
 
   // --- results sent ---
   logic send_ready, send_all, to_group;
   sends #(.Slots(Slots), .Jobs(Jobs)) u_sends (
-    .clk_i, .rst_i, .done_valid_i(done_valid), .done_slot_i(done_slot), .done_mask_i(done_mask), .done_info_i(done_info),
-    .ask_valid_i(ask_valid), .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot), .ask_mask_i(ask_mask),
-    .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(send_mask),
-    .send_all_o(send_all), .send_info_o(send_info));
+    .clk_i, .rst_i,
+    .done_valid_i(done_valid), .done_slot_i(done_slot), .done_mask_i(done_mask),
+    .done_info_i(done_info),
+    .ask_valid_i(ask_valid), .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot),
+    .ask_mask_i(ask_mask),
+    .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot),
+    .send_mask_o(send_mask), .send_all_o(send_all), .send_info_o(send_info));
 
   logic [31:0]  send_chunk, send_crc;
   logic [127:0] send_desc;
@@ -227,23 +258,27 @@ module nic_core #(
   fifo #(.W(AnsW), .Depth(Answers)) u_answers (
     .clk_i, .rst_i,
     .in_data_i({ans_pong, ans_status, ans_job, ans_rank, ans_header[nc_pkg::PKT_SLOT +: 16],
-                ans_pong ? ans_chunk : ans_header[nc_pkg::PKT_CHUNK +: 32], ans_header[nc_pkg::PKT_KEY +: 64],
-                ans_header[nc_pkg::PKT_TAG +: 32], ans_header[nc_pkg::PKT_ECHO +: 64], ans_bitmap,
+                ans_pong ? ans_chunk : ans_header[nc_pkg::PKT_CHUNK +: 32],
+                ans_header[nc_pkg::PKT_KEY +: 64], ans_header[nc_pkg::PKT_TAG +: 32],
+                ans_header[nc_pkg::PKT_ECHO +: 64], ans_bitmap,
                 BeatW'((ans_header[nc_pkg::PKT_LEN +: 16] >> 6) - 16'd1)}),
     .in_valid_i(ans_valid), .in_ready_o(ans_ready),
-    .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap, a_beats}),
+    .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap,
+                 a_beats}),
     .out_valid_o(a_valid), .out_ready_i(a_ready));
 
   tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs)) u_tx (
-    .clk_i, .rst_i, .send_valid_i(send_valid), .send_ready_o(send_ready), .send_slot_i(send_slot), .send_mask_i(send_mask),
-    .send_group_i(to_group), .send_job_i(send_job), .send_key_i(send_key), .send_chunk_i(send_chunk),
-    .send_desc_i(send_desc),
+    .clk_i, .rst_i,
+    .send_valid_i(send_valid), .send_ready_o(send_ready), .send_slot_i(send_slot),
+    .send_mask_i(send_mask), .send_group_i(to_group), .send_job_i(send_job), .send_key_i(send_key),
+    .send_chunk_i(send_chunk), .send_desc_i(send_desc),
     .send_status_i(send_status), .send_crc_i(send_crc), .send_beats_i(send_beats[BeatW-1:0]),
     .busy_o(reading), .busy_slot_o(reading_slot),
     .kr_valid_o(kr_valid), .kr_slot_o(kr_slot), .kr_beat_o(kr_beat), .kr_data_i(kr_data),
-    .ans_valid_i(a_valid), .ans_ready_o(a_ready), .ans_pong_i(a_pong), .ans_status_i(a_status), .ans_job_i(a_job),
-    .ans_rank_i(a_rank), .ans_slot_i(a_slot), .ans_chunk_i(a_chunk), .ans_key_i(a_key), .ans_tag_i(a_tag),
-    .ans_echo_i(a_echo), .ans_bitmap_i(a_bitmap), .ans_beats_i(a_beats),
+    .ans_valid_i(a_valid), .ans_ready_o(a_ready), .ans_pong_i(a_pong), .ans_status_i(a_status),
+    .ans_job_i(a_job), .ans_rank_i(a_rank), .ans_slot_i(a_slot), .ans_chunk_i(a_chunk),
+    .ans_key_i(a_key), .ans_tag_i(a_tag), .ans_echo_i(a_echo), .ans_bitmap_i(a_bitmap),
+    .ans_beats_i(a_beats),
     .addr_job_o(addr_job), .addr_rank_o(addr_rank), .addr_group_o(addr_group),
     .addr_ip_i(addr_address[47:16]), .addr_port_i(addr_address[15:0]),
     .tx_data_o, .tx_last_o, .tx_ip_o, .tx_port_o, .tx_valid_o, .tx_ready_i,

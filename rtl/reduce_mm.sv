@@ -55,16 +55,19 @@ module reduce_mm #(
   logic [63:0] in, out;
   logic [31:0] parts, stride, beats, fmt, out_fmt, out_shift, saturate, status_q;
   reduce_mm_regs u_regs (
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
-    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .interrupt_o, .start_o(start), .done_i(done_q), .status_i(status_q), .in_o(in), .out_o(out), .parts_o(parts),
-    .stride_o(stride), .beats_o(beats), .fmt_o(fmt), .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .interrupt_o, .start_o(start), .done_i(done_q), .status_i(status_q), .in_o(in), .out_o(out),
+    .parts_o(parts), .stride_o(stride), .beats_o(beats), .fmt_o(fmt),
+    .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
 
   // --- the request: is it legal, and how long is the result? ---
   // 4 bits 1, 8 bits 2, 16 bits 3; 0: not a format of this card
   function automatic logic [1:0] width(input logic [31:0] f);
     width = 2'd0;
-    if (f[31:8] == '0 && f[6:4] >= 3'd1 && f[6:4] <= 3'd5 && f[3:0] <= 4'd10 && (!f[7] || f[6:0] == 7'h43)) begin
+    if (f[31:8] == '0 && f[6:4] >= 3'd1 && f[6:4] <= 3'd5 && f[3:0] <= 4'd10
+        && (!f[7] || f[6:0] == 7'h43)) begin
       case (4'(f[6:4]) + f[3:0])
         4'd3:    width = Wide != 0 ? 2'd1 : 2'd0;
         4'd7:    width = 2'd2;
@@ -79,7 +82,8 @@ module reduce_mm #(
   logic [4:0]  cost;  // quarters of a beat of sums that one beat of codes makes
   assign in_w  = width(fmt);
   assign out_w = width(out_fmt);
-  assign good  = in_w != '0 && out_w != '0 && parts != '0 && parts <= (in_w == 2'd3 ? 32'd32 : 32'd64)
+  assign good  = in_w != '0 && out_w != '0 && parts != '0
+              && parts <= (in_w == 2'd3 ? 32'd32 : 32'd64)
               && out_shift <= nc_pkg::PKT_MAX_SHIFT && saturate < 32'd2
               && in[5:0] == '0 && out[5:0] == '0 && out_beats[33:32] == '0;
   always_comb begin
@@ -103,8 +107,10 @@ module reduce_mm #(
   logic [57:0] ar_beat, aw_beat;
   logic [6:0]  ar_beats, aw_beats;
   axi_bursts u_ar (
-    .clk_i, .rst_i, .in_beat_i(part_q), .in_beats_i(ask_rows), .in_valid_i(ask), .in_ready_o(ask_ready), .out_beat_o(ar_beat),
-    .out_beats_o(ar_beats), .out_valid_o(m_arvalid_o), .out_ready_i(m_arready_i));
+    .clk_i, .rst_i,
+    .in_beat_i(part_q), .in_beats_i(ask_rows), .in_valid_i(ask), .in_ready_o(ask_ready),
+    .out_beat_o(ar_beat), .out_beats_o(ar_beats), .out_valid_o(m_arvalid_o),
+    .out_ready_i(m_arready_i));
   assign m_araddr_o = {ar_beat, 6'd0};
   assign m_arlen_o  = 8'(ar_beats) - 8'd1;
 
@@ -116,7 +122,8 @@ module reduce_mm #(
   // quarters of beats free in the output FIFO, minus those in flight
   logic [9:0]   free_q;
   skid #(.W(513)) u_r (
-    .clk_i, .rst_i, .in_data_i({m_rresp_i != '0, m_rdata_i}), .in_valid_i(m_rvalid_i), .in_ready_o(m_rready_o),
+    .clk_i, .rst_i,
+    .in_data_i({m_rresp_i != '0, m_rdata_i}), .in_valid_i(m_rvalid_i), .in_ready_o(m_rready_o),
     .out_data_o({code_error, code}), .out_valid_o(code_valid), .out_ready_i(code_take));
   assign emit      = add_q == parts - 1;
   assign room      = !emit || free_q >= 10'(cost);
@@ -130,11 +137,14 @@ module reduce_mm #(
   /* verilator lint_off PINCONNECTEMPTY */
   power_of_two #(.N(Rows)) u_rows ();
   tile #(.Slots(1), .Rows(Rows), .Wide(Wide)) u_tile (
-    .clk_i, .rst_i, .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0), .in_beat_i(row_q),
-    .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0), .in_emit_i(emit), .in_max_i(1'b0),
-    .in_fmt_i(fmt[7:0]), .out_fmt_i(out_fmt[7:0]), .out_shift_i(out_shift[2:0]), .saturate_i(saturate[0]), .in_data_i(code),
-    .kept_valid_o(kept_valid), .kept_slot_o(), .kept_beat_o(), .kept_en_o(kept_en), .kept_data_o(kept_data),
-    .kept_last_o(kept_last), .kept_status_o(kept_status));
+    .clk_i, .rst_i,
+    .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0),
+    .in_beat_i(row_q), .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0),
+    .in_emit_i(emit), .in_max_i(1'b0), .in_fmt_i(fmt[7:0]),
+    .out_fmt_i(out_fmt[7:0]), .out_shift_i(out_shift[2:0]), .saturate_i(saturate[0]),
+    .in_data_i(code),
+    .kept_valid_o(kept_valid), .kept_slot_o(), .kept_beat_o(), .kept_en_o(kept_en),
+    .kept_data_o(kept_data), .kept_last_o(kept_last), .kept_status_o(kept_status));
   /* verilator lint_on PINCONNECTEMPTY */
 
   // --- sums: quarters to beats, beats into the output FIFO ---
@@ -148,8 +158,8 @@ module reduce_mm #(
   assign sum_put = kept_valid && (kept_en[3] || kept_last);
   /* verilator lint_off PINCONNECTEMPTY */
   fifo #(.W(512), .Depth(Depth)) u_sums (
-    .clk_i, .rst_i, .in_data_i(gathered), .in_valid_i(sum_put), .in_ready_o(), .out_data_o(m_wdata_o), .out_valid_o(fifo_valid),
-    .out_ready_i(fifo_take));
+    .clk_i, .rst_i, .in_data_i(gathered), .in_valid_i(sum_put), .in_ready_o(),
+    .out_data_o(m_wdata_o), .out_valid_o(fifo_valid), .out_ready_i(fifo_take));
   /* verilator lint_on PINCONNECTEMPTY */
 
   // --- write bursts and their beats ---
@@ -158,7 +168,8 @@ module reduce_mm #(
   logic [31:0] write_left_q, unanswered_q;
   /* verilator lint_off PINCONNECTEMPTY */
   axi_bursts u_aw (
-    .clk_i, .rst_i, .in_beat_i(out[63:6]), .in_beats_i(out_beats[31:0]), .in_valid_i(begins && good), .in_ready_o(),
+    .clk_i, .rst_i,
+    .in_beat_i(out[63:6]), .in_beats_i(out_beats[31:0]), .in_valid_i(begins && good), .in_ready_o(),
     .out_beat_o(aw_beat), .out_beats_o(aw_beats), .out_valid_o(aw_valid), .out_ready_i(aw_take));
   /* verilator lint_on PINCONNECTEMPTY */
   assign m_awaddr_o  = {aw_beat, 6'd0};
@@ -166,8 +177,8 @@ module reduce_mm #(
   assign m_awvalid_o = aw_valid && len_ready;
   assign aw_take     = m_awready_i && len_ready;
   fifo #(.W(7), .Depth(4)) u_lens (
-    .clk_i, .rst_i, .in_data_i(aw_beats), .in_valid_i(aw_valid && aw_take), .in_ready_o(len_ready), .out_data_o(len),
-    .out_valid_o(len_valid), .out_ready_i(w_take && m_wlast_o));
+    .clk_i, .rst_i, .in_data_i(aw_beats), .in_valid_i(aw_valid && aw_take), .in_ready_o(len_ready),
+    .out_data_o(len), .out_valid_o(len_valid), .out_ready_i(w_take && m_wlast_o));
   assign m_wvalid_o = fifo_valid && len_valid;
   assign m_wlast_o  = sent_q + 7'd1 == len;
   assign w_take     = m_wvalid_o && m_wready_i;

@@ -38,15 +38,17 @@ module reduce_mm_regs (
   logic [11:0] w_at, r_at;
   logic [31:0] data, mask, read_data;
   axil u_axil (
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
-    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0), .wdone_i(1'b0),
-    .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0),
+    .wdone_i(1'b0), .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
 
   // Every address gets an answer, as in kernels that Vitis generates.
   assign interrupt_o = gie_q && isr_q;
 
-  function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] new_bits, input logic [31:0] bits);
+  function automatic logic [31:0] merged(
+    input logic [31:0] old, input logic [31:0] new_bits, input logic [31:0] bits);
     merged = (old & ~bits) | (new_bits & bits);
   endfunction
 

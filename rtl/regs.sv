@@ -70,32 +70,38 @@ module regs #(
   logic [31:0] w_data, mask, read_data;
   /* verilator lint_off PINCONNECTEMPTY */
   axil u_axil (  // counter_i follows its index before a read can come after the write's answer
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
-    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
     .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)),
-    .wlater_i(asks_snapshot || commits_job || commits_rank), .wdone_i(settled), .read_o(), .raddr_o(r_at),
-    .rerr_i(!known(r_at)), .rdata_i(read_data));
+    .wlater_i(asks_snapshot || commits_job || commits_rank), .wdone_i(settled), .read_o(),
+    .raddr_o(r_at), .rerr_i(!known(r_at)), .rdata_i(read_data));
   /* verilator lint_on PINCONNECTEMPTY */
-  assign settled       = !snapshot_o && !snapshot_busy_i && {job_soon_q, job_commit_o, rank_soon_q, rank_commit_o} == '0;
+  assign settled       = !snapshot_o && !snapshot_busy_i
+                         && {job_soon_q, job_commit_o, rank_soon_q, rank_commit_o} == '0;
   assign commits_job   = w_at == nc_pkg::REG_JOB_COMMIT && mask[nc_pkg::REG_JOB_COMMIT_START];
   assign commits_rank  = w_at == nc_pkg::REG_RANK_COMMIT;
-  assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[nc_pkg::REG_CTRL_LATCH] && mask[nc_pkg::REG_CTRL_LATCH];
+  assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[nc_pkg::REG_CTRL_LATCH]
+                         && mask[nc_pkg::REG_CTRL_LATCH];
 
   function automatic logic known(input logic [11:0] at);
     case (at)
-      nc_pkg::REG_ID, nc_pkg::REG_VERSION, nc_pkg::REG_CAP_SLOTS, nc_pkg::REG_CAP_JOBS, nc_pkg::REG_CAP_BEATS,
-      nc_pkg::REG_CAP_FORMATS, nc_pkg::REG_CTRL, nc_pkg::REG_STATUS, nc_pkg::REG_JOB_INDEX, nc_pkg::REG_JOB_RANKS,
-      nc_pkg::REG_JOB_KEY_LO, nc_pkg::REG_JOB_KEY_HI, nc_pkg::REG_JOB_SLOT_BASE, nc_pkg::REG_JOB_SLOTS,
-      nc_pkg::REG_JOB_FORMATS, nc_pkg::REG_JOB_COMMIT, nc_pkg::REG_RANK_INDEX, nc_pkg::REG_RANK_IP, nc_pkg::REG_RANK_PORT,
-      nc_pkg::REG_RANK_COMMIT, nc_pkg::REG_COUNTER_INDEX, nc_pkg::REG_COUNTER_LO, nc_pkg::REG_COUNTER_HI,
-      nc_pkg::REG_SEEN_RANK, nc_pkg::REG_SEEN_IP, nc_pkg::REG_SEEN_PORT, nc_pkg::REG_DROP_IN, nc_pkg::REG_DROP_OUT,
-      nc_pkg::REG_DROP_SEED, nc_pkg::REG_JOB_GROUP_IP, nc_pkg::REG_JOB_GROUP_PORT: known = 1'b1;
+      nc_pkg::REG_ID, nc_pkg::REG_VERSION, nc_pkg::REG_CAP_SLOTS, nc_pkg::REG_CAP_JOBS,
+      nc_pkg::REG_CAP_BEATS, nc_pkg::REG_CAP_FORMATS, nc_pkg::REG_CTRL, nc_pkg::REG_STATUS,
+      nc_pkg::REG_JOB_INDEX, nc_pkg::REG_JOB_RANKS, nc_pkg::REG_JOB_KEY_LO, nc_pkg::REG_JOB_KEY_HI,
+      nc_pkg::REG_JOB_SLOT_BASE, nc_pkg::REG_JOB_SLOTS, nc_pkg::REG_JOB_FORMATS,
+      nc_pkg::REG_JOB_COMMIT, nc_pkg::REG_RANK_INDEX, nc_pkg::REG_RANK_IP, nc_pkg::REG_RANK_PORT,
+      nc_pkg::REG_RANK_COMMIT, nc_pkg::REG_COUNTER_INDEX, nc_pkg::REG_COUNTER_LO,
+      nc_pkg::REG_COUNTER_HI, nc_pkg::REG_SEEN_RANK, nc_pkg::REG_SEEN_IP, nc_pkg::REG_SEEN_PORT,
+      nc_pkg::REG_DROP_IN, nc_pkg::REG_DROP_OUT, nc_pkg::REG_DROP_SEED, nc_pkg::REG_JOB_GROUP_IP,
+      nc_pkg::REG_JOB_GROUP_PORT: known = 1'b1;
       default: known = 1'b0;
     endcase
   endfunction
 
   // --- registers that hold the last value written ---
-  logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, rank_index_q, port_q, counter_index_q;
+  logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q,
+               rank_index_q, port_q, counter_index_q;
   logic [31:0] group_port_q;
 
   assign job_index_o     = |job_index_q[31:16] ? '1 : job_index_q[15:0];
@@ -109,7 +115,8 @@ module regs #(
   assign rank_port_o     = port_q[15:0];
   assign counter_index_o = counter_index_q[IndexW-1:0];
 
-  function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] data, input logic [31:0] bits);
+  function automatic logic [31:0] merged(
+    input logic [31:0] old, input logic [31:0] data, input logic [31:0] bits);
     merged = (old & ~bits) | (data & bits);
   endfunction
 
@@ -122,7 +129,8 @@ module regs #(
     drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
     if (write) begin
       unique case (w_at)
-        nc_pkg::REG_CTRL:          if (mask[nc_pkg::REG_CTRL_ENABLE]) enable_o <= w_data[nc_pkg::REG_CTRL_ENABLE];
+        nc_pkg::REG_CTRL:
+          if (mask[nc_pkg::REG_CTRL_ENABLE]) enable_o <= w_data[nc_pkg::REG_CTRL_ENABLE];
         nc_pkg::REG_JOB_INDEX:     job_index_q     <= merged(job_index_q, w_data, mask);
         nc_pkg::REG_JOB_RANKS:     job_ranks_q     <= merged(job_ranks_q, w_data, mask);
         nc_pkg::REG_JOB_KEY_LO:    key_lo_q        <= merged(key_lo_q, w_data, mask);
@@ -143,12 +151,15 @@ module regs #(
       endcase
     end
     if (rst_i) begin
-      {snapshot_o, job_soon_q, job_commit_o, rank_soon_q, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
+      {snapshot_o, job_soon_q, job_commit_o, rank_soon_q, rank_commit_o,
+       drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
     // Clear staged values once they are taken. No write can arrive in that clock: the previous
     // write is answered only after it.
-    if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, job_group_ip_o, group_port_q} <= '0;
+    if (rst_i || job_commit_o)
+      {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q,
+       formats_q, job_group_ip_o, group_port_q} <= '0;
     if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
 
@@ -164,7 +175,8 @@ module regs #(
       nc_pkg::REG_CAP_SLOTS:     read_data = Slots;
       nc_pkg::REG_CAP_JOBS:      read_data = Jobs | nc_pkg::PKT_MAX_RANKS << 16;
       nc_pkg::REG_CAP_BEATS:     read_data = Rows;
-      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | nc_pkg::CARD_SUM_BITS << 8 | Group << nc_pkg::REG_CAP_FORMATS_GROUP;
+      nc_pkg::REG_CAP_FORMATS:
+        read_data = Widths | nc_pkg::CARD_SUM_BITS << 8 | Group << nc_pkg::REG_CAP_FORMATS_GROUP;
       nc_pkg::REG_CTRL:          read_data[nc_pkg::REG_CTRL_ENABLE] = enable_o;
       nc_pkg::REG_STATUS: begin
         read_data[nc_pkg::REG_STATUS_STOPPING] = busy_i;
@@ -193,23 +205,29 @@ module regs #(
   logic [1:0]         stood_q;               // clocks of stability, stops at 3
   logic [StagedW-1:0] staged, staged_q;
   logic               pulse, soon;
-  assign staged = {job_index_o, job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o,
-                   rank_index_o, rank_ip_o, rank_port_o};
+  assign staged = {job_index_o, job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o,
+                   job_group_ip_o, job_group_port_o, rank_index_o, rank_ip_o, rank_port_o};
   assign pulse  = job_commit_o || rank_commit_o;
   assign soon   = {job_soon_q, rank_soon_q} != '0;
   always_ff @(posedge clk_i) begin
     past_q   <= 1'b1;
     staged_q <= staged;
-    stood_q  <= rst_i || pulse || staged != staged_q ? 2'd0 : stood_q == 2'd3 ? 2'd3 : stood_q + 2'd1;
+    stood_q  <= rst_i || pulse || staged != staged_q ? 2'd0
+                : stood_q == 2'd3 ? 2'd3
+                : stood_q + 2'd1;
     if (write) start_q <= w_data[nc_pkg::REG_JOB_COMMIT_START];
     if (!past_q) assume (rst_i);
     if (past_q) begin
       assert (!(write && (pulse || soon)) && !(s_bvalid_o && (pulse || soon)));
       if (pulse) assert (stood_q >= 2'd2 && staged == staged_q);
       if (job_commit_o) assert (job_start_o == start_q);
-      if ($past(job_commit_o)) assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o} == '0);
+      if ($past(job_commit_o))
+        assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o,
+                 job_group_port_o} == '0);
       if ($past(rank_commit_o)) assert ({rank_index_o, rank_ip_o, rank_port_o} == '0);
-      if ((r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT) || r_at >= nc_pkg::REG_JOB_GROUP_IP) assert (read_data == '0);
+      if ((r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT)
+          || r_at >= nc_pkg::REG_JOB_GROUP_IP)
+        assert (read_data == '0);
     end
   end
 `endif

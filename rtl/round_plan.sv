@@ -6,7 +6,8 @@
 // number + High, because that code's unit is another bit of the word.
 module round_plan #(
   parameter int Wide = 1,
-  localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS, High = 64 - nc_pkg::CARD_SUM4_BITS
+  localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS,
+                 High = 64 - nc_pkg::CARD_SUM4_BITS
 ) (
   input  logic [7:0]     in_fmt_i,
   input  logic [7:0]     out_fmt_i,
@@ -55,7 +56,9 @@ module round_plan #(
     // last bit. For fn, inf becomes nan, all ones; saturated, all ones but the last bit.
     for (int i = 0; i < 15; i++)
       beyond_o[i] = (i < 3 || (i < 7 && !four_i) || !(four_i || eight_i))
-                  && (fn_o ? i != 0 || !saturate_i : saturate_i ? late_m != 4'(i) : late_m <= 4'(i));
+                  && (fn_o ? i != 0 || !saturate_i
+                      : saturate_i ? late_m != 4'(i)
+                      : late_m <= 4'(i));
   end
   logic unused;
   assign unused = ^{in_fmt_i[7], out_fmt_i[7], out_m};

@@ -71,16 +71,16 @@ module rx #(
   logic [31:0] crc;
   always_ff @(posedge clk_i) if (valid1_q) behind_header_q <= first1_q;
   crc_beat u_crc (
-    .clk_i(clk_i), .rst_i(rst_i), .data_i(beat1_q), .valid_i(valid1_q), .first_i(first1_q || behind_header_q),
-    .part_i(1'b0), .crc_o(crc),
+    .clk_i(clk_i), .rst_i(rst_i), .data_i(beat1_q), .valid_i(valid1_q),
+    .first_i(first1_q || behind_header_q), .part_i(1'b0), .crc_o(crc),
     // unconnected: rx_check tracks the clock itself
     /* verilator lint_off PINCONNECTEMPTY */ .valid_o() /* verilator lint_on PINCONNECTEMPTY */
   );
 
   logic put, ends, good, commit, full, desc_room;
   rx_check #(.MaxBeats(MaxBeats)) u_check (
-    .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid1_q), .first_i(first1_q), .last_i(last1_q), .whole_i(whole1_q),
-    .enable_i(enable1_q),
+    .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid1_q), .first_i(first1_q), .last_i(last1_q),
+    .whole_i(whole1_q), .enable_i(enable1_q),
     .magic_i(beat1_q[nc_pkg::PKT_MAGIC +: nc_pkg::PKT_MAGIC_BITS]),
     .len_i(beat1_q[nc_pkg::PKT_LEN +: nc_pkg::PKT_LEN_BITS]),
     .payload_crc_i(beat1_q[nc_pkg::PKT_PAYLOAD_CRC +: nc_pkg::PKT_PAYLOAD_CRC_BITS]),
@@ -89,7 +89,8 @@ module rx #(
   );
 
   frame_fifo #(.W(512), .Depth(FifoBeats)) u_payload (
-    .clk_i(clk_i), .rst_i(rst_i), .in_data_i(beat2_q), .in_valid_i(put), .in_end_i(ends), .in_good_i(good), .full_o(full),
+    .clk_i(clk_i), .rst_i(rst_i),
+    .in_data_i(beat2_q), .in_valid_i(put), .in_end_i(ends), .in_good_i(good), .full_o(full),
     .out_data_o(pay_data_o), .out_valid_o(pay_valid_o), .out_ready_i(pay_ready_i)
   );
   fifo #(.W(560), .Depth(Descs)) u_desc (

@@ -37,7 +37,8 @@ module rx_check #(
   logic              on_q, magic_ok_q, whole_q, len_ok_q, no_payload_crc_q;
   logic [15:0]       len_q;
   logic [31:0]       payload_crc_q;
-  logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q, header_ok_q;
+  logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q,
+                     header_ok_q;
   logic [31:0]       expect_q;               // the value crc_i must have in c3
   logic [CountW-1:0] count_q, count_d;  // beats of the frame so far; stops one above the maximum
   logic              whole_d, crc_ok, header_ok, payload_ok, is_end, none;
@@ -137,7 +138,8 @@ module rx_check #(
       if (first_i) on_seen_q <= enable_i && magic_i == nc_pkg::PKT_MAGIC_VALUE;
     end
     if (valid_q) puts_q <= puts;
-    {beats3_q, puts3_q, said3_q, whole3_q, on_seen3_q, payload_crc3_q} <= {beats_q, puts, said_q, whole_all_q, on_seen_q, payload_crc_q};
+    {beats3_q, puts3_q, said3_q, whole3_q, on_seen3_q, payload_crc3_q} <=
+        {beats_q, puts, said_q, whole_all_q, on_seen_q, payload_crc_q};
     if (valid3_q && first3_q) header_seen_q <= crc_i == Residue;
     ended_q <= is_end && !commit_o && !rst_i;
     if (rst_i) open_q <= 1'b0;
@@ -157,15 +159,19 @@ module rx_check #(
       // invariants
       if (valid_q || open_q) begin
         assert (whole_q == whole_all_q && len_q == said_q && on_seen_q == (on_q && magic_ok_q));
-        assert (beats_q != '0 && (beats_q <= 16'(MaxBeats + 1) ? 16'(count_q) == beats_q : count_q > MaxCount));
+        assert (beats_q != '0
+                && (beats_q <= 16'(MaxBeats + 1) ? 16'(count_q) == beats_q : count_q > MaxCount));
         assert (len_ok_q == (whole_q && count_q <= MaxCount && len_q == {10'(count_q), 6'd0}));
         assert ((valid_q ? puts : puts_q) + 1'b1 == beats_q);
       end
       if (valid3_q) begin
-        assert (first3_q == (beats3_q == 16'd1) && puts3_q + 1'b1 == beats3_q && on_seen3_q == (on3_q && magic3_q));
-        assert (len3_q == (whole3_q && beats3_q <= 16'(MaxBeats + 1) && said3_q == {beats3_q[9:0], 6'd0}));
+        assert (first3_q == (beats3_q == 16'd1) && puts3_q + 1'b1 == beats3_q
+                && on_seen3_q == (on3_q && magic3_q));
+        assert (len3_q
+                == (whole3_q && beats3_q <= 16'(MaxBeats + 1) && said3_q == {beats3_q[9:0], 6'd0}));
         assert (first3_q || header_ok_q == header_seen_q);
-        assert (no_payload3_q == (payload_crc3_q == '0) && expect_q == (first3_q ? Residue : payload_crc3_q));
+        assert (no_payload3_q == (payload_crc3_q == '0)
+                && expect_q == (first3_q ? Residue : payload_crc3_q));
       end
       if (valid_q && !first_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);
       if (!valid_q && open_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);

@@ -115,7 +115,8 @@ module sends #(
   // result's header, or is withdrawn. Each request for another slot brings this slot's turn nearer,
   // and requests are made in idle clocks.
   (* anyconst *) logic [SlotW-1:0] one;
-  logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
+  logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others,
+                    idle;
   logic [Ranks-1:0] due_mask_q;
   logic [InfoW-1:0] info_q;
   logic [SlotW-1:0] from_q, far;             // far: slots before this one's turn
@@ -131,7 +132,9 @@ module sends #(
     quiet_q <= !idle || offer || rst_i ? 3'd0 : quiet_q + 3'd1;
     if (offer) from_q <= pick_q + 1'b1;
     due_for_q <= !due_q ? 3'd0 : due_for_q == 3'd3 ? 3'd3 : due_for_q + 3'd1;
-    if (done_valid_i && done_slot_i == one) {due_q, due_all_q, due_mask_q, info_q, has_info_q} <= {!direct, 1'b1, done_mask_i, done_info_i, 1'b1};
+    if (done_valid_i && done_slot_i == one)
+      {due_q, due_all_q, due_mask_q, info_q, has_info_q} <=
+          {!direct, 1'b1, done_mask_i, done_info_i, 1'b1};
     else if (ask_valid_i && ask_ready_o && ask_slot_i == one) begin
       due_q      <= !ask_none_i;
       due_mask_q <= (due_q ? due_mask_q : '0) | ask_mask_i;
@@ -143,12 +146,16 @@ module sends #(
       assert (pending_q[one] == due_q && (!due_q || mask_ram[one] == {due_all_q, due_mask_q}));
       assert (!has_info_q || info_ram[one] == info_q);
       if (sent) begin
-        assert (straight_q || ($past(due_q) && {send_all_o, send_mask_o} == $past({due_all_q, due_mask_q})));
+        assert (straight_q
+                || ($past(due_q) && {send_all_o, send_mask_o} == $past({due_all_q, due_mask_q})));
         assert (straight_q || !$past(has_info_q) || send_info_o == $past(info_q));
-        assert (!straight_q || {send_all_o, send_mask_o, send_info_o} == $past({1'b1, done_mask_i, done_info_i}));
+        assert (!straight_q
+                || {send_all_o, send_mask_o, send_info_o}
+                   == $past({1'b1, done_mask_i, done_info_i}));
       end
       if (others && $past(due_for_q) == 3'd3 && due_q) assert (far < $past(far));
-      if (!$past(rst_i) && $past(send_valid_o && !send_ready_i)) assert (send_valid_o && $stable({send_slot_o, send_all_o, send_mask_o, send_info_o}));
+      if (!$past(rst_i) && $past(send_valid_o && !send_ready_i))
+        assert (send_valid_o && $stable({send_slot_o, send_all_o, send_mask_o, send_info_o}));
       if (quiet_q == 3'd3 && idle && due_q) assert (take);
       for (int s = 0; s < Slots; s++) assert (turn_q[s] == (SlotW'(s) >= from_q && from_q != '0));
     end

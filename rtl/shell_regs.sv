@@ -39,23 +39,27 @@ module shell_regs #(
 
   /* verilator lint_off PINCONNECTEMPTY */
   axil u_axil (
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
-    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .write_o(write), .waddr_o(w_low), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)), .wlater_i(1'b0),
-    .wdone_i(1'b0), .read_o(), .raddr_o(r_low), .rerr_i(!known(r_at)), .rdata_i(read_data));
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .write_o(write), .waddr_o(w_low), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)),
+    .wlater_i(1'b0), .wdone_i(1'b0), .read_o(), .raddr_o(r_low), .rerr_i(!known(r_at)),
+    .rdata_i(read_data));
   /* verilator lint_on PINCONNECTEMPTY */
   assign w_at = {wpage_i, w_low};
   assign r_at = {rpage_i, r_low};
 
   function automatic logic known(input logic [15:0] at);
     case (at)
-      nc_pkg::SHELL_IP, nc_pkg::SHELL_PORT, nc_pkg::SHELL_SOCKETS, nc_pkg::SHELL_SOCKET, nc_pkg::SHELL_SOCKET_IP,
-      nc_pkg::SHELL_SOCKET_PORT, nc_pkg::SHELL_DROPS_IN, nc_pkg::SHELL_DROPS_OUT: known = 1'b1;
+      nc_pkg::SHELL_IP, nc_pkg::SHELL_PORT, nc_pkg::SHELL_SOCKETS, nc_pkg::SHELL_SOCKET,
+      nc_pkg::SHELL_SOCKET_IP, nc_pkg::SHELL_SOCKET_PORT, nc_pkg::SHELL_DROPS_IN,
+      nc_pkg::SHELL_DROPS_OUT: known = 1'b1;
       default: known = 1'b0;
     endcase
   endfunction
 
-  function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] data, input logic [31:0] bits);
+  function automatic logic [31:0] merged(
+    input logic [31:0] old, input logic [31:0] data, input logic [31:0] bits);
     merged = (old & ~bits) | (data & bits);
   endfunction
 

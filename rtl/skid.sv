@@ -54,7 +54,8 @@ module skid #(
       assert (!spare_full_q || (spare_q == last_q && out_q == before_q));
       assert (spare_full_q || !out_full_q || out_q == last_q);
       assert (held_q == 2'd2 || in_ready_o);
-      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
+        assert (out_valid_o && $stable(out_data_o));
     end
   end
 `endif

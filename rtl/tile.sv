@@ -68,7 +68,8 @@ module tile #(
   end
 
   // ---- 1: decode, read
-  logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_first_q, d_emit_q, d_max_q, d_fn_q;
+  logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_first_q, d_emit_q, d_max_q,
+                 d_fn_q;
   logic          d_four_q, d_half_q, d_out_four_q, d_out_half_q, d_saturate_q;
   logic [5:1]    d_e_q;
   logic [7:0]    d_in_fmt_q, d_out_fmt_q;
@@ -108,7 +109,8 @@ module tile #(
   assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
   assign from_last = s_write_q && s_row_q == d_row_q;
 
-  logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_max_q, a_four_q, a_half_q;
+  logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_max_q, a_four_q,
+                 a_half_q;
   logic          a_out_four_q, a_out_half_q, a_saturate_q;
   logic [1:0]    a_from_q;
   logic [7:0]    a_out_fmt_q;
@@ -127,7 +129,8 @@ module tile #(
       a_out_fmt_q <= d_out_fmt_q;
       a_k_q       <= k;
       {a_start_q, a_last_q, a_max_q, a_saturate_q} <= {d_start_q, d_last_q, d_max_q, d_saturate_q};
-      {a_four_q, a_half_q, a_out_four_q, a_out_half_q} <= {d_four_q, d_half_q, d_out_four_q, d_out_half_q};
+      {a_four_q, a_half_q, a_out_four_q, a_out_half_q} <=
+          {d_four_q, d_half_q, d_out_four_q, d_out_half_q};
     end
     s_write_q <= a_write_q;
     s_row_q   <= a_row_q;
@@ -153,11 +156,11 @@ module tile #(
   assign again   = en1_q && low1_q;
   assign plan_en = a_emit_q || again;
   round_plan #(.Wide(Wide)) u_plan (
-    .in_fmt_i(d_in_fmt_q), .out_fmt_i(d_out_fmt_q), .shift_i(d_shift_q), .max_i(d_max_q), .k_o(k),
-    .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .four_i(a_out_four_q),
+    .in_fmt_i(d_in_fmt_q), .out_fmt_i(d_out_fmt_q), .shift_i(d_shift_q), .max_i(d_max_q),
+    .k_o(k), .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .four_i(a_out_four_q),
     .eight_i(!a_out_four_q && !a_out_half_q), .saturate_i(a_saturate_q), .high_i(again),
-    .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop), .over_o(over),
-    .fn_o(fn), .beyond_o(beyond));
+    .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop),
+    .over_o(over), .fn_o(fn), .beyond_o(beyond));
 
   // Rounding parameters travel with their sums through clocks 3 to 6.
   // `tail` is used from clock 7 on.
@@ -176,7 +179,8 @@ module tile #(
       four1_q  <= {drop, over, fn, a_max_q, a_out_four_q, !a_out_four_q && !a_out_half_q, beyond};
       low1_q   <= a_four_q && !again;
       high1_q  <= again;
-      tail1_q  <= {a_row_q, a_start_q, a_last_q, a_four_q && !again, a_four_q, a_half_q, a_out_four_q, a_out_half_q, again};
+      tail1_q  <= {a_row_q, a_start_q, a_last_q, a_four_q && !again, a_four_q, a_half_q,
+                   a_out_four_q, a_out_half_q, again};
     end
     if (en1_q) begin
       stop2_q  <= stop1_q[3:0];
@@ -207,25 +211,28 @@ module tile #(
     for (genvar g = 0; g < 64 / Lanes; g++) begin : g_lanes
       localparam int I = Lanes * g;          // first lane of this module
       acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
-        .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q), .max_i(d_max_q),
-        .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q), .sum_en_i(a_valid_q), .sum_four_i(a_four_q),
-        .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
+        .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q),
+        .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q),
+        .sum_en_i(a_valid_q), .sum_four_i(a_four_q), .clip_i(a_clip_q), .from_i(a_from_q),
+        .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
         .sum_o(new_row[Word*I+:Word*Lanes]));
       fp_encode #(.Lanes(Lanes), .Wide(Wide)) u_encode (
-        .clk_i, .sum_i(new_row[Word*I+:Word*Lanes]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
-        .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
-        .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]), .guard_i(three3_q[Man+1+:Man+1]),
-        .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]), .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]),
-        .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]), .max4_i(four4_q[17]), .four_i(four4_q[16]),
-        .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]), .codes_o(codes[Codes*I+:Codes*Lanes]),
-        .over_o(over_any[I+:Lanes]), .ninf_o(ninf_any[I+:Lanes]), .pinf_o(pinf_any[I+:Lanes]));
+        .clk_i, .sum_i(new_row[Word*I+:Word*Lanes]), .en1_i(en1_q), .low_i(low1_q),
+        .high_i(high1_q), .stop1_i(stop1_q[5:4]), .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
+        .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]),
+        .guard_i(three3_q[Man+1+:Man+1]), .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]),
+        .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]), .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]),
+        .max4_i(four4_q[17]), .four_i(four4_q[16]), .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]),
+        .codes_o(codes[Codes*I+:Codes*Lanes]), .over_o(over_any[I+:Lanes]),
+        .ninf_o(ninf_any[I+:Lanes]), .pinf_o(pinf_any[I+:Lanes]));
     end
   endgenerate
 
   // ---- 7: output
   logic [RW-1:0] t_row;
   logic          t_start, t_last, t_more, t_four, t_half, t_out_four, t_out_half, t_again;
-  assign {t_row, t_start, t_last, t_more, t_four, t_half, t_out_four, t_out_half, t_again} = tail5_q;
+  assign {t_row, t_start, t_last, t_more, t_four, t_half,
+          t_out_four, t_out_half, t_again} = tail5_q;
 
   logic [2:0] status;
   logic [63:0] live;
@@ -240,10 +247,11 @@ module tile #(
   generate
     if (Wide != 0) begin : g_pack
       tile_out #(.RW(RW), .BW(BW)) u_out (
-        .clk_i, .rst_i, .valid_i(code_valid_q), .codes_i(codes), .status_i(status), .row_i(t_row), .start_i(t_start),
-        .last_i(t_last), .more_i(t_more), .in_four_i(t_four), .in_half_i(t_half), .out_four_i(t_out_four),
-        .out_half_i(t_out_half),
-        .kept_valid_o, .kept_row_o({kept_slot_o, kept_beat_o}), .kept_en_o, .kept_data_o, .kept_last_o, .kept_status_o);
+        .clk_i, .rst_i, .valid_i(code_valid_q), .codes_i(codes), .status_i(status), .row_i(t_row),
+        .start_i(t_start), .last_i(t_last), .more_i(t_more), .in_four_i(t_four), .in_half_i(t_half),
+        .out_four_i(t_out_four), .out_half_i(t_out_half),
+        .kept_valid_o, .kept_row_o({kept_slot_o, kept_beat_o}), .kept_en_o, .kept_data_o,
+        .kept_last_o, .kept_status_o);
       logic unused;
       assign unused = t_again;
     end else begin : g_plain

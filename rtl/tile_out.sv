@@ -35,7 +35,8 @@ module tile_out #(
   logic [2:0]    quarters;
 
   kept_pack u_pack (
-    .codes_i, .before_i(before_q), .in_four_i, .in_half_i, .out_four_i, .out_half_i, .step_i(step_q), .row_o(packed_row));
+    .codes_i, .before_i(before_q), .in_four_i, .in_half_i, .out_four_i, .out_half_i,
+    .step_i(step_q), .row_o(packed_row));
 
   always_comb begin
     steps = 2'd0;

@@ -103,10 +103,11 @@ module tx #(
   localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
   skid #(.W(AnsW)) u_ans (
     .clk_i, .rst_i,
-    .in_data_i({ans_pong_i, ans_status_i, ans_job_i, ans_rank_i, ans_slot_i, ans_chunk_i, ans_key_i, ans_tag_i, ans_echo_i,
-                ans_bitmap_i, ans_beats_i}),
+    .in_data_i({ans_pong_i, ans_status_i, ans_job_i, ans_rank_i, ans_slot_i, ans_chunk_i, ans_key_i,
+                ans_tag_i, ans_echo_i, ans_bitmap_i, ans_beats_i}),
     .in_valid_i(ans_valid_i), .in_ready_o(ans_ready_o),
-    .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap, a_beats}),
+    .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap,
+                 a_beats}),
     .out_valid_o(a_valid), .out_ready_i(a_take));
   zero_crc #(.Beats(Rows)) u_zero_crc (.beats_i(a_beats), .crc_o(a_crc));
 
@@ -128,7 +129,8 @@ module tx #(
   assign s_done       = state_q == Gap && !is_a_q && s_mask_q == '0;
   assign s_load       = send_valid_i && send_ready_o;
   assign send_ready_o = !s_full_q || s_done;
-  assign a_take       = (state_q == Start && room_q && pick_a && (!a_pong || a_beats == '0)) || (state_q == Gap && is_a_q);
+  assign a_take       = (state_q == Start && room_q && pick_a && (!a_pong || a_beats == '0))
+                        || (state_q == Gap && is_a_q);
   assign ask_header   = begins && !drop_q && (pick_a || !s_none_q);
   assign ask_row      = state_q == Payload ? room_q : ask_header && beats != '0;
 
@@ -242,7 +244,8 @@ module tx #(
     row_zero_q <= {row_zero_q[0], !kr_valid_o};
     if (h_q) addr_q <= {addr_ip_i, addr_port_i};
     used_q     <= used_d;
-    room_q     <= held <= 4'(Depth - 4) || (held <= 4'(Depth - 3) && !(ask_header && ask_row)) || (held <= 4'(Depth - 2) && !ask_header && !ask_row);
+    room_q     <= held <= 4'(Depth - 4) || (held <= 4'(Depth - 3) && !(ask_header && ask_row))
+                  || (held <= 4'(Depth - 2) && !ask_header && !ask_row);
     if (rst_i) begin
       h_q    <= 1'b0;
       lost_q <= 1'b0;
@@ -258,7 +261,8 @@ module tx #(
     .clk_i, .rst_i,
     .in_data_i({data, h_q ? h_last_q : row_last_q[1], h_q ? {addr_ip_i, addr_port_i} : addr_q}),
     .in_valid_i(put), .in_ready_o(fifo_ready),
-    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o), .out_ready_i(tx_ready_i));
+    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o),
+    .out_ready_i(tx_ready_i));
 
   always_comb begin
     count_o = '0;
