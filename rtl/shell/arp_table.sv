@@ -64,7 +64,8 @@ module arp_table #(
   always_comb begin
     {hit_bank, free_bank, hit_mac, hit_known} = '0;
     for (int i = Banks - 1; i >= 0; i--) begin
-      if (hit[i]) {hit_bank, hit_known, hit_mac} = {BankW'(i), known_there[i], mac_there[48*i +: 48]};
+      if (hit[i])
+        {hit_bank, hit_known, hit_mac} = {BankW'(i), known_there[i], mac_there[48*i +: 48]};
       if (vacant[i]) free_bank = BankW'(i);
     end
   end
@@ -80,16 +81,21 @@ module arp_table #(
   logic        heard_room;
   /* verilator lint_on UNUSEDSIGNAL */
   fifo #(.W(81), .Depth(Heard)) u_heard (
-    .clk_i, .rst_i, .in_data_i({heard_request_i, heard_ip_i, heard_mac_i}), .in_valid_i(heard_valid_i), .in_ready_o(heard_room),
-    .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard), .out_ready_i(take_heard));
+    .clk_i, .rst_i,
+    .in_data_i({heard_request_i, heard_ip_i, heard_mac_i}), .in_valid_i(heard_valid_i),
+    .in_ready_o(heard_room),
+    .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard),
+    .out_ready_i(take_heard));
   // A received request is taken only when the last answer has left. Requests and frames take turns.
   logic        asked, heard_last_q;
   assign asked      = ask_valid_i && !answer_valid_o;
-  assign take_heard = state_q == Idle && !(send_valid_o && heard_request) && !(asked && heard_last_q);
+  assign take_heard = state_q == Idle && !(send_valid_o && heard_request)
+                      && !(asked && heard_last_q);
   logic        known, same, learn, doubt, place;
   assign known = found_q && found_known_q;
   assign same  = found_mac_q == mac_q;
-  assign learn = !asks_q && !mac_q[40] && ip_q != '0 && (found_q ? !found_known_q : request_q && free_q);
+  assign learn = !asks_q && !mac_q[40] && ip_q != '0
+                 && (found_q ? !found_known_q : request_q && free_q);
   assign doubt = !asks_q && request_q && known && !same;
   assign place = asks_q && !found_q && ip_q != '0;
 
@@ -131,10 +137,13 @@ module arp_table #(
       heard_last_q      <= heard && take_heard;
     end
     if (state_q == Search) begin
-      if (hit != '0) {found_q, found_row_q, found_bank_q, found_known_q, found_mac_q} <= {1'b1, row_q, hit_bank, hit_known, hit_mac};
+      if (hit != '0)
+        {found_q, found_row_q, found_bank_q, found_known_q, found_mac_q} <=
+            {1'b1, row_q, hit_bank, hit_known, hit_mac};
       if (vacant != '0 && !free_q) {free_q, free_row_q, free_bank_q} <= {1'b1, row_q, free_bank};
     end
-    if (state_q == Act && place && !free_q) {turn_row_q, turn_bank_q} <= {turn_row_q, turn_bank_q} + 1'b1;
+    if (state_q == Act && place && !free_q)
+      {turn_row_q, turn_bank_q} <= {turn_row_q, turn_bank_q} + 1'b1;
 
     if (answer_valid_o && answer_ready_i) answer_valid_o <= 1'b0;
     if (state_q == Act && asks_q) begin
@@ -186,12 +195,14 @@ module arp_table #(
   always_ff @(posedge clk_i) begin
     past_q  <= 1'b1;
     assume (rst_i == !past_q);
-    if (past_q && $past(ask_valid_i && !ask_ready_o && !rst_i)) assume (ask_valid_i && $stable(ask_ip_i));
+    if (past_q && $past(ask_valid_i && !ask_ready_o && !rst_i))
+      assume (ask_valid_i && $stable(ask_ip_i));
     if (past_q && state_q != Clear) begin
       // promises
       if (apart && a[79:48] == b[79:48]) assert (a[79:48] == '0);
       if ($past(state_q != Clear && !rst_i && a[80]))
-        assert ($past(doubt) ? $past(a[79:48] == ip_q) || a == $past(a) : a == $past(a) || $past(state_q == Act && place && !free_q));
+        assert ($past(doubt) ? $past(a[79:48] == ip_q) || a == $past(a)
+                : a == $past(a) || $past(state_q == Act && place && !free_q));
       if (state_q == Act && asks_q && known) assert (found == {1'b1, ip_q, found_mac_q});
       if (state_q == Act && asks_q) assert (ip_q == ask_ip_i);
       // invariants
@@ -199,7 +210,8 @@ module arp_table #(
       if (state_q == Act && !found_q && ip_q != '0) assert (a[79:48] != ip_q);
       if (state_q == Search && a_row < row_q && ip_q != '0) assert (a[79:48] != ip_q);
       if (state_q == Search) assert (!found_q);
-      if ((state_q == Search || state_q == Act) && free_q && {a_row, a_bank} == {free_row_q, free_bank_q})
+      if ((state_q == Search || state_q == Act) && free_q
+          && {a_row, a_bank} == {free_row_q, free_bank_q})
         assert (!a[80] && (asks_q || a[79:48] == '0));
       if (state_q == Search && free_q) assert (free_row_q < row_q);
       if (state_q == Search && asks_q) assert (ask_valid_i && ask_ip_i == ip_q);

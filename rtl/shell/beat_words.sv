@@ -103,7 +103,8 @@ module beat_words (
     past_q <= 1'b1;
     if (in_valid_i && in_ready_o) begin
       good_q <= !in_last_i && (at_q == '0 && !open_q || good_q) && !in_error_i;
-      fine_q <= (!open_q || good_q) && !in_error_i && (!in_last_i || (at_q == 4'd15 && in_last_be_i[3]));
+      fine_q <= (!open_q || good_q) && !in_error_i
+                && (!in_last_i || (at_q == 4'd15 && in_last_be_i[3]));
       open_q <= !in_last_i;
       if (at_q == mark) word_q <= in_data_i;
     end
@@ -116,12 +117,14 @@ module beat_words (
     assume (rst_i == !past_q);
     if (past_q) begin
       // invariants
-      assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q) && bad_q == (open_q && !good_q));
+      assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q)
+              && bad_q == (open_q && !good_q));
       if (full_q) assert (whole_q == fine_q && last_q == !open_q);
       if (at_q > mark) assert (in_q[32 * (5'd16 - 5'(at_q) + 5'(mark)) +: 32] == word_q);
       if (left_q != '0) assert (out_last_q == marked_last_q);
       assert ((left_q == '0 && first_q) || to_q == addressed_q);
-      if (left_q != '0 && 5'(mark) + left_q >= 5'd16) assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
+      if (left_q != '0 && 5'(mark) + left_q >= 5'd16)
+        assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
       // promises
       if (rx_valid_o) assert (rx_keep_o == {64{fine_q}});
       if (rx_valid_o && fine_q) assert (rx_data_o[32 * mark +: 32] == word_q);
@@ -129,8 +132,10 @@ module beat_words (
       if (out_valid_o && left_q == 5'd16 - 5'(mark)) assert (out_data_o == gone_q[32 * mark +: 32]);
       if (out_valid_o) assert (out_last_o == (marked_last_q && left_q == 5'd1));
       if (out_valid_o) assert ({out_ip_o, out_port_o, out_length_o} == addressed_q);
-      if (!$past(rst_i) && $past(rx_valid_o && !rx_ready_i)) assert (rx_valid_o && $stable({rx_data_o, rx_keep_o, rx_last_o}));
-      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable({out_data_o, out_last_o}));
+      if (!$past(rst_i) && $past(rx_valid_o && !rx_ready_i))
+        assert (rx_valid_o && $stable({rx_data_o, rx_keep_o, rx_last_o}));
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
+        assert (out_valid_o && $stable({out_data_o, out_last_o}));
     end
   end
 `endif

@@ -65,8 +65,8 @@ module control #(
   localparam int JobW   = $clog2(Jobs);
 
   typedef enum logic [4:0] {
-    Enable, Idle, Find, Decide, CleanIndex, CleanJob, CleanRank, ReadAt, ReadValue, Rule, Seen, Act, Status, Put, EndNext, EndIndex,
-    EndJob, EndStatus, Head, Send
+    Enable, Idle, Find, Decide, CleanIndex, CleanJob, CleanRank, ReadAt, ReadValue, Rule, Seen, Act,
+    Status, Put, EndNext, EndIndex, EndJob, EndStatus, Head, Send
   } state_t;
   state_t state_q;
 
@@ -80,47 +80,56 @@ module control #(
   logic [15:0]       port;
 
   control_rx u_rx (
-    .clk_i, .rst_i, .in_valid_i, .in_ready_o, .in_last_i, .in_data_i, .in_last_be_i, .in_error_i, .in_ip_i(in_src_ip_i),
-    .in_port_i(in_src_port_i), .in_length_i, .put_o(rx_put), .put_at_o(rx_at), .crc_first_o(rx_first), .crc_i(crc_q),
-    .request_o(request), .take_i(done), .other_o(other), .kind_o(kind), .n_o(n), .sequence_o(sequence_in), .secret_o(secret),
-    .ip_o(ip), .port_o(port), .malformed_o(malformed), .busy_o(lost), .inside_o(coming));
+    .clk_i, .rst_i,
+    .in_valid_i, .in_ready_o, .in_last_i, .in_data_i, .in_last_be_i, .in_error_i,
+    .in_ip_i(in_src_ip_i), .in_port_i(in_src_port_i), .in_length_i,
+    .put_o(rx_put), .put_at_o(rx_at), .crc_first_o(rx_first), .crc_i(crc_q), .request_o(request),
+    .take_i(done), .other_o(other), .kind_o(kind), .n_o(n), .sequence_o(sequence_in),
+    .secret_o(secret), .ip_o(ip), .port_o(port), .malformed_o(malformed), .busy_o(lost),
+    .inside_o(coming));
 
   // --- leases ---
   logic [IndexW-1:0] lease_q, free_q, spare, own_buffer, over_at, live_n, buffer;
   logic [CountW-1:0] own_n;
   logic [31:0]       own_sequence;
-  logic              hit_q, as_long_q, any_free_q, ending_q, live, same, over, open, next, touch, finish, swap, repeated;
+  logic              hit_q, as_long_q, any_free_q, ending_q, live, same, over, open, next, touch,
+                     finish, swap, repeated;
 
   control_leases #(.Leases(Leases), .Ticks(Ticks)) u_leases (
-    .clk_i, .rst_i, .tick_i, .at_i(lease_q), .secret_i(secret), .sequence_i(sequence_in), .n_i(n), .live_o(live), .same_o(same),
-    .sequence_o(own_sequence), .n_o(own_n), .buffer_o(own_buffer), .open_i(open), .next_i(next), .touch_i(touch), .end_i(finish),
-    .spare_o(spare), .swap_i(swap), .over_o(over), .over_at_o(over_at), .live_n_o(live_n));
+    .clk_i, .rst_i, .tick_i, .at_i(lease_q), .secret_i(secret), .sequence_i(sequence_in), .n_i(n),
+    .live_o(live), .same_o(same), .sequence_o(own_sequence), .n_o(own_n), .buffer_o(own_buffer),
+    .open_i(open), .next_i(next), .touch_i(touch), .end_i(finish), .spare_o(spare), .swap_i(swap),
+    .over_o(over), .over_at_o(over_at), .live_n_o(live_n));
 
   // --- an operation ---
   logic [CountW-1:0] index_q, done_q;        // operations processed; those of them not refused
   logic [31:0]       at_q, value_q, result_q, bus_data, job_value, op_data, bus_value;
   logic [11:0]       bus_at;
-  logic              refused_q, fresh_q, bus_start, bus_write, bus_done, bus_bad, refused, asks_seen, seen_ok, commit, any;
+  logic              refused_q, fresh_q, bus_start, bus_write, bus_done, bus_bad, refused,
+                     asks_seen, seen_ok, commit, any;
   logic              is_read, is_card, is_local, settled, starts;
   logic [JobW-1:0]   any_at;
 
   control_bus u_bus (
-    .clk_i, .rst_i, .start_i(bus_start), .write_i(bus_write), .at_i(bus_at), .data_i(bus_value), .done_o(bus_done),
-    .bad_o(bus_bad), .data_o(bus_data), .m_awaddr_o, .m_awvalid_o, .m_awready_i, .m_wdata_o, .m_wstrb_o, .m_wvalid_o,
-    .m_wready_i, .m_bresp_i, .m_bvalid_i, .m_bready_o, .m_araddr_o, .m_arvalid_o, .m_arready_i, .m_rdata_i, .m_rresp_i,
-    .m_rvalid_i, .m_rready_o);
+    .clk_i, .rst_i, .start_i(bus_start), .write_i(bus_write), .at_i(bus_at), .data_i(bus_value),
+    .done_o(bus_done), .bad_o(bus_bad), .data_o(bus_data), .m_awaddr_o, .m_awvalid_o, .m_awready_i,
+    .m_wdata_o, .m_wstrb_o, .m_wvalid_o, .m_wready_i, .m_bresp_i, .m_bvalid_i, .m_bready_o,
+    .m_araddr_o, .m_arvalid_o, .m_arready_i, .m_rdata_i, .m_rresp_i, .m_rvalid_i, .m_rready_o);
 
   control_jobs #(.Leases(Leases), .Jobs(Jobs), .Slots(Slots)) u_jobs (
     .clk_i, .rst_i, .lease_i(lease_q), .write_i(state_q == Rule ? !is_read : bus_write),
-    .at_i(state_q == Rule ? at_q[11:0] : bus_at), .value_i(state_q == Rule ? op_data : bus_value), .refused_o(refused),
-    .value_o(job_value), .seen_o(asks_seen), .seen_ok_o(seen_ok), .seen_i(bus_data[31:16]), .commit_o(commit),
-    .wrote_i(bus_done && bus_write && !bus_bad), .started_i(state_q == Status && bus_done && starts &&
-    !bus_data[nc_pkg::REG_STATUS_REFUSED]), .stopped_i(settled), .any_o(any), .any_at_o(any_at));
+    .at_i(state_q == Rule ? at_q[11:0] : bus_at),
+    .value_i(state_q == Rule ? op_data : bus_value), .refused_o(refused), .value_o(job_value),
+    .seen_o(asks_seen), .seen_ok_o(seen_ok), .seen_i(bus_data[31:16]), .commit_o(commit),
+    .wrote_i(bus_done && bus_write && !bus_bad),
+    .started_i(state_q == Status && bus_done && starts && !bus_data[nc_pkg::REG_STATUS_REFUSED]),
+    .stopped_i(settled), .any_o(any), .any_at_o(any_at));
 
   assign is_read  = at_q[31];
   assign is_card  = at_q[30:12] == '0;
   assign starts   = value_q[nc_pkg::REG_JOB_COMMIT_START];
-  assign settled  = bus_done && !bus_data[nc_pkg::REG_STATUS_STOPPING] && (state_q == EndStatus || (state_q == Status && !starts));
+  assign settled  = bus_done && !bus_data[nc_pkg::REG_STATUS_STOPPING]
+                    && (state_q == EndStatus || (state_q == Status && !starts));
 
   always_comb begin
     bus_start = 1'b1;
@@ -165,13 +174,15 @@ module control #(
   logic [CountW-1:0] answer_n_q;
 
   control_tx u_tx (
-    .clk_i, .rst_i, .go_i(state_q == Send), .n_i(answer_n_q), .ip_i(ip), .port_i(port), .done_o(tx_done), .read_o(tx_read),
-    .read_at_o(tx_at), .read_data_i(op_data), .step_o(tx_step), .crc_first_o(tx_first), .crc_i(crc_q), .out_valid_o, .out_ready_i,
-    .out_last_o, .out_data_o, .out_last_be_o, .out_ip_o, .out_port_o, .out_length_o);
+    .clk_i, .rst_i, .go_i(state_q == Send), .n_i(answer_n_q), .ip_i(ip), .port_i(port),
+    .done_o(tx_done), .read_o(tx_read), .read_at_o(tx_at), .read_data_i(op_data), .step_o(tx_step),
+    .crc_first_o(tx_first), .crc_i(crc_q),
+    .out_valid_o, .out_ready_i, .out_last_o, .out_data_o, .out_last_be_o, .out_ip_o, .out_port_o,
+    .out_length_o);
 
   slot_mem #(.Width(32), .Depth((Leases + 1) * nc_pkg::LEASE_WORDS), .Ultra(0)) u_buffer (
-    .clk_i, .w_en_i(put), .w_row_i({spare, put_at}), .w_data_i(put_data), .r_en_i(get), .r_row_i({buffer, get_at}),
-    .r_data_o(op_data));
+    .clk_i, .w_en_i(put), .w_row_i({spare, put_at}), .w_data_i(put_data),
+    .r_en_i(get), .r_row_i({buffer, get_at}), .r_data_o(op_data));
 
   assign op_at = WordW'(5) + WordW'({index_q, 1'b0});
   always_comb begin
@@ -184,13 +195,17 @@ module control #(
     unique case (state_q)
       ReadAt:    {get, get_at} = {1'b1, op_at};
       ReadValue: {get, get_at} = {1'b1, op_at + WordW'(1)};
-      Put:       {put, put_at, put_data} = {1'b1, op_at + WordW'(1), is_read && !refused_q ? result_q : 32'd0};
-      Head:      {put, put_at, put_data} = {1'b1, WordW'(1), 8'(done_q), 8'(answer_n_q), status_q, kind};
+      Put:
+        {put, put_at, put_data} = {1'b1, op_at + WordW'(1),
+                                   is_read && !refused_q ? result_q : 32'd0};
+      Head:
+        {put, put_at, put_data} = {1'b1, WordW'(1), 8'(done_q), 8'(answer_n_q), status_q, kind};
       default: ;
     endcase
     crc_data = tx_step ? out_data_o : in_data_i;
   end
-  crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)), .crc_o(crc));
+  crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
+                             .crc_o(crc));
 
   // --- the decision about a request ---
   // Equal length required: otherwise the answer could be longer than the request.
@@ -202,7 +217,8 @@ module control #(
       if (hit_q) status = nc_pkg::LEASE_STATUS_SEQUENCE;
       else if (!any_free_q) status = nc_pkg::LEASE_STATUS_FULL;
     end else if (!hit_q) status = nc_pkg::LEASE_STATUS_UNKNOWN;
-    else if (kind == nc_pkg::LEASE_DO && sequence_in != own_sequence + 32'd1) status = nc_pkg::LEASE_STATUS_SEQUENCE;
+    else if (kind == nc_pkg::LEASE_DO && sequence_in != own_sequence + 32'd1)
+      status = nc_pkg::LEASE_STATUS_SEQUENCE;
     open  = 1'b0;
     next  = 1'b0;
     touch = state_q == Decide && hit_q && !other;
@@ -213,7 +229,8 @@ module control #(
     end
   end
   assign done   = state_q == Send && tx_done;
-  assign swap   = done && fresh_q && status_q == nc_pkg::LEASE_STATUS_DONE && (kind == nc_pkg::LEASE_OPEN || kind == nc_pkg::LEASE_DO);
+  assign swap   = done && fresh_q && status_q == nc_pkg::LEASE_STATUS_DONE
+                  && (kind == nc_pkg::LEASE_OPEN || kind == nc_pkg::LEASE_DO);
   assign finish = state_q == EndNext && !any;
   assign busy_o = state_q != Idle || coming || over;
 
@@ -255,7 +272,8 @@ module control #(
         end else if (status == nc_pkg::LEASE_STATUS_DONE && kind == nc_pkg::LEASE_DO) begin
           answer_n_q <= n;
           state_q    <= CleanIndex;
-        end else if (status == nc_pkg::LEASE_STATUS_DONE && kind == nc_pkg::LEASE_CLOSE) state_q <= EndNext;
+        end else if (status == nc_pkg::LEASE_STATUS_DONE && kind == nc_pkg::LEASE_CLOSE)
+          state_q <= EndNext;
       end
       CleanIndex: if (bus_done) state_q <= CleanJob;
       CleanJob:   if (bus_done) state_q <= CleanRank;
@@ -318,8 +336,8 @@ module control #(
   always_ff @(posedge clk_i) begin
     past_q  <= 1'b1;
     waits_q <= state_q == Status || state_q == EndStatus;
-    brief_q <= state_q == Decide || state_q == ReadAt || state_q == ReadValue || state_q == Rule || state_q == Put ||
-               state_q == EndNext || state_q == Head;
+    brief_q <= state_q == Decide || state_q == ReadAt || state_q == ReadValue || state_q == Rule
+               || state_q == Put || state_q == EndNext || state_q == Head;
     if (bus_done && bus_write && bus_at == nc_pkg::REG_JOB_INDEX) named_q <= bus_value;
     if (state_q == Rule) checked_q <= 1'b0;
     if (state_q == Seen && bus_done) checked_q <= seen_ok;
@@ -329,7 +347,9 @@ module control #(
     if (past_q && $past(request && !done && !rst_i))               // promised by control_rx
       assume (request && $stable({other, kind, n, sequence_in, secret}));
     if (past_q && $past(rst_i || done)) assume (!request);
-    if (request) assume (!rx_put && n <= CountW'(nc_pkg::LEASE_OPERATIONS) && (other || (kind >= nc_pkg::LEASE_OPEN && kind <= nc_pkg::LEASE_CLOSE)));
+    if (request)
+      assume (!rx_put && n <= CountW'(nc_pkg::LEASE_OPERATIONS)
+              && (other || (kind >= nc_pkg::LEASE_OPEN && kind <= nc_pkg::LEASE_CLOSE)));
     // promised by control_leases, given:
     if (live) assume (own_n <= CountW'(nc_pkg::LEASE_OPERATIONS));
     if (past_q) begin
@@ -339,38 +359,54 @@ module control #(
       assert (state_q <= Send);
       if (state_q > Idle) assert (lease_q < IndexW'(Leases));
       if (state_q == Find && any_free_q) assert (free_q < IndexW'(Leases));
-      if (works) assert (answer_n_q == n && own_n == n && fresh_q && status_q == nc_pkg::LEASE_STATUS_DONE);
+      if (works)
+        assert (answer_n_q == n && own_n == n && fresh_q && status_q == nc_pkg::LEASE_STATUS_DONE);
       if (works) assert (index_q < n || (state_q < ReadAt && index_q == '0));
       if (state_q > Idle) assert (ending_q ? ends : request);
       if (!works && !ends && state_q != Enable) assert (!bus_start);
       // whose request it is
       if (state_q == Decide && hit_q) assert (live && same && as_long_q == (own_n == n));
-      if (works) assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
-      if (ends && !ending_q) assert (live && same && kind == nc_pkg::LEASE_CLOSE && answer_n_q == '0 && fresh_q);
-      if (state_q == Send && !fresh_q) assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
-      if ((state_q == Head || state_q == Send) && fresh_q) assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
+      if (works)
+        assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
+      if (ends && !ending_q)
+        assert (live && same && kind == nc_pkg::LEASE_CLOSE && answer_n_q == '0 && fresh_q);
+      if (state_q == Send && !fresh_q)
+        assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
+      if ((state_q == Head || state_q == Send) && fresh_q)
+        assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
       if (state_q == Head) assert (fresh_q);
       // no answer is longer than its request
       if (state_q == Head || state_q == Send) assert (answer_n_q <= n);
       // what may be done
-      if (bus_start && bus_write && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT)) assert (!refused);
+      if (bus_start && bus_write
+          && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT))
+        assert (!refused);
       if (state_q == CleanJob || state_q == CleanRank) assert (named_q == '1);
-      if (ends && state_q != EndNext) assert (any && (state_q == EndIndex || named_q == 32'(any_at)));
-      if (state_q == Seen) assert (is_read && is_card && !refused_q && at_q[11:8] == '0 && at_q[1:0] == '0 &&
-          3'(nc_pkg::READ_RULES >> 3 * 8'(at_q[7:2])) == 3'(nc_pkg::RULE_SEEN));
+      if (ends && state_q != EndNext)
+        assert (any && (state_q == EndIndex || named_q == 32'(any_at)));
+      if (state_q == Seen)
+        assert (is_read && is_card && !refused_q && at_q[11:8] == '0 && at_q[1:0] == '0
+                && 3'(nc_pkg::READ_RULES >> 3 * 8'(at_q[7:2])) == 3'(nc_pkg::RULE_SEEN));
       if (state_q == Act) assert (!refused && !refused_q && is_card && (!asks_seen || checked_q));
-      if (state_q == Act && !is_read && at_q[11:0] == nc_pkg::REG_CTRL) assert (value_q[nc_pkg::REG_CTRL_ENABLE]);
+      if (state_q == Act && !is_read && at_q[11:0] == nc_pkg::REG_CTRL)
+        assert (value_q[nc_pkg::REG_CTRL_ENABLE]);
       if (state_q == Put && !is_read) assert (put_data == '0);       // keys go no way back
-      if (get && state_q == Send) assert (buffer == (fresh_q ? spare : own_buffer) && get_at < WordW'(5) + WordW'({answer_n_q, 1'b0}) + 1'b1);
+      if (get && state_q == Send)
+        assert (buffer == (fresh_q ? spare : own_buffer)
+                && get_at < WordW'(5) + WordW'({answer_n_q, 1'b0}) + 1'b1);
       assert (tx_at <= (state_q == Send ? WordW'(5) + WordW'({answer_n_q, 1'b0}) : '0));
       if (out_valid_o) assert (state_q == Send);
     end
     if (past_q && !rst_i && !$past(rst_i)) begin
-      if (works && !$past(works)) assert ($past(state_q == Decide && own_sequence + 32'd1 == sequence_in));
-      if (ends && ending_q && !$past(ends)) assert ($past(state_q == Idle && over) && lease_q == $past(over_at));
-      if (works || ends || state_q == Head || state_q == Send) assert (lease_q == $past(lease_q) || $past(state_q == Idle));
+      if (works && !$past(works))
+        assert ($past(state_q == Decide && own_sequence + 32'd1 == sequence_in));
+      if (ends && ending_q && !$past(ends))
+        assert ($past(state_q == Idle && over) && lease_q == $past(over_at));
+      if (works || ends || state_q == Head || state_q == Send)
+        assert (lease_q == $past(lease_q) || $past(state_q == Idle));
       if ($past(state_q == Idle && over)) assert (state_q == EndNext && ending_q);
-      if ($past(state_q == EndNext && !any)) assert ($past(finish) && (state_q == Idle || state_q == Head));
+      if ($past(state_q == EndNext && !any))
+        assert ($past(finish) && (state_q == Idle || state_q == Head));
       if (brief_q || ($past(bus_done) && !waits_q)) assert (state_q != $past(state_q));
       if ($past(done)) assert (!request && state_q == Idle);
     end

@@ -56,7 +56,8 @@ module control_bus (
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
     if (!past_q) assume (rst_i);
-    if (past_q && !$past(rst_i) && $past(start_i && !done_o)) assume (start_i && $stable({write_i, at_i, data_i}));
+    if (past_q && !$past(rst_i) && $past(start_i && !done_o))
+      assume (start_i && $stable({write_i, at_i, data_i}));
     if (m_bvalid_i) assume (aw_done_q && w_done_q);
     if (m_rvalid_i) assume (ar_done_q);
     if (past_q) begin

@@ -42,16 +42,19 @@ module control_jobs #(
   always_comb begin
     rule = '0;
     if (at_i[11:8] == '0 && at_i[1:0] == '0)
-      rule = write_i ? 3'(nc_pkg::WRITE_RULES >> 3 * 8'(at_i[7:2])) : 3'(nc_pkg::READ_RULES >> 3 * 8'(at_i[7:2]));
+      rule = write_i ? 3'(nc_pkg::WRITE_RULES >> 3 * 8'(at_i[7:2]))
+             : 3'(nc_pkg::READ_RULES >> 3 * 8'(at_i[7:2]));
   end
 
   assign owner    = owner_q[index_q];
   assign foreign  = known_q && owner != Nobody && owner != lease_i;
   assign start    = value_i[nc_pkg::REG_JOB_COMMIT_START];
-  assign enough   = value_i[nc_pkg::REG_JOB_COMMIT_TAKE_MOST] || jobs_q + 1'b1 >= (JobW + 1)'(Jobs) || asked_q <= free_q >> 1;
+  assign enough   = value_i[nc_pkg::REG_JOB_COMMIT_TAKE_MOST] || jobs_q + 1'b1 >= (JobW + 1)'(Jobs)
+                    || asked_q <= free_q >> 1;
   assign commit_o = write_i && rule == 3'(nc_pkg::RULE_COMMIT);
   assign seen_o   = !write_i && rule == 3'(nc_pkg::RULE_SEEN);
-  assign value_o  = write_i && rule == 3'(nc_pkg::RULE_ENABLED) ? value_i | 32'd1 << nc_pkg::REG_CTRL_ENABLE : value_i;
+  assign value_o  = write_i && rule == 3'(nc_pkg::RULE_ENABLED)
+                    ? value_i | 32'd1 << nc_pkg::REG_CTRL_ENABLE : value_i;
 
   always_comb begin
     unique case (rule)
@@ -83,7 +86,8 @@ module control_jobs #(
         default: ;
       endcase
     end
-    if (wrote_i && rule == 3'(nc_pkg::RULE_COMMIT)) slots_q[index_q] <= known_q && owner == Nobody ? asked_q : slots_q[index_q];
+    if (wrote_i && rule == 3'(nc_pkg::RULE_COMMIT))
+      slots_q[index_q] <= known_q && owner == Nobody ? asked_q : slots_q[index_q];
     if (started_i && known_q && owner == Nobody) begin
       owner_q[index_q] <= lease_i;
       free_q           <= free_q - slots_q[index_q];
@@ -115,13 +119,22 @@ module control_jobs #(
     if (!past_q) assume (rst_i);
     assume (lease_i < IndexW'(Leases) && one < (JobW + 1)'(Jobs));
     if (past_q && !rst_i && !$past(rst_i)) begin
-      if ($past(owner_q[one]) != Nobody && owner_q[one] != $past(owner_q[one])) assert (owner_q[one] == Nobody && $past(stopped_i && meant));
-      if ($past(owner_q[one]) == Nobody && owner_q[one] != Nobody) assert ($past(started_i && meant) && owner_q[one] == $past(lease_i));
-      if (write_i && meant && owner_q[one] != Nobody && owner_q[one] != lease_i && (at_i == nc_pkg::REG_JOB_COMMIT ||
-          at_i == nc_pkg::REG_RANK_COMMIT)) assert (refused_o);
-      if (write_i && (at_i == nc_pkg::REG_DROP_IN || at_i == nc_pkg::REG_DROP_OUT || at_i == nc_pkg::REG_DROP_SEED)) assert (refused_o);
+      if ($past(owner_q[one]) != Nobody && owner_q[one] != $past(owner_q[one]))
+        assert (owner_q[one] == Nobody && $past(stopped_i && meant));
+      if ($past(owner_q[one]) == Nobody && owner_q[one] != Nobody)
+        assert ($past(started_i && meant) && owner_q[one] == $past(lease_i));
+      if (write_i && meant && owner_q[one] != Nobody && owner_q[one] != lease_i
+          && (at_i == nc_pkg::REG_JOB_COMMIT || at_i == nc_pkg::REG_RANK_COMMIT))
+        assert (refused_o);
+      if (write_i
+          && (at_i == nc_pkg::REG_DROP_IN || at_i == nc_pkg::REG_DROP_OUT
+              || at_i == nc_pkg::REG_DROP_SEED))
+        assert (refused_o);
       if (write_i && at_i == nc_pkg::REG_CTRL) assert (value_o[nc_pkg::REG_CTRL_ENABLE]);
-      if (!write_i && (at_i == nc_pkg::REG_SEEN_RANK || at_i == nc_pkg::REG_SEEN_IP || at_i == nc_pkg::REG_SEEN_PORT)) assert (seen_o);
+      if (!write_i
+          && (at_i == nc_pkg::REG_SEEN_RANK || at_i == nc_pkg::REG_SEEN_IP
+              || at_i == nc_pkg::REG_SEEN_PORT))
+        assert (seen_o);
       if (seen_i[15] && seen_i[14:0] == 15'(one) && owner_q[one] != lease_i) assert (!seen_ok_o);
     end
   end

@@ -103,7 +103,8 @@ module control_leases #(
       if (live_q[one]) assert (left_q[one] == LeftW'(Ticks) - silent_q);
       if (live_q[one] && silent_q == LeftW'(Ticks)) assert (over_o);
       if (over_o && over_at_o == one) assert (live_q[one] && silent_q == LeftW'(Ticks));
-      if (!rst_i && !$past(rst_i) && $past(at_i) != one) assert ($stable({secret_q[one], sequence_q[one], n_q[one], buffer_q[one], live_q[one]}));
+      if (!rst_i && !$past(rst_i) && $past(at_i) != one)
+        assert ($stable({secret_q[one], sequence_q[one], n_q[one], buffer_q[one], live_q[one]}));
     end
   end
 `endif

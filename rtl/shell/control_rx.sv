@@ -65,8 +65,11 @@ module control_rx #(
       default: kind_ok = 1'b0;
     endcase
     length_ok = whole_q && bytes_q == 16'(words_q) << 2;
-    if (other_o) length_ok = length_ok && words_q > (WordW + 1)'(Header) && words_q <= (WordW + 1)'(nc_pkg::LEASE_WORDS);
-    else length_ok = length_ok && kind_ok && words_q == (WordW + 1)'(Header + 1) + (WordW + 1)'({n_q[CountW-1:0], 1'b0});
+    if (other_o)
+      length_ok = length_ok && words_q > (WordW + 1)'(Header)
+                  && words_q <= (WordW + 1)'(nc_pkg::LEASE_WORDS);
+    else length_ok = length_ok && kind_ok
+                     && words_q == (WordW + 1)'(Header + 1) + (WordW + 1)'({n_q[CountW-1:0], 1'b0});
   end
 
   always_ff @(posedge clk_i) begin
@@ -130,17 +133,23 @@ module control_rx #(
     if (take_i) assume (request_o);
     if (past_q) begin
       assert (words_q <= (WordW + 1)'(nc_pkg::LEASE_WORDS + 1));
-      assert (state_q <= Hold && (state_q != Hold || words_q == '0) && (state_q != Receive || (inside_q && !skip_q) || words_q == '0));
+      assert (state_q <= Hold && (state_q != Hold || words_q == '0)
+              && (state_q != Receive || (inside_q && !skip_q) || words_q == '0));
       if (inside_q && !skip_q) assert (state_q == Receive && words_q != '0);
       if (state_q == Judge) assert (words_q != '0);
-      if (request_o && !other_o) assert (ours_q && n_o <= CountW'(nc_pkg::LEASE_OPERATIONS) && kind_ok);
+      if (request_o && !other_o)
+        assert (ours_q && n_o <= CountW'(nc_pkg::LEASE_OPERATIONS) && kind_ok);
       assert (ends_q == fates_q + 2'(state_q != Receive) + 2'(malformed_o));
     end
     if (past_q && !rst_i && !$past(rst_i)) begin
-      if ($past(request_o && !take_i)) assert (request_o && $stable({other_o, kind_o, n_o, sequence_o, secret_o, ip_o, port_o}));
+      if ($past(request_o && !take_i))
+        assert (request_o && $stable({other_o, kind_o, n_o, sequence_o, secret_o, ip_o, port_o}));
       if (put_o) assert (!request_o);
-      if (request_o && !$past(request_o)) assert ($past(bytes_q) == 16'($past(words_q)) << 2 && $past(whole_q) && $past(crc_i) == Residue);
-      if (request_o && !$past(request_o) && !other_o) assert ($past(words_q) == (WordW + 1)'(6) + 2 * (WordW + 1)'(n_o));
+      if (request_o && !$past(request_o))
+        assert ($past(bytes_q) == 16'($past(words_q)) << 2 && $past(whole_q)
+                && $past(crc_i) == Residue);
+      if (request_o && !$past(request_o) && !other_o)
+        assert ($past(words_q) == (WordW + 1)'(6) + 2 * (WordW + 1)'(n_o));
     end
   end
 `endif

@@ -80,8 +80,11 @@ module control_tx #(
     if (past_q && !rst_i && !$past(rst_i)) begin
       assert (sent_q == (WordW + 1)'(word_q) && word_q <= (go_i ? end_at : '0));
       if (ready_q) assert (go_i);
-      if (done_o) assert (16'(sent_q) * 4 + 4 == out_length_o && sent_q + 1'b1 == 6 + 2 * (WordW + 1)'(n_i));
-      if ($past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable({out_last_o, out_data_o, out_ip_o, out_port_o, out_length_o}));
+      if (done_o)
+        assert (16'(sent_q) * 4 + 4 == out_length_o && sent_q + 1'b1 == 6 + 2 * (WordW + 1)'(n_i));
+      if ($past(out_valid_o && !out_ready_i))
+        assert (out_valid_o
+                && $stable({out_last_o, out_data_o, out_ip_o, out_port_o, out_length_o}));
     end
   end
 `endif

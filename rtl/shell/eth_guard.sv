@@ -54,7 +54,8 @@ module eth_guard #(
   assign end_at    = arp_q || total_q < Least - 16'd14 ? 17'(Least) : 17'(total_q) + 17'd14;
   assign end_word  = AtW'((end_at - 17'd1) >> 2);
   assign end_byte  = 2'(end_at - 17'd1);
-  assign last_byte = in_last_be_i[0] ? 2'd0 : in_last_be_i[1] ? 2'd1 : in_last_be_i[2] ? 2'd2 : 2'd3;
+  assign last_byte = in_last_be_i[0] ? 2'd0 : in_last_be_i[1] ? 2'd1
+                     : in_last_be_i[2] ? 2'd2 : 2'd3;
   assign have      = {at_q, last_byte} + 17'd1;
   assign kept      = at_q < AtW'(5) || at_q <= end_word;
 
@@ -82,7 +83,8 @@ module eth_guard #(
     if (byte_at >= packet_end)         sum_a[15:8] = '0;
   end
 
-  function automatic logic [17:0] add(input logic [17:0] sum, input logic [15:0] x, input logic [15:0] y);
+  function automatic logic [17:0] add(
+    input logic [17:0] sum, input logic [15:0] x, input logic [15:0] y);
     add = 18'(sum[15:0]) + 18'(sum[17:16]) + 18'(x) + 18'(y);
   endfunction
 
@@ -139,7 +141,10 @@ module eth_guard #(
       if (at_q == AtW'(1)) us_q <= us_q && a == mac_i[15:0];
       if (at_q == AtW'(4)) total_q <= a;
       if (at_q == AtW'(10)) no_sum_q <= udp_q && a == '0;
-      ip_sum_q <= at_q == AtW'(3) ? 18'(b) : at_q == AtW'(8) ? add(ip_sum_q, a, '0) : at_q < AtW'(8) ? add(ip_sum_q, a, b) : ip_sum_q;
+      ip_sum_q <= at_q == AtW'(3) ? 18'(b)
+                  : at_q == AtW'(8) ? add(ip_sum_q, a, '0)
+                  : at_q < AtW'(8) ? add(ip_sum_q, a, b)
+                  : ip_sum_q;
       if (at_q == AtW'(6)) l4_sum_q <= udp_q ? add(18'd17, l4_bytes, b) : '0;
       else if (at_q == AtW'(7)) l4_sum_q <= udp_q ? add(l4_sum_q, a, b) : '0;
       else if (at_q == AtW'(8)) l4_sum_q <= add(l4_sum_q, udp_q ? a : '0, b);
@@ -156,12 +161,19 @@ module eth_guard #(
   logic good;
   assign in_ready_o = !end_q;
   assign good = end_q && !error_q && !other_q && !wrong_q && (arp_q || l4_right || no_sum_q);
-  assign count_o = {5{end_q}} & (error_q ? 5'b00010 : other_q ? 5'b00100 : !good ? 5'b01000 : full ? 5'b10000 : 5'b00001);
+  assign count_o = {5{end_q}}
+                   & (error_q ? 5'b00010
+                      : other_q ? 5'b00100
+                      : !good ? 5'b01000
+                      : full ? 5'b10000
+                      : 5'b00001);
 
   logic [1:0] out_byte;
   frame_fifo #(.W(35), .Depth(Words)) u_kept (
-    .clk_i, .rst_i, .in_data_i({in_data_i, at_q == end_word, end_byte}), .in_valid_i(take && kept), .in_end_i(end_q), .in_good_i(good),
-    .full_o(full), .out_data_o({out_data_o, out_last_o, out_byte}), .out_valid_o, .out_ready_i);
+    .clk_i, .rst_i,
+    .in_data_i({in_data_i, at_q == end_word, end_byte}), .in_valid_i(take && kept),
+    .in_end_i(end_q), .in_good_i(good), .full_o(full),
+    .out_data_o({out_data_o, out_last_o, out_byte}), .out_valid_o, .out_ready_i);
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
 
 `ifdef FORMAL
@@ -193,20 +205,27 @@ module eth_guard #(
     end
     assume (rst_i == !past_q);
     if (past_q) assume ($stable({mac_i, ip_i}));
-    if (in_valid_i && in_last_i) assume (in_last_be_i != '0 && (in_last_be_i & (in_last_be_i - 1'b1)) == '0);
+    if (in_valid_i && in_last_i)
+      assume (in_last_be_i != '0 && (in_last_be_i & (in_last_be_i - 1'b1)) == '0);
     if (past_q) begin
       // promises
       if (good) begin
         assert (mine || (is_arp && {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1));
         if (is_arp) begin
-          assert ({h[112 +: 16], h[128 +: 16], h[144 +: 16]} == 48'h0001_0800_0604 && (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2));
+          assert ({h[112 +: 16], h[128 +: 16], h[144 +: 16]} == 48'h0001_0800_0604
+                  && (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2));
           assert (!h[184] && {h[304 +: 16], h[320 +: 16]} == ip_i && puts_q == AtW'(15));
         end else begin
-          assert (h[96 +: 16] == 16'h0800 && h[120 +: 8] == 8'h45 && (h[160 +: 16] & 16'hbfff) == '0 && h[221 +: 3] != 3'd7);
-          assert ({h[240 +: 16], h[256 +: 16]} == ip_i && {last_at_q, last_byte_q} + 17'd1 >= 17'(h[128 +: 16]) + 17'd14);
-          assert ((h[176 +: 8] == 8'd17 && h[304 +: 16] == h[128 +: 16] - 16'd20 && h[128 +: 16] > 16'd28) ||
-                  (h[176 +: 8] == 8'd1 && h[272 +: 16] == 16'h0800 && h[128 +: 16] > 16'd28 && h[128 +: 16] <= MostEcho));
-          assert (17'({puts_q, 2'd0}) >= 17'(h[128 +: 16]) + 17'd14 && (puts_q == AtW'(15) || 17'({puts_q, 2'd0}) < 17'(h[128 +: 16]) + 17'd18));
+          assert (h[96 +: 16] == 16'h0800 && h[120 +: 8] == 8'h45 && (h[160 +: 16] & 16'hbfff) == '0
+                  && h[221 +: 3] != 3'd7);
+          assert ({h[240 +: 16], h[256 +: 16]} == ip_i
+                  && {last_at_q, last_byte_q} + 17'd1 >= 17'(h[128 +: 16]) + 17'd14);
+          assert ((h[176 +: 8] == 8'd17 && h[304 +: 16] == h[128 +: 16] - 16'd20
+                   && h[128 +: 16] > 16'd28)
+                  || (h[176 +: 8] == 8'd1 && h[272 +: 16] == 16'h0800
+                      && h[128 +: 16] > 16'd28 && h[128 +: 16] <= MostEcho));
+          assert (17'({puts_q, 2'd0}) >= 17'(h[128 +: 16]) + 17'd14
+                  && (puts_q == AtW'(15) || 17'({puts_q, 2'd0}) < 17'(h[128 +: 16]) + 17'd18));
         end
         assert (ends_q);
       end
@@ -214,28 +233,42 @@ module eth_guard #(
       // invariants
       if (end_q) assert (at_q == '0);
       if (fair && seen >= 5'd1) assert (all_q == &words_q[31:0]);
-      if (at_q == AtW'(1)) assert (us_q == (words_q[31:0] == {mac_i[23:16], mac_i[31:24], mac_i[39:32], mac_i[47:40]}));
+      if (at_q == AtW'(1))
+        assert (us_q
+                == (words_q[31:0] == {mac_i[23:16], mac_i[31:24], mac_i[39:32], mac_i[47:40]}));
       if (at_q >= AtW'(1) && at_q <= AtW'(3)) assert (!arp_q && !udp_q && !icmp_q);
       if (fair && seen >= 5'd2) assert (us_q == mine);
       if (fair && seen >= 5'd5) assert (total_q == h[128 +: 16]);
       if (fair && seen >= 5'd4) assert (arp_q == is_arp);
-      if (fair && seen >= 5'd6) assert (udp_q == (!is_arp && h[176 +: 8] == 8'd17) && icmp_q == (!is_arp && h[176 +: 8] == 8'd1));
+      if (fair && seen >= 5'd6)
+        assert (udp_q == (!is_arp && h[176 +: 8] == 8'd17)
+                && icmp_q == (!is_arp && h[176 +: 8] == 8'd1));
       if (fair && !other_q && !wrong_q) begin
         if (seen >= 5'd2) assert (mine || {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1);
-        if (seen >= 5'd4) assert (is_arp ? h[112 +: 16] == 16'd1 : h[96 +: 16] == 16'h0800 && mine && h[120 +: 8] == 8'h45);
-        if (seen >= 5'd5) assert (is_arp ? {h[128 +: 16], h[144 +: 16]} == 32'h0800_0604 : h[128 +: 16] > 16'd28);
-        if (seen >= 5'd6) assert (is_arp ? (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2) && !h[184] :
-                                  (h[160 +: 16] & 16'hbfff) == '0 && (udp_q || icmp_q));
+        if (seen >= 5'd4)
+          assert (is_arp ? h[112 +: 16] == 16'd1
+                  : h[96 +: 16] == 16'h0800 && mine && h[120 +: 8] == 8'h45);
+        if (seen >= 5'd5)
+          assert (is_arp ? {h[128 +: 16], h[144 +: 16]} == 32'h0800_0604 : h[128 +: 16] > 16'd28);
+        if (seen >= 5'd6)
+          assert (is_arp ? (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2) && !h[184]
+                  : (h[160 +: 16] & 16'hbfff) == '0 && (udp_q || icmp_q));
         if (seen >= 5'd7) assert (is_arp || h[221 +: 3] != 3'd7);
         if (seen >= 5'd8) assert (is_arp || h[240 +: 16] == ip_i[31:16]);
-        if (seen >= 5'd9) assert (is_arp || (h[256 +: 16] == ip_i[15:0] && (!icmp_q || h[272 +: 16] == 16'h0800)));
-        if (seen >= 5'd10) assert (is_arp ? h[304 +: 16] == ip_i[31:16] :
-                                   (!udp_q || h[304 +: 16] == h[128 +: 16] - 16'd20) && (!icmp_q || h[128 +: 16] <= MostEcho));
+        if (seen >= 5'd9)
+          assert (is_arp || (h[256 +: 16] == ip_i[15:0] && (!icmp_q || h[272 +: 16] == 16'h0800)));
+        if (seen >= 5'd10)
+          assert (is_arp ? h[304 +: 16] == ip_i[31:16]
+                  : (!udp_q || h[304 +: 16] == h[128 +: 16] - 16'd20)
+                    && (!icmp_q || h[128 +: 16] <= MostEcho));
         if (seen >= 5'd11) assert (!is_arp || h[320 +: 16] == ip_i[15:0]);
       end
       if (at_q != '0 && at_q < AtW'(5)) assert (puts_q == at_q && !ends_q);
-      if (at_q >= AtW'(5)) assert (puts_q == (at_q <= end_word ? at_q : end_word + 1'b1) && ends_q == (at_q > end_word));
-      if (end_q && !wrong_q) assert (last_at_q >= AtW'(10) && {last_at_q, last_byte_q} + 17'd1 >= end_at);
+      if (at_q >= AtW'(5))
+        assert (puts_q == (at_q <= end_word ? at_q : end_word + 1'b1)
+                && ends_q == (at_q > end_word));
+      if (end_q && !wrong_q)
+        assert (last_at_q >= AtW'(10) && {last_at_q, last_byte_q} + 17'd1 >= end_at);
       if (end_q && !wrong_q) assert (puts_q == end_word + 1'b1 && ends_q);
     end
   end
