@@ -5,7 +5,8 @@
 // distance. A half word holds at most what the codes of all ranks can add up to.
 module prove_encode #(
   parameter int Wide = 1,
-  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
+                 Low = Sum4 + 1
 ) (
   input logic         clk_i,
   input logic         rst_i,
@@ -21,10 +22,12 @@ module prove_encode #(
   localparam int Codes = Wide != 0 ? 16 : 8;
   logic in_ready;
   tile #(.Slots(2), .Rows(2), .Wide(Wide)) u_tile (
-    .clk_i, .rst_i, .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_beat_i(others_i[1]),
-    .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i, .in_max_i,
-    .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
-    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
+    .clk_i, .rst_i,
+    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_beat_i(others_i[1]),
+    .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i,
+    .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
+    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
+    .kept_status_o());
   // signals inside the tile
   (* hierconn *) wire [64*Word-1:0]    \u_tile.new_row ;
   (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
@@ -39,18 +42,21 @@ module prove_encode #(
     if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
   endfunction
   always_comb
-    if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
+    if (in_valid_i && !in_max_i)
+      assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
 
   // ---- When
   // A beat taken in clock 0 has its sum in clock 3 (MAX: 4), and the high half of 4-bit sums one
   // clock later. Its code is due 4 clocks after its sum.
   localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
-  logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q;
+  logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q,
+                  valid7_q;
   logic [W-1:0]   about1_q, about2_q, about3_q;  // {in_fmt, out_fmt, shift, saturate, max}
   logic [Due-1:0] due4_q, due5_q, due6_q, due7_q;  // {about, high half, word}
   always_ff @(posedge clk_i) begin
     valid1_q <= in_valid_i && in_ready && in_emit_i;
-    if (in_valid_i && in_ready) about1_q <= {in_fmt_i, out_fmt_i, out_shift_i, saturate_i, in_max_i};
+    if (in_valid_i && in_ready)
+      about1_q <= {in_fmt_i, out_fmt_i, out_shift_i, saturate_i, in_max_i};
     max1_q   <= valid1_q && about1_q[0];
     valid2_q <= (valid1_q && !about1_q[0]) || max1_q;
     about2_q <= about1_q;
@@ -61,7 +67,8 @@ module prove_encode #(
     due4_q   <= {about3_q, again_q, \u_tile.new_row [Word-1:0]};
     {valid7_q, valid6_q, valid5_q} <= {valid6_q, valid5_q, valid4_q};
     {due7_q, due6_q, due5_q}       <= {due6_q, due5_q, due4_q};
-    if (rst_i) {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
+    if (rst_i)
+      {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
   end
 
   // ---- Expected: value = sig * 2^(1 - bias - m - shift) in in's format, rounded as by mf_pack
@@ -81,7 +88,8 @@ module prove_encode #(
 
   assign {in_fmt, out_fmt, shift, saturate, max, high, word} = due7_q;
   always_comb begin
-    {in_e, in_m, out_e, out_m} = {5'(in_fmt[6:4]), 5'(in_fmt[3:0]), 5'(out_fmt[6:4]), 5'(out_fmt[3:0])};
+    {in_e, in_m, out_e, out_m} = {5'(in_fmt[6:4]), 5'(in_fmt[3:0]), 5'(out_fmt[6:4]),
+                                  5'(out_fmt[3:0])};
     in_bias  = 7'((8'd1 << (in_e - 5'd1)) - 8'd1);
     out_bias = 7'((8'd1 << (out_e - 5'd1)) - 8'd1);
     half  = bits(in_fmt) == 5'd4;

@@ -8,7 +8,8 @@
 // with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,
-  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
+                 Low = Sum4 + 1
 ) (
   input logic         clk_i,
   input logic         rst_i,
@@ -23,10 +24,12 @@ module prove_sum #(
 );
   logic in_ready;
   tile #(.Slots(2), .Rows(4), .Wide(Wide)) u_tile (
-    .clk_i, .rst_i, .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_beat_i(in_row_i[1:0]),
-    .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i('0),
-    .saturate_i('0), .in_data_i({496'd0, in_data_i}),
-    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
+    .clk_i, .rst_i,
+    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_beat_i(in_row_i[1:0]),
+    .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i,
+    .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i({496'd0, in_data_i}),
+    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
+    .kept_status_o());
   // the memory's ports inside the tile
   (* hierconn *) wire [64*Word-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
@@ -54,10 +57,12 @@ module prove_sum #(
     frac     = code[9:0] & all_frac;
     units    = field == 5'd0 ? Sum'(frac) : (Sum'(frac) | Sum'(1) << fmt[3:0]) << (field - 5'd1);
     flags    = 2'b00;
-    if (field == ones && (!fmt[7] || frac == all_frac)) flags = fmt[7] || frac != 10'd0 ? 2'b11 : sign ? 2'b10 : 2'b01;
+    if (field == ones && (!fmt[7] || frac == all_frac))
+      flags = fmt[7] || frac != 10'd0 ? 2'b11 : sign ? 2'b10 : 2'b01;
     value    = {flags, sign ? -units : units};
   endfunction
-  always_comb if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
+  always_comb
+    if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
   // ---- Expected row: {in_fmt, max, high word, low word}
   // 4-bit codes have one word per half.
@@ -71,7 +76,10 @@ module prove_sum #(
   assign four = bits(in_fmt_i) == 5'd4;
   assign {old_fmt, old_max, old_high, old_low} = now_q;
   always_comb begin
-    low  = value(in_fmt_i, four ? 16'(in_data_i[3:0]) : bits(in_fmt_i) == 5'd8 ? 16'(in_data_i[7:0]) : in_data_i);
+    low  = value(in_fmt_i,
+                 four ? 16'(in_data_i[3:0])
+                 : bits(in_fmt_i) == 5'd8 ? 16'(in_data_i[7:0])
+                 : in_data_i);
     high = four ? value(in_fmt_i, 16'(in_data_i[7:4])) : '0;
     if (in_max_i) low = {2'b00, {(Sum - 8){in_data_i[7]}}, in_data_i[7:0]};
     if (!in_first_i) begin
@@ -80,17 +88,21 @@ module prove_sum #(
       high = {high[Sum+:2] | old_high[Sum+:2], high[Sum-1:0] + old_high[Sum-1:0]};
     end
     now_d = {in_fmt_i, in_max_i, high, low};
-    if (mine && !in_first_i) assume (some_q && in_max_i == old_max && (in_max_i || in_fmt_i == old_fmt));
+    if (mine && !in_first_i)
+      assume (some_q && in_max_i == old_max && (in_max_i || in_fmt_i == old_fmt));
   end
 
   function automatic logic same(input logic [Word-1:0] word, input logic [W-1:0] due);
     logic [Word-1:0] high_due, low_due;
     logic        max;
     {max, high_due, low_due} = due[Max:0];
-    same = word[Sum+:2] == low_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1:0] == low_due[Sum-1:0]);
+    same = word[Sum+:2] == low_due[Sum+:2]
+           && (word[Sum+:2] != 2'b00 || word[Sum-1:0] == low_due[Sum-1:0]);
     if (!max && bits(due[W-1-:8]) == 5'd4)
-      same = word[Low+:2] == low_due[Sum+:2] && (word[Low+:2] != 2'b00 || word[Low-1:0] == low_due[Low-1:0])
-          && word[Sum+:2] == high_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
+      same = word[Low+:2] == low_due[Sum+:2]
+             && (word[Low+:2] != 2'b00 || word[Low-1:0] == low_due[Low-1:0])
+             && word[Sum+:2] == high_due[Sum+:2]
+             && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
   endfunction
 
   // ---- The row in memory: a beat's sum is there in clock 3, MAX in clock 4.
@@ -127,7 +139,9 @@ module prove_sum #(
       assert (written == valid3_q);
       if (valid3_q) assert (same(\u_tile.new_row [Word-1:0], due3_q));
       if (kept_some_q) assert (same(mem_q, kept_q));
-      if (some_q) assert (now_q == (valid1_q ? due1_q : max1_q || valid2_q ? due2_q : valid3_q ? due3_q : kept_q));
+      if (some_q)
+        assert (now_q
+                == (valid1_q ? due1_q : max1_q || valid2_q ? due2_q : valid3_q ? due3_q : kept_q));
       if (some_q && old_max) assert (old_low == {2'b00, {(Sum - 8){old_low[7]}}, old_low[7:0]});
       assert (some_q == (kept_some_q || valid1_q || max1_q || valid2_q || valid3_q));
     end

@@ -30,11 +30,12 @@ module lane (
   output logic [2:0]  status_o
 );
   acc_lane #(.Wide(0)) u_acc (
-    .clk_i, .term_en_i, .data_i({8'd0, byte_i}), .e_i, .fn_i, .max_i, .flip_i, .four_i(1'b0), .half_i(1'b0), .sum_en_i,
-    .sum_four_i(1'b0), .clip_i, .from_i, .row_i, .last_en_i, .sum_o);
+    .clk_i, .term_en_i, .data_i({8'd0, byte_i}), .e_i, .fn_i, .max_i, .flip_i, .four_i(1'b0),
+    .half_i(1'b0), .sum_en_i, .sum_four_i(1'b0), .clip_i, .from_i, .row_i, .last_en_i, .sum_o);
   fp_encode #(.Wide(0)) u_encode (
-    .clk_i, .sum_i(sum_o), .en1_i(en_i[1]), .low_i(1'b0), .high_i(1'b0), .stop1_i(stop_i[5:4]), .en2_i(en_i[2]),
-    .stop2_i(stop_i[3:0]), .en3_i(en_i[3]), .plus_i, .below_i, .guard_i, .lost_i, .max3_i,
-    .en4_i(en_i[4]), .drop_i, .over_i, .fn_i(out_fn_i), .max4_i, .four_i(1'b0), .eight_i(1'b1), .beyond_i, .codes_o(code_o),
-    .over_o(status_o[2]), .ninf_o(status_o[1]), .pinf_o(status_o[0]));
+    .clk_i, .sum_i(sum_o), .en1_i(en_i[1]), .low_i(1'b0), .high_i(1'b0), .stop1_i(stop_i[5:4]),
+    .en2_i(en_i[2]), .stop2_i(stop_i[3:0]), .en3_i(en_i[3]), .plus_i, .below_i, .guard_i, .lost_i,
+    .max3_i, .en4_i(en_i[4]), .drop_i, .over_i, .fn_i(out_fn_i), .max4_i, .four_i(1'b0),
+    .eight_i(1'b1), .beyond_i, .codes_o(code_o), .over_o(status_o[2]), .ninf_o(status_o[1]),
+    .pinf_o(status_o[0]));
 endmodule

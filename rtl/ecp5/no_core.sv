@@ -1,7 +1,8 @@
 // no_core: replaces nic_core so that a card's shell can be routed by itself:
 // returns each frame to its sender.
 module nic_core #(
-  parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0, Ultra = 0
+  parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0,
+                Ultra = 0
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -40,17 +41,22 @@ module nic_core #(
   input  logic         s_rready_i
 );
   skid #(.W(512 + 1 + 48)) u_back (
-    .clk_i, .rst_i, .in_data_i({rx_data_i, rx_last_i, rx_ip_i, rx_port_i}), .in_valid_i(rx_valid_i && &rx_keep_i), .in_ready_o(rx_ready_o),
-    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o), .out_ready_i(tx_ready_i));
+    .clk_i, .rst_i,
+    .in_data_i({rx_data_i, rx_last_i, rx_ip_i, rx_port_i}), .in_valid_i(rx_valid_i && &rx_keep_i),
+    .in_ready_o(rx_ready_o),
+    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o),
+    .out_ready_i(tx_ready_i));
   logic        write;
   logic [11:0] waddr, raddr;
   logic [31:0] wdata, wmask, value_q;
   // one register, which reads its last written value
   axil u_axil (
-    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o,
-    .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .write_o(write), .waddr_o(waddr), .wdata_o(wdata), .wmask_o(wmask), .werr_i(waddr != '0), .wlater_i(1'b0), .wdone_i(1'b0),
-    .read_o(), .raddr_o(raddr), .rerr_i(raddr != '0), .rdata_i(value_q));
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
+    .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
+    .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .write_o(write), .waddr_o(waddr), .wdata_o(wdata), .wmask_o(wmask), .werr_i(waddr != '0),
+    .wlater_i(1'b0), .wdone_i(1'b0), .read_o(), .raddr_o(raddr), .rerr_i(raddr != '0),
+    .rdata_i(value_q));
   always_ff @(posedge clk_i) begin
     if (write && waddr == '0) value_q <= (value_q & ~wmask) | (wdata & wmask);
     if (rst_i) value_q <= '0;
