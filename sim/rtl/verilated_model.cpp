@@ -21,12 +21,15 @@ struct model {
 #endif
 };
 
-__attribute__((weak)) double sc_time_stamp() { return 0; }
+__attribute__((weak)) double sc_time_stamp()
+{
+    return 0;
+}
 
 // Returns the port of the clock: clk_i, or ap_clk in a module with Vitis' names.
 static uint8_t *clock_of(VERILATED *top)
 {
-#define PORT(port, width) \
+#define PORT(port, width)                                    \
     if (!strcmp("clk_i", #port) || !strcmp("ap_clk", #port)) \
         return reinterpret_cast<uint8_t *>(&top->port);
 #include "ports.inc"
@@ -66,18 +69,21 @@ void model_close(struct model *m)
 void *model_port(struct model *m, const char *name, unsigned *bits)
 {
     static const char *const missing = "model: the module has no port '%s'\n";
-#define PORT(port, width) \
+#define PORT(port, width)       \
     if (!strcmp(name, #port)) { \
-        if (bits) \
-            *bits = (width); \
-        return &m->top->port; \
+        if (bits)               \
+            *bits = (width);    \
+        return &m->top->port;   \
     }
 #include "ports.inc"
     fprintf(stderr, missing, name);
     exit(1);
 }
 
-void model_eval(struct model *m) { m->top->eval(); }
+void model_eval(struct model *m)
+{
+    m->top->eval();
+}
 
 static void dump(struct model *m)
 {
@@ -99,7 +105,10 @@ void model_tick(struct model *m)
     m->cycles++;
 }
 
-uint64_t model_cycles(const struct model *m) { return m->cycles; }
+uint64_t model_cycles(const struct model *m)
+{
+    return m->cycles;
+}
 
 int model_wave(struct model *m, const char *path)
 {
