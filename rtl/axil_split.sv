@@ -92,7 +92,8 @@ module axil_split (
     ar_q   <= (ar_q | (arvalid_o & arready_i)) & ~(rvalid_i & rready_o);
     if (rst_i) {aw_q, w_q, ar_q} <= '0;
     if (!past_q) assume (rst_i);
-    assume ((bvalid_i & ~(aw_q & w_q)) == '0);  // a slave answers what it has
+    // A slave answers only transfers that it has accepted.
+    assume ((bvalid_i & ~(aw_q & w_q)) == '0);
     assume ((rvalid_i & ~ar_q) == '0);
     if (past_q) begin
       assert (n_aw == 2'(w_busy_q) && n_ar == 2'(r_busy_q) && (w_q & ~aw_q) == '0);

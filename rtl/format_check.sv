@@ -65,7 +65,7 @@ module format_check #(
                         && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
                         && (in_w_q != 2'd3
                             || 32'(ranks_i) <= 32'd1 << (nc_pkg::CARD_SUM_BITS - 41)));
-    fits    = len_i[15:6] - 10'd1 == 10'(payload) && len_i[5:0] == '0;  // payload is late
+    fits    = len_i[15:6] - 10'd1 == 10'(payload) && len_i[5:0] == '0;  // payload settles last
     ok_o    = whole && formats && fits && alone_ok_q;
   end
 

@@ -152,5 +152,5 @@ module nic_kernel #(
     .out_data_o({m_index, M_AXIS_tlast, M_AXIS_tdata}), .out_valid_o(M_AXIS_tvalid),
     .out_ready_i(M_AXIS_tready));
   assign M_AXIS_tdest = 16'(m_index);
-  assign M_AXIS_tkeep = '1;                  // frames are whole beats
+  assign M_AXIS_tkeep = '1;                  // every beat is full
 endmodule

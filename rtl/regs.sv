@@ -168,7 +168,7 @@ module regs #(
   assign counter = counter_index_q < nc_pkg::REG_COUNTERS ? counter_i : '0;
 
   always_comb begin
-    read_data = '0;                          // what is only written, too
+    read_data = '0;                          // also of write-only registers
     unique case (r_at)
       nc_pkg::REG_ID:            read_data = nc_pkg::REG_ID_VALUE;
       nc_pkg::REG_VERSION:       read_data = nc_pkg::REG_VERSION_VALUE;

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""sta.py: what a netlist of yosys (synth_xilinx or synth_ecp5, JSON) is made of, and its longest path by a simple delay model.
+"""sta.py: counts the cells of a netlist of yosys and estimates its longest path by a delay model.
 
-usage: sta.py [--path] NETLIST.json MODULE      prints LUT FF CARRY URAM BRAM LUTRAM ns; --path: the longest path too, on stderr
-An ECP5's LUTs are all of four inputs: LUT counts those of carry chains and memories, too, which is how full the part gets.
-The model is described in rtl/README.md: no placement, no routing, so it compares designs and signs nothing off.
+usage: sta.py [--path] NETLIST.json MODULE
+  NETLIST.json  written by yosys after synth_xilinx or synth_ecp5
+  --path        print the longest path on stderr
+Prints LUT FF CARRY URAM BRAM LUTRAM ns. On an ECP5, LUT includes the LUTs of carry chains and
+memories, so it shows how full the part gets. rtl/README.md describes the model. It knows neither
+placement nor routing: it can compare designs, but not sign off a clock.
 """
 import json
 import sys
@@ -15,7 +18,7 @@ ULTRASCALE = SimpleNamespace(
     setup=0.04,             # a register's input before its clock
     lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
     net=0.25,               # a net of up to net_loads inputs
-    # from a LUT or chain to its only load, a register: on ECP5 in the same slice
+    # from a LUT or chain to its only load, a register; on an ECP5 both are in one slice
     net_packed=0.25,
     net_loads=16,
     net_double=0.05,        # more, each time the loads double
@@ -48,7 +51,7 @@ def kind_of(cell_type):
 
 
 class Netlist:
-    """The cells of one flat module; a net is a number, a constant a string."""
+    """The cells of one flat module. A net is a number, a constant is a string."""
 
     def __init__(self, module):
         self.cells = {name: (kind_of(c['type']), c['type'], c['connections'], c['port_directions'])
@@ -75,7 +78,10 @@ class Netlist:
         return self.part.net + self.part.net_double * doubles
 
     def arcs(self, net):
-        """(input net, ns from it to `net`) of the cell that drives `net`; input None: from the clock or a port."""
+        """Lists (input net, ns from there to `net`) of the cell that drives `net`.
+
+        An input of None is the clock or a port.
+        """
         if net not in self.driver:
             return [(None, self.part.clk_q)]  # a port of the module: as if from an outside register
         cell, pin, i = self.driver[net]
@@ -99,7 +105,10 @@ class Netlist:
                 for p in pins if way[p] == 'input' for x in pins[p]]
 
     def carry_arcs(self, pin, i, pins):
-        """To sum or carry bit i: the carry in, then S and DI of the bits below, S alone (a LUT beside it) without a net."""
+        """Lists the arcs to sum or carry bit i: from the carry in, S and DI of bits 0 to i.
+
+        A sum does not depend on its own bit's DI. An S from a LUT beside the chain costs no net.
+        """
         end = self.part.carry_out if pin == 'O' else self.part.carry_bit
         found = []
         carry = pins['CI'][0]
@@ -116,7 +125,10 @@ class Netlist:
         return found
 
     def ccu2c_arcs(self, pin, pins):
-        """Two bits of a chain with their LUTs inside: S0, S1 and COUT of the inputs of their bit and of those below."""
+        """Lists the arcs to S0, S1 or COUT of a CCU2C: two bits of a chain with their LUTs.
+
+        They begin at the carry in and at the inputs of the output's bit and of lower bits.
+        """
         top = {'S0': 0, 'S1': 1, 'COUT': 2}[pin]
         end = 0.0 if pin == 'COUT' else self.part.carry_out
         found = []
@@ -130,7 +142,10 @@ class Netlist:
         return found
 
     def lut_beside(self, net):
-        """A LUT that only drives the S of a chain is packed beside it; anything else comes over a net."""
+        """Returns the net's ns to the S input of a chain: 0 for a LUT that drives only this input.
+
+        Such a LUT is packed beside the chain.
+        """
         cell = self.driver.get(net, (None,))[0]
         packed = cell is not None and self.cells[cell][0] == 'LUT' and self.loads[net] == 1
         return 0.0 if packed else self.net_ns(net)
@@ -139,7 +154,10 @@ class Netlist:
         return self.cells[self.driver[net][0]][0] if net in self.driver else None
 
     def arrivals(self):
-        """Net -> (ns, the net before it on its longest path), for every net that ends somewhere. Without recursion."""
+        """Maps each net on a path to an end to (ns, the net before it on its longest path).
+
+        Uses a stack instead of recursion.
+        """
         found, opened = {}, set()
         for start in {net for _, net, _ in self.ends()}:
             todo = [start]
@@ -158,7 +176,10 @@ class Netlist:
         return found
 
     def ends(self):
-        """(what it is, net, ns from the net's driver to the clock) of every register's and memory's input and every port."""
+        """Yields (name, net, ns from the net's driver to the clock) of each end of a path.
+
+        Ends are the inputs of registers and memories, and the output ports.
+        """
         for port, net in self.outputs:
             if isinstance(net, int):
                 yield f'output {port}', net, self.part.net + self.part.setup
@@ -173,7 +194,7 @@ class Netlist:
                                 yield f'{cell_type}.{pin}', net, (self.part.net_packed if beside else self.net_ns(net)) + setup
 
     def longest(self):
-        """(ns, end, [(net, ns)] from the start of the longest path)."""
+        """Returns (ns, end, [(net, ns)] from its start) of the longest path."""
         found = self.arrivals()
         ns, end, net = max(((found[net][0] + more, end, net) for end, net, more in self.ends()), default=(0.0, '', 0))
         path = []

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""between.py: a module between registers, behind two pins, so that it can be placed and routed alone.
+"""between.py: wraps a module in registers behind two pins, to place and route it alone.
 
-usage: between.py NETLIST.json MODULE      prints Verilog of a module `between`: pins clk_i, d_i and q_o
-Each input comes of a register of one long chain from d_i, each output goes into a register of its own; these are added up by
-exclusive or along a second chain to q_o. Between two registers of the chains lies one LUT at most: the longest path is the module's.
+usage: between.py NETLIST.json MODULE
+Prints Verilog of a module `between` with the pins clk_i, d_i and q_o.
+Each input comes from a register of one long shift chain that starts at d_i. Each output goes to
+its own register, and a second chain XORs these registers into q_o. Between two registers of the
+chains there is at most one LUT, so the longest path is the module's.
 """
 import json
 import sys

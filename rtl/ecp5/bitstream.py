@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""bitstream.py: a bitstream for an ECP5 board by open tools: synthesis (yosys), placing and routing (nextpnr), packing (ecppack).
+"""bitstream.py: makes a bitstream for an ECP5 board with open tools.
 
-usage: bitstream.py BOARD      a line of boards.list (or $BOARDS); B: the build folder; SEEDS: the seeds of placing, tried in turn ("1 2 ... 8")
-Leaves NAME.bit, report and the logs in $B/ecp5/BOARD. Seeds are tried until every clock holds what it is held to; if none does, exit 1.
-What is there of the same sources, tools and options is not made again. Exit 77: a tool is missing, a line says which.
+usage: bitstream.py BOARD      a line of boards.list (or $BOARDS)
+Environment: B, the build folder; SEEDS, placement seeds to try in turn ("1 2 ... 8").
+Steps: synthesis (yosys), placement and routing (nextpnr), packing (ecppack). Leaves BOARD.bit,
+report and the logs in $B/ecp5/BOARD. Seeds are tried until every clock meets its constraint.
+A bitstream made from the same sources, tools and options is not made again.
+Exit 1: no seed met the constraints; 77: a tool is missing (one line names it).
 """
 import glob
 import hashlib
@@ -32,7 +35,10 @@ def boards():
 
 
 def sources(board):
-    """All files that bits hang on, in the order of their names; not this one: a change here that matters changes SYNTH."""
+    """Returns the files that determine the bits, sorted by name.
+
+    This script is not among them: a change here that matters changes SYNTH.
+    """
     found = glob.glob('rtl/*.sv') + glob.glob('rtl/ecp5/*.sv') + glob.glob('rtl/ecp5/*.lpf') + ['rtl/ecp5/between.py', f'{B}/rtl/nc_pkg.sv']
     if board.kind != 'piece':
         found += glob.glob('rtl/shell/*.*v') + [f'{B}/shell/{board.top.replace("card", "eth")}.v']
@@ -40,7 +46,7 @@ def sources(board):
 
 
 def key_of(board, versions):
-    """A hash of everything that the bits hang on."""
+    """Returns a hash of everything that determines the bits."""
     digest = hashlib.sha256(repr((board, SEEDS, versions, SYNTH, CHECKED)).encode())
     for name in sources(board):
         try:
@@ -53,7 +59,7 @@ def key_of(board, versions):
 
 
 def yosys(what, script, folder, log):
-    """In the tree's root: sources are named from there."""
+    """Runs yosys in the root of the tree, which the names of the sources start from."""
     rc, took = run(what, ['yosys', '-q', '-L', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'),
                           watch=os.path.join(folder, log))
     if rc:
@@ -64,7 +70,10 @@ def yosys(what, script, folder, log):
 
 
 def piece(top, params, folder):
-    """TOP between registers as netlist.json; its own netlist is piece.json. Returns what was done."""
+    """Writes TOP between registers as netlist.json and TOP alone as piece.json.
+
+    Returns a line for the report.
+    """
     pkg = f'read_verilog -sv {B}/rtl/nc_pkg.sv'
     where = 'rtl/ecp5' if os.path.exists(f'rtl/ecp5/{top}.sv') else 'rtl'
     chparam = ''.join(f'chparam -set {p.replace("=", " ")} {top}; ' for p in params)
@@ -81,7 +90,7 @@ def piece(top, params, folder):
 
 
 def card(board, folder):
-    """The whole card as netlist.json."""
+    """Writes the whole card as netlist.json; returns a line for the report."""
     no_core = 'rtl/ecp5/no_core.sv' if board.kind == 'bare' else ''
     return yosys(f'synthesis of {board.top}{" without its core" if no_core else ", 8 minutes of a core"}',
                  f'read_verilog -sv {B}/rtl/nc_pkg.sv {no_core} rtl/shell/{board.top}.sv; hierarchy -libdir rtl -libdir rtl/shell -libdir {B}/shell '
@@ -89,7 +98,7 @@ def card(board, folder):
 
 
 def route(board, seed, folder, bin_folder):
-    """Places and routes netlist.json. Returns (nextpnr's report, what was done)."""
+    """Places and routes netlist.json. Returns (nextpnr's report, a line for the report)."""
     pins = ['--lpf-allow-unconstrained']
     if board.kind != 'piece':
         lpf = f'{board.name}.lpf' if os.path.exists(f'{HERE}/{board.name}.lpf') else 'ecpix5.lpf'
@@ -110,7 +119,7 @@ def route(board, seed, folder, bin_folder):
 
 
 def clock_lines(report):
-    """(all hold, a line for each clock)."""
+    """Returns (whether all clocks meet their constraints, one line per clock)."""
     lines, good = [], True
     for name, c in sorted(report['fmax'].items()):
         holds = c['achieved'] >= c['constraint']

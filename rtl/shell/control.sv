@@ -390,7 +390,7 @@ module control #(
       if (state_q == Act) assert (!refused && !refused_q && is_card && (!asks_seen || checked_q));
       if (state_q == Act && !is_read && at_q[11:0] == nc_pkg::REG_CTRL)
         assert (value_q[nc_pkg::REG_CTRL_ENABLE]);
-      if (state_q == Put && !is_read) assert (put_data == '0);       // keys go no way back
+      if (state_q == Put && !is_read) assert (put_data == '0);  // keys are never sent back
       if (get && state_q == Send)
         assert (buffer == (fresh_q ? spare : own_buffer)
                 && get_at < WordW'(5) + WordW'({answer_n_q, 1'b0}) + 1'b1);

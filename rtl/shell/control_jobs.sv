@@ -27,7 +27,7 @@ module control_jobs #(
   output logic              any_o,           // the lease owns jobs
   output logic [JobW-1:0]   any_at_o         // one of them
 );
-  localparam bit [IndexW-1:0] Nobody = '1;   // more than any lease
+  localparam bit [IndexW-1:0] Nobody = '1;   // above every lease number
 
   logic [IndexW-1:0] owner_q [Jobs];
   logic [SlotW:0]    slots_q [Jobs];         // slots of each owned job

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""generate.py VARIANT FOLDER: writes LiteEth's part of a card's shell, FOLDER/eth_VARIANT.v: MAC, ARP, ICMP, IP, UDP, 32 bits a clock.
+"""generate.py: generates LiteEth's part of a card's shell: MAC, ARP, ICMP, IP, UDP.
 
-VARIANT: sim (the MAC's words at the ports, with preamble and CRC, for Verilator) or ecpix5 (RGMII, a PHY of that board).
-What differs from liteeth_gen, and from LiteEth:
-  - between the MAC and the layers above stands eth_guard.sv: they see whole, right frames alone
-  - arp_table.sv is in place of LiteEth's table, in which one address that does not answer stops all frames
-  - LiteEth adds up an IP header for a frame that it then drops, and puts the sum into the next one: mended below
-  - what goes to a multicast group has a TTL of 1, not 128
-  - ports for receiving are fixed while the card sends from and to any; addresses and the two ports are inputs of the module
+Writes FOLDER/eth_VARIANT.v, with a data path of 32 bits. VARIANT is sim (for Verilator: the ports
+carry the MAC's words, with preamble and CRC) or ecpix5 (RGMII, a PHY of that board).
+Differences from LiteEth and liteeth_gen:
+  - eth_guard.sv between the MAC and the layers above passes only complete, correct frames
+  - arp_table.sv replaces LiteEth's table, where one address that does not answer blocks all frames
+  - the IP checksum is corrected: LiteEth's sum includes the header of a frame dropped just before
+  - frames to a multicast group have a TTL of 1 instead of 128
+  - the card receives on fixed ports, and sends from and to any port; the addresses and the two
+    receive ports are inputs of the module
 """
 import argparse
 import os
@@ -35,7 +37,7 @@ def ports(name, layout):
 
 
 def both_ways(name, layout):
-    """sink_*: into LiteEth; source_*: out of it, where a frame may have an error."""
+    """Returns a stream's ports: sink_* into LiteEth; source_* out of it, with an error flag."""
     return ports(name, [("sink_" + f, w) for f, w in layout] + [("source_" + f, w) for f, w in layout] + [("source_error", DW // 8)])
 
 
@@ -55,7 +57,7 @@ VARIANTS = {
 
 
 class SimPhy(LiteXModule):
-    """The MAC's words as they are, in the system's clock."""
+    """Passes the MAC's words unchanged, in the system's clock."""
     dw = DW
     integrated_ifg_inserter = True
 
@@ -69,7 +71,7 @@ class SimPhy(LiteXModule):
 
 
 def join(module, out, into, pads, layout):
-    """What leaves LiteEth at `out` to the ports source_*, the ports sink_* to where it enters at `into`."""
+    """Connects LiteEth's output `out` to ports source_*, and ports sink_* to its input `into`."""
     for f in [f for f, _ in layout if f != "ready"]:
         module.comb += [getattr(pads, "source_" + f).eq(getattr(out, f)), getattr(into, f).eq(getattr(pads, "sink_" + f))]
     module.comb += [pads.source_error.eq(out.error), out.ready.eq(pads.source_ready), pads.sink_ready.eq(into.ready)]
@@ -115,7 +117,7 @@ class ArpTable(LiteXModule):
 
 
 def mend_checksum(tx):
-    """LiteEthIPTX starts the sum of a header anew behind a frame that it has sent, not behind one that it has dropped."""
+    """Makes LiteEthIPTX restart a header's sum after a dropped frame, not only after a sent one."""
     end = tx.packetizer.source
     dropped = tx.fsm.ongoing("DROP") & end.valid & end.last & end.ready
     sent = tx.source.valid & tx.source.last & tx.source.ready
@@ -123,7 +125,10 @@ def mend_checksum(tx):
 
 
 def keep_groups_near(tx):
-    """What goes to a group (224.0.0.0/4), whose MAC address LiteEthIPTX makes of the IP's, without ARP, passes no router."""
+    """Sets the TTL to 1 in frames to a multicast group (224.0.0.0/4): no router forwards them.
+
+    LiteEthIPTX derives the MAC address of a group from its IP address, without ARP.
+    """
     header = tx.packetizer.sink
     tx.comb += If(header.target_ip[28:] == 0xe, header.ttl.eq(1))
 
