@@ -142,7 +142,8 @@ for at in 00:00.0 0000:00:00.0; do
     grep -q "added by card xrt:$at" err || fail "--node-sum xrt:$at: $(cat err)"
     "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes >out 2>err || fail "--card xrt:$at: $(cat err)"
 done
-for at in 65:00.1 0000:65:00.1 C1:1f.7; do # is nobody's here: XRT is asked for the whole of it
+# Places without a device here: the error names the complete place, as XRT gets it.
+for at in 65:00.1 0000:65:00.1 C1:1f.7; do
     whole=$(printf '%s' "${at#0000:}" | tr '[:upper:]' '[:lower:]')
     one_line fails "device 0000:$whole" "$n" card --listen 127.0.0.1:0 --xrt "$at@10.0.0.9"
     one_line fails "device 0000:$whole" "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes

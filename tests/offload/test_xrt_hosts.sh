@@ -18,7 +18,7 @@ export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCA
 n=$B/narrowcast
 bad=0 card=
 dir=$(mktemp -d)
-ranks_in "$dir" # the simulated card is this test's own: who has it stands there
+ranks_in "$dir" # where the simulated card, used only by this test, records its owner
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
