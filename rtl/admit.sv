@@ -13,12 +13,13 @@ module admit #(
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
   localparam int RankW = $clog2(Ranks),
+  localparam int DescW = nc_pkg::DESC_BITS,
   localparam int N     = nc_pkg::REG_COUNTERS
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
   // complete, undamaged frames: {source ip, port, header}, and their payload beats
-  input  logic [559:0]     desc_data_i,
+  input  logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_i,
   input  logic             desc_valid_i,
   output logic             desc_ready_o,
   input  logic [511:0]     pay_data_i,
@@ -60,7 +61,7 @@ module admit #(
   output logic [JobW-1:0]  fin_job_o,
   output logic [SlotW-1:0] fin_slot_o,
   output logic [31:0]      fin_chunk_o,
-  output logic [127:0]     fin_desc_o,
+  output logic [DescW-1:0] fin_desc_o,
   output logic [7:0]       fin_beats_o,
   output logic [Ranks-1:0] fin_mask_o,
   input  logic             done_valid_i,     // that result is complete
@@ -108,7 +109,7 @@ module admit #(
   assign rank_o = rank[RankW-1:0];
 
   // --- the slots: {filling, kept, chunk, bitmap, description} ---
-  localparam int StoreW = 1 + 1 + 32 + Ranks + 128;
+  localparam int StoreW = 1 + 1 + 32 + Ranks + DescW;
   (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
   // add_q: an addition was decided a clock ago: write its slot now
   logic              write, add_q;
@@ -117,12 +118,12 @@ module admit #(
   logic              filling, kept;
   logic [31:0]       chunk, head_chunk;
   logic [Ranks-1:0]  bitmap;
-  logic [127:0]      desc, head_desc;
+  logic [DescW-1:0]  desc, head_desc;
   assign at = slot[SlotW-1:0];
   always_ff @(posedge clk_i) if (write) store_ram[write_at] <= write_data;
   assign {filling, kept, chunk, bitmap, desc} = read_q;
   assign head_chunk = head[nc_pkg::PKT_CHUNK +: 32];
-  assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: 96]};
+  assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: nc_pkg::DESC_COUNT]};
 
   // --- LOOK -> CHECK: registered copies of the job table's values, for the comparisons ---
   logic [63:0]    key_q;
@@ -345,7 +346,7 @@ module admit #(
   logic [SlotW+Ranks-1:0] told_of_q;         // that request's slot and mask
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
-  logic [127:0] desc_seen_q;
+  logic [DescW-1:0] desc_seen_q;
   logic [9:0]   taken_q, total_q;            // beats of the payload being streamed
   logic [N-1:0] fates;
   // current contents of the slot, including a write in this clock
@@ -423,7 +424,7 @@ module admit #(
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
       if (known_q)
         assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q}
-                && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));
+                && (!filling_seen_q || stored[Ranks+DescW-1:0] == {in_q, desc_seen_q}));
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);

@@ -8,7 +8,8 @@ module finish #(
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
-  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8
+  localparam int DescW = nc_pkg::DESC_BITS,
+  localparam int InfoW = nc_pkg::INFO_JOB + JobW
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
@@ -18,7 +19,7 @@ module finish #(
   input  logic [JobW-1:0]  fin_job_i,
   input  logic [SlotW-1:0] fin_slot_i,
   input  logic [31:0]      fin_chunk_i,
-  input  logic [127:0]     fin_desc_i,
+  input  logic [DescW-1:0] fin_desc_i,
   input  logic [7:0]       fin_beats_i,      // payload beats of the result
   input  logic [Ranks-1:0] fin_mask_i,       // ranks that get it
   // the tile's writes into the kept-result memory: quarters of beats, in order
@@ -31,7 +32,7 @@ module finish #(
   output logic             done_valid_o,
   output logic [SlotW-1:0] done_slot_o,
   output logic [Ranks-1:0] done_mask_o,
-  output logic [InfoW-1:0] done_info_o       // {job, chunk, desc, status, crc, beats}
+  output logic [InfoW-1:0] done_info_o       // fields: nc_pkg::INFO_*
 );
   // --- CRC: a beat may come in several pieces; quarters not yet written count as 0 ---
   logic [511:0] pieces;
@@ -66,10 +67,10 @@ module finish #(
   end
 
   // --- announcements ---
-  localparam int FinW = JobW + SlotW + 32 + 128 + 8 + Ranks;
+  localparam int FinW = JobW + SlotW + 32 + DescW + 8 + Ranks;
   logic [JobW-1:0]  job;
   logic [31:0]      chunk;
-  logic [127:0]     desc;
+  logic [DescW-1:0] desc;
   logic [7:0]       beats;
   /* verilator lint_off UNUSEDSIGNAL */
   logic             announced, crc_valid;    // announced: always 1 with done_q
@@ -111,8 +112,9 @@ module finish #(
     if (past_q) begin
       assert (done_valid_o == in_done2_q && (!done_valid_o || (announced && crc_valid)));
       if (done_valid_o)
-        assert (done_info_o[40 +: 3] == due2_q && done_info_o[8 +: 32] == crc
-                && done_info_o[7:0] == beats);
+        assert (done_info_o[nc_pkg::INFO_STATUS +: 3] == due2_q
+                && done_info_o[nc_pkg::INFO_CRC +: 32] == crc
+                && done_info_o[0 +: nc_pkg::INFO_CRC] == beats);
       assert (first_q == !open_q && (!open_q || status_q == seen_q) && (open_q || status_q == '0));
       assert (last_q == in_done_q && waiting_q >= 5'(in_done_q) + 5'(in_done2_q)
               && waiting_q <= 5'd16);

@@ -67,7 +67,8 @@ module nic_core #(
                  RankW = $clog2(Ranks);
   localparam int BeatW = $clog2(Rows + 1);
   localparam int N     = nc_pkg::REG_COUNTERS;
-  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8;
+  localparam int DescW = nc_pkg::DESC_BITS;
+  localparam int InfoW = nc_pkg::INFO_JOB + JobW;
 
   // --- registers, jobs, counters ---
   logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused,
@@ -133,7 +134,7 @@ module nic_core #(
     .b_group_i(addr_group), .b_address_o(addr_address));
 
   // --- frames in: kept until they are known to be good ---
-  logic [559:0] desc_data;
+  logic [nc_pkg::RX_DESC_BITS-1:0] desc_data;
   logic [511:0] pay_data;
   logic         desc_valid, desc_ready, pay_valid, pay_ready;
   rx #(.MaxBeats(Rows), .FifoBeats(FifoBeats), .Descs(Descs)) u_rx (
@@ -154,7 +155,7 @@ module nic_core #(
                     reading;
   logic [JobW-1:0]  fin_job;
   logic [31:0]      fin_chunk;
-  logic [127:0]     fin_desc;
+  logic [DescW-1:0] fin_desc;
   logic [Ranks-1:0] fin_mask, done_mask, ask_mask, send_mask;
   logic [InfoW-1:0] done_info, send_info;
   logic             ans_valid, ans_ready, ans_pong;
@@ -233,7 +234,7 @@ module nic_core #(
     .send_mask_o(send_mask), .send_all_o(send_all), .send_info_o(send_info));
 
   logic [31:0]  send_chunk, send_crc;
-  logic [127:0] send_desc;
+  logic [DescW-1:0] send_desc;
   logic [2:0]   send_status;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [7:0]   send_beats;                  // 1..Rows
@@ -242,10 +243,11 @@ module nic_core #(
 
   // Only sums go to a multicast group, and only when first sent to all ranks. Exponents (MAX)
   // decide how a step continues, so each rank gets them separately, under its own key.
-  assign to_group = send_all && job_has_group && send_desc[7:0] == nc_pkg::OP_SUM;
+  assign to_group = send_all && job_has_group
+                    && send_desc[nc_pkg::DESC_OP +: nc_pkg::PKT_OP_BITS] == nc_pkg::OP_SUM;
 
   // NAK repeats chunk and tag of the refused frame; PONG reports the slot's progress.
-  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
+  localparam int AnsW = nc_pkg::ANS_BITS + JobW + BeatW;
   logic             a_valid, a_ready, a_pong;
   logic [7:0]       a_status;
   logic [JobW-1:0]  a_job;

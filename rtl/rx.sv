@@ -23,7 +23,7 @@ module rx #(
   // last beat, is below drop_in_i.
   input  logic [31:0]  drop_in_i,
   input  logic [31:0]  random_i,
-  output logic [559:0] desc_data_o,          // ip, port, header
+  output logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_o,
   output logic         desc_valid_o,
   input  logic         desc_ready_i,
   output logic [511:0] pay_data_o,
@@ -33,7 +33,7 @@ module rx #(
 );
   // c1: the beat; c2: the same beat; c3: the header, held until the next frame's header
   logic [511:0] beat1_q, beat2_q;
-  logic [559:0] desc_q;
+  logic [nc_pkg::RX_DESC_BITS-1:0] desc_q;
   logic [47:0]  from1_q, from2_q;
   logic         valid1_q, first1_q, last1_q, whole1_q, enable1_q, header2_q, lose2_q, lose3_q;
   logic         begin_q, ready_q;            // begin_q: the next beat is the first of a frame
@@ -93,7 +93,7 @@ module rx #(
     .in_data_i(beat2_q), .in_valid_i(put), .in_end_i(ends), .in_good_i(good), .full_o(full),
     .out_data_o(pay_data_o), .out_valid_o(pay_valid_o), .out_ready_i(pay_ready_i)
   );
-  fifo #(.W(560), .Depth(Descs)) u_desc (
+  fifo #(.W(nc_pkg::RX_DESC_BITS), .Depth(Descs)) u_desc (
     .clk_i(clk_i), .rst_i(rst_i), .in_data_i(desc_q), .in_valid_i(commit), .in_ready_o(desc_room),
     .out_data_o(desc_data_o), .out_valid_o(desc_valid_o), .out_ready_i(desc_ready_i)
   );

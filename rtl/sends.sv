@@ -10,8 +10,7 @@ module sends #(
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
-  // of a kept result: {job, chunk, desc, status, crc, beats}
-  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8
+  localparam int InfoW = nc_pkg::INFO_JOB + JobW  // of a kept result
 ) (
   input  logic             clk_i,
   input  logic             rst_i,

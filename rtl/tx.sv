@@ -19,7 +19,8 @@ module tx #(
   localparam int BeatW = $clog2(Rows + 1),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
-  localparam int RankW = $clog2(Ranks)
+  localparam int RankW = $clog2(Ranks),
+  localparam int DescW = nc_pkg::DESC_BITS
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
@@ -33,7 +34,7 @@ module tx #(
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
   input  logic [31:0]      send_chunk_i,
-  input  logic [127:0]     send_desc_i,      // {count, header bytes 35..24}
+  input  logic [DescW-1:0] send_desc_i,
   input  logic [2:0]       send_status_i,
   input  logic [31:0]      send_crc_i,       // of the payload
   input  logic [BeatW-1:0] send_beats_i,     // of the payload, 1 or more
@@ -83,7 +84,7 @@ module tx #(
   logic [63:0]      s_key_q;
   logic [31:0]      s_chunk_q, s_crc_q;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic [127:0]     s_desc_q;                // op and zeros are not sent
+  logic [DescW-1:0] s_desc_q;                // op and zeros are not sent
   /* verilator lint_on UNUSEDSIGNAL */
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
@@ -100,7 +101,7 @@ module tx #(
   logic [63:0]      a_key, a_echo;
   logic [Ranks-1:0] a_bitmap;
   logic [BeatW-1:0] a_beats;
-  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
+  localparam int AnsW = nc_pkg::ANS_BITS + JobW + BeatW;
   skid #(.W(AnsW)) u_ans (
     .clk_i, .rst_i,
     .in_data_i({ans_pong_i, ans_status_i, ans_job_i, ans_rank_i, ans_slot_i, ans_chunk_i, ans_key_i,
@@ -210,11 +211,11 @@ module tx #(
     .job_i(16'(addr_job_o)),
     .slot_i(pick_a ? a_slot : 16'(s_slot_q)),
     .chunk_i(pick_a ? a_chunk : s_chunk_q),
-    .desc_i(pick_a ? '0 : s_desc_q[8 +: 40]),
-    .tag_i(!pick_a ? s_desc_q[64 +: 32] : a_pong ? bitmap_low : a_tag),
+    .desc_i(pick_a ? '0 : s_desc_q[nc_pkg::DESC_FORMAT +: nc_pkg::DESC_FORMAT_BITS]),
+    .tag_i(!pick_a ? s_desc_q[nc_pkg::DESC_TAG +: TagW] : a_pong ? bitmap_low : a_tag),
     .status_i(pick_a ? a_status : 8'(s_status_q)),
     .echo_i(pick_a && a_pong ? a_echo : '0),
-    .count_i(!pick_a ? s_desc_q[96 +: 32] : a_pong ? bitmap_high : '0),
+    .count_i(!pick_a ? s_desc_q[nc_pkg::DESC_COUNT +: CountW] : a_pong ? bitmap_high : '0),
     .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
 
   // --- beats on their way into the output FIFO; beats in the FIFO and on that way ---

@@ -13,7 +13,8 @@ module tx_header #(
   input  logic [15:0]  job_i,
   input  logic [15:0]  slot_i,
   input  logic [31:0]  chunk_i,
-  input  logic [39:0]  desc_i,               // flags, beats, in_fmt, out_fmt, out_shift
+  // flags, beats, in_fmt, out_fmt, out_shift
+  input  logic [nc_pkg::DESC_FORMAT_BITS-1:0] desc_i,
   input  logic [31:0]  tag_i,
   input  logic [7:0]   status_i,
   input  logic [63:0]  echo_i,
@@ -35,7 +36,7 @@ module tx_header #(
     fields[nc_pkg::PKT_SLOT +: nc_pkg::PKT_SLOT_BITS]               = slot_i;
     fields[nc_pkg::PKT_CHUNK +: nc_pkg::PKT_CHUNK_BITS]             = chunk_i;
     fields[nc_pkg::PKT_OP +: nc_pkg::PKT_OP_BITS]                   = op_i;
-    fields[nc_pkg::PKT_FLAGS +: 40]                                 = desc_i;
+    fields[nc_pkg::PKT_FLAGS +: nc_pkg::DESC_FORMAT_BITS]           = desc_i;
     fields[nc_pkg::PKT_TAG +: nc_pkg::PKT_TAG_BITS]                 = tag_i;
     fields[nc_pkg::PKT_STATUS +: 8]                                 = status_i;
     fields[nc_pkg::PKT_ECHO +: nc_pkg::PKT_ECHO_BITS]               = echo_i;

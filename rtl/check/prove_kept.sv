@@ -10,7 +10,7 @@ module prove_kept #(
 ) (
   input logic             clk_i,
   input logic             rst_i,
-  input logic [559:0]     desc_data_i,
+  input logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_i,
   input logic             desc_valid_i,
   input logic             pay_valid_i,
   input logic             job_enabled_i,
