@@ -14,14 +14,14 @@ from collections import Counter
 from types import SimpleNamespace
 
 ULTRASCALE = SimpleNamespace(
-    clk_q=0.08,             # a register's output after its clock
-    setup=0.04,             # a register's input before its clock
+    clk_q=0.08,             # clock to a register's output
+    setup=0.04,             # setup time of a register
     lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
     net=0.25,               # a net of up to net_loads inputs
     # from a LUT or chain to its only load, a register; on an ECP5 both are in one slice
     net_packed=0.25,
     net_loads=16,
-    net_double=0.05,        # more, each time the loads double
+    net_double=0.05,        # added each time the loads double
     carry_in=0.05,          # S, DI or CYINIT into a carry chain; on ECP5 a LUT's inputs
     carry_bit=0.015,        # one bit along it
     carry_out=0.06,         # a sum bit out of it
@@ -37,7 +37,7 @@ ECP5 = SimpleNamespace(
 KINDS = (('LUT', ('LUT',)), ('FF', ('FD', 'TRELLIS_FF')), ('CARRY', ('CARRY4', 'CARRY8', 'CCU2C')), ('URAM', ('URAM288',)),
          ('BRAM', ('RAMB', 'DP16KD')), ('LUTRAM', ('RAM32', 'RAM64', 'RAM128', 'RAM256', 'RAM512', 'SRL', 'TRELLIS_DPR16X4')),
          ('MUXF', ('MUXF', 'PFUMX', 'L6MUX21')), ('WIRE', ('INV', 'BUFG')))
-# LUTs per LUT RAM, 18 Kb blocks per block RAM, where not 1.
+# LUTs per LUT RAM, 18 Kb blocks per block RAM, if not 1.
 SIZE = {'RAMB36E2': 2, 'RAMB36E1': 2, 'RAM32M16': 8, 'RAM64M8': 8, 'RAM32M': 4, 'RAM64M': 4, 'RAM32X1D': 2, 'RAM64X1D': 2,
         'RAM128X1D': 4, 'RAM128X1S': 2, 'RAM256X1S': 4, 'RAM256X1D': 8, 'RAM512X1S': 8, 'TRELLIS_DPR16X4': 4}
 SELECTS = ('S', 'C0', 'SD')  # of a MUXF
