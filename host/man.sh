@@ -104,7 +104,7 @@ function read_option(    n, i, part, one_of, last) {
     n = split(help, part, /[ ,]+/)
     for (i = 1; i <= n && !last; i++) {
         last = sub(/[.;:]$/, "", part[i])
-        if (part[i] ~ /^(any|each|behind|the)$/ || (part[i] != "or" && !add(option, part[i]))) break
+        if (part[i] ~ /^(any|each|after|the)$/ || (part[i] != "or" && !add(option, part[i]))) break
     }
     option = ""
 }

@@ -19,7 +19,7 @@ int bank_open(struct bank *bank)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED) {
             bank_close(bank);
-            return ERR(-ENOMEM, "cannot make card memory of %llu MiB: %s",
+            return ERR(-ENOMEM, "cannot allocate card memory of %llu MiB: %s",
                        (unsigned long long)extents[i].bytes >> 20, strerror(errno));
         }
         bank->bytes[i] = at;

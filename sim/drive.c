@@ -80,7 +80,7 @@ static int hear(struct drive *d)
     TRY(sock_recv(d->fd, header, sizeof header));
     struct simlink m = simlink_get(header);
     if (m.bytes > SIMLINK_MOST)
-        return ERR(-EPROTO, "cannot take a message of %u bytes: %u at most", m.bytes, SIMLINK_MOST);
+        return ERR(-EPROTO, "cannot take a message of %u bytes: at most %u", m.bytes, SIMLINK_MOST);
     TRY(sock_recv(d->fd, d->body, m.bytes));
     return obey(d, m);
 }

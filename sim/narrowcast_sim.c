@@ -25,7 +25,7 @@ static const struct opt_command command = {
     .name = "narrowcast-sim",
     .alone = true,
     .args = "",
-    .about = "A simulated card. `narrowcast sim` and other programs start it.",
+    .about = "Simulates a card. `narrowcast sim` and other programs start it.",
     .examples = "  build/narrowcast sim --listen 127.0.0.1:4711\n"
                 "  build/narrowcast reduce --on rtl --format e4m3 rank0.e4m3 rank1.e4m3 sum.e4m3\n",
     .opts = opts,
@@ -46,13 +46,14 @@ int main(int argc, char **argv)
     const struct shell_ops *ops = o.shell ? &shell_eth : rtl ? &shell_rtl : &shell_fast;
     const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;
     if (!o.tap != !o.ip || (o.mac && !o.tap))
-        return ERR(1, "--tap and --ip go together, and --mac with them: --tap nc0 --ip 10.0.0.9");
+        return ERR(1,
+                   "--tap and --ip need each other, and --mac needs both: --tap nc0 --ip 10.0.0.9");
     if (o.shell && (!o.tap || !rtl))
-        return ERR(1, "--shell takes Ethernet frames into the Verilated card: it needs --tap and "
-                      "--ip, and no --model c");
+        return ERR(1, "--shell simulates the card with its Ethernet MAC: it needs --tap and --ip, "
+                      "and no --model c");
     if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
-        return ERR(1, "--control is for a card that listens on a network, without --tap unless "
-                      "with --shell: --listen 127.0.0.1:4711 --control 4712");
+        return ERR(1, "--control needs --listen, and with --tap also --shell: --listen "
+                      "127.0.0.1:4711 --control 4712");
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,
@@ -70,9 +71,10 @@ int main(int argc, char **argv)
         return serve(ops, &so) < 0;
     }
     if (o.fd < 0)
-        return ERR(1, "a card alone has nobody to talk to: --listen 127.0.0.1:4711, or see --help");
+        return ERR(
+            1, "--listen is missing: give an address such as --listen 127.0.0.1:4711 (see --help)");
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
-        return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay are for a network: they "
-                      "need --listen");
+        return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay apply to a network: "
+                      "they need --listen");
     return drive(ops, mm, o.wave, (int)o.fd) < 0;
 }

@@ -234,13 +234,13 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     struct in_addr at;
     char rest;
     if (inet_pton(AF_INET, o->ip, &at) != 1)
-        return ERR(-EINVAL, "cannot read '%s' as an address: %sneed --ip as 10.0.0.9", o->ip,
+        return ERR(-EINVAL, "cannot read '%s' as an address: %sneed --ip such as 10.0.0.9", o->ip,
                    inet_hint(o->ip));
     const uint32_t own = ntohl(at.s_addr), net = own >> 24;
     if (own == *ip || net == 0 || net == 127 || net >= 224)
         return ERR(-EINVAL,
-                   "cannot take '%s' as the card's address: --ip is one of its own, which no other "
-                   "host has",
+                   "cannot use '%s' as the card's address: --ip needs a unicast address that no "
+                   "other host has",
                    o->ip);
     *ip = own;
     const uint8_t made[6] = {0x02,        0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8),
@@ -250,7 +250,7 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
                           &mac[2], &mac[3], &mac[4], &mac[5], &rest) != 6 ||
                    mac[0] & 1 || !memcmp(mac, (uint8_t[6]){0}, 6)))
         return ERR(-EINVAL,
-                   "cannot take '%s' as an Ethernet address: --mac is as 02:00:00:00:00:09",
+                   "cannot read '%s' as an Ethernet address: need --mac such as 02:00:00:00:00:09",
                    o->mac);
     return 0;
 }
@@ -263,7 +263,9 @@ static int open_net(struct server *s, const struct serve_options *o)
     if (!o->tap)
         return 0;
     if (o->control == s->port)
-        return ERR(-EINVAL, "frames and --control cannot both be at port %u of the card", s->port);
+        return ERR(-EINVAL,
+                   "frames and --control need different ports: both are at port %u of the card",
+                   s->port);
     s->net_ops->close(s->net);
     s->net = NULL;
     s->net_ops = s->ops->address ? &net_tap_raw : &net_tap;
@@ -318,7 +320,8 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     socklen_t n = sizeof here;
     char text[INET_TEXT];
     if (getsockname(s->listener, (struct sockaddr *)&here, &n))
-        return ERR(-errno, "cannot tell where the card listens: %s", strerror(errno));
+        return ERR(-errno, "cannot find the address on which the card listens: %s",
+                   strerror(errno));
     printf("listening on %s\n", inet_text(ntohl(here.sin_addr.s_addr), s->port, text));
     fflush(stdout);
     return 0;

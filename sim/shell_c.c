@@ -33,7 +33,8 @@ static int open_with(struct card *(*card)(card_out *, void *), const char *wave,
                      void *arg, void **shell)
 {
     if (wave)
-        return ERR(-EINVAL, "cannot write '%s': the C model has no clock, and so no waves", wave);
+        return ERR(-EINVAL, "cannot write '%s': the C model has no clock and therefore no waves",
+                   wave);
     struct model_shell *s = calloc(1, sizeof *s);
     if (s) {
         s->out = out;

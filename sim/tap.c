@@ -163,7 +163,7 @@ static int open_with(const char *name, const struct ether *ether, void **net)
     }
     tap_close(t);
     return ERR(rc, "cannot make TAP interface '%s': %s%s", name, strerror(-rc),
-               rc == -EPERM || rc == -EACCES ? " (it takes root or CAP_NET_ADMIN)" : "");
+               rc == -EPERM || rc == -EACCES ? " (needs root or CAP_NET_ADMIN)" : "");
 }
 
 int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net)

@@ -365,17 +365,18 @@ static int run_all(struct comm *c, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "16", "MiB of fp32 a rank.", OPT_INT, AT(mib), 1, 4096, 0},
-    {"reps", "N", "9", "Runs of each row and of MPI's fp32 all-reduces beside it.", OPT_INT,
-     AT(reps), 1, MAX_REPS, 0},
-    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
-    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"mib", "N", "16", "MiB of fp32 per rank.", OPT_INT, AT(mib), 1, 4096, 0},
+    {"reps", "N", "9", "Runs of each row and of the fp32 all-reduces of MPI measured with it.",
+     OPT_INT, AT(reps), 1, MAX_REPS, 0},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
+     0},
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_native",
     .args = "",
-    .about = "MPI's all-reduce of fp32, fp16 and e5m2 beside our own of e5m2: host/ranks.sh 4 "
-             "build/bench_native",
+    .about = "Compares MPI's all-reduces of fp32, fp16 and e5m2 with narrowcast's own of e5m2. Run "
+             "it on several ranks: host/ranks.sh 4 build/bench_native",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,

@@ -25,19 +25,20 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"card", "NAME", "xrt", "The card by XRT.", OPT_TEXT, AT(card), 0, 0, 0},
-    {"xclbin", "FILE", NULL, "Its container; default: what NARROWCAST_XCLBIN names.", OPT_TEXT,
+    {"card", "NAME", "xrt", "The card reached through XRT.", OPT_TEXT, AT(card), 0, 0, 0},
+    {"xclbin", "FILE", NULL,
+     "The xclbin to load into it. Default: the file named by NARROWCAST_XCLBIN.", OPT_TEXT,
      AT(xclbin), 0, 0, 0},
-    {"socket", "NAME", "sim:c", "The card over a socket.", OPT_TEXT, AT(socket), 0, 0, 0},
+    {"socket", "NAME", "sim:c", "The card reached over a socket.", OPT_TEXT, AT(socket), 0, 0, 0},
     {"reps", "N", "1001", "Calls of each kind.", OPT_INT, AT(reps), 3, MAX_REPS, 0},
-    {"json", NULL, NULL, "A JSON line a row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_xrt",
     .alone = true,
     .args = "",
-    .about = "What a register read, a register write, a job's registration and a run of reduce_mm "
-             "take, by XRT and\nover a socket.",
+    .about = "Times a register read, a register write, the registration of a job and a run of "
+             "reduce_mm, through XRT and over a socket.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

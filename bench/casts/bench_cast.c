@@ -217,30 +217,31 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536,
+    {"mib", "N", "256", "MiB of fp32. Twice as much memory is used in addition.", OPT_INT, AT(mib),
+     1, 65536, 0},
+    {"kib", "N", "0", "KiB of fp32 instead of --mib, to measure caches.", OPT_INT, AT(kib), 0,
+     1 << 20, 0},
+    {"pages", "large|small", "large",
+     "Pages of memory. large: 2 MiB where available. small: 4 KiB.", OPT_CHOICE, AT(pages), 0, 0,
      0},
-    {"kib", "N", "0", "KiB of it instead, for what the caches give.", OPT_INT, AT(kib), 0, 1 << 20,
-     0},
-    {"pages", "large|small", "large", "Pages of memory: 2 MiB where there are any, or 4 KiB.",
-     OPT_CHOICE, AT(pages), 0, 0, 0},
-    {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1,
+    {"reps", "N", "7", "Runs of each row and of the copies measured with it.", OPT_INT, AT(reps), 1,
      MAX_REPS, 0},
     {"isa", "auto|scalar|avx2|avx512|avx512vbmi", "auto",
-     "Instructions to use; auto: the best there are, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa), 0, 0,
-     0},
+     "Instructions to use. auto: the widest of this CPU, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa),
+     0, 0, 0},
     {"ahead", "auto|yes|no", "auto",
-     "Do casts and scans with AVX-512 ask for what they will read? auto: as this CPU likes it.",
+     "Prefetch the input in casts and scans with AVX-512. auto: as is fastest on this CPU.",
      OPT_CHOICE, AT(ahead), 0, 0, 0},
-    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
-    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
+     0},
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_cast",
     .args = "",
-    .about = "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that "
-             "is found here (copy=1: of\n"
-             "memcpy, rep movsb and streaming stores), to memcpy(), to a streaming copy (stream=1) "
-             "and to reading alone\n(read=1), measured in turn with each.",
+    .about = "Measures casts and sums on one core, relative to four rates that are measured in "
+             "turn with each: the fastest memory copy found here (copy=1, of memcpy, rep movsb and "
+             "streaming stores), memcpy(), a streaming copy (stream=1), and reading only (read=1).",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples =
@@ -274,7 +275,7 @@ static int choose_ahead(const char *word, struct vec_ops *ops)
         return 0;
     }
 #endif
-    return ERR(-EINVAL, "cannot bench --ahead %s: %s has one way alone", word, ops->name);
+    return ERR(-EINVAL, "cannot bench --ahead %s: %s has only one variant", word, ops->name);
 }
 
 int main(int argc, char **argv)

@@ -273,24 +273,24 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "64", "MiB of fp32 to time on; twice as much is used beside it.", OPT_INT, AT(mib),
-     1, 65536, 0},
-    {"reps", "N", "9", "Runs of each codec and of the copy beside it.", OPT_INT, AT(reps), 1,
+    {"mib", "N", "64", "MiB of fp32 to time. Twice as much memory is used in addition.", OPT_INT,
+     AT(mib), 1, 65536, 0},
+    {"reps", "N", "9", "Runs of each codec and of the copy measured with it.", OPT_INT, AT(reps), 1,
      MAX_REPS, 0},
-    {"draws", "N", "1000", "Draws for bias and variance.", OPT_INT, AT(draws), 2, 1000000, 0},
-    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
-    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"draws", "N", "1000", "Random draws for bias and variance.", OPT_INT, AT(draws), 2, 1000000,
+     0},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
+     0},
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_codecs",
     .args = "DIR",
     .min_args = 1,
     .max_args = 1,
-    .about =
-        "Every codec on the gradients of DIR, which narrowcast train --dump-gradients DIR wrote: "
-        "speed of encoding and\n"
-        "decoding on one core beside memcpy, bytes an element, error of one step, bias and "
-        "variance of what is drawn.",
+    .about = "Measures every codec on the gradients in DIR, written by narrowcast train "
+             "--dump-gradients DIR: speed of encoding and decoding on one core relative to memcpy, "
+             "bytes per element, error of one step, and bias and variance of random rounding.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples = "  build/bench_codecs build/dump --only qsgd\n"

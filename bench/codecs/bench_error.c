@@ -241,9 +241,8 @@ int main(int argc, char **argv)
             dir = argv[i];
     }
     if (!dir || bad) {
-        (void)ERR(-EINVAL, "usage: bench_error DIR [--json], DIR from narrowcast train "
-                           "--dump-gradients DIR; or with "
-                           "--algo, of which --help tells");
+        (void)ERR(-EINVAL, "usage: bench_error DIR [--json], where narrowcast train "
+                           "--dump-gradients wrote DIR; see --help for --algo");
         return 2;
     }
     struct bench b = {0};

@@ -322,17 +322,17 @@ static void print_table(const struct bench *b, enum cell cell)
 }
 
 static const struct opt opts[] = {
-    {"group", "K", NULL, "Ranks of a node, whose codes are added first. Default: all of them.",
+    {"group", "K", NULL, "Ranks of a node, whose codes are added first. Default: all ranks.",
      OPT_INT, offsetof(struct options, group), 1, 65536, 0},
-    {"json", NULL, NULL, "A JSON line a codec and layer, instead of tables.", OPT_FLAG,
+    {"json", NULL, NULL, "Print one JSON object per codec and layer instead of tables.", OPT_FLAG,
      offsetof(struct options, json), 0, 0, 0}};
 static const struct opt_command command = {
     .name = "bench_shares",
     .args = "DIR",
     .min_args = 1,
     .max_args = 1,
-    .about = "Which of dumped gradients are too small for relgrad's codes, and which too large, by "
-             "layer: DIR is what `narrowcast train --dump-gradients DIR` wrote.",
+    .about = "Counts the dumped gradients that are too small or too large for relgrad's codes, "
+             "layer by layer. DIR was written by `narrowcast train --dump-gradients DIR`.",
     .examples = "  build/bench_shares build/dump --group 4\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,

@@ -22,25 +22,26 @@ struct orders_options {
 #define ORDERS_AT(field) offsetof(struct orders_options, field)
 static const struct opt orders_opts[] = {
     {"algo", "A[:K],...", NULL,
-     "Algorithms, one table each, as narrowcast train --help lists them (not native).", OPT_TEXT,
+     "Algorithms, with one table each: see narrowcast train --help (native is excluded).", OPT_TEXT,
      ORDERS_AT(algo), 0, 0, 0},
-    {"format", "F", "e5m2", "Of the codes.", OPT_TEXT, ORDERS_AT(format), 0, 0, 0},
+    {"format", "F", "e5m2", "Format of the codes.", OPT_TEXT, ORDERS_AT(format), 0, 0, 0},
     {"scale", "S", "aps", "none, const:K, aps or aps-tight.", OPT_TEXT, ORDERS_AT(scale), 0, 0, 0},
     {"sum", "RULE", "auto", "exact, fp32, nearest, kahan, trunc or auto.", OPT_TEXT, ORDERS_AT(sum),
      0, 0, 0},
-    {"acc-format", "F", "auto", "Of partial sums, by nearest and kahan.", OPT_TEXT,
+    {"acc-format", "F", "auto", "Format of partial sums with nearest and kahan.", OPT_TEXT,
      ORDERS_AT(acc_format), 0, 0, 0},
-    {"out-format", "F", "auto", "What the sum travels back in.", OPT_TEXT, ORDERS_AT(out_format), 0,
-     0, 0},
-    {"overflow", "saturate|inf", "saturate", "Of codes and sums.", OPT_CHOICE, ORDERS_AT(overflow),
-     0, 0, 0},
-    {"rescale", NULL, NULL, "Groups' sums are scaled anew (group-*, aps, nearest).", OPT_FLAG,
+    {"out-format", "F", "auto", "Format in which the sum is sent back.", OPT_TEXT,
+     ORDERS_AT(out_format), 0, 0, 0},
+    {"overflow", "saturate|inf", "saturate",
+     "Of codes and sums: values that are too large become the largest finite value, or inf.",
+     OPT_CHOICE, ORDERS_AT(overflow), 0, 0, 0},
+    {"rescale", NULL, NULL, "Scale groups' sums again (group-*, aps, nearest).", OPT_FLAG,
      ORDERS_AT(rescale), 0, 0, 0},
-    {"layer", "NAME", NULL, "Only this layer's row, and that of all of them.", OPT_TEXT,
-     ORDERS_AT(only), 0, 0, 0},
-    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
+    {"layer", "NAME", NULL, "Print only the rows of this layer and of all layers together.",
+     OPT_TEXT, ORDERS_AT(only), 0, 0, 0},
+    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
      ORDERS_AT(bucket_bytes), 1, 1e12, 0},
-    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, ORDERS_AT(json), 0, 0, 0},
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, ORDERS_AT(json), 0, 0, 0},
 };
 static const struct opt_command orders_command = {
     .name = "bench_error",
@@ -48,15 +49,13 @@ static const struct opt_command orders_command = {
     .min_args = 1,
     .max_args = 1,
     .about =
-        "Error of the mean of dumped gradients (narrowcast train --dump-gradients DIR) against the "
-        "fp64 mean, layer by layer:\n"
-        "the P ranks of the dump are virtual ranks of this process, and reduce by these "
-        "algorithms.\n"
-        "Without --algo: a table of formats, scales and sums, all layers in one, added in rank "
-        "order.",
+        "Measures the error of the mean of dumped gradients (narrowcast train --dump-gradients "
+        "DIR) against the fp64 mean, layer by layer. The P ranks of the dump become virtual ranks "
+        "of this process, which run the given algorithms. Without --algo: prints a table of "
+        "formats, scales and sums for all layers together, added in rank order.",
     .examples = "  build/bench_error build/dump --algo ring,group-master:2 --sum nearest\n"
-                "  build/bench_error build/dump --algo group-scatter:2 --format e4m3 --sum nearest "
-                "--rescale\n",
+                "  build/bench_error build/dump --algo group-scatter:2 --format e4m3 \\\n"
+                "      --sum nearest --rescale\n",
     .opts = orders_opts,
     .n_opts = sizeof orders_opts / sizeof *orders_opts,
     .alone = true,
@@ -273,7 +272,7 @@ static inline int orders_main(int argc, char **argv)
     }
     char *algos = b.o.algo ? strdup(b.o.algo) : NULL;
     int rc = algos ? orders_open(&b, parsed.args[0])
-                   : ERR(-EINVAL, "these options need --algo: of what order is the question");
+                   : ERR(-EINVAL, "these options need --algo, which sets the order of additions");
     if (rc == 0)
         rc = orders_each(&b, algos);
     orders_close(&b);

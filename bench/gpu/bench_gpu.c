@@ -213,22 +213,22 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "1024", "MiB of fp32; less where three times as much does not fit.", OPT_INT,
-     AT(mib), 1, 16384, 0},
+    {"mib", "N", "1024", "MiB of fp32. Less if three times as much does not fit.", OPT_INT, AT(mib),
+     1, 16384, 0},
     {"reps", "N", "21", "Runs of each row and of the copy before it.", OPT_INT, AT(reps), 1,
      MAX_REPS, 0},
-    {"device", "N", "0", "GPU to use, modulo the number there are.", OPT_INT, AT(device), 0, 1023,
+    {"device", "N", "0", "GPU to use, modulo the number of GPUs.", OPT_INT, AT(device), 0, 1023, 0},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
      0},
-    {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
-    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
-    {"emulated", NULL, NULL, "Also on an emulated GPU, whose speed says nothing.", OPT_FLAG,
+    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"emulated", NULL, NULL, "Also run on an emulated GPU, whose speed is meaningless.", OPT_FLAG,
      AT(emulated), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_gpu",
     .args = "",
-    .about = "Speed of casts and sums on the GPU, as a ratio to a device-to-device copy in the "
-             "same run.",
+    .about =
+        "Measures casts and sums on the GPU, relative to a device-to-device copy in the same run.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples = "  build/bench_gpu --only APS\n  build/bench_gpu --json > build/bench_gpu.json\n",
@@ -254,7 +254,7 @@ int main(int argc, char **argv)
     if (gpu_open((int)o.device) < 0)
         return 1;
     if (strcmp(gpu_info()->name, "emulated") == 0 && !o.emulated) {
-        puts("skip: the GPU is an emulated one, whose speed says nothing");
+        puts("skip: the GPU is emulated, so its speed is meaningless");
         gpu_close();
         return SKIP;
     }

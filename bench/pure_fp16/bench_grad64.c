@@ -19,21 +19,27 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"model", "NAME", "resnet8", "As the run's.", OPT_TEXT, AT(model), 0, 0, 0},
-    {"block", "FORM", "plain", "As the run's.", OPT_TEXT, AT(block), 0, 0, 0},
-    {"data", "SPEC", "synthetic", "As the run's.", OPT_TEXT, AT(data), 0, 0, 0},
-    {"train-samples", "N", "0", "As the run's.", OPT_SIZE, AT(train_samples), 0, 1e9, 0},
-    {"batch", "N", "120", "As the run's: images of a step, over all ranks.", OPT_SIZE, AT(batch), 1,
-     1 << 20, 0},
-    {"seed", "N", "1", "As the run's.", OPT_SIZE, AT(seed), 0, 0, 0},
+    {"model", "NAME", "resnet8", "The option of the run that wrote DIR.", OPT_TEXT, AT(model), 0, 0,
+     0},
+    {"block", "FORM", "plain", "The option of the run that wrote DIR.", OPT_TEXT, AT(block), 0, 0,
+     0},
+    {"data", "SPEC", "synthetic", "The option of the run that wrote DIR.", OPT_TEXT, AT(data), 0, 0,
+     0},
+    {"train-samples", "N", "0", "The option of the run that wrote DIR.", OPT_SIZE,
+     AT(train_samples), 0, 1e9, 0},
+    {"batch", "N", "120", "The option of the run that wrote DIR: images in a step, over all ranks.",
+     OPT_SIZE, AT(batch), 1, 1 << 20, 0},
+    {"seed", "N", "1", "The option of the run that wrote DIR.", OPT_SIZE, AT(seed), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "bench_grad64",
     .args = "DIR",
+    .alone = true,
     .min_args = 1,
     .max_args = 1,
-    .about = "Dumped gradients against those in fp64 of the same weights and images.",
+    .about = "Compares the gradients that narrowcast train --dump-gradients DIR wrote with fp64 "
+             "gradients of the same weights and images.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -63,7 +69,9 @@ static int open_bench(struct bench *b)
     TRY(nn_block_words(o->block, &block));
     b->share = (int)(o->batch / (uint64_t)b->dump.n_ranks);
     if (b->share < 1 || o->batch % (uint64_t)b->dump.n_ranks || o->batch > b->data->n_train)
-        return ERR(-EINVAL, "--batch %llu: %d ranks and %zu images had another one",
+        return ERR(-EINVAL,
+                   "--batch %llu: must be that of the dump: a multiple of its %d ranks, at most "
+                   "%zu images",
                    (unsigned long long)o->batch, b->dump.n_ranks, b->data->n_train);
     const struct nn_shape shape = dataset_shape(b->data);
     TRY(nn_model_open(&nn_cpu, &setup, o->model, shape, b->data->n_classes, b->share, 1,

@@ -28,25 +28,23 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"model", "NAME", "resnet20", "A model of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
-    {"batch", "N", "128", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
+    {"model", "NAME", "resnet20", "A network of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
+    {"batch", "N", "128", "Images in a step.", OPT_INT, AT(batch), 1, 65536, 0},
     {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
     {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
     {"classes", "N", "10", "Classes.", OPT_INT, AT(classes), 2, 1000, 0},
     {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
-    {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).",
-     OPT_CHOICE, AT(precision), 0, 0, 0},
+    {"precision", "fp32|tf32|fp16|bf16", "fp32",
+     "Format of matrix products and activations (only cuda).", OPT_CHOICE, AT(precision), 0, 0, 0},
     {"conv", "auto|winograd|gemm", "auto", "How the CPU convolves.", OPT_CHOICE, AT(conv), 0, 0, 0},
-    {"json", NULL, NULL, "One JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"json", NULL, NULL, "Print one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_train",
     .args = "",
-    .about =
-        "Speed of one training step on one core, and the share of it that CBLAS takes; or on "
-        "one GPU. Images come as\n"
-        "bytes and are normalised on the way; in fp16 gradients are looked at before a step is "
-        "taken.",
+    .about = "Measures one training step on one core, with the share of CBLAS, or on one GPU. "
+             "Images are bytes that are normalised on the way. In fp16, gradients are checked for "
+             "inf and nan before a step.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,

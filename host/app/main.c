@@ -21,21 +21,19 @@ static const struct {
     bool multiplies; /* uses CBLAS, or reports its version */
     const char *about;
 } commands[] = {
-    {"train", cmd_train, true,
-     "train a network on several ranks, gradients travelling as narrow floats"},
-    {"emulate", cmd_emulate, true, "the same with many ranks in one process, bit for bit"},
-    {"cast", cmd_cast, false, "raw fp32 file -> packed codes of a narrow format"},
-    {"uncast", cmd_uncast, false, "packed codes -> raw fp32 file"},
-    {"reduce", cmd_reduce, false, "add up files of packed codes, as the ranks of a job would"},
-    {"sim", cmd_sim, false, "a simulated card on the network, or the counters of one that runs"},
+    {"train", cmd_train, true, "train a network on several ranks that exchange narrow floats"},
+    {"emulate", cmd_emulate, true, "the same training in one process, with the same bits"},
+    {"cast", cmd_cast, false, "cast raw fp32 to packed codes of a narrow format"},
+    {"uncast", cmd_uncast, false, "cast packed codes back to raw fp32"},
+    {"reduce", cmd_reduce, false, "add files of packed codes, as the ranks of a job would"},
+    {"sim", cmd_sim, false, "simulate a card on the network, or read its counters"},
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
-    {"xclbin", cmd_xclbin, false, "the container that XRT loads into a card: made, or looked into"},
-    {"model", cmd_model, false, "how long a step takes on a cluster that is not there"},
-    {"plot", cmd_plot, false, "charts and tables of what trainings and benches have written"},
-    {"report", cmd_report, false, "a page of HTML about trainings: facts, curves, bytes, time"},
-    {"info", cmd_info, true, "what this build and this machine can do"},
-    {"doctor", cmd_doctor, true,
-     "what is wrong with a machine's or a cluster's set-up, and what mends it"},
+    {"xclbin", cmd_xclbin, false, "show, check or make the container that XRT loads into a card"},
+    {"model", cmd_model, false, "predict the time of a step on a cluster that you describe"},
+    {"plot", cmd_plot, false, "draw charts and tables of the logs of trainings and benches"},
+    {"report", cmd_report, false, "make an HTML page about trainings: facts, curves, bytes, time"},
+    {"info", cmd_info, true, "show what this build and this machine can do"},
+    {"doctor", cmd_doctor, true, "check the set-up of a machine or cluster and suggest repairs"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -45,13 +43,13 @@ static void usage(FILE *to)
                 "usage: narrowcast COMMAND [options]\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].about);
-    fprintf(to, "\nnarrowcast COMMAND --help   every option of a command, with its default\n"
-                "narrowcast COMMAND --help WORD   only an option, a section or a row of a list\n"
+    fprintf(to, "\n"
+                "narrowcast COMMAND --help        all options of a command, with their defaults\n"
+                "narrowcast COMMAND --help WORD   only one option, section or row of a list\n"
                 "narrowcast help COMMAND [WORD]   the same\n"
                 "narrowcast --version\n\n"
-                "Start here:\n");
-    opt_print(to, "  host/ranks.sh 4 build/narrowcast train     # a small network on generated "
-                  "images, a minute\n");
+                "Start here (trains a small network on generated images for a minute):\n");
+    opt_print(to, "  host/ranks.sh 4 build/narrowcast train\n");
 }
 
 static int unknown(const char *word)
@@ -61,7 +59,7 @@ static int unknown(const char *word)
         names[i] = commands[i].name;
     if (opt_help_has(&train_command, topic))
         return ERR(-EINVAL,
-                   "'%s' is no command: it belongs to train: see 'narrowcast train --help %s'",
+                   "'%s' is not a command but belongs to train: see 'narrowcast train --help %s'",
                    word, topic);
     const char *nearest = opt_nearest(word, names, N_COMMANDS);
     if (nearest)

@@ -157,7 +157,7 @@ static bool may_say(uint64_t *unsaid)
 static void say_unsaid(uint64_t n)
 {
     if (n)
-        err_warn("%llu more lines like these were left out", (unsigned long long)n);
+        err_warn("%llu more lines like these were omitted", (unsigned long long)n);
 }
 
 int err_stranger(int code, const char *format, ...)
@@ -267,7 +267,7 @@ void err_line(const char *text)
     pthread_mutex_unlock(&state.lock);
     if (missing)
         snprintf(all, sizeof all,
-                 "narrowcast: warning: %llu line%s missing here: nobody read stderr\n",
+                 "narrowcast: warning: %llu line%s missing here, because stderr was not read\n",
                  (unsigned long long)missing, missing == 1 ? " is" : "s are");
     const size_t n = strlen(all);
     snprintf(all + n, sizeof all - n, "%s", text);

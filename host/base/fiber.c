@@ -61,7 +61,7 @@ int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) < 0) {
         if (memory != MAP_FAILED)
             munmap(memory, page + bytes);
-        return ERR(-ENOMEM, "cannot have a stack of %zu bytes: out of memory", stack_bytes);
+        return ERR(-ENOMEM, "cannot allocate a stack of %zu bytes: out of memory", stack_bytes);
     }
     *f = (struct fiber){.stack = memory + page, .bytes = bytes, .run = run, .arg = arg};
     f->low = f->stack;

@@ -38,7 +38,7 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got)
 int file_in_rewind(struct file_in *in)
 {
     if (fseeko(in->f, 0, SEEK_SET))
-        return ERR(-EINVAL, "cannot read '%s' twice: it is no plain file", in->path);
+        return ERR(-EINVAL, "cannot read '%s' twice: it is not a regular file", in->path);
     in->at = 0;
     return 0;
 }
@@ -364,7 +364,7 @@ const char *file_why(int code)
 {
     switch (code) {
     case ETIMEDOUT:
-        return "no process opened this pipe to read it";
+        return "no process has opened this pipe for reading";
     case EWOULDBLOCK:
         return "another process is writing to it; give this run a name of its own";
     default:

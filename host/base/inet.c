@@ -50,7 +50,7 @@ int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES])
     const int rc = getaddrinfo(host, NULL, &four, &found), code = errno;
     if (rc && rc != EAI_AGAIN && !getaddrinfo(host, NULL, &six, &found)) {
         freeaddrinfo(found);
-        snprintf(why, INET_WHY_BYTES, "'%.64s' has only IPv6 addresses, need an IPv4 address",
+        snprintf(why, INET_WHY_BYTES, "'%.64s' has only IPv6 addresses: need an IPv4 address",
                  host);
         return -ENXIO;
     }
@@ -69,8 +69,9 @@ int inet_parse(const char *text, uint32_t *ip, uint16_t *port)
 {
     char host[INET_HOST_BYTES], why[INET_WHY_BYTES];
     if (inet_split(text, host, port))
-        return ERR(-EINVAL, "cannot read '%s' as an address: %sneed HOST:PORT, as 127.0.0.1:4711",
-                   text, inet_hint(text));
+        return ERR(-EINVAL,
+                   "cannot read '%s' as an address: %sneed HOST:PORT, such as 127.0.0.1:4711", text,
+                   inet_hint(text));
     return inet_find(host, ip, why) ? ERR(-EINVAL, "%s", why) : 0;
 }
 

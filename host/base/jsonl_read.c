@@ -142,7 +142,7 @@ static int read_line(struct jsonl_in *in)
         if (c == '\0' || n == JSONL_LINE_MAX)
             return ERR(-EINVAL, "cannot read '%s', line %llu: %s", in->path,
                        (unsigned long long)in->line_no + 1,
-                       c ? "it is longer than 1 MiB" : "it is no text");
+                       c ? "it is longer than 1 MiB" : "it is not text");
         in->line[n++] = (char)c;
     }
     if (ferror(in->f))
@@ -165,7 +165,7 @@ int jsonl_in_next(struct jsonl_in *in)
     } while (!*spaces(in->line));
     const int n = find_fields(in);
     if (n < 0)
-        return ERR(-EINVAL, "cannot read '%s', line %llu: want a JSON object in each line",
+        return ERR(-EINVAL, "cannot read '%s', line %llu: need a JSON object on each line",
                    in->path, (unsigned long long)in->line_no);
     in->n_fields = n;
     return 1;

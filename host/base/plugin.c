@@ -19,7 +19,7 @@ static const char *not_a_library(const char *path)
     struct stat st;
     if (stat(path, &st) || access(path, R_OK))
         return strerror(errno);
-    return S_ISREG(st.st_mode) ? NULL : "it is no plain file";
+    return S_ISREG(st.st_mode) ? NULL : "it is not a regular file";
 }
 
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, char *why)
@@ -50,9 +50,10 @@ static int find_table(const struct plugin *p, const char *path, void *handle, co
         *table = version;
         return 0;
     }
-    snprintf(why, PLUGIN_WHY_BYTES,
-             "\"%s\" is of another build (version %d, this program needs %d): build both together",
-             path, version ? *version : 0, p->version);
+    snprintf(
+        why, PLUGIN_WHY_BYTES,
+        "\"%s\" belongs to another build (version %d, this program needs %d): build both together",
+        path, version ? *version : 0, p->version);
     dlclose(handle);
     return -ELIBBAD;
 }
@@ -85,7 +86,7 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
     const size_t n = strlen(p->library);
     if (!strchr(path, '/') && !strncmp(said, p->library, n) && said[n] == ':') {
         snprintf(why, PLUGIN_WHY_BYTES,
-                 "no %s beside this program or on the loader's path: `make` builds it %s, "
+                 "no %s beside this program or on the loader's path: `make` builds it %s, or "
                  "%s=PATH names it",
                  p->library, p->where, p->environment);
         return -ENOENT;

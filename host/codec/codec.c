@@ -65,8 +65,7 @@ int codec_set_sums(struct codec *c)
 {
     char text[CODEC_TEXT_BYTES];
     if (!c->kind->gives_sums || !c->kind->gives_sums(c))
-        return ERR(-EINVAL, "cannot take sums by codec \"%s\": it makes means alone",
-                   codec_describe(c, text));
+        return ERR(-EINVAL, "codec \"%s\" computes only means, not sums", codec_describe(c, text));
     c->sums = true;
     return 0;
 }

@@ -14,10 +14,11 @@ int codec_no_format(const struct codec_words *w, const char *name)
                                     {"round", w->round}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i][1])
-            return ERR(-EINVAL, "--%s %s does not go with --codec %s: it is minifloat's",
+            return ERR(-EINVAL, "--%s %s applies only to minifloat: leave it out with --codec %s",
                        words[i][0], words[i][1], name);
     if (w->rescale)
-        return ERR(-EINVAL, "--rescale does not go with --codec %s: it is minifloat's", name);
+        return ERR(-EINVAL, "--rescale applies only to minifloat: leave it out with --codec %s",
+                   name);
     return 0;
 }
 

@@ -147,8 +147,8 @@ static bool gives_sums(const struct codec *c)
 
 const struct codec_kind codec_minifloat = {
     .name = "minifloat",
-    .help = "every gradient a small float of its own, as --format, --scale, --sum, --out-format, "
-            "--overflow and --round say",
+    .help = "each gradient becomes a small float, as set by --format, --scale, --sum, "
+            "--out-format, --overflow and --round",
     .parse = minifloat_parse,
     .asks_max = asks_max,
     .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,

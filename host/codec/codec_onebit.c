@@ -49,9 +49,10 @@ static int read_bucket(const char *word, const char *at, size_t n, struct onebit
     char *end;
     const unsigned long d = strtoul(at, &end, 10);
     if (!d || end != at + n || d % LEVEL_BUCKET_UNIT || d > LEVEL_BUCKET_MAX)
-        return ERR(-EINVAL,
-                   "bad --codec \"%s\": D of onebit:D is a multiple of %d elements, from %d to %d",
-                   word, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
+        return ERR(
+            -EINVAL,
+            "bad --codec \"%s\": D of onebit:D must be a multiple of %d elements, from %d to %d",
+            word, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
     o->bucket = (uint32_t)d;
     return 0;
 }
@@ -72,8 +73,8 @@ static int read_option(const char *word, const char *at, size_t n, struct onebit
             return 0;
         }
     return ERR(-EINVAL,
-               "bad --codec \"%s\": need onebit, onebit:D or onebit:column, and "
-               "residual=both, own or none behind a comma",
+               "bad --codec \"%s\": need onebit, onebit:D or onebit:column, optionally followed by "
+               ",residual=both, own or none",
                word);
 }
 
@@ -247,10 +248,9 @@ static bool gives_sums(const struct codec *c)
 
 const struct codec_kind codec_onebit = {
     .name = "onebit",
-    .help =
-        "onebit[:D|column][,residual=both|own|none]: signs and two means for each D elements "
-        "(64), or for each column of a tensor; what they leave is added next time, by each rank "
-        "and by who owns a sum",
+    .help = "onebit[:D|column][,residual=both|own|none]: sends a sign per element and two means "
+            "per D elements (64) or per column of a tensor. Each rank adds the residual of its "
+            "gradients in the next step, and the owner of a sum that of the sum",
     .parse = onebit_parse,
     .leaves_small = true,
     .settle = onebit_settle,

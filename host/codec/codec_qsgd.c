@@ -46,7 +46,7 @@ static const char *read_bits(const char *word, const char *rest, struct levels_r
             r->bucket = defaults[i].bucket;
             return end;
         }
-    (void)ERR(-EINVAL, "bad --codec \"%s\": need qsgd:B of B = 1, 2, 4, 8 or 16 bits", word);
+    (void)ERR(-EINVAL, "bad --codec \"%s\": need qsgd:B with B = 1, 2, 4, 8 or 16 bits", word);
     return NULL;
 }
 
@@ -56,8 +56,8 @@ static int read_bucket(const char *word, const char *value, size_t n, struct lev
     const unsigned long d = *value >= '0' && *value <= '9' ? strtoul(value, &end, 10) : 0;
     if (!d || end != value + n || d % LEVEL_BUCKET_UNIT || d > LEVEL_BUCKET_MAX)
         return ERR(-EINVAL,
-                   "bad --codec \"%s\": bucket=D is a multiple of %d elements, from %d to %d", word,
-                   LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
+                   "bad --codec \"%s\": bucket=D must be a multiple of %d elements, from %d to %d",
+                   word, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
     r->bucket = (uint32_t)d;
     return 0;
 }
@@ -75,18 +75,17 @@ static int read_option(const char *word, const char *at, size_t n, struct levels
     if (is(at, n, "norm=max") || is(at, n, "norm=2"))
         r->norm2 = is(at, n, "norm=2");
     else if (is(at, n, "levels=sign") && r->scheme.bits == 1)
-        return ERR(-EINVAL,
-                   "bad --codec \"%s\": one bit has no level beside the sign, need "
-                   "levels=even",
-                   word);
+        return ERR(
+            -EINVAL,
+            "bad --codec \"%s\": with one bit there is no level besides the sign: need levels=even",
+            word);
     else if (is(at, n, "levels=sign") || is(at, n, "levels=even"))
         r->scheme.even = is(at, n, "levels=even");
     else
-        return ERR(
-            -EINVAL,
-            "bad --codec \"%s\": behind qsgd:B stand bucket=D, norm=max or 2, levels=sign or "
-            "even",
-            word);
+        return ERR(-EINVAL,
+                   "bad --codec \"%s\": qsgd:B may be followed by bucket=D, norm=max or 2, "
+                   "levels=sign or even",
+                   word);
     return 0;
 }
 
@@ -208,9 +207,10 @@ static bool gives_sums(const struct codec *c)
 
 const struct codec_kind codec_qsgd = {
     .name = "qsgd",
-    .help = "qsgd:B[,bucket=D][,norm=max|2][,levels=sign|even]: levels of B = 1, 2, 4, 8 or 16 "
-            "bits, drawn without bias, and a scale for each D elements (128, 128, 512, 512, 8192); "
-            "levels=sign: a sign and 2^(B-1) - 1 levels, even: the ends of 2^B - 1 intervals",
+    .help =
+        "qsgd:B[,bucket=D][,norm=max|2][,levels=sign|even]: rounds without bias to levels of B = "
+        "1, 2, 4, 8 or 16 bits, with one scale per D elements (128, 128, 512, 512, 8192). "
+        "levels=sign: a sign and 2^(B-1) - 1 levels. levels=even: the ends of 2^B - 1 intervals",
     .parse = qsgd_parse,
     .leaves_small = true,
     .settle = qsgd_settle,

@@ -47,7 +47,7 @@ static int read_sum(const char *word, struct minifloat *m)
             m->sum.rule = rules[i];
             return 0;
         }
-    return ERR(-EINVAL, "--codec relgrad does not add by --sum %s: need trunc, nearest or exact",
+    return ERR(-EINVAL, "--codec relgrad cannot add with --sum %s: need trunc, nearest or exact",
                word);
 }
 
@@ -67,7 +67,7 @@ static int relgrad_parse(const struct codec_words *words, const char *rest, stru
         n = strcspn(rest, ",");
         if (read_word(rest, n, &m.quantile, &weights) <= 0)
             return ERR(-EINVAL,
-                       "bad --codec \"%s\": behind relgrad: stand eps=X, 1e-30 to 1e30, %s, "
+                       "bad --codec \"%s\": relgrad: may be followed by eps=X, 1e-30 to 1e30, %s, "
                        "of=weights or of=gradient",
                        words->codec, quantile_ranges);
     }
@@ -108,8 +108,9 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
 const struct codec_kind codec_relgrad = {
     .name = "relgrad",
     .help = "relgrad[:eps=X,q=X,every=N,samples=N,of=weights|gradient]: e5m2 of g / (|w| + eps) "
-            "(1e-5), times what makes its quantile q (0.95) of `samples` (1024) elements, sought "
-            "`every` (100) steps, the largest number. --sum trunc, nearest or exact",
+            "(1e-5), scaled so that the quantile q (0.95) of `samples` (1024) elements becomes the "
+            "largest number. The scale is found anew after `every` (100) steps. Needs --sum trunc, "
+            "nearest or exact",
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,

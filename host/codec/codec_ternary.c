@@ -37,8 +37,8 @@ static int ternary_parse(const struct codec_words *words, const char *rest, stru
         const double clip = named ? number_read(rest + 5, &end) : 0;
         if (!named || end == rest + 5 || *end || !(clip >= 1 && clip <= 1e6))
             return ERR(-EINVAL,
-                       "bad --codec \"%s\": need ternary or ternary:clip=X, X standard deviations "
-                       "from 1 to 1e6",
+                       "bad --codec \"%s\": need ternary, or ternary:clip=X with X from 1 to 1e6 "
+                       "standard deviations",
                        words->codec);
         t.clip = (float)clip;
     }
@@ -203,10 +203,9 @@ static const struct fold_ops ternary_fold = {
 
 const struct codec_kind codec_ternary = {
     .name = "ternary",
-    .help =
-        "ternary[:clip=X]: -1, 0 or 1 times the largest gradient of a layer over all ranks, "
-        "drawn without bias, 2 bits each; before that, gradients are clipped at X (2.5) standard "
-        "deviations. Sums are exact",
+    .help = "ternary[:clip=X]: clips gradients at X (2.5) standard deviations, then rounds without "
+            "bias to -1, 0 or 1 times the largest gradient of the layer over all ranks, in 2 bits. "
+            "Sums are exact",
     .parse = ternary_parse,
     .leaves_small = true,
     .asks_max = asks_max,

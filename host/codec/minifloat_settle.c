@@ -55,7 +55,7 @@ static int settle_auto(struct minifloat *m, const struct codec_adder *by)
             return 0;
         }
     char name[CODEC_NAME_BYTES], list[64];
-    return ERR(-EINVAL, "cannot find a sum for format %s: algorithm \"%s\" adds by %s alone",
+    return ERR(-EINVAL, "cannot find a sum for format %s: algorithm \"%s\" adds only by %s",
                codec_format_name(m->sum.in, name), by->name, list_rules(&m->sum, by, list));
 }
 
@@ -64,7 +64,7 @@ static int check_exact(const struct minifloat *m)
     char name[CODEC_NAME_BYTES];
     if (!fits_exact(m->sum.in, m->sum.n_ranks))
         return ERR(-EINVAL,
-                   "cannot add format %s of %d ranks exactly: its sums take %d bits; want at most "
+                   "cannot add format %s of %d ranks exactly: the sums take %d bits; need at most "
                    "%d, e <= 5, m <= 10",
                    codec_format_name(m->sum.in, name), m->sum.n_ranks,
                    mf_acc_bits(m->sum.in, (unsigned)m->sum.n_ranks), EXACT_BITS_MAX);
@@ -75,13 +75,14 @@ static int check_trunc(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
     if (!mf_same(m->sum.in, e5m2))
-        return ERR(-EINVAL, "cannot add format %s by --sum trunc: it is a rule of e5m2",
+        return ERR(-EINVAL, "--sum trunc cannot add format %s: it needs e5m2",
                    codec_format_name(m->sum.in, name));
     if (m->round != MF_NEAREST)
-        return ERR(-EINVAL,
-                   "cannot take --round with --sum trunc: its cast has a rounding of its own");
+        return ERR(-EINVAL, "--round has no effect with --sum trunc, whose cast has its own "
+                            "rounding: leave it out");
     if (m->sum.overflow != MF_SATURATE)
-        return ERR(-EINVAL, "cannot take --overflow inf with --sum trunc: it always saturates");
+        return ERR(-EINVAL,
+                   "--overflow inf is impossible with --sum trunc, which always saturates");
     return 0;
 }
 
@@ -90,8 +91,8 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     char list[64], name[CODEC_NAME_BYTES];
     if (m->sum.acc.e && by->adds)
         return ERR(-EINVAL,
-                   "cannot take --acc-format %s with algorithm \"%s\": it adds in the format that "
-                   "travels; need direct, gather, ring, group-master or group-scatter",
+                   "--acc-format %s is impossible with algorithm \"%s\", which adds in the format "
+                   "it sends; need direct, gather, ring, group-master or group-scatter",
                    codec_format_name(m->sum.acc, name), by->name);
     if (list_rules(&m->sum, by, list)[0] == '\0')
         return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", by->name,
@@ -99,7 +100,7 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     if (m->sum_auto)
         return settle_auto(m, by);
     if (!minifloat_may(&m->sum, m->sum.rule, by))
-        return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\": it adds by %s",
+        return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\", which adds by %s",
                    codec_rule_name(m->sum.rule), by->name, list);
     if (m->sum.rule == VEC_EXACT)
         return check_exact(m);
@@ -114,12 +115,12 @@ static int check_scale(const struct minifloat *m)
     int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
     const int added = m->share > m->n_groups ? m->share : m->n_groups; /* codes added at a time */
     if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
-        return ERR(-EINVAL,
-                   "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take "
-                   "aps-tight",
-                   codec_format_name(m->sum.in, name), added, (1 << room) - 1);
+        return ERR(
+            -EINVAL,
+            "--scale aps with format %s has no room for %d ranks, only for %d; use aps-tight",
+            codec_format_name(m->sum.in, name), added, (1 << room) - 1);
     if (m->scale == CODEC_APS_TIGHT && m->sum.rule != VEC_EXACT)
-        return ERR(-EINVAL, "cannot use --scale aps-tight with --sum %s: it needs exact sums",
+        return ERR(-EINVAL, "--scale aps-tight needs exact sums: --sum %s is impossible",
                    codec_rule_name(m->sum.rule));
     return 0;
 }
@@ -155,13 +156,13 @@ static int settle_groups(struct minifloat *m, const struct codec *c, const struc
         return 0;
     if (m->sum.rule != VEC_NEAREST)
         return ERR(-EINVAL,
-                   "cannot take --rescale with --sum %s: these sums are not cast again between "
+                   "--rescale has no effect with --sum %s, which does not cast sums again between "
                    "groups; need --sum nearest",
                    codec_rule_name(m->sum.rule));
     if (by->group < 2 || by->group >= c->n_ranks || c->n_ranks % by->group)
         return ERR(-EINVAL,
-                   "cannot take --rescale with algorithm \"%s\"%s: need group-master:K or "
-                   "group-scatter:K, where groups of K = 2 or more are 2 or more of the %d ranks",
+                   "--rescale is impossible with algorithm \"%s\"%s: need group-master:K or "
+                   "group-scatter:K with K of at least 2 and at least 2 groups of the %d ranks",
                    by->name, by->group ? " in such groups" : "", c->n_ranks);
     m->share = by->group;
     m->n_groups = c->n_ranks / by->group;

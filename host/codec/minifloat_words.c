@@ -17,7 +17,7 @@ static const char *const rounds[] = {
 static int refuse(const char *option, const char *word, const char *want)
 {
     char guess[OPT_GUESS];
-    return ERR(-EINVAL, "unknown --%s \"%s\": want %s%s", option, word, want,
+    return ERR(-EINVAL, "unknown --%s \"%s\": need %s%s", option, word, want,
                opt_guess(word, want, guess));
 }
 
@@ -29,8 +29,8 @@ static int read_const(const char *word, const char *k, int *shift)
     bool number = end != k && *end == 0 && value > 0 && isfinite(value);
     if (!number || frexp(value, &exponent) != 0.5 || exponent - 1 < -149 || exponent - 1 > 127)
         return ERR(-EINVAL,
-                   "bad --scale \"%s\": K of const:K is a power of two from 2^-149 to 2^127, as "
-                   "const:1024",
+                   "bad --scale \"%s\": K of const:K must be a power of two from 2^-149 to 2^127, "
+                   "such as const:1024",
                    word);
     *shift = exponent - 1;
     return 0;
@@ -43,7 +43,7 @@ static int read_quantile(const char *word, const char *rest, struct minifloat *m
     for (size_t n; rest; rest = rest[n] ? rest + n + 1 : NULL) {
         n = strcspn(rest, ",");
         if (quantile_read(rest, n, &m->quantile) <= 0)
-            return ERR(-EINVAL, "bad --scale \"%s\": behind quantile: stand %s", word,
+            return ERR(-EINVAL, "bad --scale \"%s\": quantile: may be followed by %s", word,
                        quantile_ranges);
     }
     return 0;
@@ -90,12 +90,12 @@ static int read_acc(const char *word, struct minifloat *m)
     TRY(codec_format_parse("--acc-format", word, &acc));
     if (m->sum_auto || (m->sum.rule != VEC_NEAREST && m->sum.rule != VEC_KAHAN))
         return ERR(-EINVAL,
-                   "cannot take --acc-format %s with --sum %s: these sums are not rounded as they "
-                   "grow, or by a rule of e5m2; need --sum nearest or kahan",
+                   "--acc-format %s has no effect with --sum %s, whose partial sums are not "
+                   "rounded, or by a rule of e5m2; need --sum nearest or kahan",
                    word, m->sum_auto ? "auto" : codec_rule_name(m->sum.rule));
     if (!mf_holds(acc, m->sum.in))
         return ERR(-EINVAL,
-                   "cannot add %s in --acc-format %s, which lacks some of its numbers: need e%um%u "
+                   "--acc-format must represent every number of %s, which %s does not: need e%um%u "
                    "or more of both",
                    codec_format_name(m->sum.in, in), word, m->sum.in.e + m->sum.in.fn, m->sum.in.m);
     if (!mf_same(acc, m->sum.in))
@@ -132,7 +132,7 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
 {
     struct minifloat m = {.round = MF_NEAREST};
     if (rest)
-        return ERR(-EINVAL, "cannot use --codec \"%s\": a minifloat's format is --format",
+        return ERR(-EINVAL, "bad --codec \"%s\": give the format of minifloat by --format",
                    words->codec);
     TRY(codec_format_parse("--format", words->format ? words->format : "e5m2", &m.sum.in));
     TRY(read_scale(words->scale ? words->scale : "none", &m));
@@ -144,15 +144,13 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
     m.rescale = words->rescale;
     if (m.rescale && m.scale != CODEC_APS)
         return ERR(-EINVAL,
-                   "cannot take --rescale with --scale %s: it finds a second exponent as aps finds "
-                   "the first; need --scale aps",
+                   "--rescale needs --scale aps: --scale %s finds no exponent that it could adapt",
                    words->scale ? words->scale : "none");
     if (m.scale == CODEC_QUANTILE && m.sum.overflow == MF_INF)
-        return ERR(
-            -EINVAL,
-            "cannot take --overflow inf with --scale %s: what is above the quantile would be "
-            "inf in every step; need saturate",
-            words->scale);
+        return ERR(-EINVAL,
+                   "--overflow inf is impossible with --scale %s: values above the quantile would "
+                   "become inf in every step; use saturate",
+                   words->scale);
     minifloat_set(c, &m);
     return 0;
 }
@@ -253,7 +251,7 @@ int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
 {
     if (strcmp(word, "e1m0") == 0)
         return ERR(-EINVAL,
-                   "cannot use %s \"%s\": it has no number but 0; the smallest format is e1m1",
+                   "cannot use %s \"%s\": its only number is 0; the smallest format is e1m1",
                    option, word);
     for (size_t i = 0; i < N_FORMATS; i++)
         if (strcmp(word, formats[i].name) == 0) {
@@ -263,6 +261,6 @@ int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
     if (read_exmy(word, out))
         return 0;
     char guess[OPT_GUESS];
-    return ERR(-EINVAL, "unknown %s \"%s\": want one of %sor eXmY with X 1..8 and Y 0..23%s",
+    return ERR(-EINVAL, "unknown %s \"%s\": need one of %sor eXmY with X 1..8 and Y 0..23%s",
                option, word, format_names, guess_format(word, guess));
 }

@@ -62,8 +62,7 @@ int collnet_find_nic(uint32_t ip, uint16_t port)
     char text[INET_TEXT];
     const int rc = wire_local(NULL, ip, port, &nic.ip);
     if (rc < 0)
-        return ERR(rc, "cannot find a way to card %s: %s", inet_text(ip, port, text),
-                   strerror(-rc));
+        return ERR(rc, "no route to card %s: %s", inet_text(ip, port, text), strerror(-rc));
     find_name();
     find_place();
     return 0;

@@ -69,7 +69,8 @@ static int read_deadline(double *out)
     char *end = NULL;
     *out = said ? number_read(text, &end) : 600;
     if (said && (end == text || *end || !(*out > 0 && *out < 1e9)))
-        return ERR(-EINVAL, "bad NARROWCAST_DEADLINE \"%s\": need seconds, more than 0", text);
+        return ERR(-EINVAL, "bad NARROWCAST_DEADLINE \"%s\": need a number of seconds above 0",
+                   text);
     return 0;
 }
 
@@ -82,7 +83,7 @@ static int find_nic(const char *cards)
     uint32_t ip;
     uint16_t port;
     if (!cards)
-        return ERR(-ENOENT, "no card is named, so nothing goes through one: need "
+        return ERR(-ENOENT, "no card is named, so all-reduces do not use one: set "
                             "NARROWCAST_OFFLOAD=udp://HOST:PORT on all ranks");
     if (strncmp(cards, heads[0], HEAD) && strncmp(cards, heads[1], HEAD))
         return ERR(-EINVAL,

@@ -121,7 +121,8 @@ int mesh_listen(uint32_t ip, struct mesh_listen *out)
         return ERR(fd, "cannot listen on %s: %s", inet_text(ip, 0, text), strerror(-fd));
     if (getrandom(&h.secret, sizeof h.secret, 0) != sizeof h.secret) {
         close(fd);
-        return ERR(-EIO, "cannot listen on %s: no secret", inet_text(ip, port, text));
+        return ERR(-EIO, "cannot listen on %s: the system has no random numbers for a secret",
+                   inet_text(ip, port, text));
     }
     h.port = port;
     *out = (struct mesh_listen){.fd = fd, .handle = h};
@@ -188,7 +189,7 @@ static int be_called(struct mesh *m, const struct mesh_listen *own, struct deadl
         }
     }
     callers_fini(&callers);
-    return left ? ERR(-ETIMEDOUT, "%d of %d ranks have not come", left, m->n_ranks) : 0;
+    return left ? ERR(-ETIMEDOUT, "%d of %d ranks did not connect", left, m->n_ranks) : 0;
 }
 
 static int meet(struct mesh *m, const struct mesh_listen *own, void *const *handles,
@@ -199,7 +200,7 @@ static int meet(struct mesh *m, const struct mesh_listen *own, void *const *hand
         struct mesh_handle h;
         memcpy(&h, handles[r], sizeof h);
         if (h.magic != MAGIC)
-            return ERR(-EINVAL, "the handle of rank %d is none of narrowcast's", r);
+            return ERR(-EINVAL, "the handle of rank %d was not made by narrowcast", r);
         TRY(call(m, r, &h, &d));
     }
     return be_called(m, own, &d);

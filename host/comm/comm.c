@@ -143,14 +143,14 @@ void comm_roll_say(const struct comm *c, const bool *heard, int code)
     if (code != -ETIMEDOUT && missing > 0)
         (void)ERR(code, "rank%s %s of %d %s gone: %s", s, list, c->n_ranks, are, strerror(-code));
     else if (code != -ETIMEDOUT)
-        (void)ERR(code, "messages failed though all %d ranks answer: %s", c->n_ranks,
+        (void)ERR(code, "messages failed although all %d ranks answer: %s", c->n_ranks,
                   strerror(-code));
     else if (missing > 0)
         (void)ERR(code, "rank%s %s of %d did not answer for %g s", s, list, c->n_ranks,
                   c->deadline_s);
     else
         (void)ERR(code,
-                  "waited %g s for each other though all %d ranks answer: they take different "
+                  "waited %g s for each other although all %d ranks answer: they run different "
                   "steps, or the deadline is too short",
                   c->deadline_s, c->n_ranks);
 }
@@ -219,7 +219,7 @@ int comm_vote(struct comm *c, uint64_t *bits, size_t n)
     uint64_t *all = c->scratch, *mask = all + n;
     const size_t words = n + mask_words(c);
     if (words * sizeof *all > COMM_BLOCK)
-        return ERR(-EINVAL, "cannot vote on %zu buckets: %d at most; take a larger --bucket-bytes",
+        return ERR(-EINVAL, "cannot vote on %zu buckets: at most %d; use a larger --bucket-bytes",
                    64 * n, COMM_BLOCK * 8 - 64 * (int)mask_words(c));
     memcpy(all, bits, n * sizeof *bits);
     memset(mask, 0, mask_words(c) * sizeof *mask);

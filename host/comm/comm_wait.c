@@ -15,7 +15,7 @@ int comm_place(struct comm *c)
     /* This is rare: only messages of many chunks and request groups need more places. */
     const size_t room = 2 * c->room;
     if (!c->ops->make_room(c, room))
-        return ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory", c->room);
+        return ERR(-ENOMEM, "cannot have more than %zu messages in flight: out of memory", c->room);
     c->room = room;
     return 0;
 }
@@ -316,6 +316,6 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
         return 0;
     return c->rank > 0
                ? -EPROTO
-               : ERR(-EPROTO, "%s differs between ranks: rank %d does not have what rank 0 has",
+               : ERR(-EPROTO, "%s differs between ranks: rank %d and rank 0 have different ones",
                      what, (int)first);
 }

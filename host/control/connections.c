@@ -81,13 +81,13 @@ int connections_adopt(struct connections *c, int fd)
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
         return ERR(-errno, "cannot use descriptor %d: %s", fd, strerror(errno));
     c->owner = join(c, fd, "the program that started the card", c->ip ? c->ip : INADDR_LOOPBACK);
-    return c->owner < 0 ? ERR(-ENOMEM, "cannot take a connection: no memory") : 0;
+    return c->owner < 0 ? ERR(-ENOMEM, "cannot accept a connection: no memory") : 0;
 }
 
 static void refuse(int fd, const char *name)
 {
     uint8_t bytes[SIMLINK_BYTES];
-    ERR_STRANGER(0, "%s is refused: there are %d already", name, CONTROL_PEERS);
+    ERR_STRANGER(0, "refused %s: there are already %d connections", name, CONTROL_PEERS);
     simlink_put(
         (struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION},
         bytes);

@@ -80,10 +80,10 @@ static const char *nonsense(const struct control *c, int peer, const struct siml
         return m->bytes ? "it has a body" : NULL;
     case SIMLINK_BATCH:
         return m->bytes > 8 * SIMLINK_BATCH_MOST ? "it is too long"
-               : m->bytes % 8                    ? "its body is no list of operations"
+               : m->bytes % 8                    ? "its body is not a list of operations"
                                                  : NULL;
     default:
-        return "is the other program of another version?";
+        return "does the other program have another version?";
     }
 }
 
@@ -138,7 +138,7 @@ static int say(struct control *c, int peer, struct simlink m, const uint8_t *bod
 {
     struct peer *p = &c->peer[peer];
     if (p->out_n + SIMLINK_BYTES + m.bytes > CONTROL_UNREAD)
-        return ERR_STRANGER(1, "%s reads no answers: it is dropped", p->name);
+        return ERR_STRANGER(1, "dropped %s: it does not read its answers", p->name);
     simlink_put(m, p->out + p->out_n);
     if (m.bytes)
         memcpy(p->out + p->out_n + SIMLINK_BYTES, body, m.bytes);
@@ -176,8 +176,8 @@ int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
         const struct simlink m = simlink_get(p->in);
         const char *why = nonsense(c, peer, &m);
         if (why)
-            return ERR_STRANGER(1, "cannot understand message %u of %s: %s: it is dropped", m.kind,
-                                p->name, why);
+            return ERR_STRANGER(1, "cannot understand message %u of %s: %s: dropped the connection",
+                                m.kind, p->name, why);
         if (p->in_n < SIMLINK_BYTES + m.bytes)
             continue;
         p->in_n = 0;

@@ -35,15 +35,14 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     const char *cards = cards_of(word, &by_word);
     why[0] = 0;
     if (asked && !cards)
-        return ERR(
-            -EINVAL,
-            "--algo offload needs cards: --offload udp://HOST:PORT or sim, or NARROWCAST_OFFLOAD");
+        return ERR(-EINVAL, "--algo offload needs cards: give --offload udp://HOST:PORT or sim, or "
+                            "set NARROWCAST_OFFLOAD");
     if (cards && !asked && !is(algo, "auto")) {
         if (by_word)
-            return ERR(-EINVAL,
-                       "--algo %s does not go through cards: leave --offload '%s' out, or take "
-                       "--algo offload",
-                       algo, word);
+            return ERR(
+                -EINVAL,
+                "--algo %s does not use cards: leave out --offload '%s', or use --algo offload",
+                algo, word);
         cards = NULL;
     }
     if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
@@ -60,5 +59,5 @@ int choice_agree(struct comm *c, const char *cards)
 {
     return comm_check_equal(
         c, cards ? cards : "", cards ? strlen(cards) : 0,
-        "what NARROWCAST_OFFLOAD or --offload names (mpirun -x hands the first to all ranks)");
+        "the card list (--offload, or NARROWCAST_OFFLOAD, which mpirun -x passes to all ranks)");
 }

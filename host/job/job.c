@@ -264,7 +264,7 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     else if (!strcmp(word, "large") || !strcmp(word, "all"))
         *leaves_small = !strcmp(word, "large");
     else
-        return ERR(-EINVAL, "unknown --quantise \"%s\": want auto, large or all%s", word,
+        return ERR(-EINVAL, "unknown --quantise \"%s\": need auto, large or all%s", word,
                    opt_guess(word, "auto large all", (char[OPT_GUESS]){0}));
     return 0;
 }

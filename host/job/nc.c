@@ -54,8 +54,8 @@ static int check_columns(const struct nc_layer *l)
     const int either = l->column || l->stride, both = l->column && l->stride;
     if (either && (!both || l->n % l->column || l->n / l->column % l->stride))
         return ERR(-EINVAL,
-                   "cannot cut layer \"%s\" of %zu elements into columns of %zu, %zu apart: need "
-                   "column * stride to divide its elements, or both 0",
+                   "cannot cut layer \"%s\" of %zu elements into columns of %zu with stride %zu: "
+                   "column * stride must divide its elements, or both must be 0",
                    name_of(l), l->n, l->column, l->stride);
     return 0;
 }
@@ -75,7 +75,9 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
     for (int i = 0; i < n_layers; i++) {
         const size_t n = layers[i].n;
         if (n > ELEMENTS_MAX || (all += n) > ELEMENTS_MAX)
-            return ERR(-EINVAL, "cannot open layer \"%s\" of %zu elements: 2^40 in all at most",
+            return ERR(-EINVAL,
+                       "cannot open layer \"%s\" of %zu elements: all layers together may have at "
+                       "most 2^40",
                        name_of(&layers[i]), n);
         TRY(check_columns(&layers[i]));
     }
@@ -131,8 +133,8 @@ static int check_weights(const struct codec *codec, const struct nc_layer *layer
     for (int i = 0; i < n_layers && codec_asks_weights(codec); i++)
         if (!layers[i].fp32 && !layers[i].weights)
             return ERR(-EINVAL,
-                       "cannot take codec \"%s\": it divides by weights, and layer \"%s\" has "
-                       "none; need nc_layer.weights, relgrad:of=gradient or another kind",
+                       "cannot use codec \"%s\": it divides by weights, and layer \"%s\" has none; "
+                       "set nc_layer.weights, or use relgrad:of=gradient or another codec",
                        codec_describe(codec, text), name_of(&layers[i]));
     return 0;
 }
@@ -218,9 +220,9 @@ static int prepare(void *arg)
 {
     struct opening *a = arg;
     if (a->options_rc == -ENOTSUP)
-        return ERR(-EINVAL, "cannot take options of a later version than %s", NC_VERSION);
+        return ERR(-EINVAL, "cannot use options of a later version than %s", NC_VERSION);
     if (a->options_rc < 0)
-        return ERR(-EINVAL, "cannot take options without a size: begin with nc_options_default()");
+        return ERR(-EINVAL, "cannot use options without a size: start from nc_options_default()");
     a->nc = buf_alloc(sizeof *a->nc);
     return a->nc ? 0 : -ENOMEM;
 }
@@ -288,7 +290,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
-    const int rc = !out      ? ERR(-EINVAL, "cannot open a communicator: the place for it is NULL")
+    const int rc = !out ? ERR(-EINVAL, "cannot open a communicator: the pointer for it is NULL")
                    : members ? open_by_mpi(&a, members, layers, n_layers)
                              : open_by_calls(&a, transport, layers, n_layers);
     err_turn(before);

@@ -14,23 +14,23 @@ const char *nc_strerror(int code)
     } known[] = {
         {0, "done"},
         {1, "a gradient was inf or nan on some rank: the step must not be taken"},
-        {-EINVAL, "an argument, a word or a combination of words that cannot be"},
-        {-EPROTO, "ranks differ, or a state is of another job"},
+        {-EINVAL, "an argument or a combination of options is not allowed"},
+        {-EPROTO, "ranks differ, or a state belongs to another job"},
         {-ENOMEM, "out of memory"},
         {-EIO, "messages, a card or a GPU failed"},
-        {-EBUSY, "another call, or a step, is under way"},
-        {-EPERM, "not from this thread, or not after fork()"},
+        {-EBUSY, "another call, or a step, is in progress"},
+        {-EPERM, "not allowed from this thread, or after fork()"},
         {-EAGAIN, "a thread could not be started"},
-        {-ETIMEDOUT, "a rank did not come within the deadline"},
+        {-ETIMEDOUT, "a rank did not answer within the deadline"},
         {-ECONNRESET, "a rank, or the connection to it, is gone"},
-        {-ENXIO, "a card that cannot exist"},
+        {-ENXIO, "a card cannot exist as described"},
         {-ENOTCONN, "a card does not answer"},
-        {-ECANCELED, "the step was given up"},
+        {-ECANCELED, "the step was abandoned"},
         {-ENOTSUP, "this MPI allows no threads"},
         {-ENODEV, "there is no GPU"},
-        {-ENOENT, "a file or library is not there"},
+        {-ENOENT, "a file or library was not found"},
         {-ELIBACC, "a library cannot be loaded"},
-        {-ELIBBAD, "a library is of another version, or lacks something"},
+        {-ELIBBAD, "a library has another version, or lacks a function"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].code == code)
@@ -57,7 +57,7 @@ static void remember(const struct err_lines *lines, int rc, char *to, size_t siz
     if (lines->first[0])
         snprintf(to, size, "%s", lines->first);
     else
-        snprintf(to, size, "another rank has said why: %s", nc_strerror(rc));
+        snprintf(to, size, "another rank printed the reason: %s", nc_strerror(rc));
 }
 
 void nc_open_failed(const struct err_lines *lines, int rc)
@@ -83,10 +83,10 @@ const char *nc_last_error(const struct nc *nc)
 static int may_call(struct nc *nc)
 {
     if (getpid() != nc->pid)
-        return ERR(-EPERM, "cannot call after fork(): the communicator is the parent's");
+        return ERR(-EPERM, "cannot call after fork(): the communicator belongs to the parent");
     const int failed = nc_async_error(nc);
     if (failed)
-        return ERR(failed, "cannot go on after a failure (%s): only nc_close may follow",
+        return ERR(failed, "cannot call after a failure (%s): only nc_close is allowed",
                    nc_strerror(failed));
     if (!nc->by_mpi)
         return 0;
@@ -115,8 +115,7 @@ int nc_enter_between(struct nc *nc)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return 0;
-    return nc_leave_refused(
-        nc, ERR(-EBUSY, "cannot do this while a step is under way: nc_wait() comes first"));
+    return nc_leave_refused(nc, ERR(-EBUSY, "cannot call during a step: call nc_wait() first"));
 }
 
 int nc_leave_refused(struct nc *nc, int rc)

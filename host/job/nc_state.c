@@ -57,7 +57,8 @@ int nc_state_save(struct nc *nc, void *to)
 {
     TRY(nc_enter_between(nc));
     if (!to)
-        return nc_leave_refused(nc, ERR(-EINVAL, "cannot save a state: its place is NULL"));
+        return nc_leave_refused(nc,
+                                ERR(-EINVAL, "cannot save a state: the pointer for it is NULL"));
     struct head head = head_of(nc);
     uint8_t *state = (uint8_t *)to + sizeof head;
     const int rc = reducer_state_get(nc->job.reducer, state);
@@ -72,18 +73,18 @@ static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *
     const struct head want = head_of(nc);
     struct head got;
     if (!from)
-        return ERR(-EINVAL, "cannot load a state: it is at NULL");
+        return ERR(-EINVAL, "cannot load a state: its pointer is NULL");
     memcpy(&got, from, bytes < sizeof got ? bytes : sizeof got);
     if (bytes < sizeof got || memcmp(got.magic, want.magic, sizeof got.magic) != 0)
-        return ERR(-EPROTO, "cannot load a state: it is none");
+        return ERR(-EPROTO, "cannot load a state: the bytes are not a state");
     if (got.words != want.words || got.layers != want.layers)
-        return ERR(-EPROTO, "cannot load a state: it is of a job of other %s",
+        return ERR(-EPROTO, "cannot load a state: it belongs to a job of other %s",
                    got.layers != want.layers ? "layers" : "options");
     if (bytes != sizeof got + want.bytes || got.bytes != want.bytes)
-        return ERR(-EPROTO, "cannot load a state of %zu bytes: this job's has %zu", bytes,
+        return ERR(-EPROTO, "cannot load a state of %zu bytes: this job's state has %zu", bytes,
                    sizeof got + (size_t)want.bytes);
     if (got.n_ranks != want.n_ranks || got.rank != want.rank)
-        return ERR(-EPROTO, "cannot load a state on rank %d of %d: it is rank %d's of %d",
+        return ERR(-EPROTO, "cannot load a state on rank %d of %d: it belongs to rank %d of %d",
                    want.rank, want.n_ranks, got.rank, got.n_ranks);
     if (got.crc != checksum(got, (const uint8_t *)from + sizeof got))
         return ERR(-EPROTO, "cannot load a state: its checksum is wrong");

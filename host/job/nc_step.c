@@ -61,8 +61,7 @@ int nc_iallreduce(struct nc *nc, const void *grads)
 
 static int refuse_no_step(struct nc *nc)
 {
-    return nc_leave_refused(nc,
-                            ERR(-EINVAL, "cannot go on with a step: nc_iallreduce() begins one"));
+    return nc_leave_refused(nc, ERR(-EINVAL, "cannot continue a step: call nc_iallreduce() first"));
 }
 
 /* Notes layers as handed in. Ignores layers that were handed in before. */
@@ -85,7 +84,7 @@ static void hand_in(struct nc *nc, int first, int n)
 static int check_layers(const struct nc *nc, int first, int n)
 {
     if (first < 0 || n < 0 || n > nc->n_layers || first > nc->n_layers - n)
-        return ERR(-EINVAL, "cannot take layers %d+%d as ready: there are %d", first, n,
+        return ERR(-EINVAL, "cannot mark layers %d+%d as ready: there are %d", first, n,
                    nc->n_layers);
     return 0;
 }
@@ -107,10 +106,9 @@ int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
-    const int rc = nc->job.on_gpu
-                       ? check_layers(nc, first, n)
-                       : ERR(-EINVAL, "cannot wait for a stream: gradients are not on a GPU "
-                                      "(options.device is cpu); nc_ready() takes them");
+    const int rc = nc->job.on_gpu ? check_layers(nc, first, n)
+                                  : ERR(-EINVAL, "cannot wait for a stream: gradients are not on a "
+                                                 "GPU (options.device is cpu); call nc_ready()");
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     note_handed(nc, first, n);
@@ -124,7 +122,8 @@ int nc_test(struct nc *nc, int *done)
     if (!nc->under_way)
         return refuse_no_step(nc);
     if (!done)
-        return nc_leave_refused(nc, ERR(-EINVAL, "cannot test a step: the place for done is NULL"));
+        return nc_leave_refused(nc,
+                                ERR(-EINVAL, "cannot test a step: the pointer for done is NULL"));
     struct reducer *r = nc->job.reducer;
     if (!reducer_overlaps(r) && nc->n_handed == nc->n_layers)
         while (reducer_next(r, &first, &n))
@@ -159,6 +158,7 @@ int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root)
         return nc_leave_refused(nc, ERR(-EINVAL, "cannot broadcast from rank %d: there are %d",
                                         root, comm_n_ranks(nc->comm)));
     if (!buf && bytes > 0)
-        return nc_leave_refused(nc, ERR(-EINVAL, "cannot broadcast %zu bytes at NULL", bytes));
+        return nc_leave_refused(
+            nc, ERR(-EINVAL, "cannot broadcast %zu bytes: the pointer is NULL", bytes));
     return nc_leave(nc, comm_bcast(nc->comm, buf, bytes, root));
 }

@@ -14,8 +14,8 @@ int nc_type_parse(const char *word, const char *device, enum nc_type *out)
         if (!strcmp(word, names[i])) {
             if (i != NC_FP32 && strcmp(device, "cpu"))
                 return ERR(-EINVAL,
-                           "cannot take gradients of type \"%s\" on device \"%s\": need fp32", word,
-                           device);
+                           "gradients of type \"%s\" are impossible on device \"%s\": need fp32",
+                           word, device);
             *out = (enum nc_type)i;
             return 0;
         }
@@ -63,10 +63,10 @@ int nc_type_begin(struct nc *nc, const void *grads)
 {
     void *const *list = grads;
     if (!list)
-        return ERR(-EINVAL, "cannot take gradients: their list is NULL");
+        return ERR(-EINVAL, "cannot reduce gradients: their list is NULL");
     for (int i = 0; i < nc->n_layers; i++)
         if (!list[i])
-            return ERR(-EINVAL, "cannot take gradients: those of layer %d are at NULL", i);
+            return ERR(-EINVAL, "cannot reduce gradients: the pointer of layer %d is NULL", i);
     const size_t bytes = (size_t)nc->n_layers * sizeof(void *);
     memcpy(nc->grads, grads, bytes);
     if (!nc->room)

@@ -29,15 +29,14 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
     if (!xrt_card_name_fits(word))
         return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:65:00.1", word);
     if (algo != &algo_group_scatter)
-        return ERR(
-            -EINVAL,
-            "--node-sum %s does not go with --algo %s: need group-scatter:%d, one node of all "
-            "ranks",
-            word, algo->name, n_ranks);
+        return ERR(-EINVAL,
+                   "--node-sum %s is impossible with --algo %s: need group-scatter:%d, one node of "
+                   "all ranks",
+                   word, algo->name, n_ranks);
     if (group != n_ranks)
         return ERR(-EINVAL,
-                   "--node-sum %s cannot serve %d nodes: exact sums travel wide between nodes, and "
-                   "a card's are rounded; need --algo %s:%d, one node",
+                   "--node-sum %s cannot serve %d nodes: unrounded sums travel between nodes, and "
+                   "a card rounds them; need --algo %s:%d, one node",
                    word, n_ranks / group, algo->name, n_ranks);
     return card_fits(codec_card_sum(codec), n_ranks, "ranks", &fit);
 }
@@ -56,7 +55,8 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     const double start = clock_s();
     (void)n_parts; /* equals the number that the card was opened for */
     if (card_mm_add(&s->mm, parts, n, sums, s->timeout_s)) {
-        err_news("node sums given up: %s; the ranks add, the bits are the same", s->mm.why);
+        err_news("node sums by the card abandoned: %s; the ranks add, with the same bits",
+                 s->mm.why);
         lose(s);
         return false;
     }
@@ -79,7 +79,7 @@ static int open_card(struct node_sum *s, const char *word, const char *xclbin,
         return ERR(-ENXIO, "--node-sum %s: %s", word, s->mm.why);
     s->algo.gone = rc != 0;
     if (rc)
-        err_warn("--node-sum %s: %s; the ranks add, the bits are the same", word, s->mm.why);
+        err_warn("--node-sum %s: %s; the ranks add, with the same bits", word, s->mm.why);
     return 0;
 }
 

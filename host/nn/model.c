@@ -47,8 +47,8 @@ static int check(const char *name, struct nn_shape in, int n_classes, int max_ba
                    name, in.h, in.c, NN_STEPS_MAX, NN_FEATURES_MAX);
     if (in.w != 1 && !is_image(in))
         return ERR(-EINVAL,
-                   "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side, 1 "
-                   "or 3 channels",
+                   "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side "
+                   "and 1 or 3 channels",
                    name, in.h, in.w, in.c, NN_SIDE_MIN, NN_SIDE_MAX);
     if (n_classes < 2 || max_batch < 1)
         return ERR(-EINVAL,

@@ -35,11 +35,13 @@ static int read_names(struct offload *o, const char *where)
         if (o->n_cards == OFFLOAD_MOST_CARDS)
             return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MOST_CARDS, where);
         if (n >= OFFLOAD_NAME_BYTES)
-            return ERR(-EINVAL, "the name of a card is too long: '%s'", where);
+            return ERR(-EINVAL, "the name of card '%s' is too long", where);
         memcpy(o->names[o->n_cards], at, n);
         TRY(fpga_check_name(o->names[o->n_cards++]));
         if (!strncmp(at, "xrt", 3) && o->group.ip)
-            return ERR(-EINVAL, "card %s knows ranks by numbers of its shell's table, and no group",
+            return ERR(-EINVAL,
+                       "card %s needs all ranks' addresses in the table of its shell, so it cannot "
+                       "send to a group",
                        o->names[o->n_cards - 1]);
         if (!strncmp(at, "xrt", 3) && comm_rank(o->comm) == 0)
             TRY(check_container(o, o->names[o->n_cards - 1]));
@@ -57,14 +59,16 @@ static int read_options(struct offload *o, const struct offload_options *words)
     TRY(read_names(o, words->where));
     if (words->slots &&
         (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
-        return ERR(-EINVAL, "cannot ask a card for %d slots: a power of two from 8 to 1024",
+        return ERR(-EINVAL,
+                   "cannot request %d slots from a card: need a power of two from 8 to 1024",
                    words->slots);
     if (words->local &&
         (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "cannot bind to '%s': %sneed an IPv4 address or interface of this host",
                    words->local, inet_hint(words->local));
     if (o->group.ip && words->provider && strcmp(words->provider, "socket"))
-        return ERR(-EINVAL, "a group is heard by sockets alone, not by '%s'", words->provider);
+        return ERR(-EINVAL, "only --fabric socket receives multicast groups, not '%s'",
+                   words->provider);
     if (wire_check(words->provider, why) ||
         (words->provider && strlen(words->provider) >= sizeof o->provider))
         return ERR(-EINVAL, "%s", why);
@@ -87,8 +91,8 @@ static int settle_members(struct offload *o, bool needed)
     if (needed && o->n_members < o->n_cards)
         return !first ? -ENOTCONN
                       : ERR(-ENOTCONN,
-                            "%s; algorithm offload needs every card, auto goes over MPI until it "
-                            "answers",
+                            "%s; algorithm offload needs every card; auto would use MPI until the "
+                            "card answers",
                             offload_why_not_all(o));
     if (first)
         offload_say_state(o);

@@ -66,10 +66,9 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
         if (hello->on_this_host && strcmp(replies[r].host, replies[0].host)) {
-            snprintf(
-                o->why, sizeof o->why,
-                "rank %d is on host %.64s: a card at 127.0.0.1 can be reached from %.64s alone", r,
-                replies[r].host, replies[0].host);
+            snprintf(o->why, sizeof o->why,
+                     "rank %d is on host %.64s, but only %.64s can reach a card at 127.0.0.1", r,
+                     replies[r].host, replies[0].host);
             return false;
         }
         if (!replies[r].bound) {
@@ -90,7 +89,7 @@ static void look_at_group(struct offload *o, const struct reply *replies)
             snprintf(why, sizeof why, "rank %d: %s", r, replies[r].deaf);
     for (int k = 0; k < o->n_members; k++)
         if (!o->caps[o->members[k]].groups)
-            snprintf(why, sizeof why, "card %s sends to none", o->names[o->members[k]]);
+            snprintf(why, sizeof why, "card %s cannot send to a group", o->names[o->members[k]]);
     if (why[0])
         offload_group_give_up(o, why);
 }

@@ -110,9 +110,8 @@ int offload_n_reached(const struct offload *o)
 static void say_closed(struct offload *o)
 {
     if (!o->failed)
-        err_news(
-            "offload given up: %s; sums go over MPI until a card answers, the bits are the same",
-            o->why);
+        err_news("offload abandoned: %s; sums go over MPI until a card answers, with the same bits",
+                 o->why);
     o->failed = true;
 }
 
@@ -120,13 +119,13 @@ static void say_members(struct offload *o)
 {
     const int n = offload_n_reached(o);
     if (o->failed)
-        err_news("offload is back: %s", offload_describe(o));
+        err_news("offload works again: %s", offload_describe(o));
     for (int i = 0; i < o->n_cards; i++) {
         const bool out = !o->cards[i].ops;
         if (!o->failed && out && !o->retry[i].said)
-            err_news("%s; %d of %d cards go on with its share", o->cards[i].why, n, o->n_cards);
+            err_news("%s; %d of %d cards take over its share", o->cards[i].why, n, o->n_cards);
         if (!o->failed && !out && o->retry[i].said)
-            err_news("card %s is back: %s", o->names[i], offload_describe(o));
+            err_news("card %s works again: %s", o->names[i], offload_describe(o));
         o->retry[i].said = out;
         if (!out)
             o->retry[i].wait_s = 1;
@@ -161,14 +160,15 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
     const long port = has_digits ? strtol(colon + 1, &end, 10) : PKT_GROUP_PORT;
     if ((colon && !(end && !*end)) || port < 1 || port > UINT16_MAX ||
         inet_pton(AF_INET, address, &found) != 1)
-        return ERR(-EINVAL,
-                   "'%s' is no group: %sneed an IPv4 address, as 239.1.1.1 or 239.1.1.1:5000",
-                   words, inet_hint(words));
+        return ERR(
+            -EINVAL,
+            "'%s' is not a group: %sneed an IPv4 address, such as 239.1.1.1 or 239.1.1.1:5000",
+            words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
     /* A card's shell treats addresses ending in .255 as broadcasts. */
     if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255)
         return ERR(-EINVAL,
-                   "'%s' is no group: need an address of 224.0.0.0/4 that does not end in 255",
+                   "'%s' is not a group: need an address of 224.0.0.0/4 that does not end in 255",
                    words);
     *out = (struct fpga_rank){ip, (uint16_t)port};
     return 0;
@@ -198,7 +198,7 @@ void offload_group_leave(struct offload *o)
 void offload_group_give_up(struct offload *o, const char *why)
 {
     char text[INET_TEXT];
-    err_news("group %s given up: %s; each rank gets its own frames, the bits are the same",
+    err_news("group %s abandoned: %s; cards send to each rank instead, with the same bits",
              inet_text(o->group.ip, o->group.port, text), why);
     o->group.ip = 0;
 }

@@ -27,9 +27,10 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
         r >= (uint32_t)comm_n_ranks(o->comm) || !reasons[r].why[0] || reasons[r].card != card)
         return;
     const struct fpga_rank *own = &o->ranks[card][r];
-    snprintf(o->why, sizeof o->why,
-             "rank %u registered %s at card %s, which sees %s: is there a NAT?", r,
-             inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
+    snprintf(
+        o->why, sizeof o->why,
+        "rank %u registered %s at card %s, which receives its packets from %s: is there a NAT?", r,
+        inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 
 /* Abandons the group if a rank does not receive it. Abandons it also if no rank has a reason:
@@ -37,7 +38,7 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
 static void look_at_group(struct offload *o, const struct reason *reasons)
 {
     char why[OFFLOAD_WHY_BYTES + 16] =
-        "ranks have got different sums: somebody answers in a card's place";
+        "ranks received different sums: another sender answers instead of a card";
     bool any = false;
     for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--) {
         any = any || reasons[r].why[0];
@@ -59,7 +60,7 @@ int offload_learn_why(struct offload *o)
     o->group_failed = false;
     TRY(comm_gather(o->comm, &mine, sizeof mine, all));
     if (comm_rank(o->comm) == 0) {
-        snprintf(o->why, sizeof o->why, "a rank gave it up");
+        snprintf(o->why, sizeof o->why, "a rank abandoned the card path");
         o->blamed = 0;
         for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
             if (all[r].why[0] && !all[r].deaf) {

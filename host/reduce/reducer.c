@@ -89,10 +89,10 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     const int n_ranks = comm_n_ranks(r->comm);
     if (r->n_layers < 1 || bucket_bytes == 0)
         return ERR(-EINVAL,
-                   "cannot reduce %d layers in buckets of %zu bytes: need at least 1 of both",
+                   "cannot reduce %d layers in buckets of %zu bytes: need at least 1 of each",
                    r->n_layers, bucket_bytes);
     if (r->codecs[NARROW].n_ranks != n_ranks)
-        return ERR(-EINVAL, "cannot reduce over %d ranks: the codec was settled for %d", n_ranks,
+        return ERR(-EINVAL, "cannot reduce over %d ranks: the codec was set up for %d", n_ranks,
                    r->codecs[NARROW].n_ranks);
     for (int i = 0; i < 2 && r->algo->check; i++)
         TRY(r->algo->check(&r->codecs[i], n_ranks, r->group));
@@ -247,9 +247,8 @@ int reducer_set_overlap(struct reducer *r, bool on)
     r->overlap = NULL;
     TRY(comm_max_i8(r->comm, &refused, 1));
     if (refused && comm_rank(r->comm) == 0)
-        err_warn("gradients travel after the backward pass, not during it: %s one "
-                 "thread alone",
-                 comm_is_mpi(r->comm) ? "this MPI allows" : "ranks reach each other from");
+        err_warn("gradients are sent after the backward pass, not during it: %s only one thread",
+                 comm_is_mpi(r->comm) ? "this MPI allows" : "the transport connects ranks from");
     return on && !refused ? overlap_open(r, &r->overlap) : 0;
 }
 

@@ -26,15 +26,15 @@ int reducer_low_check(const struct reducer *r)
         in_order = in_order && (r->algo->needs == 0 || !r->layers[i].fp32);
     if (!in_order)
         return ERR(-EINVAL,
-                   "\"%s\" adds in an order of its own, low memory in rank order: take direct or "
-                   "gather, or exact sums of all layers",
+                   "\"%s\" does not add in rank order, as low memory needs: use direct or gather, "
+                   "or exact sums of all layers",
                    r->algo->name);
     for (int i = 0; i < r->plans[NARROW].n_buckets; i++)
         adds = adds && r->plans[NARROW].buckets[i].fold.ops->add;
     if (!adds)
         return ERR(-EINVAL,
-                   "low memory adds a rank's codes as they are made; those of codec \"%s\" are "
-                   "added all at once",
+                   "low memory adds each rank's codes as soon as they are made, but codec \"%s\" "
+                   "adds those of all ranks at once",
                    r->codecs[NARROW].kind->name);
     return 0;
 }

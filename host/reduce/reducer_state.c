@@ -139,9 +139,10 @@ int reducer_count_lost(struct reducer *r)
     char text[CODEC_TEXT_BYTES];
     struct vec_cast cast;
     if (r->batches)
-        return ERR(-EINVAL, "cannot count what casts lose on a GPU: need device cpu");
+        return ERR(-EINVAL, "cannot count the losses of casts on a GPU: need device cpu");
     if (!codec_cast(&r->codecs[NARROW], &cast))
-        return ERR(-EINVAL, "cannot count what casts lose by codec \"%s\": its codes are no casts",
+        return ERR(-EINVAL,
+                   "cannot count the losses of casts with codec \"%s\": its codes are not casts",
                    codec_describe(&r->codecs[NARROW], text));
     r->counts_lost = true;
     return 0;

@@ -109,7 +109,7 @@ int vec_best_check(void)
     if (!word || !strcmp(word, vec_best()->name))
         return 0;
     if (!strcmp(word, isas[isa_of(word)].name))
-        return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU has %s at most", word,
+        return ERR(-EINVAL, "cannot use NARROWCAST_ISA=%s: this CPU has at most %s", word,
                    vec_best()->name);
     return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512 or avx512vbmi",
                word);

@@ -88,7 +88,7 @@ static int tick(struct responder *r)
             const size_t n = r->answer_bytes;
             r->answer_bytes = 0;
             if (n != *r->out_length)
-                return ERR(-EIO, "an answer of %zu bytes says that it has %u", n, *r->out_length);
+                return ERR(-EIO, "an answer of %zu bytes claims to have %u", n, *r->out_length);
             r->out(r->arg, *r->out_ip, *r->out_port, r->answer, n);
         }
     }
@@ -125,7 +125,7 @@ static int settle(struct responder *r)
             return 0;
         TRY(tick(r));
     }
-    return ERR(-EIO, "the card's control does not come to an end");
+    return ERR(-EIO, "the card's control does not finish");
 }
 
 /* ---- calls ---- */

@@ -251,7 +251,7 @@ static int eth_open(const char *wave, shell_out *out, void *arg, void **shell)
     static char name[] = "narrowcast-sim";
     char *argv[] = {name, NULL};
     if (wave)
-        return ERR(-ENOSYS, "cannot write '%s': the card behind LiteEth has no waves", wave);
+        return ERR(-ENOSYS, "cannot write '%s': the card behind LiteEth records no waves", wave);
     struct eth *s = calloc(1, sizeof *s);
     if (!s)
         return ERR(-ENOMEM, "cannot make a card: no memory");

@@ -5,8 +5,8 @@
 static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     (void)wave, (void)out, (void)arg, (void)shell;
-    return ERR(-ENOSYS,
-               "no card behind LiteEth: need a build with Verilator and LiteEth (make shell)");
+    return ERR(-ENOSYS, "cannot simulate the card behind LiteEth: need a build with Verilator and "
+                        "LiteEth (make shell)");
 }
 
 /* The other functions are never called, because no open() succeeds. */

@@ -9,8 +9,7 @@ static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     (void)wave, (void)out, (void)arg, (void)shell;
     return ERR(-ENOSYS, "no Verilated card: built without Verilator; --model c, --offload sim:c "
-                        "and --on model give the "
-                        "same bits");
+                        "and --on model give the same bits");
 }
 
 /* The other functions are never called, because no open() succeeds. */
@@ -21,8 +20,8 @@ int responder_open(const struct control_ops *ops, void *card, uint16_t frame_por
                    responder_out *out, void *arg, struct responder **responder)
 {
     (void)ops, (void)card, (void)frame_port, (void)out, (void)arg, (void)responder;
-    return ERR(-ENOSYS, "no control by datagrams: built without Verilator; --listen alone is "
-                        "controlled over TCP");
+    return ERR(-ENOSYS, "no control by datagrams: built without Verilator; use --listen without "
+                        "--control, which is controlled over TCP");
 }
 
 void responder_close(struct responder *r)

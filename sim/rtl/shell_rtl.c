@@ -178,7 +178,7 @@ static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
     bind(s);
     if (wave && model_wave(s->model, wave)) {
         rtl_close(s);
-        return ERR(-EIO, "cannot write '%s': no such folder, or no right to", wave);
+        return ERR(-EIO, "cannot write '%s': no such folder, or no permission", wave);
     }
     *s->rst = 1;
     for (int i = 0; i < RESET_CLOCKS; i++)

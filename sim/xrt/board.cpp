@@ -37,8 +37,8 @@ static Faults read_faults()
     else if (sscanf(name.c_str(), "dies:%llu%c", &n, &rest) == 1 && n > 0)
         f.dies_after = n;
     else if (!name.empty())
-        fail(EINVAL, "cannot read NARROWCAST_SIM_FAULT='" + name +
-                         "': it is read-hangs[:N], run-hangs, uuid or dies:N");
+        fail(EINVAL, "bad NARROWCAST_SIM_FAULT='" + name +
+                         "': need read-hangs[:N], run-hangs, uuid or dies:N");
     return f;
 }
 

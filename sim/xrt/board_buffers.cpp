@@ -16,7 +16,7 @@ unsigned Board::add_buffer(void *host, size_t bytes, unsigned flags)
     const bool command = flags & XCL_BO_FLAGS_EXECBUF, card_alone = flags & XCL_BO_FLAGS_DEV_ONLY;
     auto b = std::make_shared<Buffer>();
     if (flags & (XCL_BO_FLAGS_HOST_ONLY | XCL_BO_FLAGS_P2P | XCL_BO_FLAGS_SVM))
-        fail(ENOTSUP, "the simulated card does not reach this kind of buffer");
+        fail(ENOTSUP, "the simulated card does not support this kind of buffer");
     if (!host && !card_alone) {
         if (posix_memalign(&host, Areas::PAGE, bytes ? bytes : 1))
             throw std::bad_alloc();
@@ -63,7 +63,7 @@ void Board::free_buffer(unsigned handle)
 void Board::check_range(const Buffer &b, size_t bytes, size_t offset) const
 {
     if (offset > b.bytes || bytes > b.bytes - offset)
-        fail(EINVAL, "not all of that is in the buffer");
+        fail(EINVAL, "the range is not inside the buffer");
     if (!b.address)
         fail(EINVAL, "the buffer is not in card memory");
 }
@@ -74,7 +74,7 @@ void Board::sync(unsigned handle, bool to_card, size_t bytes, size_t offset)
     const std::shared_ptr<card_link> to = card();
     check_range(*b, bytes, offset);
     if (!b->host)
-        fail(EINVAL, "the buffer is in card memory alone");
+        fail(EINVAL, "the buffer is only in card memory");
     char *at = static_cast<char *>(b->host) + offset;
     const int rc = to_card ? card_link_put(to.get(), b->address + offset, at, bytes)
                            : card_link_get(to.get(), b->address + offset, at, bytes);

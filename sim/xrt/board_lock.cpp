@@ -15,8 +15,7 @@ BoardLock::BoardLock(unsigned index)
                              std::to_string(getuid()) + "-" + std::to_string(index) + ".lock";
     fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        fail(errno,
-             "cannot open '" + path + "', in which processes see who has the simulated card");
+        fail(errno, "cannot open '" + path + "', which records who uses the simulated card");
 }
 
 BoardLock::~BoardLock()
@@ -47,7 +46,7 @@ void BoardLock::give(unsigned byte)
 void BoardLock::say_uuid(const unsigned char *uuid)
 {
     if (pwrite(fd, uuid, UUID_BYTES, 0) != UUID_BYTES)
-        fail(EIO, "cannot write what the simulated card has loaded");
+        fail(EIO, "cannot record what the simulated card has loaded");
 }
 
 bool BoardLock::is_uuid(const unsigned char *uuid) const

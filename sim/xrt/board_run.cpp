@@ -47,7 +47,7 @@ void Board::start(unsigned command)
 {
     const std::shared_ptr<Buffer> b = buffer(command);
     if (!(b->flags & XCL_BO_FLAGS_EXECBUF) || b->bytes < sizeof(ert_start_kernel_cmd))
-        fail(EINVAL, "this buffer is no command");
+        fail(EINVAL, "this buffer is not a command");
     const auto *p = static_cast<const ert_start_kernel_cmd *>(b->host);
     if (b->bytes < 4 * (size_t(1) + p->count))
         fail(EINVAL, "the command is longer than its buffer");

@@ -92,7 +92,7 @@ static int ask(struct card_link *l, struct simlink m, const void *body, struct s
     if (rc)
         return lost(l, rc);
     if (answer->status || answer->bytes != want) {
-        snprintf(l->why, sizeof l->why, "nothing answers at 0x%llx of the card's %s",
+        snprintf(l->why, sizeof l->why, "nothing is mapped at 0x%llx of the card's %s",
                  (unsigned long long)m.a,
                  m.kind == SIMLINK_BUS_READ || m.kind == SIMLINK_BUS_WRITE ? "bus" : "memory");
         return -EFAULT;

@@ -48,8 +48,8 @@ std::vector<uint64_t> order(const ip_layout *layout)
     auto *get = reinterpret_cast<get_cus *>(
         dlsym(RTLD_DEFAULT, "_ZN8xrt_core6xclbin7get_cusEPK9ip_layoutb"));
     if (!get)
-        fail(ENOTSUP,
-             "this XRT is not the one that the simulated card knows: no xrt_core::xclbin::get_cus");
+        fail(ENOTSUP, "this version of XRT is not supported by the simulated card: no "
+                      "xrt_core::xclbin::get_cus");
     return get(layout, false);
 }
 

@@ -173,7 +173,7 @@ static int serve(int fd, struct card_link *card)
     memcpy(&n, header + 1, sizeof n);
     memcpy(&number, header + 10, sizeof number);
     if (header[0] != 0x09 || header[9] != 0x15 || n > MOST)
-        return ERR(-EPROTO, "libxrt_hwemu does not begin a call as it should");
+        return ERR(-EPROTO, "libxrt_hwemu starts with an unexpected call");
     uint8_t *body = buf_alloc((size_t)n + 1);
     int rc = body ? sock_recv(fd, body, (size_t)n) : -ENOMEM;
     if (!rc && (!parse(body, (size_t)n, &f) || f.number[5] > MOST || f.number[3] > UINT64_MAX / 2))
@@ -215,7 +215,7 @@ static int dial(const char *name)
             close(fd);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    return ERR(-ECONNREFUSED, "nobody listens at '%s'", at.sun_path);
+    return ERR(-ECONNREFUSED, "no process listens at '%s'", at.sun_path);
 }
 
 int main(int argc, char **argv)

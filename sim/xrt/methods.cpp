@@ -115,7 +115,7 @@ void *map_bo(Device *d, unsigned handle, bool)
 {
     void *host = board(d)->buffer(handle)->host;
     if (!host)
-        fail(EINVAL, "the buffer is in card memory alone");
+        fail(EINVAL, "the buffer is only in card memory");
     return host;
 }
 
@@ -185,7 +185,7 @@ unsigned n_cards()
     char rest;
     unsigned n = 1;
     if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > MOST_CARDS))
-        fail(EINVAL, std::string("cannot read NARROWCAST_SIM_CARDS='") + text + "': it is 0 to 8");
+        fail(EINVAL, std::string("bad NARROWCAST_SIM_CARDS='") + text + "': need 0 to 8");
     return n;
 }
 
@@ -223,14 +223,15 @@ std::shared_ptr<Board> open_board(unsigned id)
 std::shared_ptr<void> get_userpf_device(const System *system, unsigned id)
 {
     if (!state().missing.empty())
-        fail(ENOTSUP, "this XRT is not the one that the simulated card knows: libxrt_noop lacks " +
-                          state().missing);
+        fail(ENOTSUP,
+             "this version of XRT is not supported by the simulated card: libxrt_noop lacks " +
+                 state().missing);
     if (id >= n_cards())
         fail(ENODEV, "no simulated card " + std::to_string(id));
     const std::shared_ptr<Board> b = open_board(id);
     std::shared_ptr<void> device = state().noop_get_device(system, id);
     if (!device)
-        fail(ENODEV, "XRT has made no device");
+        fail(ENODEV, "XRT created no device");
     state().device->give_to(device.get());
     std::lock_guard<std::mutex> held(state().lock);
     state().opened[device.get()] = {b, state().handle_of(device.get())};
@@ -291,7 +292,7 @@ __attribute__((constructor)) void load()
     void **singleton =
         s.noop ? static_cast<void **>(dlsym(s.noop, "_ZN8xrt_core9singletonE")) : nullptr;
     if (!singleton || !*singleton) {
-        fprintf(stderr, "simulated card: this XRT is not the one that it knows: libxrt_noop lacks "
+        fprintf(stderr, "simulated card: this version of XRT is not supported: libxrt_noop lacks "
                         "xrt_core::singleton\n");
         return;
     }
@@ -300,7 +301,7 @@ __attribute__((constructor)) void load()
             reinterpret_cast<void *>(get_userpf_device), &s.noop_get_device);
     if (!s.system->missing.empty()) {
         fprintf(stderr,
-                "simulated card: this XRT is not the one that it knows: libxrt_noop lacks %s\n",
+                "simulated card: this version of XRT is not supported: libxrt_noop lacks %s\n",
                 s.system->missing.c_str());
         *singleton = nullptr;
         return;

@@ -102,19 +102,19 @@ END
 head -c 10 x.f32 >cut.f32
 head -c 100 codes >short
 refused "cannot encode 'nan.f32': it holds inf or nan" "$n" cast --codec qsgd:4 nan.f32 no
-refused "cannot encode 'cut.f32': 10 bytes are no fp32 values" "$n" cast --codec onebit cut.f32 no
-refused "--state 's' has no use" "$n" cast --codec qsgd:4 --state s x.f32 no
-refused "--state 's' has no use" "$n" cast --state s x.f32 no
-refused "cannot use --state 'short': it has fewer bytes than the 8008 that this codec keeps" "$n" cast --codec onebit --state short x.f32 no
-refused "--format e5m2 does not go with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
+refused "cannot encode 'cut.f32': 10 bytes are not a whole number of fp32 values" "$n" cast --codec onebit cut.f32 no
+refused "--state 's' has no effect" "$n" cast --codec qsgd:4 --state s x.f32 no
+refused "--state 's' has no effect" "$n" cast --state s x.f32 no
+refused "cannot use --state 'short': it has fewer bytes than the 8008 of this codec's state" "$n" cast --codec onebit --state short x.f32 no
+refused "--format e5m2 applies only to minifloat: leave it out with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
 refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
-refused "cannot decode 'short': 100 bytes are no whole number of 260, need --count" "$n" uncast --codec qsgd:4 short no
+refused "cannot decode 'short': 100 bytes are not a multiple of 260, need --count" "$n" uncast --codec qsgd:4 short no
 refused "cannot decode 'codes.330': 300 values take 164 bytes, and it has 180" "$n" uncast --codec qsgd:4 --count 300 codes.330 no
 refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
-refused "need --count" "$n" uncast --codec onebit:column codes no
+refused "so it needs --count" "$n" uncast --codec onebit:column codes no
 refused "--codec relgrad needs --weights FILE" "$n" cast --codec relgrad x.f32 no
-refused "--weights 'w.f32' has no use" "$n" cast --codec relgrad:of=gradient --weights w.f32 x.f32 no
-refused "--weights 'w.f32' has no use" "$n" uncast --weights w.f32 x.f32 no
+refused "--weights 'w.f32' has no effect" "$n" cast --codec relgrad:of=gradient --weights w.f32 x.f32 no
+refused "--weights 'w.f32' has no effect" "$n" uncast --weights w.f32 x.f32 no
 refused "cannot use --weights 'cut.f32': it has fewer bytes than the 4004 of 1001 values" "$n" cast --codec relgrad --weights cut.f32 x.f32 no
 refused "cannot use --weights '/dev/zero': it has more bytes than the 4004 of 1001 values" "$n" cast --codec relgrad --weights /dev/zero x.f32 no
 { printf '\0\0\300\177' && tail -c +5 w.f32; } >nan_w.f32
@@ -124,9 +124,9 @@ refused "cannot use --state 'long': it has more bytes than the 8008" "$n" cast -
 { printf '\0\0\300\177' && tail -c +5 left; } >nan_left
 refused "cannot use --state 'nan_left': it holds inf or nan" "$n" cast --codec onebit --state nan_left x.f32 no
 refused "cannot use --state '/dev/zero': need a file" "$n" cast --codec onebit --state /dev/zero x.f32 no
-refused "--state 'no' is 'no' as well" "$n" cast --codec onebit --state no x.f32 no
+refused "--state 'no' names the same file as 'no'" "$n" cast --codec onebit --state no x.f32 no
 ln left same
-refused "--state 'left' is 'same' as well" "$n" cast --codec onebit --state left same no
+refused "--state 'left' names the same file as 'same'" "$n" cast --codec onebit --state left same no
 refused "cannot write 'none/left'" "$n" cast --codec onebit --state none/left x.f32 no
 refused "--max '3.45e38': must be at most 3.40282347e+38" "$n" uncast --codec ternary --max 3.45e38 codes no
 refused "cast has no --scale quantile" "$n" cast --scale quantile x.f32 no

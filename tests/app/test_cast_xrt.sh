@@ -70,8 +70,8 @@ back --format e5m2
 # shellcheck disable=SC2317 # refused calls it
 to_out() { "$n" "$@" x out; }
 values x 100
-refused 'it rounds to nearest' to_out cast --on xrt --round stochastic
-refused 'it rounds to nearest' to_out cast --on xrt --round zero
+refused 'it only rounds to nearest' to_out cast --on xrt --round stochastic
+refused 'it only rounds to nearest' to_out cast --on xrt --round zero
 refused 'a card cannot cast to bf16' to_out cast --on xrt --format bf16
 refused 'a card cannot cast to e3m2' to_out cast --on xrt --format e3m2
 refused 'a card cannot cast to fp32' to_out cast --on xrt --format fp32
@@ -83,6 +83,6 @@ refused "unknown --card 'sim'" to_out uncast --on xrt --card sim
 printf '\000\000\200\177' >>x
 refused "'x': it holds inf or nan" to_out cast --on xrt --scale aps
 printf 'a' >>x
-refused '405 bytes are no whole number' to_out cast --on xrt
+refused '405 bytes are not a whole number' to_out cast --on xrt
 refused 'is truncated: 405 bytes' to_out uncast --on xrt --format fp16
 exit $bad

@@ -140,7 +140,7 @@ refused "cannot open 'missing'" "$n" cast missing out
 refused "cannot read '.'" "$n" cast . out
 head -c 10 x.f32 >cut.f32
 refused "cannot cast 'cut.f32': 10 bytes" "$n" cast cut.f32 out
-refused "no plain file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
+refused "not a regular file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
 refused "cannot write 'no/folder/out'" "$n" cast x.f32 no/folder/out
 # a limit on the size of files, exceeded in mid-file and in the last flush
 # shellcheck disable=SC2016 # the other shell's
@@ -154,11 +154,11 @@ limited 8 "$n" reduce --format e4m3 big big out
 limited 1 "$n" reduce --format fp32 small.f32 small.f32 out
 printf '{"kind":"step","step":1,"loss":1}\n' >steps
 for i in 1 2 3 4 5 6 7 8 9; do sed "s/:1,/:1$i,/" steps >next && cat next steps >both && mv both steps; done
-refused 'no room for temporary files' sh -c "ulimit -f 1; exec '$n' plot step-loss steps --out out.gp"
+refused 'no space for temporary files' sh -c "ulimit -f 1; exec '$n' plot step-loss steps --out out.gp"
 if command -v gnuplot >/dev/null; then
-    refused 'gnuplot left off midway' sh -c "ulimit -f 30; exec '$n' plot step-loss steps --out out.svg"
-    refused 'gnuplot left off midway' sh -c "ulimit -f 4; exec '$n' plot step-loss steps --out out.png"
-    refused 'gnuplot left off midway' sh -c "ulimit -f 30; exec '$n' report steps --out out"
+    refused 'gnuplot stopped midway' sh -c "ulimit -f 30; exec '$n' plot step-loss steps --out out.svg"
+    refused 'gnuplot stopped midway' sh -c "ulimit -f 4; exec '$n' plot step-loss steps --out out.png"
+    refused 'gnuplot stopped midway' sh -c "ulimit -f 30; exec '$n' report steps --out out"
 fi
 for what in '--help' 'emulate --help' "info --json" 'model --json' 'sim --help'; do
     rm -f out
@@ -232,7 +232,7 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
     device threads log save resume; do
     grep -q "^  --$option " help.train || fail "train --help lacks --$option"
 done
-models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': one of //p")
+models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': need one of //p")
 "$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
 # names suggested for a wrong value are in --help
 for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto//p'); do

@@ -27,8 +27,8 @@ ends barrier 'rank 3 of 4 did not answer for 1.5 s'
 ends ring 'rank 3 of 4 did not answer for 1.5 s'
 ends held 'rank 3 of 4 did not answer for 1.5 s'
 ends two 'ranks 2, 3 of 4 did not answer for 1.5 s'
-ends mismatch 'waited 1.5 s for each other though all 4 ranks answer: '\
-'they take different steps, or the deadline is too short'
+ends mismatch 'waited 1.5 s for each other although all 4 ranks answer: '\
+'they run different steps, or the deadline is too short'
 for pid in $pids; do
     wait "$pid" || { echo "a job whose ranks were stopped ends with $?"; tail -n 20 "$log".*; bad=1; }
 done

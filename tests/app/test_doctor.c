@@ -96,59 +96,61 @@ static const struct {
     const char *what, *mend;
 } cases[] = {
     {"launcher", 0, NULL, NULL, DOCTOR_OK, "4 ranks on 2 machines", ""},
-    {"launcher", 0, "started", "8", DOCTOR_FAIL, "8 processes were started, but MPI joins 4",
+    {"launcher", 0, "started", "8", DOCTOR_FAIL, "8 processes were started, but MPI sees only 4",
      "mpirun that belongs to Open MPI v4.1.4"},
     {"program", 2, "narrowcast", "0.2.0", DOCTOR_FAIL,
-     "rank 2 on b is version 0.2.0, rank 0 on a is 0.1.0", "make install"},
+     "rank 2 on b has version 0.2.0, rank 0 on a has 0.1.0", "make install"},
     {"program", 3, "program", "ffffffff", DOCTOR_WARN, "rank 3 on b runs another build (ffffffff)",
      "copy one build"},
-    {"kernel", 2, "kernel", "5.4.0", DOCTOR_OK, "5.4.0 on b: nothing depends on it", ""},
-    {"kernel", 2, "architecture", "aarch64", DOCTOR_OK, "aarch64 on b: the same bits", ""},
+    {"kernel", 2, "kernel", "5.4.0", DOCTOR_OK, "5.4.0 on b: the difference has no effect", ""},
+    {"kernel", 2, "architecture", "aarch64", DOCTOR_OK,
+     "aarch64 on b: codes and sums have the same bits", ""},
     {"kernel", 2, "UDP_GRO", "no", DOCTOR_WARN, "on b has no UDP_GRO", "5.0"},
     {"instructions", 1, "vec backend", "avx2", DOCTOR_WARN,
-     "rank 1 on a casts with avx2, its CPU has avx512", "unset NARROWCAST_ISA"},
+     "rank 1 on a casts with avx2 although its CPU has avx512", "unset NARROWCAST_ISA"},
     {"CBLAS", 3, "CBLAS", "OpenBLAS 0.3.21 Haswell", DOCTOR_WARN,
-     "rank 3 on b has AVX-512, its 'OpenBLAS 0.3.21 Haswell' takes older kernels", "SkylakeX"},
+     "rank 3 on b has AVX-512, but 'OpenBLAS 0.3.21 Haswell' uses older kernels", "SkylakeX"},
     {"CBLAS", 0, "CBLAS", "ATLAS", DOCTOR_WARN, "rank 1 on a has", "OPENBLAS_CORETYPE"},
     {"CBLAS", 1, "CBLAS", "OpenBLAS 0.3.22 SkylakeX", DOCTOR_WARN, "rank 1 on a has",
      "OPENBLAS_CORETYPE"},
     {"MPI", 2, "MPI", "MPICH 4", DOCTOR_FAIL, "rank 2 on b has MPICH 4, rank 0 on a has Open MPI",
-     "one MPI on all machines"},
-    {"MPI", 3, "MPI threads", "main", DOCTOR_WARN, "the main thread call alone",
+     "put the same MPI first"},
+    {"MPI", 3, "MPI threads", "main", DOCTOR_WARN, "lets only the main thread call it",
      "MPI_THREAD_MULTIPLE"},
-    {"MPI", 0, "MPI threads", "turns", DOCTOR_OK, "any, one at a time", ""},
+    {"MPI", 0, "MPI threads", "turns", DOCTOR_OK, "any thread, one at a time", ""},
     {"cores", 2, "CPU quota", "1.50", DOCTOR_WARN, "2 ranks of b may use 1.50 cores", "--cpus"},
-    {"cores", 2, "CPU quota", "2", DOCTOR_OK, "4 CPUs of a for rank 0 (0-2,7), one or more", ""},
+    {"cores", 2, "CPU quota", "2", DOCTOR_OK, "4 CPUs of a for rank 0 (0-2,7), at least one", ""},
     {"huge pages", 1, "huge pages", "never", DOCTOR_WARN, "'never' on a", "echo always"},
     {"memlock", 1, "memlock", "65536", DOCTOR_OK, "8192 kB", ""},
-    {"memlock", 1, "verbs", "yes", DOCTOR_WARN, "lets a process lock 8192 kB", "ulimit -l"},
+    {"memlock", 1, "verbs", "yes", DOCTOR_WARN, "limits locked memory to 8192 kB", "ulimit -l"},
     {"shared memory", 0, NULL, NULL, DOCTOR_OK, "64 MiB of /dev/shm are free", ""},
     {"shared memory", 2, "/dev/shm", "8388607", DOCTOR_WARN,
-     "/dev/shm of b has 8.0 MiB free, 2 ranks want 8 MiB", "size=1g"},
+     "/dev/shm of b has 8.0 MiB free, but 2 ranks need 8 MiB", "size=1g"},
     {"shared memory", 3, "/dev/shm", "8388608", DOCTOR_OK, "64 MiB", ""},
-    {"shared memory", 1, "/dev/shm", "none", DOCTOR_WARN, "/dev/shm of a cannot be written to",
+    {"shared memory", 1, "/dev/shm", "none", DOCTOR_WARN, "/dev/shm of a is not writable",
      "remount"},
     {"TMPDIR", 0, NULL, NULL, DOCTOR_OK, "9537 MiB are free in '/var/tmp'", ""},
-    {"TMPDIR", 3, "TMPDIR room", "none", DOCTOR_FAIL,
-     "'/var/tmp' on b is no folder that can be written to", "export TMPDIR"},
+    {"TMPDIR", 3, "TMPDIR room", "none", DOCTOR_FAIL, "'/var/tmp' on b is not a writable folder",
+     "export TMPDIR"},
     {"TMPDIR", 1, "TMPDIR room", "1048576", DOCTOR_WARN, "'/var/tmp' on a has 1.0 MiB free",
      "export TMPDIR"},
     {"GPUs", 3, "card 0000:01:00.0", "NVIDIA, device 1", DOCTOR_WARN,
-     "b has an NVIDIA card that is not used: no: no lib", "nvidia-smi"},
+     "b has an NVIDIA GPU that is not used: no: no lib", "nvidia-smi"},
     {"GPUs", 3, "CUDA", "/lib/libnarrowcast_cuda.so", DOCTOR_WARN,
-     "1 of 4 ranks have a GPU, rank 2 on b has none", "--device cpu"},
+     "1 of 4 ranks have a GPU, but rank 2 on b has none", "--device cpu"},
     {"GPUs", 0, NULL, NULL, DOCTOR_OK, "none: no libnarrowcast_cuda.so", ""},
-    {"sockets", 2, "receive buffer", "106496", DOCTOR_WARN, "gets 104 kB on b",
+    {"sockets", 2, "receive buffer", "106496", DOCTOR_WARN, "gets a buffer of 104 kB on b",
      "sysctl -w net.core.rmem_max=4194304"},
     {"sockets", 2, "receive buffer", "212992", DOCTOR_OK, "4096 kB", ""},
     {"sockets", 2, "UDP without room", "7", DOCTOR_OK, "4096 kB", ""},
     {"MTU", 2, "NIC eth0", "1 Mb/s, MTU 1280, up", DOCTOR_WARN,
-     "eth0 of b takes packets of 1280 bytes: a card's frames, 1500 on most networks, have 1244",
+     "the MTU of eth0 of b is 1280 bytes: a card's frames have 1500 on most networks, and here "
+     "1244",
      "ip link set dev eth0 mtu 1500"},
     {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 9000, up", DOCTOR_WARN,
-     "eth0 of b takes packets of 9000 bytes, eth0 of a of 1500",
-     "ip link set dev eth0 mtu 9000 on the one"},
-    {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 1280, down", DOCTOR_OK, "eth0 takes packets of 1500", ""},
+     "the MTU of eth0 of b is 9000 bytes, that of eth0 of a 1500",
+     "ip link set dev eth0 mtu 9000 on the former"},
+    {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 1280, down", DOCTOR_OK, "the MTU of eth0 is 1500", ""},
 };
 
 static void test_cases(void)
@@ -171,7 +173,7 @@ static void test_combinations(void)
     make_good();
     for (int r = 0; r < RANKS; r++)
         set(r, "vec backend", "scalar"), set(r, "ISA here", "scalar");
-    expect("instructions", DOCTOR_WARN, "its CPU shows no AVX2", "-cpu host");
+    expect("instructions", DOCTOR_WARN, "its CPU reports no AVX2", "-cpu host");
     for (int r = 0; r < RANKS; r++)
         set(r, "architecture", "aarch64");
     expect("instructions", DOCTOR_OK, "scalar, AMD EPYC", "");
@@ -189,16 +191,17 @@ static void test_combinations(void)
 
     make_good();
     set(3, "receive buffer", "212992"), set(3, "UDP without room", "7");
-    expect("sockets", DOCTOR_WARN, "7 datagrams have found no room in sockets of b",
+    expect("sockets", DOCTOR_WARN, "7 datagrams were dropped by full sockets of b",
            "sysctl -w net.core.rmem_max=4194304");
     make_good();
     for (int r = 0; r < RANKS; r++)
         set(r, "NIC eth0", "1 Mb/s, MTU 1500, down");
-    expect("MTU", DOCTOR_OK, "no interface but the loopback", "");
+    expect("MTU", DOCTOR_OK, "only the loopback interface", "");
 
     make_good();
     ahead_s[3] = -2.5;
-    expect("clocks", DOCTOR_WARN, "the clock of rank 3 on b is 2.5 s behind rank 0's", "chronyc");
+    expect("clocks", DOCTOR_WARN, "the clock of rank 3 on b is 2.5 s behind that of rank 0",
+           "chronyc");
     sure_s[3] = 1.75; /* uncertainty: the offset may be zero */
     expect("clocks", DOCTOR_OK, "within", "");
     make_good();
@@ -208,7 +211,7 @@ static void test_combinations(void)
     make_good(); /* Open MPI 5 has larger segments */
     for (int r = 0; r < RANKS; r++)
         set(r, "MPI", "Open MPI v5.0.7"), set(r, "/dev/shm", "33554431");
-    expect("shared memory", DOCTOR_WARN, "/dev/shm of a has 32.0 MiB free, 2 ranks want 32 MiB",
+    expect("shared memory", DOCTOR_WARN, "/dev/shm of a has 32.0 MiB free, but 2 ranks need 32 MiB",
            "size");
 
     make_good(); /* all ranks have a GPU */
@@ -220,7 +223,7 @@ static void test_combinations(void)
     cluster.n_ranks = 1;
     set(0, "started", "1");
     expect("launcher", DOCTOR_OK, "1 process", "");
-    expect("clocks", DOCTOR_OK, "nobody to compare with", "");
+    expect("clocks", DOCTOR_OK, "only one rank: nothing to compare", "");
     ranks[0].n = 0;
     for (const struct doctor_check *c = doctor_checks; c->name; c++) {
         struct doctor_finding f = {0};

@@ -15,7 +15,7 @@ ends() {
     [ "$status" = "$want" ] || fail "ended with $status, not $want: $*: $(cat out said)"
     grep -vE '^(ok  |warn|fail)  [a-zA-Z ]{13} [^ ].*$' out && fail "a line of another form: $*"
     [ "$(grep -c '^fail' out)" = "$want" ] || fail "failed checks: $*: $(cat out)"
-    ! grep -E '^(warn|fail)' out | grep -v '; mend: .' || fail "a finding that nothing mends: $*"
+    ! grep -E '^(warn|fail)' out | grep -v '; fix: .' || fail "a finding that nothing mends: $*"
 }
 has() { grep -qE -- "$1" out || fail "no '$1': $(cat out)"; }
 
@@ -40,10 +40,10 @@ for row in rows:
 END
 fi
 NARROWCAST_ISA=scalar ends 0 "$n" doctor
-if [ "$(uname -m)" = x86_64 ]; then has '^warn  instructions  .*NARROWCAST_ISA=scalar is set; mend: unset NARROWCAST_ISA'; fi
+if [ "$(uname -m)" = x86_64 ]; then has '^warn  instructions  .*NARROWCAST_ISA=scalar is set; fix: unset NARROWCAST_ISA'; fi
 # a launcher of another MPI: each process is a job of its own
 env -u OMPI_COMM_WORLD_SIZE PMI_SIZE=4 PMI_RANK=0 "$n" doctor >out 2>said && fail 'another launcher: ended with 0'
-has '^fail  launcher      4 processes were started, but MPI joins 1 of them'
+has '^fail  launcher      4 processes were started, but MPI sees only 1 of them'
 # two builds in one job (Debian 13's mpirun crashes if given two programs)
 cp "$n" other && printf 'x' >>other
 # shellcheck disable=SC2016 # for the ranks
@@ -59,13 +59,13 @@ for _ in $(seq 100); do
     sleep 0.05
 done
 ends 0 mpirun -np 2 "$n" doctor --offload "127.0.0.1:$port"
-has '^ok    cards         offload through 1 card .*; a step went through$'
+has '^ok    cards         offload through 1 card .*; one step went through$'
 NARROWCAST_OFFLOAD=udp://127.0.0.1:$port ends 0 "$n" doctor
 has '^ok    cards         offload through 1 card'
 kill "$card" && wait "$card" 2>/dev/null
 card=
 ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadline 0.5
-has '^fail  cards         cannot reach card udp://127.0.0.1:.*; mend: '
+has '^fail  cards         cannot reach card udp://127.0.0.1:.*; fix: '
 
 # --- little room for MPI's files; an error of MPI itself ---
 ranks=$here/../host/ranks.sh
@@ -88,11 +88,11 @@ if in_room 1m 1m true 2>/dev/null; then
         grep checksum out | cmp -s - wanted || fail "room of $room: $(cat out), not $(cat wanted)"
     done
     ends 0 in_room 1m 64m "$ranks" 4 "$n" doctor
-    has '^warn  shared memory /dev/shm of .* has 1.0 MiB free, 4 ranks want'
+    has '^warn  shared memory /dev/shm of .* has 1.0 MiB free, but 4 ranks need'
     ends 0 in_room 1g 1m "$ranks" 2 "$n" doctor
     has "^warn  TMPDIR        '$PWD/small' on .* has [01].[0-9] MiB free"
     in_room 1g 64k "$n" doctor >out 2>said
-    grep -q "^narrowcast: TMPDIR: '$PWD/small' .* free: mpirun alone may hang" said || fail "a full TMPDIR: $(cat said)"
+    grep -q "^narrowcast: TMPDIR: '$PWD/small' .* free: mpirun without host/ranks.sh may hang" said || fail "a full TMPDIR: $(cat said)"
 else
     echo 'not run: small /dev/shm and TMPDIR (unshare --mount is not allowed)'
 fi

@@ -120,30 +120,30 @@ done
 kill -INT $job
 wait $job
 code=$?
-step=$(sed -n "s/^stopped by SIGINT after step \([0-9]*\) of 1000000; --resume 'ck' goes on from there\$/\1/p" said)
+step=$(sed -n "s/^stopped by SIGINT after step \([0-9]*\) of 1000000; --resume 'ck' continues from there\$/\1/p" said)
 if [ $code -ne 130 ] || [ -z "$step" ]; then fail "stopped: status $code, $(cat said)"; fi
 virtual 4 --model mlp --schedule const --steps $((step + 2)) --resume ck >resumed 2>said
 virtual 4 --model mlp --schedule const --steps $((step + 2)) >whole 2>said
 [ "$(tail -n 1 whole)" = "$(tail -n 1 resumed)" ] || fail "stopped after step $step: $(tail -n 1 resumed), not $(tail -n 1 whole)"
 
-refused "its order of additions is MPI's own" timeout 60 "$n" emulate --ranks 4 --algo native --format fp32
+refused "MPI chooses its order of additions" timeout 60 "$n" emulate --ranks 4 --algo native --format fp32
 refused "must be a multiple of 7" timeout 60 "$n" emulate --ranks 7
-refused "--deadline means nothing to emulated ranks" timeout 60 "$n" emulate --ranks 4 --deadline 5
-refused "--fabric means nothing to emulated ranks" timeout 60 "$n" emulate --ranks 4 --fabric udp
+refused "--deadline has no effect on emulated ranks" timeout 60 "$n" emulate --ranks 4 --deadline 5
+refused "--fabric has no effect on emulated ranks" timeout 60 "$n" emulate --ranks 4 --fabric udp
 refused "a card cannot add by --sum kahan" timeout 60 "$n" emulate --ranks 4 --offload sim --sum kahan
 refused "--ranks '0'" timeout 60 "$n" emulate --ranks 0
-refused '"ring" adds in an order of its own' timeout 60 "$n" emulate --ranks 4 --memory low --algo ring --sum nearest
+refused '"ring" does not add in rank order' timeout 60 "$n" emulate --ranks 4 --memory low --algo ring --sum nearest
 refused "exact sums of all layers" timeout 60 "$n" emulate --ranks 4 --memory low --algo group-scatter:2 --fp32-last-layer
-refused "adds the first steps' fp32 in an order of its own" timeout 60 "$n" emulate --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
-refused 'codec "qsgd" are added all at once' timeout 60 "$n" emulate --ranks 4 --memory low --codec qsgd:4
-refused "ranks would fit, or --memory low" timeout 60 "$n" emulate --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
+refused "does not add the first steps' fp32 in rank order" timeout 60 "$n" emulate --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
+refused 'codec "qsgd" adds those of all ranks at once' timeout 60 "$n" emulate --ranks 4 --memory low --codec qsgd:4
+refused "ranks; or use --memory low" timeout 60 "$n" emulate --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
 if timeout 60 "$n" emulate --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none --model mlp --data synthetic:240,3 --batch 48 >out 2>said; then fail 'a run that diverges ends well'; fi
 grep -q '^narrowcast: training has diverged' said || fail "diverged: $(cat said)"
 timeout 60 "$n" train --ranks 4 >out 2>said && fail "train took --ranks"
 grep -qF "unknown option '--ranks'" said || fail "train --ranks: $(cat said)"
 
 mpirun -np 3 "$n" emulate --ranks 3 >out 2>said && fail "3 processes emulated"
-[ "$(tr -d '\0' <said | grep '^narrowcast: ')" = "narrowcast: emulate is one process for all ranks, and 3 were started: leave mpirun out" ] || fail "3 processes: $(cat said)"
+[ "$(tr -d '\0' <said | grep '^narrowcast: ')" = "narrowcast: emulate runs all ranks in one process, but 3 processes were started: leave mpirun out" ] || fail "3 processes: $(cat said)"
 
 [ $bad -eq 0 ] && echo "$compared runs were the same"
 exit $bad

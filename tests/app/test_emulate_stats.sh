@@ -20,5 +20,5 @@ as_real --model resnet8 --format e4m3 --until 0.01
 as_real --model lenet5 --format e5m2 --algo ring --sum nearest --quant act=e4m3,weight=e4m3,error=e5m2 --loss-scale 1024
 as_real --model mlp --codec qsgd:8 --micro 2
 "$B/narrowcast" emulate --ranks 4 --data synthetic:240,3 --batch 24 --steps 1 --memory low --stats low >out 2>said && fail "--memory low was taken"
-grep -q -- '--stats looks at gradients that --memory low does not keep' said || fail "--memory low: $(cat said)"
+grep -q -- '--stats needs the gradients of all ranks, which --memory low does not keep' said || fail "--memory low: $(cat said)"
 exit $bad

@@ -9,6 +9,8 @@ commands=$("$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print $1 }')
 # --- help COMMAND, COMMAND --help WORD ---
 for command in $commands; do
     "$n" "$command" --help >all || fail "$command --help"
+    awk 'length > 80 && substr($0, 27) ~ / /' all >wide
+    [ ! -s wide ] || fail "$command --help has lines of more than 80 columns: $(cat wide)"
     "$n" help "$command" | cmp -s - all || fail "help $command is not $command --help"
     [ "$(sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' all | sort | uniq -d)" = '' ] || fail "$command --help says an option twice"
     while read -r option; do
@@ -54,10 +56,10 @@ saturate --overflow
 resnet20 --model
 EOF
 says "no option, section or row 'the' in 'narrowcast train --help'" train --help the
-says "--help 'lr' 'batch': takes one word, an option, a section or a row" train --help lr batch
-says "--help 'lr' 'batch': takes one word, an option, a section or a row" help train lr batch
+says "--help 'lr' 'batch': takes one word: an option, a section or a row" train --help lr batch
+says "--help 'lr' 'batch': takes one word: an option, a section or a row" help train lr batch
 for topic in codec --codec qsgd:4; do
-    says "'$topic' is no command: it belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
+    says "'$topic' is not a command but belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
 done
 says "'narrowcast cast --help'" cast --help quux
 # README.md's emulate commands on generated images must be accepted: only
@@ -77,7 +79,7 @@ done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | gre
 "$n" emulate --help | sed '/^emulated ranks/,$d' | grep -oE -e '--[a-z-]+' >excepted
 while read -r option; do
     "$n" emulate "--$option" 8 --model nosuch >out 2>&1
-    [ "$(grep -c 'means nothing to emulated ranks' out)" = "$(grep -cx -e "--$option" excepted)" ] ||
+    [ "$(grep -c 'has no effect on emulated ranks' out)" = "$(grep -cx -e "--$option" excepted)" ] ||
         fail "emulate --help and --$option: $(cat out)"
 done < <("$n" train --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p')
 

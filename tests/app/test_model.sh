@@ -109,7 +109,7 @@ ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
 model "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
 # 67108864 bytes of fp32 at 2.667 and 8 GB/s; 16777216 bytes of
 # addends, 2 of 3 bytes moved at 3 GB/s
-"$B/narrowcast" model --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time here: 'rates' has no rows" ||
+"$B/narrowcast" model --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time: 'rates' has no rows" ||
     fail 'does not say that messages are left out'
 cast=$(field cast_s '"kind":"model"') add=$(field add_s '"kind":"model"')
 holds "$cast > 0.99999 * 67108864 * (0.375e-9 + 0.125e-9) && $cast < 1.00001 * 67108864 * 0.5e-9" casts
@@ -170,7 +170,7 @@ model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2
 grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
 model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
 grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
-grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of what' out || fail "port: $(head -n 6 out)"
+grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of the overlap' out || fail "port: $(head -n 6 out)"
 
 # --- each length and type has its own rate; in between it is interpolated ---
 cp rates made
@@ -202,7 +202,7 @@ model --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst
 holds "$(field wire_s '"kind":"model"') == 0" 'a burst'
 yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"time_us":5}' | head -n 2049 >many
 model --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
-[ "$(cat out)" = "narrowcast: cannot use 'many': more than 2048 all-reduces" ] || fail "many: $(cat out)"
+[ "$(cat out)" = "narrowcast: cannot use 'many': it has more than 2048 all-reduces" ] || fail "many: $(cat out)"
 
 # --- fp32, the baseline, ignores the options of the sums ---
 model --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
@@ -225,7 +225,7 @@ for link in 100M 1G 10G 100G; do
 done
 model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --format e5m2 >out || fail failed
 holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
-refused "--card-link 'wide': want a speed above 0" model --card-link wide
+refused "--card-link 'wide': need a rate above 0" model --card-link wide
 
 # --- break-even as measured in bench/allreduce ---
 # Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
@@ -265,7 +265,7 @@ for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
     grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
     grep -q 'scale none' out && fail "$format without a scale: $(cat out)"
     for scale in none const:1; do
-        refused "cannot recommend format $format with --scale $scale: trainings fail" model --ranks 4 --format $format --scale $scale
+        refused "cannot model format $format with --scale $scale: gradients leave its range" model --ranks 4 --format $format --scale $scale
     done
     model --ranks 4 --format $format --scale const:1024 >out 2>&1 || fail "$format by const:1024: $(cat out)"
 done
@@ -273,49 +273,49 @@ model >out || fail 'the defaults failed'
 grep -q 'e3m0, scale aps, ' out || fail "no e3m0 with a scale: $(cat out)"
 model --ranks 256 --size 64k,64M --algo ring,group-master:16 >out 2>&1 || fail "256 ranks, for which e3m0 has no room: $(cat out)"
 grep -q e3m0 out && fail "e3m0 with aps on 256 ranks: $(cat out)"
-refused 'leaves room for 63' model --ranks 256 --algo ring --format e5m2,e3m0
+refused 'only for 63' model --ranks 256 --algo ring --format e5m2,e3m0
 for format in e5m2 fp16 bf16 fp32; do
     model --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done
 
 # --- invalid options ---
-refused "--ranks '0': want 1 to 4096" model --ranks 0
-refused "--ranks '8..4': want FROM..TO" model --ranks 8..4
+refused "--ranks '0': need 1 to 4096" model --ranks 0
+refused "--ranks '8..4': need FROM..TO" model --ranks 8..4
 refused "--ranks '2,x'" model --ranks 2,x
 refused "--ranks '5000'" model --ranks 5000
-refused "--link 'fast': want a speed above 0" model --link fast
-refused "--link '0': want a speed above 0" model --link 0
-refused "--link '10': has no unit: want K, M, G or T after it, as 10G" model --link 10
-refused "--link '1e9': has no unit" model --link 1G,1e9
-refused "--node-link '3': has no unit" model --node-link 3
-for rate in cast add port card; do refused "--$rate-rate '3': has no unit" model --$rate-rate 3; done
-refused "--link '1G,,2G': want words" model --link 1G,,2G
-refused "--latency '20': want a time" model --latency 20
-refused "--latency '-1us': want a time" model --latency -1us
-refused "--compute 'nan': want a time" model --compute nan
+refused "--link 'fast': need a rate above 0" model --link fast
+refused "--link '0': need a rate above 0" model --link 0
+refused "--link '10': the unit is missing: append K, M, G or T, as in 10G" model --link 10
+refused "--link '1e9': the unit is missing" model --link 1G,1e9
+refused "--node-link '3': the unit is missing" model --node-link 3
+for rate in cast add port card; do refused "--$rate-rate '3': the unit is missing" model --$rate-rate 3; done
+refused "--link '1G,,2G': need items" model --link 1G,,2G
+refused "--latency '20': need a time" model --latency 20
+refused "--latency '-1us': need a time" model --latency -1us
+refused "--compute 'nan': need a time" model --compute nan
 echo '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":2,"size":1048576,"time_us":1000}' >only_times
 model --ranks 1 --size 64k --link 1G --algo ring --format e5m2 --rates only_times >out || fail "one rank"
-grep -q "take no time of their own here: 'only_times' has no rows of them" out || fail "does not say that casts are left out: $(cat out)"
+grep -q "take no time: 'only_times' has no rows of them" out || fail "does not say that casts are left out: $(cat out)"
 [ "$(tail -n 1 out | xargs)" = "1 0 0 ring - -" ] || fail "one rank, to which nothing compares: $(tail -n 1 out)"
-refused "--overlap 0.5 needs --compute" model --overlap 0.5
-refused 'give one' model --size 1M --layers layers
-refused 'give one' model --network resnet8 --size 1M
+refused "--overlap 0.5 is a share of --compute" model --overlap 0.5
+refused 'give only one' model --size 1M --layers layers
+refused 'give only one' model --network resnet8 --size 1M
 refused "unknown model 'resnet9'" model --network resnet9
 refused 'unknown --format' model --format e9m9
 refused 'no algorithm "rings"' model --algo rings
-refused "cannot model \"native\": what it sends is MPI's own" model --algo native
-refused 'groups of 3 do not divide' model --algo group-master:3 --ranks 2..16
-refused 'cannot use --scale aps with format e3m0' model --format e3m0 --scale aps --ranks 256
+refused "cannot model \"native\": MPI chooses its messages" model --algo native
+refused 'must be a multiple of 3' model --algo group-master:3 --ranks 2..16
+refused '--scale aps with format e3m0 has no room' model --format e3m0 --scale aps --ranks 256
 refused "--size '0'" model --size 0
 refused "cannot open 'nowhere'" model --layers nowhere
 refused "cannot open 'nowhere'" model --rates nowhere
 : >empty
-refused "no layer is in it" model --layers empty
+refused "it has no layers" model --layers empty
 refused "cannot read '.': Is a directory" model --layers .
-refused "want rows of bench_cast" model --rates empty
+refused "need rows of bench_cast" model --rates empty
 printf 'a 12\nb -3\n' >wrong
-refused "'wrong', line 2: want a layer's name and number" model --layers wrong
-refused "line 1: want a JSON object" model --rates wrong
-refused 'measured: --rates has no all-reduce through a card' model --card-rate measured --rates rates
+refused "'wrong', line 2: need a layer's name and number" model --layers wrong
+refused "line 1: need a JSON object" model --rates wrong
+refused 'measured: --rates needs an all-reduce through a card' model --card-rate measured --rates rates
 "$B/narrowcast" model --ranks 4 --size 1M >/dev/full 2>stderr && fail 'a full disk'
 exit $bad

@@ -42,7 +42,7 @@ step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"
 table 'step alone: x (of fp32'"'"'s bytes, %)
 1 25
 2 100' bytes alone.jsonl
-refused "cannot plot bytes of 'beside.jsonl': want logs of narrowcast train --log of several ranks" plot bytes alone.jsonl beside.jsonl
+refused "cannot plot bytes of 'beside.jsonl': need logs of narrowcast train --log of several ranks" plot bytes alone.jsonl beside.jsonl
 table ' data forward, backward, update the same, beside the all-reduce casting sending, adding, waiting all-reduce, not hidden (ms a step)
 alone: x 62.5 1062.5 0 125 250 0
 beside: x 62.5 437.5 250 0 0 250
@@ -95,9 +95,9 @@ table 'exponent parts: e4m3 aps (of what is not 0, %)
 table 'layer parts: e4m3 aps (shift)
 layer0 5
 s0b0.conv1.weight -3' shift parts.jsonl --layers layer0,s0b0.conv1
-refused "--layers: no row is of 's0b'" plot shift parts.jsonl --layers layer0,s0b
-refused "--layers 'layer0': rows for loss are not of layers" plot loss aps.jsonl --layers layer0
-refused '--layers: 64 names at most' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
+refused "--layers: no row has the name 's0b'" plot shift parts.jsonl --layers layer0,s0b
+refused "--layers 'layer0': rows for loss have no layers" plot loss aps.jsonl --layers layer0
+refused '--layers: at most 64 names' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
 table 'layer stats: e4m3 aps (shift)
 layer0 5
 layer1 -3' shift stats.jsonl
@@ -210,13 +210,13 @@ for chart in new.svg new.png; do
 done
 for chart in cut.svg cut.png; do
     echo old >$chart
-    busy=1 PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot left off midway: is the disk full?" plot accuracy aps.jsonl --out $chart
+    busy=1 PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot stopped midway: is the disk full?" plot accuracy aps.jsonl --out $chart
     [ "$(cat $chart)" = old ] || fail "a chart that was cut: $(cat $chart)"
 done
 mkdir empty
 without() { PATH=$dir/empty "$B/narrowcast" "$@"; }
 for chart in none.svg none.png; do
-    refused "cannot draw '$chart': no gnuplot in PATH: install it (gnuplot-nox), or leave out --out" without plot accuracy aps.jsonl --out $chart
+    refused "cannot draw '$chart': no gnuplot in PATH: install gnuplot-nox, leave out --out" without plot accuracy aps.jsonl --out $chart
 done
 [ -z "$(find . -name 'none.svg*' -o -name 'none.png*')" ] || fail "left behind without gnuplot: $(ls)"
 without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(cat said)"
@@ -230,23 +230,23 @@ table 'epoch cursor: ?[2Jx (test accuracy, %)
 
 # --- hostile files ---
 refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
-refused "unknown kind 'x': one of accuracy, loss," plot x aps.jsonl
+refused "unknown kind 'x': need one of accuracy, loss," plot x aps.jsonl
 refused "cannot open 'nowhere'" plot loss nowhere
-refused "cannot plot accuracy of 'phases': want logs of narrowcast train --log" plot accuracy aps.jsonl phases
-refused "cannot plot shift of 'aps.jsonl': want files of narrowcast train --stats" plot shift aps.jsonl
+refused "cannot plot accuracy of 'phases': need logs of narrowcast train --log" plot accuracy aps.jsonl phases
+refused "cannot plot shift of 'aps.jsonl': need files of narrowcast train --stats" plot shift aps.jsonl
 : >nothing
 refused "cannot plot phases of 'nothing'" plot phases nothing
-refused "cannot plot loss of 'none.jsonl': no number in it is finite" plot loss none.jsonl
+refused "cannot plot loss of 'none.jsonl': it has no finite number" plot loss none.jsonl
 head -c 100000 "$B/narrowcast" >binary
 refused "cannot read 'binary', line 1: " plot loss binary
 sed '3s/}$//' aps.jsonl >broken
-refused "cannot read 'broken', line 3: want a JSON object" plot loss broken
+refused "cannot read 'broken', line 3: need a JSON object" plot loss broken
 head -c 2000000 /dev/zero | tr '\0' ' ' >long
 refused "line 1: it is longer than 1 MiB" plot loss long
 for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
 refused 'cannot plot more than 64 lines: give fewer files, or --layers' plot exponents layers
 [ "$(plot exponents layers --layers l7,l70 | wc -l)" = 2 ] || fail 'two layers of many'
-refused "want a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
+refused "need a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
 refused "cannot read '.': Is a directory" plot loss .
 ln -s /dev/full full.gp
 refused "cannot write 'full.gp': No space left on device" plot accuracy aps.jsonl --out full.gp

@@ -85,7 +85,7 @@ files 2 1200
 refused 'cannot add e3m2' add_up --on xrt --format e3m2
 refused 'cannot add bf16' add_up --on xrt --format bf16
 refused 'cannot make fp32' add_up --on xrt --format e4m3 --out-format fp32
-refused '--out-shift 0 to 6' add_up --on xrt --format e4m3 --out-shift 7
+refused '--out-shift must be from 0 to 6' add_up --on xrt --format e4m3 --out-shift 7
 refused '--sum nearest' add_up --on xrt --format e4m3 --sum nearest
 refused "--card 'xrt:1' needs --on xrt" add_up --on cpu --card xrt:1 --format e4m3
 refused "--xclbin 'x.xclbin' needs --on xrt" add_up --on hls --xclbin x.xclbin --format e4m3

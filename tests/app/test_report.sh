@@ -103,8 +103,8 @@ undrawn() {
     has "This chart could not be drawn: $1"
     [ "$(grep -c "^narrowcast: warning: the page lacks the chart '.*': $1" said) $(wc -l <said)" = "$(($2 - $3)) $(($2 - $3))" ] || fail "$4: said: $(cat said)"
 }
-PATH=$dir/cut:$PATH refused 'cannot draw: gnuplot left off midway' report two.jsonl --out page.html
-PATH=$dir/bad:$PATH undrawn 'gnuplot did not make the chart: it ended without a reason' 5 0 two.jsonl
+PATH=$dir/cut:$PATH refused 'cannot draw: gnuplot stopped midway' report two.jsonl --out page.html
+PATH=$dir/bad:$PATH undrawn 'gnuplot did not make the chart: it gave no reason' 5 0 two.jsonl
 printf '{"kind":"run"}\n{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":1e99}\n' 1 1e308 >far
 printf '{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":0.5}\n' 2 -1e308 >>far
 [ -z "$(command -v gnuplot)" ] || undrawn 'gnuplot did not make the chart: all points y value undefined!' 2 1 far
@@ -118,21 +118,21 @@ if "$n" report two.jsonl -o - >/dev/full 2>said; then fail 'report -o - to a ful
 grep -qx 'narrowcast: cannot write to standard output: No space left on device' said || fail "a full disk: $(cat said)"
 
 # --- refused ---
-refused 'report needs a name for the page: --out FILE.html' report two.jsonl
+refused 'report needs a file for the page: --out FILE.html' report two.jsonl
 refused 'too few arguments' report -o page.html
 refused '-o' report two.jsonl -o
 refused "cannot open 'nowhere'" report two.jsonl nowhere -o page.html
 : >nothing
-refused "cannot report on 'nothing': want a file of narrowcast train --log or --stats" report nothing -o page.html
+refused "cannot report on 'nothing': need a file of narrowcast train --log or --stats" report nothing -o page.html
 head -n 1 two.jsonl >begun
 refused "cannot report on 'begun'" report two.jsonl begun -o page.html
 head -c 100000 "$n" >binary
 refused "cannot read 'binary', line 1: " report binary -o page.html
 sed '3s/}$//' two.jsonl >broken
-refused "cannot read 'broken', line 3: want a JSON object" report two.jsonl broken -o page.html
+refused "cannot read 'broken', line 3: need a JSON object" report two.jsonl broken -o page.html
 refused "cannot read '.': Is a directory" report . -o page.html
 cp two.jsonl page.copy
-refused "the page would take the place of what it is made of" report two.jsonl -o ./two.jsonl
+refused "the page would overwrite one of its input files" report two.jsonl -o ./two.jsonl
 cmp -s two.jsonl page.copy || fail 'a log was replaced'
 refused 'nowhere/page.html' report two.jsonl -o nowhere/page.html
 [ "$(drawn 1)" = 0 ] || refused "/dev/full" report two.jsonl -o /dev/full # without charts a warning comes first

@@ -42,7 +42,7 @@ stopped() {
     code=$?
     job=
     [ "$code" -eq "$2" ] || fail "$1: status $code instead of $2: $(cat said)"
-    step=$(sed -n "s/^stopped by $3 after step \([0-9]*\) of 1000000; --resume 'ck' goes on from there\$/\1/p" said)
+    step=$(sed -n "s/^stopped by $3 after step \([0-9]*\) of 1000000; --resume 'ck' continues from there\$/\1/p" said)
     if [ -z "$step" ] || [ ! -s ck ]; then fail "$1: $(cat said)"; fi
     [ "$(grep '"kind":"step"' log | tail -n 1 | sed 's/.*"step":\([0-9]*\),.*/\1/')" = "$step" ] || fail "$1: $step steps, the log ends with $(tail -n 1 log)"
     [ ! -s out ] || fail "$1: printed $(cat out)"

@@ -110,30 +110,30 @@ for way in "$scaled" "$short"; do
 done >/dev/null 2>>stderr
 
 # --- image sizes that networks need ---
-refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at least" small 2 --model caffenet
-refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" small 1 --model vgg19 --image 31
+refused "model 'caffenet' does not fit images of 28x28: need at least 39 pixels a side" small 2 --model caffenet
+refused "model 'vgg19' does not fit images of 31x31: need at least 32 pixels a side" small 1 --model vgg19 --image 31
 refused "--width '0'" small 1 --width 0
 refused "from 28x28 to 27x27 pixels" small 2 --image 27
 refused "--image '228'" small 1 --image 228
-refused 'unknown --augment "crop-mirror": want none, or some of crop (or crop-reflect), flip and cutout' small 2 --augment crop-mirror
-refused '--augment cutout:29 does not fit images of 28x28: N is 28 at most' small 2 --augment flip+cutout:29 --image 40
-refused "cannot read schedule 'exp:0.5': expected exp:G/N" small 2 --schedule exp:0.5
-refused "cannot read schedule 'poly': expected poly:P" small 1 --schedule poly
+refused 'unknown --augment "crop-mirror": need none, or crop (or crop-reflect), flip and cutout' small 2 --augment crop-mirror
+refused '--augment cutout:29 does not fit images of 28x28: N may be at most 28' small 2 --augment flip+cutout:29 --image 40
+refused "bad schedule 'exp:0.5': need exp:G/N" small 2 --schedule exp:0.5
+refused "bad schedule 'poly': need poly:P" small 1 --schedule poly
 refused "--warmup-from needs --warmup above 0" small 1 --warmup 0 --warmup-from 1
 
 # --- checkpoints that must be refused ---
 # shellcheck disable=SC2086
 resume_refused() { words=$1 file=$2; shift 2; refused "$words" small 2 $short --resume "$file" "$@"; }
 resume_refused "cannot open 'no.ck'" no.ck
-resume_refused "'whole.txt': it is no checkpoint" whole.txt
+resume_refused "'whole.txt': it is not a checkpoint" whole.txt
 mkfifo pipe.ck
-resume_refused "'pipe.ck': it is no plain file" pipe.ck
+resume_refused "'pipe.ck': it is not a regular file" pipe.ck
 head -c 2000 five.ck >cut.ck
 resume_refused "damaged or truncated" cut.ck
 head -c 20 five.ck >cut.ck
 resume_refused "'cut.ck': it is truncated" cut.ck
 : >cut.ck
-resume_refused "'cut.ck': it is no checkpoint" cut.ck
+resume_refused "'cut.ck': it is not a checkpoint" cut.ck
 cp five.ck flip.ck
 printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
 resume_refused "damaged or truncated" flip.ck
@@ -150,7 +150,7 @@ same_state twelve.ck old.ck || fail "a checkpoint of version 3 goes on to anothe
 head -c -4 five.ck | signed same.ck
 cmp five.ck same.ck || fail "the checksum that this test makes is wrong"
 resume_refused "'two.ck': it has version 2, this program reads 3 and 4" two.ck
-resume_refused "'id.ck': the id of its run is not 16 hex digits" id.ck
+resume_refused "'id.ck': its run id is not 16 hex digits" id.ck
 resume_refused "it has a section 'velocitiez' that this run does not have" sections.ck
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2

@@ -20,19 +20,19 @@ sum() {
 [ "$(sum --sum kahan --acc-format e6m9)" != "$(sum --sum kahan)" ] || fail "--acc-format changes nothing"
 on 4 --steps 4 --sum nearest --acc-format e5m10 --format e5m2 --algo ring | grep -qF 'nearest sums in e5m2, partial ones in fp16' || fail "the report does not name it"
 
-refused 'cannot take --acc-format e6m9 with --sum auto' trains 2 --acc-format e6m9
-refused 'cannot add e4m3 in --acc-format e6m2, which lacks some of its numbers: need e4m3 or more of both' trains 2 --format e4m3 --sum nearest --acc-format e6m2
-refused 'cannot take --acc-format e6m9 with algorithm "native": it adds in the format that travels; need direct, gather, ring, group-master or group-scatter' trains 2 \
+refused '--acc-format e6m9 has no effect with --sum auto' trains 2 --acc-format e6m9
+refused '--acc-format must represent every number of e4m3, which e6m2 does not: need e4m3 or more of both' trains 2 --format e4m3 --sum nearest --acc-format e6m2
+refused '--acc-format e6m9 is impossible with algorithm "native", which adds in the format it sends; need direct, gather, ring, group-master or group-scatter' trains 2 \
     --format e5m2 --sum nearest --acc-format e6m9 --algo native
-refused 'a card cannot add by --sum nearest: it adds exactly' trains 2 --format e5m2 --sum nearest --acc-format e6m9 --offload sim:c
-refused '--acc-format e6m9 does not go with --codec qsgd' trains 2 --codec qsgd:4 --acc-format e6m9
+refused 'a card cannot add by --sum nearest: it adds only exactly' trains 2 --format e5m2 --sum nearest --acc-format e6m9 --offload sim:c
+refused '--acc-format e6m9 applies only to minifloat: leave it out with --codec qsgd' trains 2 --codec qsgd:4 --acc-format e6m9
 narrow="--format e3m2 --scale aps --sum nearest --algo group-master:2"
 # shellcheck disable=SC2086
 [ "$(on 4 --steps 4 $narrow --rescale | grep checksum)" != "$(on 4 --steps 4 $narrow | grep checksum)" ] || fail "--rescale changes nothing"
-refused 'cannot take --rescale with --sum exact: these sums are not cast again between groups; need --sum nearest' trains 4 --rescale --algo group-scatter:2
-refused 'cannot take --rescale with algorithm "ring": need group-master:K or group-scatter:K' trains 4 --rescale --sum nearest --algo ring
-refused 'cannot take --rescale with algorithm "group-scatter" in such groups: need' trains 4 --rescale --sum nearest --algo group-scatter:4
-refused 'cannot take --rescale with --scale none' trains 4 --rescale --scale none --sum nearest --algo group-scatter:2
+refused '--rescale has no effect with --sum exact, which does not cast sums again between groups; need --sum nearest' trains 4 --rescale --algo group-scatter:2
+refused '--rescale is impossible with algorithm "ring": need group-master:K or group-scatter:K' trains 4 --rescale --sum nearest --algo ring
+refused '--rescale is impossible with algorithm "group-scatter" in such groups: need' trains 4 --rescale --sum nearest --algo group-scatter:4
+refused '--rescale needs --scale aps: --scale none' trains 4 --rescale --scale none --sum nearest --algo group-scatter:2
 on 2 --steps 2 --sum nearest --acc-format e6m9 --save acc.ck >/dev/null || fail "--save"
 refused 'acc-format' trains 2 --model "$model" --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 4 --sum nearest --acc-format e5m10 --resume acc.ck
 exit $bad

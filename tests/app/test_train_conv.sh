@@ -17,12 +17,12 @@ if grep -q '^flags.* avx2 .*' /proc/cpuinfo && grep -q '^flags.* fma ' /proc/cpu
     [ "$gemm" != "$auto" ] || fail "winograd ends in the bits of gemm"
 else
     [ "$gemm" = "$auto" ] || fail "auto is not gemm"
-    refused 'need AVX2' on --conv winograd
+    refused 'needs a CPU with AVX2' on --conv winograd
 fi
 [ "$(checksum --gemm e8m23 --model lenet5)" = "$(checksum --gemm e8m23 --conv gemm --model lenet5)" ] || fail "--gemm takes something else than gemm"
 
 refused 'conv' on --resume ckpt
 refused 'auto|winograd|gemm' on --conv fft
 refused '--gemm e5m10 rounds every product: it needs --conv gemm or auto' on --gemm e5m10 --conv winograd
-refused '--conv gemm says how a CPU convolves: it needs --device cpu' on --conv gemm --device cuda
+refused '--conv gemm applies only to the CPU: use --device cpu' on --conv gemm --device cuda
 exit $bad

@@ -9,31 +9,31 @@ on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr
 
 long=$(printf '%0256d' 0)
 for o in save trace log; do
-    refused "--$o '': must be a name" on --steps 3 --$o=
+    refused "--$o '': need the name of a file" on --steps 3 --$o=
     refused "'$long': File name too long" on --steps 3 --$o "$long"
     refused "'no/folder/x': No such file" on --steps 3 --$o no/folder/x
     refused "'.': Is a directory" on --steps 3 --$o .
 done
-refused "--log and --save both name 'same': must be two files" on --steps 3 --log same --save same
-refused "--trace and --resume both name 'same': must be two files" on --steps 3 --trace same --resume same
+refused "--log and --save both name 'same': need two files" on --steps 3 --log same --save same
+refused "--trace and --resume both name 'same': need two files" on --steps 3 --trace same --resume same
 # in any spelling: existing, not yet existing, behind links
 touch there
 mkdir sub
 ln there hard
 ln -s there soft
 ln -s ../none sub/dangling
-refused "--log 'there' and --stats './there' are one file: must be two" on --steps 3 --stats ./there --log there
-refused "--log 'none' and --save 'sub/../none' are one file: must be two" on --steps 3 --log none --save sub/../none
-refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" on --steps 3 --stats "$PWD/none" --trace sub/dangling
-refused "--log 'soft' and --stats 'hard' are one file: must be two" on --steps 3 --log soft --stats hard
-refused "--stats 'hard' and --resume 'there' are one file: must be two" on --steps 3 --stats hard --resume there
+refused "--log 'there' and --stats './there' are the same file: need two files" on --steps 3 --stats ./there --log there
+refused "--log 'none' and --save 'sub/../none' are the same file: need two files" on --steps 3 --log none --save sub/../none
+refused "--trace 'sub/dangling' and --stats '$PWD/none' are the same file: need two files" on --steps 3 --stats "$PWD/none" --trace sub/dangling
+refused "--log 'soft' and --stats 'hard' are the same file: need two files" on --steps 3 --log soft --stats hard
+refused "--stats 'hard' and --resume 'there' are the same file: need two files" on --steps 3 --stats hard --resume there
 if [ -s there ] || [ -e none ]; then fail "a file was written before it was refused"; fi
 on --steps 1 --log /dev/stdout --stats /dev/stdout 2>said | cat >both || fail "two into one pipe: $(cat said)"
 for kind in step stats_network; do grep -q "\"kind\":\"$kind\"" both || fail "two into one pipe: $(cat both)"; done
 on --steps 1 --log /dev/null --trace /dev/null --stats /dev/null >/dev/null 2>said || fail "/dev/null: $(cat said)"
 on --steps 1 --log hard --stats sub/there --save sub/dangling >/dev/null 2>said || fail "files of like names: $(cat said)"
-refused "--resume '': must be a name" on --steps 3 --resume=
-refused "--dump-gradients '': must be a name" on --steps 3 --dump-gradients=
+refused "--resume '': need the name of a file" on --steps 3 --resume=
+refused "--dump-gradients '': need the name of a file" on --steps 3 --dump-gradients=
 refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000d' 240),3"
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
@@ -70,7 +70,7 @@ for ranks in 1 2; do
     wait
     [ $code -eq 1 ] || fail "a log without a reader, $ranks ranks that save: status $code"
     { grep -qxF "narrowcast: cannot write 'log.pipe': Broken pipe" said &&
-        grep -qx "stopped by that after step [0-9]* of 4000; --resume 'broken.ck' goes on from there" said; } ||
+        grep -qx "stopped by that after step [0-9]* of 4000; --resume 'broken.ck' continues from there" said; } ||
         fail "a log without a reader, $ranks ranks that save: $(cat said)"
     grep -q '^weights checksum' stdout && fail "a table of a run that ended early"
     timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --resume broken.ck >stdout 2>said ||
@@ -83,14 +83,14 @@ done
 # --- a schedule that depends on the number of steps ---
 for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
-    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run begun with --schedule const can be made longer" on --steps 3 \
+    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run started with --schedule const can be made longer" on --steps 3 \
         --steps 9 --schedule $schedule --resume scheduled.ck
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done
 
 # --- a pipe without a reader: the wait is limited ---
 mkfifo none.pipe
-refused "cannot open 'none.pipe': no process opened this pipe to read it" on --steps 3 --log none.pipe
+refused "cannot open 'none.pipe': no process has opened this pipe for reading" on --steps 3 --log none.pipe
 
 # --- an unread stderr: 1500 epoch lines overfill its pipe, and the training still ends ---
 mkfifo unread.pipe
@@ -128,7 +128,7 @@ on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
 [ "$(grep -c '"kind":"end","step":12,' log) $(grep -c '"kind":"end"' log)" = "1 3" ] || fail "the ends after steps 7, 9 and 12: $(grep '"end"' log)"
 [ "$(grep -c '"kind":"epoch".*"step":12,' log)" -eq 1 ] || fail "the test behind step 12: $(grep epoch log)"
 printf 'a note of mine' >note
-refused "'note': it is no log" on --steps 3 --resume seven.ck --log note --steps 12
+refused "'note': it is not a log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
 # --- with --resume, only a file of the checkpoint's own run is truncated ---
@@ -144,7 +144,7 @@ kept() {
 }
 on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --stats-every 1 >/dev/null 2>&1
 on --steps 40 --log twin.log >/dev/null 2>&1 # the options of seven.ck, but another run
-of_another() { echo "it is of run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to be of that run; name another file"; }
+of_another() { echo "it belongs to run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to belong to that run; name another file"; }
 for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
 # of an older version: a log or a checkpoint without an id, in all pairs
 sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
@@ -160,7 +160,7 @@ printf '{"kind":"run"' >torn
 printf '{"kind":"info","version":"0"}\n' >info
 echo >blank
 tail -n +2 other.log >headless
-for file in note binary brace torn info blank headless seven.ck; do kept 'it is no log' $file --resume twelve.ck; done
+for file in note binary brace torn info blank headless seven.ck; do kept 'it is not a log' $file --resume twelve.ck; done
 for o in log stats; do
     for file in new empty; do
         rm -f "$o.$file"
@@ -176,7 +176,7 @@ for o in log stats; do
     for file in "$o.new" "$o.first"; do
         [ -e "$file" ] || head -n 1 "$o.new" >"$file"
         cp "$file" before
-        refused "--$other '$file': it is the run's file of --$o; name another file" on --steps 3 "--$other" "$file" --steps 12 --resume twelve.ck
+        refused "--$other '$file' is this run's file of --$o: name another file" on --steps 3 "--$other" "$file" --steps 12 --resume twelve.ck
         cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
     done
 done

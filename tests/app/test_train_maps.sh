@@ -46,7 +46,7 @@ touch data/leftImg8bit/train/list.txt
 "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
 for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done
 "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "no label counts: $(cat err)"
-grep -qxF 'narrowcast: warning: nothing was learnt in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
+grep -qxF 'narrowcast: warning: nothing was learned in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
 
 # Real and emulated ranks, with labels that move.
 shapes=(--data "shapes:40,2" "${fcn[@]}" --batch 8 --epochs 2 --lr 0.05 --warmup 0 --augment crop+flip)
@@ -58,8 +58,8 @@ done
 "$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --resume ck --log again >/dev/null 2>again.err || fail "resumed: $(cat again.err)"
 [ "$(last real test_miou)" = "$(last again test_miou)" ] || fail "mIoU $(last real test_miou), tested again $(last again test_miou)"
 
-refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" "$n" train --device cpu --batch 8 --data shapes:40,1 --model resnet8
-refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" "$n" train --device cpu --batch 8 --data synthetic:40,1 --model fcn --image 64
-refused "they keep their size" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --image 100
-refused "cutout is not for images with label maps" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --augment cutout
+refused "network 'resnet8' needs one label per sample: choose one of synthetic[:n,seed], idx:DIR" "$n" train --device cpu --batch 8 --data shapes:40,1 --model resnet8
+refused "network 'fcn' needs a label per pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" "$n" train --device cpu --batch 8 --data synthetic:40,1 --model fcn --image 64
+refused "leave --image out" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --image 100
+refused "cutout is impossible for images with label maps" "$n" train --device cpu --batch 8 --data shapes:40,1 --model fcn --augment cutout
 exit $bad

@@ -61,9 +61,9 @@ refused "--trust needs --optimizer lars" alone --trust 0.1
 refused "--beta2 needs --optimizer adamw" alone --beta2 0.99 --optimizer lars
 refused "--beta1 '1': must be from 0 to 0.999999" alone --beta1 1
 refused "--eps '0': must be from 1e-30 to 1" alone --eps 0
-refused "--beta1 0.99999: the first step multiplies by 1 / (1 - beta1), which is infinite in halves: --precision fp16-pure needs 0.99998 or less" alone \
+refused "--beta1 0.99999: the first step's factor 1 / (1 - beta1) is inf in fp16: --precision fp16-pure needs at most 0.99998" alone \
     --precision fp16-pure --eps 1e-7 --beta1 0.99999
-refused "--eps 1e-08 is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more" alone --precision fp16-pure
+refused "--eps 1e-08 becomes 0 in fp16: --precision fp16-pure needs at least 2^-24 (6e-8)" alone --precision fp16-pure
 refused "--optimizer 'adam': must be one of sgd|lars|adamw: did you mean 'adamw'?" alone --optimizer adam
 
 # --- learns: finds most of ten classes ---

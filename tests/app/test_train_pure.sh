@@ -46,7 +46,7 @@ for bytes in '\000\000\100\100 3' '\000\000\000\000 0' '\000\000\200\277 -1' '\0
     last "${bytes% *}" | resigned odd.ck
     # shellcheck disable=SC2086
     if on 2 $adaptive --resume odd.ck >out 2>said; then fail "a scale of ${bytes#* } was resumed"; fi
-    { [ "$(grep -c '^narrowcast: ' said)" = 1 ] && grep -q "cannot resume 'odd.ck': a layer's scale is ${bytes#* }, no power of two" said; } ||
+    { [ "$(grep -c '^narrowcast: ' said)" = 1 ] && grep -q "cannot resume 'odd.ck': a layer's scale is ${bytes#* }, not a power of two" said; } ||
         fail "a scale of ${bytes#* }: $(cat said)"
 done
 last '\000\000\000\067' | resigned small.ck # 2^-17
@@ -90,7 +90,7 @@ awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; la
     fail "does not learn: $(tail -n 1 log)"
 "$n" info | grep -q '^wider in fp16-pure  *sums inside' || fail "info does not say what stays wider"
 
-refused 'it needs --device cpu' on 1 --device cuda --gemm e5m10
+refused 'use --device cpu' on 1 --device cuda --gemm e5m10
 refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' on 1 --quant act=e4m3
 refused '--reduce-in needs --precision fp16-pure' on 1 --precision fp32 --reduce-in fp16
 exit $bad

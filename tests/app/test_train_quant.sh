@@ -34,7 +34,7 @@ grep -q '"quant":"act=e4m3,weight=e4m3,error=e5m2"' log || fail "the log does no
 if on 2 --quant act=e4m3,weight=e4m3,error=e5m3 --loss-scale 1024 --steps 61 --resume ckpt --schedule const >out 2>said; then fail "another --quant was resumed"; fi
 grep -q quant said || fail "another --quant: $(cat said)"
 
-refused 'want none, or act=F' on 1 --quant acts=e4m3
+refused 'need none, or at least one of act=F' on 1 --quant acts=e4m3
 refused 'eXmY with X 1..8' on 1 --quant act=e9m3
 refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' on 1 --quant act=e4m3 --device cuda --precision fp16
 refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' on 1 --quant act=e4m3 --loss-scale 1024

@@ -44,13 +44,13 @@ done
 if on 2 --loss-scale adaptive --resume ckpt >out 2>said; then fail "another --loss-scale was resumed"; fi
 grep -q loss-scale said || fail "another --loss-scale: $(cat said)"
 
-refused 'want auto, none, a power of two from 1 to 16777216, dynamic, or adaptive' on 1 --loss-scale half
+refused 'need auto, none, a power of two from 1 to 16777216, dynamic, or adaptive' on 1 --loss-scale half
 for words in 3 0.5 33554432 adaptive: adaptive:x adaptive:0 adaptive:0.6 adaptive:1e-3,0 adaptive:1e-3,1.5 adaptive:1e-3,1,0.5 \
     adaptive:1e-3,1,2,2,2 adaptive,1 dynamic:2; do
-    refused "cannot take --loss-scale $words" on 1 --loss-scale $words
+    refused "bad --loss-scale $words" on 1 --loss-scale $words
 done
 half='--quant error=e5m10'
-refused '--loss-scale dynamic moves when errors overflow' on 1 --loss-scale dynamic
+refused '--loss-scale dynamic needs errors that overflow' on 1 --loss-scale dynamic
 half='--quant act=e5m10'
 refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' on 1 --loss-scale adaptive
 exit $bad

@@ -65,16 +65,16 @@ grep -q '^accuracy .* of [0-9]* test windows of text' text.out || fail "$(grep ^
 
 # shellcheck disable=SC2317 # refused calls it
 short() { "$n" train "$@" --batch 2 --steps 1; }
-refused 'wants transcripts' short --data text:text --model lstm
+refused 'needs transcripts' short --data text:text --model lstm
 mkdir other && { tail -c +2001 text; head -c 2000 text; } >other/text
 # shellcheck disable=SC2086,SC2016  # options are words; for the ranks
 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || cd other; exec "$0" "$@"' "$n" train $text --steps 1 >out 2>err && fail "ranks with other texts"
 grep -q 'what --data holds differs between ranks: rank 1' err || fail "other texts: $(cat err)"
-refused 'wants a label for each pixel or time step: choose one of text:FILE' short --data an4:an4 --model charlstm
-refused "network 'lstm' reads sequences, not images: choose one of an4:DIR (" short --model lstm
-refused "network 'charlstm' reads sequences, not images: choose one of text:FILE (" short --data shapes --model charlstm
-refused "network 'fcn' reads images, not sequences: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]] (train" short --data text:text --model fcn
-refused 'wants one label' short --data an4:an4 --model mlp
+refused 'needs a label per pixel or time step: choose one of text:FILE' short --data an4:an4 --model charlstm
+refused "network 'lstm' needs sequences, not images: choose one of an4:DIR (" short --model lstm
+refused "network 'charlstm' needs sequences, not images: choose one of text:FILE (" short --data shapes --model charlstm
+refused "network 'fcn' needs images, not sequences: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]] (train" short --data text:text --model fcn
+refused 'needs one label' short --data an4:an4 --model mlp
 refused 'augment' short --data an4:an4 --model lstm --augment flip
 
 # --- on the GPU library: lengths of losses change from step to step, in recorded passes ---

@@ -127,5 +127,5 @@ grep -qv '^{.*}$' go && fail "a torn line"
 refused "cannot open 'no/s'" on 1 --steps 1 --stats no/s
 refused "cannot write '/dev/full': No space left on device" on 1 --steps 3 --stats /dev/full
 refused "--stats-every needs --stats FILE" on 1 --steps 1 --stats-every 2
-refused "--log and --stats both name 'x': must be two files" on 1 --steps 1 --log x --stats x
+refused "--log and --stats both name 'x': need two files" on 1 --steps 1 --log x --stats x
 exit $bad

@@ -171,7 +171,8 @@ static void stop_terminal(int fd, bool shut)
 
 static void test_unread(void)
 {
-    static const char want[] = "narrowcast: warning: 3 lines are missing here: nobody read stderr";
+    static const char want[] =
+        "narrowcast: warning: 3 lines are missing here, because stderr was not read";
     int ends[2];
     const char *got;
     CHECK(pipe(ends) == 0, "no pipe");
@@ -228,7 +229,7 @@ static void test_strangers(void)
     CHECK((uint64_t)said + err_left_out() - before == STRANGERS, "%llu were left out",
           (unsigned long long)(err_left_out() - before));
     hear(err_strangers_end);
-    CHECK(sscanf(text, "narrowcast: warning: %u more lines like these were left out\n", &n) == 1 &&
+    CHECK(sscanf(text, "narrowcast: warning: %u more lines like these were omitted\n", &n) == 1 &&
               said + (int)n == STRANGERS,
           "'%s' after %d lines", text, said);
     hear(err_strangers_end);

@@ -149,9 +149,9 @@ static void test_refusals(void)
     char line[96];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(line, sizeof line, "{}\n%s\n", bad[i]);
-        refuse(line, strlen(line), 1, "line 2: want a JSON object");
+        refuse(line, strlen(line), 1, "line 2: need a JSON object");
     }
-    refuse("{\"a\":\"\0\"}\n", 10, 0, "line 1: it is no text");
+    refuse("{\"a\":\"\0\"}\n", 10, 0, "line 1: it is not text");
     /* too deep, too many fields, too long */
     char *many = malloc(JSONL_LINE_MAX + 100);
     size_t n = 0;
@@ -161,12 +161,12 @@ static void test_refusals(void)
     for (int i = 0; i < JSONL_DEPTH_MAX; i++)
         many[n++] = ']';
     n += (size_t)sprintf(many + n, "}\n");
-    refuse(many, n, 0, "want a JSON object");
+    refuse(many, n, 0, "need a JSON object");
     n = (size_t)sprintf(many, "{\"a\":0");
     for (int i = 0; i < JSONL_FIELDS_MAX; i++)
         n += (size_t)sprintf(many + n, ",\"a%d\":0", i);
     n += (size_t)sprintf(many + n, "}\n");
-    refuse(many, n, 0, "want a JSON object");
+    refuse(many, n, 0, "need a JSON object");
     memset(many, ' ', JSONL_LINE_MAX + 1);
     refuse(many, JSONL_LINE_MAX + 1, 0, "longer than 1 MiB");
     free(many);

@@ -157,7 +157,7 @@ static void test_refusals(void)
         {"--epochs '99999999999999999999': must be a whole number", "x", "--epochs",
          "99999999999999999999", NULL},
         {"--bucket-bytes '0': must be from 1", "x", "--bucket-bytes", "0", NULL},
-        {"--bucket-bytes '-1': must be a whole number, not negative", "x", "--bucket-bytes", "-1",
+        {"--bucket-bytes '-1': must be a whole number of at least 0", "x", "--bucket-bytes", "-1",
          NULL},
         {"--bucket-bytes '4MB': must be", "x", "--bucket-bytes", "4MB", NULL},
         {"--bucket-bytes '4T': must be", "x", "--bucket-bytes", "4T", NULL},

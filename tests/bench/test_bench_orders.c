@@ -81,8 +81,8 @@ static void check_tables(void)
     dump_refusal("--algo ring --layer conv", "no layer \"conv\" in");
     dump_refusal("--algo native --sum nearest", "cannot run \"native\" with virtual ranks");
     dump_refusal("--algo ring --sum exact", "cannot add by --sum exact with algorithm \"ring\"");
-    dump_refusal("--algo group-master:3 --sum nearest", "groups of 3 do not divide them");
-    dump_refusal("--algo ring --rescale --sum nearest", "cannot take --rescale with algorithm");
+    dump_refusal("--algo group-master:3 --sum nearest", "must be a multiple of 3");
+    dump_refusal("--algo ring --rescale --sum nearest", "--rescale is impossible with algorithm");
 }
 
 int main(void)

@@ -12,29 +12,28 @@ struct refusal {
 /* Refused when parsed. */
 static const struct refusal refusals[] = {
     {{.acc_format = "e6m9"},
-     "cannot take --acc-format e6m9 with --sum auto: these sums are not rounded as they grow, or "
+     "--acc-format e6m9 has no effect with --sum auto, whose partial sums are not rounded, or "
      "by "
      "a rule of e5m2; need --sum nearest or kahan"},
-    {{.sum = "exact", .acc_format = "e6m9"}, "cannot take --acc-format e6m9 with --sum exact"},
-    {{.sum = "fp32", .acc_format = "fp32"}, "cannot take --acc-format fp32 with --sum fp32"},
-    {{.sum = "trunc", .acc_format = "e6m9"}, "cannot take --acc-format e6m9 with --sum trunc"},
+    {{.sum = "exact", .acc_format = "e6m9"}, "--acc-format e6m9 has no effect with --sum exact"},
+    {{.sum = "fp32", .acc_format = "fp32"}, "--acc-format fp32 has no effect with --sum fp32"},
+    {{.sum = "trunc", .acc_format = "e6m9"}, "--acc-format e6m9 has no effect with --sum trunc"},
     {{.sum = "nearest", .acc_format = "e6m1"},
-     "cannot add e5m2 in --acc-format e6m1, which lacks some of its numbers: need e5m2 or more of "
+     "--acc-format must represent every number of e5m2, which e6m1 does not: need e5m2 or more of "
      "both"},
-    {{.sum = "nearest", .acc_format = "e4m9"}, "cannot add e5m2 in --acc-format e4m9"},
+    {{.sum = "nearest", .acc_format = "e4m9"}, "every number of e5m2, which e4m9 does not"},
     {{.format = "e4m3fn", .sum = "kahan", .acc_format = "e4m3"}, "need e5m3 or more of both"},
-    {{.sum = "nearest", .acc_format = "e4m3fn"}, "cannot add e5m2 in --acc-format e4m3fn"},
+    {{.sum = "nearest", .acc_format = "e4m3fn"}, "every number of e5m2, which e4m3fn does not"},
     {{.sum = "nearest", .acc_format = "e9m2"}, "unknown --acc-format \"e9m2\""},
     {{.codec = "qsgd:4", .acc_format = "e6m9"},
-     "--acc-format e6m9 does not go with --codec qsgd: it is minifloat's"},
+     "--acc-format e6m9 applies only to minifloat: leave it out with --codec qsgd"},
     {{.codec = "relgrad", .sum = "nearest", .acc_format = "e6m9"},
-     "--acc-format e6m9 does not go with --codec relgrad"},
+     "--acc-format e6m9 applies only to minifloat: leave it out with --codec relgrad"},
     {{.rescale = true},
-     "cannot take --rescale with --scale none: it finds a second exponent as aps finds the first; "
-     "need --scale aps"},
-    {{.scale = "aps-tight", .rescale = true}, "cannot take --rescale with --scale aps-tight"},
+     "--rescale needs --scale aps: --scale none finds no exponent that it could adapt"},
+    {{.scale = "aps-tight", .rescale = true}, "--rescale needs --scale aps: --scale aps-tight"},
     {{.codec = "onebit", .rescale = true},
-     "--rescale does not go with --codec onebit: it is minifloat's"},
+     "--rescale applies only to minifloat: leave it out with --codec onebit"},
 };
 
 /* Refused, or accepted, for n_ranks in groups of `group`. */
@@ -42,18 +41,18 @@ static const struct settled {
     int n_ranks, group;
     struct refusal refusal;
 } settled[] = {
-    {8, 2, {{.scale = "aps", .rescale = true}, "cannot take --rescale with --sum exact"}},
+    {8, 2, {{.scale = "aps", .rescale = true}, "--rescale has no effect with --sum exact"}},
     {8,
      2,
      {{.scale = "aps", .sum = "kahan", .rescale = true},
-      "cannot take --rescale with --sum kahan: these sums are not cast again between groups; need "
+      "--rescale has no effect with --sum kahan, which does not cast sums again between groups; "
+      "need "
       "--sum nearest"}},
     {8,
      0,
      {{.scale = "aps", .sum = "nearest", .rescale = true},
-      "cannot take --rescale with algorithm \"test\": need group-master:K or group-scatter:K, "
-      "where "
-      "groups of K = 2 or more are 2 or more of the 8 ranks"}},
+      "--rescale is impossible with algorithm \"test\": need group-master:K or group-scatter:K "
+      "with K of at least 2 and at least 2 groups of the 8 ranks"}},
     {8,
      8,
      {{.scale = "aps", .sum = "nearest", .rescale = true},
@@ -65,7 +64,7 @@ static const struct settled {
     {128,
      2,
      {{.format = "e3m0", .scale = "aps", .sum = "nearest", .rescale = true},
-      "cannot use --scale aps with format e3m0 on 64 ranks: it leaves room for 63"}},
+      "--scale aps with format e3m0 has no room for 64 ranks, only for 63"}},
 };
 
 static void check_refusal(const struct refusal *r, int n_ranks, int group)

@@ -70,7 +70,7 @@ static void card_dies(struct drive *d)
         CHECK(ranks_wait(d, requests[k], NULL) == NCCL_SUCCESS, "request %d: %s", k, said());
     for (int k = 0; k < AT_ONCE; k++)
         check_sums(k);
-    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "offload given up"),
+    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "offload abandoned"),
           "%s", said());
     must_close(d, comm, 8);
 }
@@ -135,7 +135,7 @@ static void rank_stays_away(struct drive *d)
                   NCCL_REMOTE_ERROR &&
               !comm,
           "connects to nobody");
-    CHECK(ranks_lines(said()) == 1 && strstr(said(), "1 of 2 ranks have not come"), "%s", said());
+    CHECK(ranks_lines(said()) == 1 && strstr(said(), "1 of 2 ranks did not connect"), "%s", said());
     ranks_meet();
     DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }

@@ -48,7 +48,7 @@ static void check_equal_once(struct comm *c, unsigned others, bool longer, size_
     if (wrong && c->rank == 0)
         snprintf(
             want, sizeof want,
-            "narrowcast: the thing differs between ranks: rank %d does not have what rank 0 has\n",
+            "narrowcast: the thing differs between ranks: rank %d and rank 0 have different ones\n",
             first);
     CHECK(rc == (wrong ? -EPROTO : 0), "others %x: %d", others, rc);
     CHECK(strcmp(cap.text, want) == 0, "others %x: said \"%s\", not \"%s\"", others, cap.text,

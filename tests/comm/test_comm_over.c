@@ -37,7 +37,7 @@ static void test_tables(void)
         "cannot use a transport without a size",
         "cannot use a transport without isend, irecv and cancel",
         "cannot use a transport of rank 3 of 3: need 0 to n_ranks - 1",
-        "cannot wait for ranks until a deadline of 0 s: need more than 0",
+        "cannot use a deadline of 0 s: need more than 0",
         "cannot use a transport of a later version",
         "cannot use a transport whose reserved fields are not NULL"};
     struct sockets none = {.rank = 0, .n_ranks = 1};
@@ -143,7 +143,7 @@ static void test_failures(void)
          -ECONNRESET},
         {"late", "narrowcast: rank 1 of 3 did not answer for 0.5 s\n", 1, comes_late, -ETIMEDOUT},
         {"roll",
-         "narrowcast: waited 0.5 s for each other though all 3 ranks answer: they take different "
+         "narrowcast: waited 0.5 s for each other although all 3 ranks answer: they run different "
          "steps, or the deadline is too short\n",
          2, calls_the_roll, -ETIMEDOUT},
         {"gives in", "", 1, gives_in, -ECANCELED}};

@@ -185,15 +185,15 @@ static void test_failures(void)
     int who = 2;
     test_agree();
     fails(3, differ, &who, -EPROTO,
-          "narrowcast: the thing differs between ranks: rank 2 does not have what rank 0 has\n");
+          "narrowcast: the thing differs between ranks: rank 2 and rank 0 have different ones\n");
     fails(4, one_fails, NULL, -ENOSPC,
           "narrowcast: no space\n"
-          "narrowcast: rank 0 waits for all ranks, to meet them, though rank 2 has ended, rank 1 "
-          "waits for all ranks, to meet them, though rank 2 has ended, rank 3 waits for all ranks, "
-          "to meet them, though rank 2 has ended\n");
+          "narrowcast: rank 0 waits for all ranks, to synchronise, but rank 2 has ended, rank 1 "
+          "waits for all ranks, to synchronise, but rank 2 has ended, rank 3 waits for all ranks, "
+          "to synchronise, but rank 2 has ended\n");
     fails(3, to_nobody, NULL, 0, "narrowcast: cannot send: there is no rank 3 of 3\n");
     fails(3, too_long, NULL, -EIO,
-          "narrowcast: rank 1 waits for 8 bytes from rank 0, which sends it 64\n");
+          "narrowcast: rank 1 expects 8 bytes from rank 0, which sends 64\n");
     fails(2, other_tag, NULL, -EDEADLK,
           "narrowcast: rank 0 waits to send 3 bytes to rank 1, which has posted 3 with another tag "
           "(1, not 4), rank 1 waits for 3 bytes from rank 0, which has posted 3 with another tag "
@@ -208,11 +208,11 @@ static void test_failures(void)
     fails(3, different, NULL, -EPROTO,
           "narrowcast: ranks are in different collectives: rank 0 to vote (2, 4), rank 2 to "
           "broadcast (8, 2)\n");
-    fails(2, leaves_some, NULL, -EIO,
-          "narrowcast: rank 1 ends while 1 of its messages are under way\n");
+    fails(2, leaves_some, NULL, -EIO, "narrowcast: rank 1 ends with 1 messages in flight\n");
     fails(2, waits_for_none, NULL, -EDEADLK,
-          "narrowcast: rank 1 waits for a message and has posted none, rank 0 waits for all ranks, "
-          "to meet them\n");
+          "narrowcast: rank 1 waits for a message without having posted one, rank 0 waits for all "
+          "ranks, "
+          "to synchronise\n");
 }
 
 /* ---- many ranks ---- */

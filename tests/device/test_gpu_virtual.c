@@ -83,7 +83,7 @@ static void refused(struct comm_virtual *v, const char *transport)
     unsetenv("NARROWCAST_GPU_TRANSPORT");
     snprintf(want, sizeof want,
              "narrowcast: cannot run \"direct\" with NARROWCAST_GPU_TRANSPORT=%s: ranks are "
-             "virtual: messages are copies by the CPU\n",
+             "virtual ranks copy messages on the CPU\n",
              transport);
     CHECK(rc == -EINVAL && strcmp(cap.text, want) == 0, "%d \"%s\"", rc, cap.text);
 }

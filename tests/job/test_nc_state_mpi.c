@@ -147,7 +147,7 @@ static void test_refused(void)
     run(onebit, 0, 2, x);
     CHECK(nc_state_save(onebit, state) == 0, "save");
     refused(onebit, state, bytes - 1, "bytes");
-    refused(onebit, state, 3, "none");
+    refused(onebit, state, 3, "not a state");
     for (size_t at = 24; at < 48; at += 4) { /* the step, the number of bytes, the checksum, 0 */
         memcpy(changed, state, bytes);
         changed[at] ^= 1;

@@ -40,7 +40,7 @@ without() {
     cat err >>stderr
     same "$what" out "$wanted"
     [ "$(grep -c warning err)" = 1 ] || fail "$what: said $(grep -c warning err) warnings: $(cat err)"
-    grep -q "warning: .*$words.*the ranks add, the bits are the same" err || fail "$what: did not say '$words': $(cat err)"
+    grep -q "warning: .*$words.*the ranks add, with the same bits" err || fail "$what: did not say '$words': $(cat err)"
     grep -q '^node sums .*; then by the ranks' out || fail "$what: $(grep '^node sums' out)"
 }
 
@@ -96,7 +96,7 @@ while kill -0 $job 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.05; done
 for pid in $(devices); do kill -KILL "$pid"; done
 wait $job || fail "a device that is killed: exit $?: $(cat err)"
 same "a device that is killed" out "$long"
-[ "$(grep -c 'warning: node sums given up' err)" = 1 ] || fail "a device that is killed: $(cat err)"
+[ "$(grep -c 'warning: node sums by the card abandoned' err)" = 1 ] || fail "a device that is killed: $(cat err)"
 [ -z "$(devices)" ] || fail "a simulated device has outlived its program"
 
 
@@ -108,12 +108,12 @@ by_card() {
     on "$ranks" --steps 4 --node-sum xrt "$@"
 }
 refused 'cannot serve 2 nodes' by_card 4 --algo group-scatter:2
-refused 'does not go with --algo direct: need group-scatter:2' by_card 2
-refused 'does not go with --algo ring' by_card 2 --algo ring --sum nearest --scale aps
+refused 'is impossible with --algo direct: need group-scatter:2' by_card 2
+refused 'is impossible with --algo ring' by_card 2 --algo ring --sum nearest --scale aps
 refused '--sum nearest' by_card 2 --algo group-scatter:2 --sum nearest --scale aps
 refused 'cannot add e3m2' by_card 2 --algo group-scatter:2 --format e3m2
 refused "unknown --node-sum 'card'" by_card 2 --algo group-scatter:2 --node-sum card
-refused 'no container for a card' by_card 2 --algo group-scatter:2 --xclbin "$n"
+refused 'it is not an xclbin' by_card 2 --algo group-scatter:2 --xclbin "$n"
 refused 'nosuch.xclbin' by_card 2 --algo group-scatter:2 --xclbin nosuch.xclbin
 XILINX_XRT='' refused 'XILINX_XRT' by_card 2 --algo group-scatter:2
 NARROWCAST_XRT=/no/where.so refused '/no/where.so' by_card 2 --algo group-scatter:2

@@ -58,7 +58,7 @@ static void check_words(void)
     capture_begin(&capture);
     const int rc = quantise_parse("Large", &codec, &small);
     const char *text = capture_end(&capture);
-    CHECK(rc == -EINVAL && strstr(text, "unknown --quantise \"Large\": want auto, large or all"),
+    CHECK(rc == -EINVAL && strstr(text, "unknown --quantise \"Large\": need auto, large or all"),
           "%d, \"%s\"", rc, text);
 }
 

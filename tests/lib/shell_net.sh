@@ -15,7 +15,7 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
     [ "$(id -u)" = 0 ] || skip 'a TAP interface takes root'
     [ -c /dev/net/tun ] || skip 'no /dev/net/tun'
     [ -n "$(command -v pgrep)" ] || skip 'no pgrep (Debian: procps)'
-    ! grep -q 'no card behind LiteEth' "$B/narrowcast-sim" || skip 'built without LiteEth (make shell)'
+    ! grep -q 'cannot simulate the card behind LiteEth' "$B/narrowcast-sim" || skip 'built without LiteEth (make shell)'
     B=$B exec "$here/../bench/netlab.sh" -n 4 -r none -- bash "$here/rtl/$(basename "$0")" "$@"
 fi
 n=$B/narrowcast

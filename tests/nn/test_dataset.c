@@ -89,8 +89,8 @@ static void test_suits(void)
         struct nn_target wants;
         const char *said; /* NULL: it fits */
     } cases[] = {{{NN_CLASS, 1}, NULL},
-                 {{NN_CLASS, 2}, "has 1 labels a sample, network 'fcn' takes 2"},
-                 {{NN_DENSE, FIXTURE_H * FIXTURE_W}, "wants a label for each pixel or time step"}};
+                 {{NN_CLASS, 2}, "has 1 labels per sample, but network 'fcn' takes 2"},
+                 {{NN_DENSE, FIXTURE_H * FIXTURE_W}, "needs a label per pixel or time step"}};
     struct fixture *x = fixture_open_idx(false);
     struct dataset *d = NULL;
     if (dataset_open(x->spec, 0, &d) == 0)
@@ -129,7 +129,7 @@ static void test_subset(void)
     } else {
         CHECK(false, "cannot open a subset");
     }
-    fixture_refused(x->spec, 15, "15", "is no multiple of the 10 classes");
+    fixture_refused(x->spec, 15, "15", "need a multiple of the 10 classes");
     fixture_refused(x->spec, 50, "subset of 50", "has 4 of class 0, not 5");
     dataset_close(some);
     dataset_close(all);
@@ -161,17 +161,18 @@ static void check_damage(const struct fixture *x, const struct damage *m)
 }
 
 static const struct damage idx_damages[] = {
-    {0, SET, 0, 0x55, "is no IDX image file: magic 0x55000803 at offset 0, expected 0x00000803",
+    {0, SET, 0, 0x55, "is not an IDX image file: magic 0x55000803 at offset 0, expected 0x00000803",
      NULL},
     {0, SET, 2, 0x0d, "magic 0x00000d03 at offset 0, expected 0x00000803", NULL},
     {0, SET, 3, 2, "2 dimensions at offset 3, expected 3", NULL},
-    {1, SET, 1, 1, "is no IDX label file: magic 0x00010801 at offset 0, expected 0x00000801", NULL},
+    {1, SET, 1, 1, "is not an IDX label file: magic 0x00010801 at offset 0, expected 0x00000801",
+     NULL},
     {3, SET, 3, 3, "3 dimensions at offset 3, expected 1", NULL},
     {0, SET, 7, 0, "offset 4: 0 images, expected 1 to 10000000", NULL},
     {0, SET, 4, 255, "offset 4: 4278190120 images, expected", NULL},
     {1, SET, 4, 255, "offset 4: 4278190120 labels, expected", NULL},
-    {1, SET, 7, 41, "offset 4: 41 labels, expected 40, as there are images in", NULL},
-    {0, SET, 7, 39, "offset 4: 40 labels, expected 39, as there are images in",
+    {1, SET, 7, 41, "offset 4: 41 labels, expected 40, the number of images in", NULL},
+    {0, SET, 7, 39, "offset 4: 40 labels, expected 39, the number of images in",
      "train-labels-idx1-ubyte"},
     {0, SET, 11, 27, "offset 8: images of 27 rows, expected 28 to 64", NULL},
     {0, SET, 8, 128, "offset 8: images of 2147483676 rows, expected 28 to 64", NULL},
@@ -186,11 +187,11 @@ static const struct damage idx_damages[] = {
     {0, CUT, 16, 0, "offset 16: the file ends, expected 33600 bytes more", NULL},
     {0, CUT, 33615, 0, "offset 33615: the file ends, expected 1 bytes more", NULL},
     {3, CUT, 20, 0, "offset 20: the file ends, expected 8 bytes more", NULL},
-    {0, APPEND, 0, 1, "offset 33616: expected the end of the file, but it goes on", NULL},
-    {3, APPEND, 0, 1, "offset 28: expected the end of the file, but it goes on", NULL},
+    {0, APPEND, 0, 1, "offset 33616: data after the expected end of the file", NULL},
+    {3, APPEND, 0, 1, "offset 28: data after the expected end of the file", NULL},
     {1, SET, 25, 10, "offset 25: label 10, expected 0 to 9", NULL},
     {3, SET, 8, 255, "offset 8: label 255, expected 0 to 9", NULL},
-    {0, SET, 15, 29, "offset 32496: expected the end of the file, but it goes on", NULL},
+    {0, SET, 15, 29, "offset 32496: data after the expected end of the file", NULL},
 };
 
 static const struct damage cifar_damages[] = {
@@ -213,10 +214,10 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
         fixture_refused(x->spec, 0, both, "No such file");
         fixture_path(x, f->name, x->gz, path);
         CHECK(mkdir(path, 0700) == 0, "%s", path);
-        fixture_refused(x->spec, 0, path, "is no regular file");
+        fixture_refused(x->spec, 0, path, "is not a regular file");
         CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s",
               path); /* must not block to wait for a writer */
-        fixture_refused(x->spec, 0, path, "is no regular file");
+        fixture_refused(x->spec, 0, path, "is not a regular file");
         fixture_remove(x, f->name);
         fixture_write(x, f->name, f->data, f->bytes);
     }
@@ -292,13 +293,13 @@ static void test_lying_header(void)
 static void test_specs(void)
 {
     static const char *const specs[][2] = {
-        {"", "unknown data set '', expected one of synthetic[:n,seed], idx:DIR, cifar10:DIR"},
+        {"", "unknown data set '': need one of synthetic[:n,seed], idx:DIR, cifar10:DIR"},
         {"mnist", "unknown data set 'mnist'"},
         {"id:/tmp", "unknown data set 'id:/tmp'"},
         {"idxx:/tmp", "unknown data set 'idxx:/tmp'"},
-        {"idx", "data set 'idx' says no DIR, expected idx:DIR"},
-        {"idx:", "data set 'idx:' says no DIR, expected idx:DIR"},
-        {"cifar10:", "data set 'cifar10:' says no DIR, expected cifar10:DIR"},
+        {"idx", "data set 'idx' lacks its DIR: need idx:DIR"},
+        {"idx:", "data set 'idx:' lacks its DIR: need idx:DIR"},
+        {"cifar10:", "data set 'cifar10:' lacks its DIR: need cifar10:DIR"},
         {"synthetic:", "is malformed, expected synthetic:n,seed"},
         {"synthetic:400", "is malformed"},
         {"synthetic:400,", "is malformed"},

@@ -106,7 +106,7 @@ static void check_damage(void)
     }
     bad = f;
     bad.bytes[bad.n++] = 0;
-    check_refused("longer", bad.bytes, bad.n, "but it goes on");
+    check_refused("longer", bad.bytes, bad.n, "data after the expected end");
 }
 
 static void check_header(int at, uint8_t value, const char *part)
@@ -130,8 +130,8 @@ static void check_headers(void)
     check_header(3, 0, "a picture of 0 x 13");
     check_header(0, 1, "expected 1 to 8192");
     check_header(7, H + 1, "pixels end early");
-    check_header(7, H - 1, "pixels behind their end");
-    check_header(2, 0x1f, "too few for");
+    check_header(7, H - 1, "pixels after the end");
+    check_header(2, 0x1f, "too short for");
 }
 
 static void check_chunks(void)
@@ -140,14 +140,14 @@ static void check_chunks(void)
     struct png_file f;
     png_begin(&f, H, W, 0);
     png_chunk(&f, "NEED", x, 3);
-    check_refused("unknown", f.bytes, f.n, "an unknown chunk that matters");
+    check_refused("unknown", f.bytes, f.n, "an unknown chunk that is marked as critical");
     png_begin(&f, H, W, 0);
     png_chunk(&f, "PLTE", x, 4);
     check_refused("palette", f.bytes, f.n, "a palette of 4 bytes");
     png_begin(&f, H, W, 0);
     png_pixels(&f, H, W, 1, x, 0, 1000);
     png_chunk(&f, "IDAT", x, 2);
-    check_refused("more pixels", f.bytes, f.n, "pixels behind their end");
+    check_refused("more pixels", f.bytes, f.n, "pixels after the end");
     png_begin(&f, H, W, 0);
     png_end(&f);
     check_refused("no pixels", f.bytes, f.n, "pixels end early");
@@ -174,12 +174,12 @@ static void check_pnm(void)
     }
     static const struct {
         const char *text, *said;
-    } bad[] = {{"P6 9 13 65535\n", "65535 levels"},
+    } bad[] = {{"P6 9 13 65535\n", "65535 grey levels"},
                {"P6 9 0 255\n", "a picture of 9 x 0"},
                {"P6 99999999 1 255\n", "expected 1 to 8192"},
                {"P6 x", "a picture of 0 x 0"},
-               {"P4 9 13\n", "no picture, expected a PNG"},
-               {"", "no picture, expected a PNG"},
+               {"P4 9 13\n", "unknown kind of picture, expected PNG"},
+               {"", "unknown kind of picture, expected PNG"},
                {"P6 1 1 255 123 ", "4 bytes of pixels, expected 3"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check_refused(bad[i].text, (const uint8_t *)bad[i].text, strlen(bad[i].text), bad[i].said);

@@ -114,7 +114,7 @@ static void check_refusals(struct dataset *d)
     } bad[] = {{"shapes:", "malformed", 0},
                {"shapes:80", "expected shapes:n,seed", 0},
                {"shapes:82,1", "a multiple of 4", 0},
-               {"shapes:80,1", "'shapes:80,1' has 80", 81}};
+               {"shapes:80,1", "'shapes:80,1' has only 80", 81}};
     struct capture said;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct dataset *none = NULL;
@@ -122,9 +122,10 @@ static void check_refusals(struct dataset *d)
         check_refused(dataset_open(bad[i].spec, bad[i].subset, &none), &said, bad[i].said);
     }
     capture_begin(&said);
-    check_refused(dataset_scale(d, 128), &said, "keep their size");
+    check_refused(dataset_scale(d, 128), &said, "leave --image out");
     capture_begin(&said);
-    check_refused(augment_fits(d, &(struct augment){.cutout = 8}), &said, "cutout is not for");
+    check_refused(augment_fits(d, &(struct augment){.cutout = 8}), &said,
+                  "cutout is impossible for");
     capture_begin(&said);
     check_refused(dataset_suits(d, "lenet5", (struct nn_target){NN_CLASS, 1}), &said, "synthetic");
     CHECK(augment_fits(d, &(struct augment){.crop = 4, .flip = 1}) == 0 &&

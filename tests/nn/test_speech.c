@@ -104,7 +104,7 @@ static void check_an4(void)
     dataset_close(d);
     CHECK(fixture_dataset_open(x->spec, 1, &d, said) == 0 && d->n_train == 1, "a subset: %s", said);
     dataset_close(d);
-    fixture_refused(x->spec, 3, "subset of 3 utterances", "has 2");
+    fixture_refused(x->spec, 3, "subset of 3 utterances", "has only 2");
     fixture_close(x);
 }
 
@@ -159,16 +159,16 @@ static void check_damages(void)
     check_damage(x, 0, "b\n", "?\n", "an4_train.fileids' offset 2", "expected the path");
     check_damage(x, 1, "ZOO", "Z1O", "an4_train.transcription' offset 8", "character 0x31");
     check_damage(x, 1, "(a)", "(b)", "an4_train.transcription' offset 0", "ends in (a)");
-    check_damage(x, 4, "RIFF", "RIFX", "a.wav' offset 0", "no sound file");
+    check_damage(x, 4, "RIFF", "RIFX", "a.wav' offset 0", "not a sound file");
     check_damage(x, 4, "\x80\x3e", "\x40\x1f", "a.wav' offset 24",
                  "8000 samples a second, expected 16000");
-    check_damage(x, 4, "data", "junk", "a.wav' offset 4044", "expected a chunk 'data'");
-    check_damage(x, 5, "fmt ", "fnt ", "b.wav' offset 2122", "expected a chunk 'fmt '");
+    check_damage(x, 4, "data", "junk", "a.wav' offset 4044", "chunk 'data' is expected");
+    check_damage(x, 5, "fmt ", "fnt ", "b.wav' offset 2122", "chunk 'fmt ' is expected");
     fixture_write(x, "wav/b.wav", x->files[5].data, 700);
-    fixture_refused(x->spec, 0, "b.wav' offset 40", "a chunk of 2078 bytes, but 656 are left");
+    fixture_refused(x->spec, 0, "b.wav' offset 40", "a chunk of 2078 bytes, but only 656 are left");
     fixture_write(x, "wav/b.wav", x->files[5].data, x->files[5].bytes);
     fixture_write(x, "etc/an4_test.fileids", (const uint8_t *)"", 0);
-    fixture_refused(x->spec, 0, "an4_test.transcription' offset 0", "a transcript more");
+    fixture_refused(x->spec, 0, "an4_test.transcription' offset 0", "has no utterance");
     fixture_write(x, "etc/an4_test.fileids", (const uint8_t *)"b\na\n", 4);
     fixture_refused(x->spec, 0, "an4_test.transcription' offset 8", "the transcript of a");
     fixture_close(x);
@@ -208,7 +208,7 @@ static void check_text(void)
     for (int i = 0; i < 1281; i++)
         x->files[0].data[i] = 'a';
     fixture_write(x, "input.txt", x->files[0].data, 1281);
-    fixture_refused(x->spec, 0, "one character alone", "2 at least");
+    fixture_refused(x->spec, 0, "only one distinct character", "at least 2");
     fixture_close(x);
 }
 

@@ -43,7 +43,7 @@ echo text >text.so
 # names the file once
 none "no library" 'text.so" does not load: [^/]*$' NARROWCAST_FABRIC="$dir/text.so"
 mkfifo pipe.so
-none "a pipe" 'pipe.so", which cannot be read (it is no plain file)' NARROWCAST_FABRIC="$dir/pipe.so"
+none "a pipe" 'pipe.so", which cannot be read (it is not a regular file)' NARROWCAST_FABRIC="$dir/pipe.so"
 cc=${CC:-cc}
 $cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' || fail "no other.so"
 none "another library" 'other.so" is of another build (version 0' NARROWCAST_FABRIC="$dir/other.so"

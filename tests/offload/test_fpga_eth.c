@@ -58,13 +58,13 @@ static void failures(const char *where)
     open_fails(-ETIMEDOUT, "does not answer", where);
     fake.deaf = false;
     fake.version = 9;
-    open_fails(-EPROTO, "of another version: 9, and not 1", where);
+    open_fails(-EPROTO, "has another version: 9 instead of 1", where);
     fake.version = LEASE_VERSION;
     fake.status = LEASE_STATUS_FULL;
-    open_fails(-EUSERS, "is full", where);
+    open_fails(-EUSERS, "already has as many control connections", where);
     fake.status = LEASE_STATUS_DONE;
     fake.says_no_silence = true;
-    open_fails(-EPROTO, "does not say how long a lease lasts", where);
+    open_fails(-EPROTO, "does not report the duration of a lease", where);
     for (const double until = clock_s() + 2; fake.closed != fake.secret && clock_s() < until;)
         usleep(1000);
     CHECK(fake.closed == fake.secret, "a lease of no use was not given back");
@@ -76,7 +76,7 @@ static void failures(const char *where)
         "eth://127.0.0.1:+4712",  "eth://127.0.0.1:4712x", "eth://[::1]:4712",
         "eth://127.0.0.1\n:4712", "eth://127.0.0.1 :4712", "udp://127.0.0.1: 4712"};
     for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++)
-        open_fails(-EINVAL, "there is no card of the name", no_names[i]);
+        open_fails(-EINVAL, "no kind of card has the name", no_names[i]);
 }
 
 /* A job's ranks on a bad network: all operations are done once, in order; each request names the
@@ -149,7 +149,7 @@ static void kept(const char *where)
     while (card.ops->alive(&card) && clock_s() < until)
         usleep(10000);
     CHECK(!card.ops->alive(&card) &&
-              strstr(card.why, "has heard nothing of this program for 0.5 s"),
+              strstr(card.why, "has received nothing from this program for 0.5 s"),
           "a lease that is over: %s", card.why);
     CHECK(card.ops->batch(&card, &op, 1, &done, 5) == -EPIPE && strstr(card.why, "is over"), "%s",
           card.why);

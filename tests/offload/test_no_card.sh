@@ -31,22 +31,22 @@ train=($train)
 # --- IPv6 addresses, in every option with an address ---
 for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '[::ffff:10.0.0.9]' '::ffff:10.0.0.9'; do
     for scheme in udp eth; do
-        one_line fails "'$scheme://.* is no card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
+        one_line fails "'$scheme://.* is not a card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
     done
-    one_line fails 'is no card: IPv6 is not supported' "${train[@]}" --offload "udp://127.0.0.1:9,udp://$ip:4711"
-    one_line fails 'is no card: IPv6 is not supported' "${train[@]}" --offload "xrt:1@$ip"
-    one_line fails 'is no card: IPv6 is not supported' env NARROWCAST_OFFLOAD="udp://$ip:4711" "${train[@]}"
+    one_line fails 'is not a card: IPv6 is not supported' "${train[@]}" --offload "udp://127.0.0.1:9,udp://$ip:4711"
+    one_line fails 'is not a card: IPv6 is not supported' "${train[@]}" --offload "xrt:1@$ip"
+    one_line fails 'is not a card: IPv6 is not supported' env NARROWCAST_OFFLOAD="udp://$ip:4711" "${train[@]}"
     one_line fails 'IPv6 is not supported' "${train[@]}" --offload sim:c --fabric-address "$ip"
-    one_line fails 'is no group: IPv6 is not supported' "${train[@]}" --offload sim:c --card-group "$ip"
-    one_line fails 'is no card: IPv6 is not supported' "$n" doctor --offload "$ip:4711"
-    one_line fails 'is no card: IPv6 is not supported' "$n" card --listen 127.0.0.1:0 --xrt "0@$ip"
+    one_line fails 'is not a group: IPv6 is not supported' "${train[@]}" --offload sim:c --card-group "$ip"
+    one_line fails 'is not a card: IPv6 is not supported' "$n" doctor --offload "$ip:4711"
+    one_line fails 'is not a card: IPv6 is not supported' "$n" card --listen 127.0.0.1:0 --xrt "0@$ip"
     for program in "$n card" "$n sim" "$sim"; do
         # shellcheck disable=SC2086 # words
         one_line fails 'as an address: IPv6 is not supported' $program --listen "$ip:4711"
     done
     one_line fails 'as an address: IPv6 is not supported' "$n" sim --listen 127.0.0.1:0 --tap none --ip "$ip"
     one_line fails 'as an address: IPv6 is not supported' "$n" sim --counters "$ip:4711"
-    one_line fails 'is no card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
+    one_line fails 'is not a card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
 done
 # A name with only an IPv6 address, in an /etc/hosts of our own.
 printf '127.0.0.1 localhost\n2001:db8::1 six.test\n' >hosts
@@ -60,10 +60,10 @@ fi
 
 # --- malformed addresses ---
 for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b:4711' g:1:2; do
-    one_line fails "'udp://$at' is no card: need" "${train[@]}" --offload "udp://$at"
+    one_line fails "'udp://$at' is not a card: need" "${train[@]}" --offload "udp://$at"
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
-one_line fails "is no card: need" "${train[@]}" --offload udp://127.0.0.1:0
+one_line fails "is not a card: need" "${train[@]}" --offload udp://127.0.0.1:0
 # --- impossible cards, on 1 and on 3 ranks, by option and by environment ---
 ranks_in "$dir" # simulated devices record their owners there
 # runs.sh N OPTIONS...: a short training
@@ -81,10 +81,10 @@ cannot_be() {
 for scheme in udp eth; do
     cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
     cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
-    cannot_be 'is no card: need' "$scheme://nowhere"
+    cannot_be 'is not a card: need' "$scheme://nowhere"
 done
 cannot_be 'nosuch.xclbin' xrt NARROWCAST_XCLBIN=nosuch.xclbin
-cannot_be 'needs the container' xrt NARROWCAST_XCLBIN=
+cannot_be 'needs an xclbin' xrt NARROWCAST_XCLBIN=
 mkdir alone && cp "$n" alone/
 sed "s|$n|$dir/alone/narrowcast|" runs.sh >alone.sh
 for ranks in 1 3; do
@@ -121,13 +121,13 @@ if [ -n "$(command -v ip)" ] && "${no_names[@]}" true 2>/dev/null; then
         one_line 0 "warning: .*cannot find host 'card.invalid'" "${no_names[@]}" bash runs.sh 3 --offload $card
         added $card direct
     done
-    one_line 0 '1 of 2 cards go on' "${no_names[@]}" bash runs.sh 3 --offload sim:c,udp://card.invalid:4711
+    one_line 0 '1 of 2 cards take over' "${no_names[@]}" bash runs.sh 3 --offload sim:c,udp://card.invalid:4711
     added 'a name service that is silent' offload
 else
     echo 'skip: no namespace of our own: a name service that does not answer'
 fi
 one_line fails 'needs every card' bash runs.sh 3 --algo offload --offload sim:c,udp://127.0.0.1:9
-one_line 0 '1 of 2 cards go on' bash runs.sh 3 --offload sim:c,udp://127.0.0.1:9
+one_line 0 '1 of 2 cards take over' bash runs.sh 3 --offload sim:c,udp://127.0.0.1:9
 added 'one card of two' offload
 
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
@@ -149,8 +149,8 @@ for at in 65:00.1 0000:65:00.1 C1:1f.7; do
     one_line fails "device 0000:$whole" "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes
 done
 for at in 65:00 65:00.8 65:20.1 165:00.1 65:00.1.1 ' 65:00.1' +5:00.1 0x:00.1 0000:65:00 00000:65:00.1 :65:00.1 65:00.; do
-    one_line fails 'is no card: need' "${train[@]}" --offload "xrt:$at"
-    one_line fails 'is no card: need' "$n" card --listen 127.0.0.1:0 --xrt "$at"
+    one_line fails 'is not a card: need' "${train[@]}" --offload "xrt:$at"
+    one_line fails 'is not a card: need' "$n" card --listen 127.0.0.1:0 --xrt "$at"
     one_line fails 'unknown --card' "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes
     one_line fails 'unknown --node-sum' "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at"
 done

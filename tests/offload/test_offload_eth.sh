@@ -89,7 +89,7 @@ if [ "${1-}" = long ]; then
     stopped 1 20
     [ "$(by_card log)" = "20 of 20" ] || fail "stopped for 1 s: $(by_card log) steps came through the card: $(cat err)"
     stopped 8 200
-    grep -q 'offload given up: card eth://.* has heard nothing of this program for 5 s' err || fail "stopped for 8 s: no word about the lease: $(cat err)"
-    grep -q 'offload is back' err || fail "stopped for 8 s: the card does not come back: $(cat err)"
+    grep -q 'offload abandoned: card eth://.* has received nothing from this program for 5 s' err || fail "stopped for 8 s: no word about the lease: $(cat err)"
+    grep -q 'offload works again' err || fail "stopped for 8 s: the card does not come back: $(cat err)"
 fi
 exit $bad

@@ -54,7 +54,7 @@ through() {
     grep -q "^offload  *$n_steps of $n_steps steps; 0 buckets" "$dir/out" || fail "$what: not all steps by the card"
 }
 # given_up NAME REASON: the last run reported it once
-given_up() { [ "$(grep -c "group $group:.* given up: $2; each rank gets its own frames" "$dir/err")" = 1 ] || fail "$1: not one line with '$2'"; }
+given_up() { [ "$(grep -c "group $group:.* abandoned: $2; cards send to each rank instead" "$dir/err")" = 1 ] || fail "$1: not one line with '$2'"; }
 
 if [ -z "${NETLAB_HOSTS-}" ]; then
     card 127.0.0.1:0 --model c
@@ -86,10 +86,10 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
     fi
     for words in '10.1.1.1' '239.1.1.255' '239.1.1.1:0' '239.1.1.1:70000' '239.1.1.1:' 'x'; do
         ! on 1 --steps 1 --offload "udp://$plain" --card-group "$words" || fail "--card-group $words is taken"
-        grep -q "^narrowcast: '$words' is no group: need" "$dir/err" || fail "--card-group $words: another line"
+        grep -q "^narrowcast: '$words' is not a group: need" "$dir/err" || fail "--card-group $words: another line"
     done
     ! on 1 --steps 1 --offload xrt --card-group $group || fail '--card-group with --offload xrt'
-    grep -q "^narrowcast: card xrt knows ranks by numbers of its shell's table, and no group" "$dir/err" || fail 'xrt: another line'
+    grep -q "^narrowcast: card xrt needs all ranks' addresses in the table of its shell" "$dir/err" || fail 'xrt: another line'
     # shellcheck disable=SC2016 # for the ranks
     ! mpirun -np 2 sh -c 'rank=$OMPI_COMM_WORLD_RANK; [ "$rank" = 0 ] && set -- "$@" --card-group "$0"; exec "$@"' $group \
         "$n" train --data synthetic:24,3 --steps 1 --offload "udp://$plain" >"$dir/out" 2>"$dir/err" || fail 'ranks with different words'
@@ -116,6 +116,6 @@ for i in 1 2 3 4; do
     on 4 --steps 4 --offload "udp://$at" --card-group $group || fail "deaf up to node $i: exit $?"
     [ "$(checksum)" = "$sum" ] || fail "deaf up to node $i: checksum '$(checksum)', not '$sum'"
     grep -q '^offload  *3 of 4 steps' "$dir/out" || fail "deaf up to node $i: more than a step over MPI"
-    given_up "deaf up to node $i" "rank [0-3]: card udp://$at is not heard in the group"
+    given_up "deaf up to node $i" "rank [0-3]: card udp://$at sends multicast packets that this rank does not receive"
 done
 exit $bad

@@ -60,7 +60,7 @@ while kill -0 $run 2>/dev/null && ! grep -qs '"step":20,' "$dir/log"; do sleep 0
 width 1280
 wait $run
 [ "$(checksum)" = "$wanted" ] || fail "a path that became narrow: another checksum than $wanted"
-grep -q 'given up: .* path that takes datagrams of 1252 bytes by now' "$dir/err" || fail 'a path that became narrow: no word of it'
-grep -q 'offload is back: .*frames of 1216 bytes' "$dir/err" || fail 'a path that became narrow: the card is not back'
+grep -q 'abandoned: .* can now be reached only with packets of at most 1252 bytes' "$dir/err" || fail 'a path that became narrow: no word of it'
+grep -q 'offload works again: .*frames of 1216 bytes' "$dir/err" || fail 'a path that became narrow: the card is not back'
 
 exit $bad

@@ -113,7 +113,7 @@ uncard phoenix KILL
 echo $! >phoenix.pid
 cards="$cards $!"
 wait $run || fail "the run with a card that came back failed: $(cat err)"
-[ "$(sed -n 's/.*warning: \(offload [a-z]* [a-z]*\).*/\1/p' err | tr '\n' ';')" = "offload given up;offload is back;" ] ||
+[ "$(sed -n 's/.*warning: \(offload [a-z]*\).*/\1/p' err | tr '\n' ';')" = "offload abandoned;offload works;" ] ||
     fail "a card that came back: warnings: $(grep warning err)"
 cat err >>stderr
 on 4 --steps 800 --algo direct >direct.out 2>>stderr
@@ -137,10 +137,10 @@ until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
 
 # --- refusals: one line, at once ---
 refused 'needs cards' on 2 --steps 2 --algo offload
-refused 'does not go through cards' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
+refused 'does not use cards' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
 refused 'cannot' on 2 --steps 2 --format fp32 --scale none --offload sim:c
-refused 'needs the container' on 2 --steps 2 --offload xrt:0000:01:00.1
-refused 'is no card' on 2 --steps 2 --offload xrt:0000:01
+refused 'needs an xclbin' on 2 --steps 2 --offload xrt:0000:01:00.1
+refused 'is not a card' on 2 --steps 2 --offload xrt:0000:01
 refused 'udp://' on 2 --steps 2 --offload udp://nowhere
 refused 'udp://' on 2 --steps 2 --offload smi
 refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon
@@ -148,5 +148,5 @@ refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"
 same "a card that is not there" out "$(checksum direct.out)"
-[ "$(grep -c '^narrowcast: warning: offload given up: cannot reach card' err)" = 1 ] || fail "a card that is not there: $(cat err)"
+[ "$(grep -c '^narrowcast: warning: offload abandoned: cannot reach card' err)" = 1 ] || fail "a card that is not there: $(cat err)"
 exit $bad

@@ -82,7 +82,7 @@ uncard one
 
 # --- rejected in one line ---
 for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--xclbin $here/lib/card_net.sh:xclbin2" "no such card:--xrt 7:device 7" \
-    "no name:--xrt x@y:is no card"; do
+    "no name:--xrt x@y:is not a card"; do
     IFS=: read -r name options pattern <<<"$what"
     # shellcheck disable=SC2086
     timeout 60 "$n" card --listen 127.0.0.1:0 $options >out 2>err && fail "$name: exit 0"
@@ -101,7 +101,7 @@ one "another container than the one given" 'another xclbin' err
 # --- another XRT than at build time: reported and used; one that lacks a function: reported ---
 sed 's/2\.13\.0/2.12.0/g' "$B/libnarrowcast_xrt.so" >old.so
 NARROWCAST_XRT=$dir/old.so on 2 --steps 2 --offload xrt --log log >out 2>err || fail "an older XRT: exit $?"
-[ "$(grep -c 'XRT .* is installed, and .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
+[ "$(grep -c 'XRT .* is installed, but .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
 all_by_card "an older XRT" log
 rm -f log
 sed 's/xrtRunWaitFor/xrtRunWaitFox/g' "$B/libnarrowcast_xrt.so" >lacks.so
@@ -115,7 +115,7 @@ for n_reads in 0 5 20 60; do
     NARROWCAST_SIM_FAULT=read-hangs:$n_reads on 2 --steps 12 --seed 7 --format e4m3 --offload xrt --log log >out 2>err ||
         fail "silent after $n_reads reads: exit $?: $(tail -n 3 err)"
     same "silent after $n_reads reads" out "$direct2"
-    [ "$(grep -c 'XRT does not come back' err)" -le 1 ] || fail "silent after $n_reads reads: said '$(cat err)'"
+    [ "$(grep -c 'XRT did not return' err)" -le 1 ] || fail "silent after $n_reads reads: said '$(cat err)'"
     echo "silent after $n_reads reads: $(by_card log) steps came through the card"
 done
 

@@ -57,7 +57,7 @@ static void falls_silent(void)
     for (int i = 0; i < 8; i++)
         net_turn(&job, 7);
     net.cards[1].silent = true;
-    expect_lost(7, "is silent for", 1.2);
+    expect_lost(7, "has been silent for", 1.2);
     CHECK(strstr(window_why(job.windows[0]), "card net"), "%s", window_why(job.windows[0]));
     close_job();
 }
@@ -90,7 +90,7 @@ static void restarts(bool same_key)
         size_t done;
         net_card_batch(&net.cards[0].fpga, ops, sizeof ops / sizeof *ops, &done, 1);
     }
-    expect_lost(3, same_key ? "has lost its state" : "is silent for", same_key ? 0.3 : 1.2);
+    expect_lost(3, same_key ? "has lost its state" : "has been silent for", same_key ? 0.3 : 1.2);
     close_job();
 }
 
@@ -169,7 +169,7 @@ static void path_is_narrow(void)
     net.cards[0].silent = true; /* as if no frame of that length got through */
     for (int r = 0; r < 2; r++)
         window_start_pings(job.windows[r], net.now);
-    expect_lost(3, "does not answer pings of 2112 bytes", 1.2);
+    expect_lost(3, "answers neither pings of 2112 bytes", 1.2);
     close_job();
 }
 
@@ -181,7 +181,7 @@ static void packets_vanish(void)
     size_t done;
     start(3, N);
     net_card_batch(&net.cards[0].fpga, ops, 2, &done, 1);
-    expect_lost(3, "is silent for", 1.2); /* a stopped job does not answer pings either */
+    expect_lost(3, "has been silent for", 1.2); /* a stopped job does not answer pings either */
     close_job();
 }
 
@@ -201,7 +201,7 @@ static void seen_elsewhere(void)
     size_t done;
     net_card_batch(card, ops, sizeof ops / sizeof *ops, &done, 1);
     window_start_pings(job.windows[2], net.now);
-    expect_lost(4, "does not answer pings", 1.2);
+    expect_lost(4, "answers neither pings", 1.2);
     CHECK(fpga_job_seen(card, &job.jobs[0], 1, &rank, &from) == 1 && rank == 2 &&
               from.ip == NET_IP + 2 && from.port == NET_PORT,
           "rank %u at %08x:%u", rank, from.ip, from.port);
@@ -248,7 +248,7 @@ static void card_fills_up(void)
               jobs[4].slots == 16 && jobs[4].slot_base == 0,
           "%u slots from %u", jobs[4].slots, jobs[4].slot_base);
     CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[5]) == -EBUSY &&
-              strstr(fpga->why, "is taken"),
+              strstr(fpga->why, "is in use"),
           "%s", fpga->why);
     net_close(&net);
 }

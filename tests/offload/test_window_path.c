@@ -103,8 +103,8 @@ static void becomes_narrow(bool known)
     for (int r = 0; r < 2; r++)
         CHECK(job.windows[r]->state == WINDOW_LOST &&
                   strstr(window_why(job.windows[r]),
-                         known ? "takes datagrams of 1372 bytes by now"
-                               : "answers pings of 64 bytes, but takes no packets of 2112"),
+                         known ? "only with packets of at most 1372 bytes"
+                               : "answers pings of 64 bytes but not packets of 2112"),
               "%d %s", job.windows[r]->state, window_why(job.windows[r]));
     close_job();
 }

@@ -140,7 +140,7 @@ int main(void)
         window_start_sum(
             windows[r],
             &(struct way_sum){.n = N, .codes = codes[r], .result = sums[r], .tag = STEPS}, now);
-    CHECK(run() && strstr(window_why(windows[0]), "card c is silent for"), "%s",
+    CHECK(run() && strstr(window_why(windows[0]), "card c has been silent for"), "%s",
           window_why(windows[0]));
     for (int r = 0; r < RANKS; r++)
         window_close(windows[r]);

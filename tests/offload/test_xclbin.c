@@ -126,7 +126,7 @@ static void test_made(void)
 static void test_cut(void)
 {
     for (size_t n = 0; n < good_n; n++)
-        refused(good, n, false, n < 8 ? "xclbin2" : "cut off");
+        refused(good, n, false, n < 8 ? "xclbin2" : "is truncated");
 }
 
 /* Every accepted container has valid indices; changes of a table change the card. */
@@ -160,22 +160,22 @@ static void test_flips(void)
 static void test_header_lies(void)
 {
     const size_t second = AXLF_SECTIONS + AXLF_SECTION_ENTRY; /* MEM_TOPOLOGY */
-    lie(AXLF_LENGTH, 8, UINT64_MAX, false, "cut off");
-    lie(AXLF_LENGTH, 8, 100, false, "less than its header");
-    lie(AXLF_LENGTH, 8, AXLF_SECTIONS + 39, false, "table of 5 sections is cut off");
-    lie(AXLF_N_SECTIONS, 4, UINT32_MAX, false, "64 are read at most");
+    lie(AXLF_LENGTH, 8, UINT64_MAX, false, "is truncated");
+    lie(AXLF_LENGTH, 8, 100, false, "less than the header");
+    lie(AXLF_LENGTH, 8, AXLF_SECTIONS + 39, false, "table of 5 sections is truncated");
+    lie(AXLF_N_SECTIONS, 4, UINT32_MAX, false, "at most 64 are supported");
     lie(AXLF_N_SECTIONS, 4, 0, true, "no kernel 'nic_core'");
-    lie(second + AXLF_SECTION_AT, 8, UINT64_MAX - 7, false, "behind the file's end");
-    lie(second + AXLF_SECTION_AT, 8, 8, false, "not a multiple of 8 from 656 on");
+    lie(second + AXLF_SECTION_AT, 8, UINT64_MAX - 7, false, "after the end of the file");
+    lie(second + AXLF_SECTION_AT, 8, 8, false, "need a multiple of 8 of at least 656");
     lie(second + AXLF_SECTION_AT, 8, section(XCLBIN_MEM_TOPOLOGY) + 4, false, "a multiple of 8");
     lie(second + AXLF_SECTION_AT, 8, section(XCLBIN_IP_LAYOUT), false, "overlap");
-    lie(second + AXLF_SECTION_BYTES, 8, UINT64_MAX - 16, false, "behind the file's end");
-    lie(second + AXLF_SECTION_BYTES, 8, 4, false, "less than its count");
+    lie(second + AXLF_SECTION_BYTES, 8, UINT64_MAX - 16, false, "after the end of the file");
+    lie(second + AXLF_SECTION_BYTES, 8, 4, false, "too few for its number of entries");
     lie(second + AXLF_SECTION_BYTES, 8, 47, false, "do not hold them");
     lie(second + AXLF_SECTION_KIND, 4, XCLBIN_IP_LAYOUT, false, "2 sections ip_layout");
-    lie(second + AXLF_SECTION_KIND, 4, 77, false, "there is no such"); /* of connections */
+    lie(second + AXLF_SECTION_KIND, 4, 77, false, "do not exist"); /* of connections */
     memset(good + AXLF_PLATFORM, 'p', 64);
-    refused(good, good_n, false, "platform does not end");
+    refused(good, good_n, false, "platform is not terminated");
     memset(good + AXLF_PLATFORM, 0, 64);
     memcpy(good + AXLF_PLATFORM, XCLBIN_SIM_PLATFORM, sizeof XCLBIN_SIM_PLATFORM);
 }
@@ -185,29 +185,29 @@ static void test_table_lies(void)
     const size_t memory = section(XCLBIN_MEM_TOPOLOGY), layout = section(XCLBIN_IP_LAYOUT);
     const size_t connections = section(XCLBIN_CONNECTIVITY) + CONNECTION_ENTRIES;
     lie(memory, 4, UINT32_MAX, false, "do not hold them");
-    lie(memory, 4, 0, false, "there is no such");
+    lie(memory, 4, 0, false, "do not exist");
     lie(layout, 4, UINT32_MAX, false, "do not hold them");
     lie(layout, 4, 0x80000000, false, "do not hold them");
     lie(connections - CONNECTION_ENTRIES, 4, 13, false, "do not hold them");
-    lie(connections + CONNECTION_ARG, 4, 0x7fffffff, false, "there is no such");
-    lie(connections + CONNECTION_MEM, 4, 1, false, "there is no such");
-    lie(connections + CONNECTION_MEM, 4, UINT32_MAX, false, "there is no such");
+    lie(connections + CONNECTION_ARG, 4, 0x7fffffff, false, "do not exist");
+    lie(connections + CONNECTION_MEM, 4, 1, false, "do not exist");
+    lie(connections + CONNECTION_MEM, 4, UINT32_MAX, false, "do not exist");
     uint8_t was[IP_NAME_BYTES];
     uint8_t *name = good + layout + IP_ENTRIES + IP_NAME, *tag = good + memory + MEM_ENTRIES;
     memcpy(was, name, IP_NAME_BYTES);
     memset(name, 'n', IP_NAME_BYTES);
-    refused(good, good_n, false, "entry 0 of ip_layout does not end");
+    refused(good, good_n, false, "entry 0 of ip_layout is not terminated");
     memcpy(name, was, IP_NAME_BYTES);
     memcpy(was, tag + MEM_TAG, MEM_TAG_BYTES);
     memset(tag + MEM_TAG, 'n', MEM_TAG_BYTES);
-    refused(good, good_n, false, "memory bank 0 does not end");
+    refused(good, good_n, false, "memory bank 0 is not terminated");
     memcpy(tag + MEM_TAG, was, MEM_TAG_BYTES);
     swap(XCLBIN_IP_LAYOUT, 1, "reduce_mm:", "reduce_mm_", false, "kernel:unit");
     swap(XCLBIN_EMBEDDED_METADATA, 1, "offset=\"0x10\"", "offset=\"zz10\"", false, "a number");
     swap(XCLBIN_EMBEDDED_METADATA, 1, "offset=\"0x10\"", "offsex=\"0x10\"", false, "a number");
-    swap(XCLBIN_EMBEDDED_METADATA, 1, "id=\"0\"", "id=\"x\"", false, "no id");
+    swap(XCLBIN_EMBEDDED_METADATA, 1, "id=\"0\"", "id=\"x\"", false, "needs an id");
     swap(XCLBIN_EMBEDDED_METADATA, 1, "arg name=", "arg nome=", false, "has no name");
-    swap(XCLBIN_EMBEDDED_METADATA, 1, "<platform ", "<!--tform ", false, "no whole XML");
+    swap(XCLBIN_EMBEDDED_METADATA, 1, "<platform ", "<!--tform ", false, "not complete XML");
 }
 
 /* Valid containers of another card. */
@@ -217,7 +217,8 @@ static void test_other_cards(void)
     const uint32_t xml = XCLBIN_EMBEDDED_METADATA;
     swap(XCLBIN_IP_LAYOUT, 1, "reduce_mm:", "reduce_nn:", true, "no kernel 'reduce_mm'");
     swap(XCLBIN_IP_LAYOUT, 1, "reduce_mm_1", "reduce_mm_2", true, "no kernel 'reduce_mm'");
-    swap(xml, 1, "kernel name=\"reduce_mm\"", "kernel name=\"reduce_nn\"", true, "says nothing");
+    swap(xml, 1, "kernel name=\"reduce_mm\"", "kernel name=\"reduce_nn\"", true,
+         "does not describe");
     swap(xml, 1, "name=\"parts\"", "name=\"ports\"", true, "is 'ports', not 'parts'");
     swap(xml, 1, "id=\"8\"", "id=\"9\"", true, "no argument 8, 'saturate'");
     swap(xml, 1, "offset=\"0x1c\"", "offset=\"0x2c\"", true, "'out' of kernel 'reduce_mm' is at");

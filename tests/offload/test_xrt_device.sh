@@ -82,7 +82,7 @@ sees 1 'not so' "$dir/wrong.xclbin" runs
 
 # Faults. 5 is ERT_CMD_STATE_ERROR, 8 ..._TIMEOUT, 2 and 3 are in progress.
 NARROWCAST_SIM_FAULT=dies:50 sees 0 '^50 reads$' "$xclbin" dies 50
-NARROWCAST_SIM_FAULT=dies:50 sees 0 'ended by signal 9' "$xclbin" dies 50
+NARROWCAST_SIM_FAULT=dies:50 sees 0 'killed by signal 9' "$xclbin" dies 50
 for n in 1 7 19; do NARROWCAST_SIM_FAULT=dies:$n sees 0 '^state 5$' "$xclbin" fails 20000; done
 NARROWCAST_SIM_FAULT=run-hangs sees 0 '^state [238]$' "$xclbin" fails 200
 NARROWCAST_SIM_FAULT=read-hangs sees 0 '' "$xclbin" stuck 200
@@ -98,7 +98,7 @@ if [ $rc = 0 ] || ! grep -q 'libxrt_noop lacks xrt_core::singleton' "$dir/out"; 
 noop=$(ldd "$B/xrt/lib/libxrt_core.so.2" | sed -n 's/.*libxrt_noop.so.2 => \([^ ]*\).*/\1/p')
 for name in 8reg_readEjjPj:8reg_reaXEjjPj 6system17get_total_devicesEb:6system17get_total_deviXesEb; do
     LC_ALL=C sed "s/${name%:*}/${name#*:}/g" "$noop" >"$dir/less/libxrt_noop.so.2"
-    LD_LIBRARY_PATH=$dir/less sees 1 "this XRT is not the one that .* lacks .*${name%:*}" "$xclbin" about
+    LD_LIBRARY_PATH=$dir/less sees 1 "this version of XRT is not supported.* lacks .*${name%:*}" "$xclbin" about
 done
 
 # Memory checker, if installed.

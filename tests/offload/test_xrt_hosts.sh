@@ -49,6 +49,6 @@ for job in here there; do
     fi
 done
 on grouped 2 --format e4m3 --seed 7 --offload udp://10.77.0.254:4711 --card-group 239.255.77.2
-grep -q 'group .* given up: card udp://.* sends to none; each rank gets its own frames' "$dir/grouped.err" || fail 'a group: no word of it'
+grep -q 'group .* abandoned: card udp://.* cannot send to a group; cards send to each rank instead' "$dir/grouped.err" || fail 'a group: no word of it'
 [ "$(grep -c '"offload":true' "$dir/grouped.log") $(checksum grouped)" = "12 $(checksum mpi_there)" ] || fail 'a group'
 exit $bad

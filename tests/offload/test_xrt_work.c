@@ -121,7 +121,7 @@ static void check_late(void)
     const double from = clock_s();
     CHECK(!xrt_work_do(w, &t, 0.1) && t.rc == -ETIMEDOUT, "late: %d", t.rc);
     CHECK(clock_s() - from < 0.4, "given up after %g s", clock_s() - from);
-    CHECK(strstr(t.why, "does not come back"), "why '%s'", t.why);
+    CHECK(strstr(t.why, "did not return"), "why '%s'", t.why);
     CHECK(closed == 0, "closed while a call is under way");
     for (int i = 0; i < 100 && closed == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);

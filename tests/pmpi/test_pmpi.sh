@@ -29,18 +29,18 @@ for p in 4 5; do
     [ "${exact% *}" = checksum ] || fail "said '$exact'"
     runs $p ./plain exact
     [ "$said" = "$exact" ] || fail "without a format: '$said', not '$exact'"
-    [ "$lines" = 'narrowcast: all-reduces stay as they are: NARROWCAST_FORMAT names no format' ] || fail "without a format: '$lines'"
+    [ "$lines" = 'narrowcast: all-reduces are not narrowed: set NARROWCAST_FORMAT to a format' ] || fail "without a format: '$lines'"
     runs $p ./by_nc narrow "${narrow[@]}" PRELOAD=
     by_nc=$said
     runs $p ./plain narrow "${narrow[@]}"
     { [ "$said" = "$by_nc" ] && [ "$said" != "$exact" ]; } || fail "$p ranks: '$said', by narrowcast.h '$by_nc', exact '$exact'"
-    [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '*' bytes of codes in place of '* ]] || fail "report: '$lines'"
+    [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '*' bytes of codes instead of '* ]] || fail "report: '$lines'"
 done
 runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=world
 runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=other,MPI_COMM_WORLD
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_COMMS=MPI_COMM
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
-[ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes in place of 0' ] || fail "nothing narrowed: '$lines'"
+[ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes instead of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
 [[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
 # native calls MPI_Iallreduce itself

@@ -79,7 +79,7 @@ for on in $rtl model hls; do
     refused 'cannot add e3m2' add_up --on "$on" --format e3m2
     refused 'cannot add bf16' add_up --on "$on" --format bf16
     refused 'cannot make fp32' add_up --on "$on" --format e4m3 --out-format fp32
-    refused '--out-shift 0 to 6' add_up --on "$on" --format e4m3 --out-shift 7
+    refused '--out-shift must be from 0 to 6' add_up --on "$on" --format e4m3 --out-shift 7
     refused '--sum nearest' add_up --on "$on" --format e4m3 --sum nearest
 done
 refused 'needs --on rtl' add_up --on model --format e4m3 --wave x.fst

@@ -82,8 +82,8 @@ kill -TERM "$(ranks_of 1 | head -n 1)" # ends after its step and a checkpoint
 ! wait $run || fail 'a run that was asked to stop ended by itself'
 [ "$(turns 1)" = 'true false true ' ] || fail "a card that came back: steps through it: $(turns 1)"
 [ "$(grep -c 'warning' "$dir/err1")" = 2 ] || fail 'a card that came back: warnings'
-grep -q "offload given up: card $eth has started anew" "$dir/err1" || fail 'a card that came back: no word of how it went'
-grep -q 'offload is back' "$dir/err1" || fail 'a card that came back: no word of that'
+grep -q "offload abandoned: card $eth has restarted" "$dir/err1" || fail 'a card that came back: no word of how it went'
+grep -q 'offload works again' "$dir/err1" || fail 'a card that came back: no word of that'
 total=$(($(steps 1) + 1))
 rm -f "$dir/log2" # from an earlier run
 on 2 $ranks --steps $total --offload off --resume "$dir/saved" || fail 'on from what was saved'

@@ -40,6 +40,6 @@ on 1 4 --steps $steps --offload eth://$at:4712 || fail 'through a bad network, b
 through 1 "$wanted" $steps 'through a bad network, by the responder'
 on 1 4 --steps $steps --offload eth://$at:4712 --card-group 239.255.77.2 || fail 'through a bad network, by a group'
 through 1 "$wanted" $steps 'through a bad network, by a group'
-! grep -q 'given up' "$dir/err1" || fail 'through a bad network, by a group: given up'
+! grep -q 'abandoned' "$dir/err1" || fail 'through a bad network, by a group: abandoned'
 uncard
 exit $bad

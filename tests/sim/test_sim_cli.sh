@@ -13,11 +13,11 @@ for option in listen model drop dup reorder delay seed wave pcap tap ip counters
 done
 refused '--listen 127.0.0.1' timeout 20 "$n" sim
 refused '--counters' timeout 20 "$n" sim --json
-refused 'it takes no --listen' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
+refused 'leave --listen out' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
 refused 'cannot reach a card at 127.0.0.1:1' timeout 20 "$n" sim --counters 127.0.0.1:1
 refused 'HOST:PORT' timeout 20 "$n" sim --counters here
 refused 'cannot reach card eth://127.0.0.1:1' timeout 20 "$n" sim --counters eth://127.0.0.1:1
-refused 'is no card' timeout 20 "$n" sim --counters eth://here
+refused 'is not a card' timeout 20 "$n" sim --counters eth://here
 refused "did you mean '--listen'" timeout 20 "$n" sim --lisen 127.0.0.1:0
 refused '--drop' timeout 20 "$n" sim --listen 127.0.0.1:0 --drop 1.5
 cp "$n" alone
@@ -32,7 +32,7 @@ on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --model c --tap "$2" --ip 
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
 for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3; do on_tap "'$mac'" nc0 10.0.0.9 $mac; done
 for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$name'" "$name" 10.0.0.9 2:2:2:2:2:2; done
-refused 'both be at port 20777' timeout 20 "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
+refused 'both are at port 20777' timeout 20 "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
 "$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
 card=$!
 while ! grep -qs '^listening on ' out && kill -0 $card; do sleep 0.1; done

@@ -22,29 +22,28 @@ struct card_options {
 #define AT(field) offsetof(struct card_options, field)
 static const struct opt opts[] = {
     {"xrt", "CARD", "0",
-     "Which card: its number, or its place on the bus, as 65:00.1; @10.0.0.9 behind it gives "
-     "it that IP address. `narrowcast info` lists them.",
+     "The card: its number, or its place on the bus, such as 65:00.1. Append @10.0.0.9 to give it "
+     "that IP address. `narrowcast info` lists the cards.",
      OPT_TEXT, AT(xrt), 0, 0, 0},
     {"xclbin", "FILE", NULL,
-     "The container that makes a card of the FPGA (`narrowcast xclbin`). Default: what "
-     "NARROWCAST_XCLBIN names.",
+     "The xclbin to load into the card (see `narrowcast xclbin`). Default: the file named by "
+     "NARROWCAST_XCLBIN.",
      OPT_TEXT, AT(xclbin), 0, 0, 0},
     {"listen", "HOST:PORT", "127.0.0.1:4711",
-     "Where jobs ask for it, over TCP (port 0: any; it says which). Who reaches this port can take "
-     "slots: no more hosts than start jobs.",
+     "TCP address where jobs register for the card (port 0: any free port, which is printed). Any "
+     "host that reaches this port can take slots: admit only hosts that start jobs.",
      OPT_TEXT, AT(listen), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "card",
     .args = "",
-    .about = "Owns a card of this machine, which XRT gives to one process alone, and serves it to "
-             "all jobs, of any\n"
-             "host that its Ethernet port can be reached from, until it is interrupted. Their "
-             "frames go to the card\n"
-             "itself; here it is only told who takes part.",
-    .examples = "  build/narrowcast card --xrt 65:00.1@10.0.0.9 --xclbin narrowcast.xclbin "
-                "--listen 10.0.0.1:4711\n"
+    .about =
+        "Owns a card of this machine, which XRT gives to only one process, and serves it to all "
+        "jobs until it is interrupted. Jobs may run on any host that reaches the card's Ethernet "
+        "port. Their frames go directly to the card; this process only registers who takes part.",
+    .examples = "  build/narrowcast card --xrt 65:00.1@10.0.0.9 \\\n"
+                "      --xclbin narrowcast.xclbin --listen 10.0.0.1:4711\n"
                 "  host/ranks.sh 4 build/narrowcast train --offload udp://10.0.0.1:4711\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,

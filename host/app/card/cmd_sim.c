@@ -21,42 +21,40 @@ struct sim_options {
 
 #define AT(field) offsetof(struct sim_options, field)
 static const struct opt opts[] = {
-    {.name = "a card on the network", .type = OPT_GROUP},
+    {.name = "a simulated card on the network", .type = OPT_GROUP},
 #define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) \
     {name, metavar, fallback, help, type, AT(field), min, max, 0},
 #include "hls/card/sim_options.def"
 #undef SIM_OPTION
-    {.name = "a card that runs already", .type = OPT_GROUP},
+    {.name = "a card that is already running", .type = OPT_GROUP},
     {"counters", "HOST:PORT", NULL,
-     "Asks a simulated card for its counters, clock and jobs, and prints them. Of one with "
-     "--control: "
-     "eth://HOST:PORT, and its leases.",
+     "Print the counters, clock and jobs of this simulated card. For a card started with "
+     "--control: eth://HOST:PORT, which also prints its leases.",
      OPT_TEXT, AT(counters), 0, 0, 0},
-    {"json", NULL, NULL, "With --counters: prints one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"json", NULL, NULL, "With --counters: print one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "sim",
     .args = "",
-    .about = "A simulated card on the network: adds the gradients that ranks send it as UDP "
-             "datagrams, for as many "
-             "jobs as a card\n"
-             "has room for, until it is interrupted. It runs as narrowcast-sim, which `make sim` "
-             "builds. What the "
-             "datagrams hold:\n"
-             "hls/card/packet.def; how a job is registered: hls/card/simlink.h, hls/card/regs.def.",
-    .examples =
-        "  build/narrowcast sim --listen 127.0.0.1:4711        # the RTL, some 60,000 clocks a "
-        "second\n"
-        "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder "
-        "0.1 --seed 3\n"
-        "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst    # "
-        "Wireshark, GTKWave\n"
-        "  build/narrowcast sim --counters 127.0.0.1:4711      # what that card has counted\n"
-        "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains "
-        "through it\n"
-        "  build/narrowcast sim --listen 127.0.0.1:4711 --control 4712         # for --offload "
-        "eth://127.0.0.1:4712\n",
+    .about = "Simulates a card on the network until it is interrupted. The card adds the gradients "
+             "that ranks send as UDP datagrams, for as many jobs as a card has room for. The "
+             "simulation runs as narrowcast-sim, which `make sim` builds.\n\n"
+             "Packets are described in hls/card/packet.def, the registration of a job in "
+             "hls/card/simlink.h and hls/card/regs.def.",
+    .examples = "  # the RTL, about 60,000 clocks a second\n"
+                "  build/narrowcast sim --listen 127.0.0.1:4711\n"
+                "  # a faster card in plain C that loses, repeats and reorders packets\n"
+                "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 \\\n"
+                "      --dup 0.05 --reorder 0.1 --seed 3\n"
+                "  # packets for Wireshark, signals for GTKWave\n"
+                "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst\n"
+                "  # the counters of that card\n"
+                "  build/narrowcast sim --counters 127.0.0.1:4711\n"
+                "  # a training that uses it\n"
+                "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711\n"
+                "  # a card for --offload eth://127.0.0.1:4712\n"
+                "  build/narrowcast sim --listen 127.0.0.1:4711 --control 4712\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -92,13 +90,13 @@ int cmd_sim(int argc, char **argv)
     if (!rc && p.help)
         opt_help(&command, &p, stdout);
     else if (!rc && o.counters && (o.listen || o.fd >= 0))
-        rc = ERR(-EINVAL, "--counters asks a card that runs already: it takes no --listen");
+        rc = ERR(-EINVAL, "--counters asks a card that is already running: leave --listen out");
     else if (!rc && o.counters)
         rc = sim_counters(o.counters, o.json);
     else if (!rc && o.json)
         rc = ERR(-EINVAL, "--json needs --counters HOST:PORT");
     else if (!rc && !o.listen && o.fd < 0)
-        rc = ERR(-EINVAL, "sim needs an address to listen on, as in --listen 127.0.0.1:4711");
+        rc = ERR(-EINVAL, "sim needs an address to listen on, such as --listen 127.0.0.1:4711");
     else if (!rc)
         rc = become_card(argc, words);
     free(words);

@@ -17,46 +17,44 @@ struct xclbin_options {
 
 #define AT(field) offsetof(struct xclbin_options, field)
 static const struct opt opts[] = {
-    {"What is in a container", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
+    {"show or check a container", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"check", NULL, NULL,
-     "Fails, and names the first difference, unless the container has the kernels, arguments and "
-     "offsets of this version of narrowcast (hls/card/kernels.def); of a simulated card, where its "
-     "registers are, too.",
+     "Check that the container has the kernels, arguments and offsets of this version of "
+     "narrowcast (hls/card/kernels.def). For a simulated card, also check the addresses of its "
+     "registers. On a difference, print the first one and fail.",
      OPT_FLAG, AT(check), 0, 0, 0},
-    {"json", NULL, NULL, "Prints JSON lines instead of a table.", OPT_FLAG, AT(json), 0, 0, 0},
-    {"Making one", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
+    {"json", NULL, NULL, "Print JSON lines instead of a table.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"make a container", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"make", "OUT", NULL,
-     "Writes a container for the simulated card; OUT appears when it is whole, or not at all.",
-     OPT_TEXT, AT(make), 0, 0, 0},
+     "Write a container for the simulated card. OUT appears only when it is complete.", OPT_TEXT,
+     AT(make), 0, 0, 0},
     {"bitstream", "FILE", NULL,
-     "What the container holds for the FPGA. Without it: a line that says that it is for the "
-     "simulated card.",
+     "The bitstream to put into the container. Without it: a line that says that the container is "
+     "for the simulated card.",
      OPT_TEXT, AT(bitstream), 0, 0, 0},
-    {"platform", "NAME", XCLBIN_SIM_PLATFORM, "The platform that it says it is for.", OPT_TEXT,
-     AT(platform), 0, 0, 0},
+    {"platform", "NAME", XCLBIN_SIM_PLATFORM, "Name of the platform to write into the container.",
+     OPT_TEXT, AT(platform), 0, 0, 0},
     {"mode", "hw|hw_emu", "hw",
-     "hw_emu: XRT is to start the bitstream, a zip archive, as a simulator of its own.", OPT_CHOICE,
-     AT(mode), 0, 0, 0},
+     "hw_emu: the bitstream is a zip archive that XRT starts as a simulator.", OPT_CHOICE, AT(mode),
+     0, 0, 0},
     {"uuid", "X", NULL,
-     "As 8-4-4-4-12 hexadecimal digits. Without it: from the content, so that the same card has "
-     "the same one.",
+     "UUID: 8-4-4-4-12 hexadecimal digits. Without it: derived from the content, so equal "
+     "containers have equal UUIDs.",
      OPT_TEXT, AT(uuid), 0, 0, 0},
-    {"For Vitis", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
+    {"for Vitis", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"kernel-xml", "NAME", NULL,
-     "Prints kernel.xml of one kernel, which Vitis' package_xo wants of those that are RTL.",
-     OPT_TEXT, AT(kernel_xml), 0, 0, 0},
+     "Print kernel.xml of this RTL kernel, which package_xo of Vitis needs.", OPT_TEXT,
+     AT(kernel_xml), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "xclbin",
     .args = "[FILE]",
     .max_args = 1,
-    .about =
-        "An xclbin is what Xilinx' runtime, XRT, loads into an FPGA card: the bitstream, and what "
-        "it makes of the card:\n"
-        "its kernels, where their registers and arguments are, its memory. This command says what "
-        "is in FILE, or makes one\n"
-        "for the simulated card. That of a true card is made by Vitis: hls/core/vitis/README.md.",
+    .about = "Shows, checks or makes an xclbin: the container that Xilinx' runtime, XRT, loads "
+             "into an FPGA card. It holds the bitstream and describes the kernels, their registers "
+             "and arguments, and the card's memory. This command makes containers only for the "
+             "simulated card. Vitis makes those of real cards: see hls/core/vitis/README.md.",
     .examples = "  build/narrowcast xclbin --make card.xclbin\n"
                 "  build/narrowcast xclbin card.xclbin\n"
                 "  build/narrowcast xclbin --check card.xclbin\n",
@@ -87,7 +85,7 @@ static int make(const struct xclbin_options *o)
     size_t bytes = 0;
     char why[XCLBIN_WHY_BYTES];
     if (o->uuid && !xclbin_uuid_read(o->uuid, uuid))
-        return ERR(-EINVAL, "'%s' is no UUID: 8-4-4-4-12 hexadecimal digits", o->uuid);
+        return ERR(-EINVAL, "'%s' is not a UUID: need 8-4-4-4-12 hexadecimal digits", o->uuid);
     plan.uuid = o->uuid ? uuid : NULL;
     if (o->bitstream) {
         const int rc = xclbin_read(o->bitstream, &bits, &plan.bitstream_bytes, why);
@@ -114,7 +112,7 @@ static int show(const struct xclbin_options *o, const char *path)
         return ERR(rc, "%s", why);
     rc = o->json ? xclbin_show_json(x) : xclbin_show(x);
     if (!rc && o->check && (rc = xclbin_check(x, why)))
-        ERR(rc, "'%s' is no card of this version: %s", path, why);
+        ERR(rc, "'%s' does not match this version of narrowcast: %s", path, why);
     else if (!rc && o->check && !o->json)
         printf("check     a card of this version\n");
     xclbin_close(x);
@@ -136,7 +134,7 @@ static int print_kernel_xml(const char *name)
         fputs(xml, stdout);
         return 0;
     }
-    return ERR(-EINVAL, "no kernel '%s': there are %s", name, list);
+    return ERR(-EINVAL, "unknown kernel '%s': need one of %s", name, list);
 }
 
 int cmd_xclbin(int argc, char **argv)
@@ -148,13 +146,12 @@ int cmd_xclbin(int argc, char **argv)
     if (p.help)
         return opt_help(&command, &p, stdout), 0;
     if (!!o.make + !!p.n_args + !!o.kernel_xml != 1)
-        return ERR(-EINVAL,
-                   "xclbin: give a FILE to look into, or --make OUT, or --kernel-xml NAME");
+        return ERR(-EINVAL, "xclbin needs a FILE to show, or --make OUT, or --kernel-xml NAME");
     if (!p.n_args && (o.json || o.check))
-        return ERR(-EINVAL, "xclbin: --%s is for a FILE", o.json ? "json" : "check");
+        return ERR(-EINVAL, "xclbin: --%s needs a FILE", o.json ? "json" : "check");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (!o.make && opt_given(&command, &p, made[i]))
-            return ERR(-EINVAL, "xclbin: --%s is for --make OUT", made[i]);
+            return ERR(-EINVAL, "xclbin: --%s needs --make OUT", made[i]);
     if (o.kernel_xml)
         return print_kernel_xml(o.kernel_xml);
     return o.make ? make(&o) : show(&o, p.args[0]);

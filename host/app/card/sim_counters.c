@@ -61,7 +61,7 @@ static int take_counters(const struct fpga_op ops[OPS], size_t done, struct coun
 static int read_counters(struct fpga_link *link, double until, struct counts *c)
 {
     struct fpga_op ops[OPS];
-    struct fpga card = {.name = "that is asked"};
+    struct fpga card = {.name = "at this address"};
     size_t done;
     counter_ops(ops);
     TRY(fpga_link_batch(&card, link, ops, OPS, &done, until - clock_s()));
@@ -176,7 +176,8 @@ static int by_datagrams(const char *where, bool json)
         fpga_close(&card);
     }
     if (rc)
-        return ERR(rc, "no counters: %s", card.why[0] ? card.why : "the card refuses");
+        return ERR(rc, "cannot read the counters: %s",
+                   card.why[0] ? card.why : "the card refused the request");
     return print(&c, json);
 }
 
@@ -196,7 +197,9 @@ int sim_counters(const char *where, bool json)
         fpga_link_close(&link);
     }
     if (rc == -EUSERS)
-        return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes",
+        return ERR(rc,
+                   "the card at %s already has as many control connections as it takes: stop one "
+                   "of its other programs",
                    where);
     if (rc)
         return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));

@@ -16,32 +16,35 @@ struct doctor_options {
 #define AT(field) offsetof(struct doctor_options, field)
 static const struct opt opts[] = {
     {"offload", "O", "auto",
-     "Asks cards, too: HOST:PORT, or what train's --offload takes. auto: what NARROWCAST_OFFLOAD "
-     "names, else none.",
+     "Also check cards: HOST:PORT, or any value of train's --offload. auto: the cards named by "
+     "NARROWCAST_OFFLOAD, if any.",
      OPT_TEXT, AT(offload), 0, 0, 0},
-    {"fabric", "NAME", "socket", "How packets reach them, as train's --fabric.", OPT_TEXT,
+    {"fabric", "NAME", "socket", "How packets reach cards: see train's --fabric.", OPT_TEXT,
      AT(fabric), 0, 0, 0},
-    {"card-deadline", "S", "3", "Seconds that a card may be silent.", OPT_REAL, AT(card_deadline),
-     0.05, 1e4, 0},
-    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.",
-     OPT_REAL, AT(deadline), 0.1, 1e6, 0},
-    {"json", NULL, NULL, "Print a JSON object a finding.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"card-deadline", "S", "3", "Seconds of silence after which a card counts as failed.", OPT_REAL,
+     AT(card_deadline), 0.05, 1e4, 0},
+    {"deadline", "S", "60", "Seconds to wait for the other ranks before failing.", OPT_REAL,
+     AT(deadline), 0.1, 1e6, 0},
+    {"json", NULL, NULL, "Print one JSON object per finding.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 
 static void list_checks(FILE *to)
 {
-    fprintf(to, "\nchecks\n ");
-    for (const struct doctor_check *c = doctor_checks; c->name; c++)
-        fprintf(to, " %s,", c->name);
+    int at = fprintf(to, "\nchecks\n ");
+    for (const struct doctor_check *c = doctor_checks; c->name; c++) {
+        at += fprintf(to, " %s,", c->name);
+        if (at > 70)
+            at = fprintf(to, "\n ");
+    }
     fprintf(to, " cards\n");
 }
 
 static const struct opt_command command = {
     .name = "doctor",
     .args = "",
-    .about = "Says what is wrong with this machine, or, started as a training would be, with a "
-             "cluster: a line a check, ok, warn or "
-             "fail, and the command that mends it. Ends with 1 if a check has failed, else with 0.",
+    .about = "Checks the set-up of this machine or, started like a training, of a cluster. It "
+             "prints one line per check (ok, warn or fail) with a command that repairs it. The "
+             "exit status is 1 if a check failed, else 0.",
     .examples = "  build/narrowcast doctor\n"
                 "  host/ranks.sh 4 build/narrowcast doctor --json\n"
                 "  mpirun -H node1,node2 build/narrowcast doctor --offload udp://10.0.0.9:4000\n",
@@ -55,7 +58,7 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
     static const char *const grades[] = {"ok", "warn", "fail"};
     if (!json) {
         printf("%-5s %-13s %s%s%s\n", grades[f->grade], check, f->what,
-               f->mend[0] ? "; mend: " : "", f->mend);
+               f->mend[0] ? "; fix: " : "", f->mend);
         return;
     }
     struct jsonl j;

@@ -31,8 +31,8 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "info",
     .args = "",
-    .about = "Says what this build and this machine can do: compiler, libraries, GPU, CPU, network "
-             "interfaces, cards.",
+    .about = "Prints what this build and this machine can do: compiler, libraries, GPU, CPU, "
+             "network interfaces, cards.",
     .examples = "  build/narrowcast info\n  build/narrowcast info --json\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,

@@ -140,7 +140,8 @@ int doctor_gather(struct comm *c, const struct info *mine, struct doctor *d)
         d->sure_s = calloc(n, sizeof *d->sure_s);
     }
     const bool room = d->nodes && (!first || (all && d->ranks && d->ahead_s && d->sure_s));
-    int rc = comm_agree(c, room ? 0 : ERR(-ENOMEM, "no memory for what %zu ranks know", n));
+    int rc =
+        comm_agree(c, room ? 0 : ERR(-ENOMEM, "no memory to gather the facts of %zu ranks", n));
     if (rc == 0) {
         doctor_lines(mine, lines);
         rc = comm_gather(c, lines, sizeof lines, all);

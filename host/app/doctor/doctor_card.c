@@ -27,8 +27,8 @@ static int add_ones(struct job *job, bool *by_card, bool *right)
 
 static void mend(struct doctor_finding *f)
 {
-    doctor_mend(f, "narrowcast sim --listen HOST:PORT or narrowcast card on that machine, and UDP "
-                   "and TCP to it in the firewall");
+    doctor_mend(f, "start narrowcast sim --listen HOST:PORT or narrowcast card on that machine, "
+                   "and open UDP and TCP to it in the firewall");
 }
 
 static void judge(struct job *job, bool by_card, bool right, struct doctor_finding *f)
@@ -40,11 +40,11 @@ static void judge(struct job *job, bool by_card, bool right, struct doctor_findi
     else
         text_add(&text, "%s", offload_why(job->offload));
     if (!right) {
-        doctor_say(f, DOCTOR_FAIL, "sums that came back are wrong: %.400s", path);
-        doctor_mend(f,
-                    "--offload off; then narrowcast sim --counters HOST:PORT, and the card's log");
+        doctor_say(f, DOCTOR_FAIL, "the card returned wrong sums: %.400s", path);
+        doctor_mend(f, "use --offload off; then look at narrowcast sim --counters HOST:PORT and "
+                       "the card's log");
     } else if (by_card) {
-        doctor_say(f, DOCTOR_OK, "%.500s; a step went through", path);
+        doctor_say(f, DOCTOR_OK, "%.500s; one step went through", path);
     } else {
         doctor_say(f, DOCTOR_FAIL, "%.500s", path);
         mend(f);
@@ -105,7 +105,7 @@ int doctor_card(struct comm *c, const char *where, const char *fabric, double de
     TRY(job_settle(c, &words, &job));
     job.cards.needed = true;
     if (!job.cards.where) {
-        doctor_say(f, DOCTOR_OK, "none named; --offload udp://HOST:PORT asks one");
+        doctor_say(f, DOCTOR_OK, "none named; --offload udp://HOST:PORT checks one");
         job_close(&job);
         return 0;
     }

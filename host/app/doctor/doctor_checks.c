@@ -19,15 +19,15 @@ static void launcher(const struct doctor *d, struct doctor_finding *f)
     for (int r = 0; r < d->n_ranks; r++)
         nodes += d->nodes[r] == r;
     if (started > d->n_ranks) {
-        doctor_say(
-            f, DOCTOR_FAIL,
-            "%.0f processes were started, but MPI joins %d of them: the launcher is not this MPI's",
-            started, d->n_ranks);
-        doctor_mend(f, "start it by the mpirun that belongs to %.60s; with Slurm: srun --mpi=pmix",
+        doctor_say(f, DOCTOR_FAIL,
+                   "%.0f processes were started, but MPI sees only %d of them: the launcher "
+                   "belongs to another MPI",
+                   started, d->n_ranks);
+        doctor_mend(f, "use the mpirun that belongs to %.60s; with Slurm: srun --mpi=pmix",
                     doctor_fact(d, 0, "MPI"));
     } else if (d->n_ranks == 1) {
         doctor_say(f, DOCTOR_OK,
-                   "1 process; mpirun -np N ... narrowcast doctor compares N of them");
+                   "1 process; mpirun -np N ... narrowcast doctor compares N processes");
     } else {
         doctor_say(f, DOCTOR_OK, "%d ranks on %d machine%s", d->n_ranks, nodes,
                    nodes > 1 ? "s" : "");
@@ -38,11 +38,10 @@ static void program(const struct doctor *d, struct doctor_finding *f)
 {
     const int version = doctor_other(d, "narrowcast"), build = doctor_other(d, "program");
     if (version > 0) {
-        doctor_say(f, DOCTOR_FAIL, "rank %d on %s is version %s, rank 0 on %s is %s", version,
+        doctor_say(f, DOCTOR_FAIL, "rank %d on %s has version %s, rank 0 on %s has %s", version,
                    host(d, version), doctor_fact(d, version, "narrowcast"), host(d, 0),
                    doctor_fact(d, 0, "narrowcast"));
-        doctor_mend(f,
-                    "make install PREFIX=... of one tree on both, or one PREFIX that both mount");
+        doctor_mend(f, "make install PREFIX=... from one tree on both, or share one PREFIX");
     } else if (build > 0) {
         doctor_say(f, DOCTOR_WARN,
                    "rank %d on %s runs another build (%s) than rank 0 on %s (%s) of version %s",
@@ -60,17 +59,18 @@ static void kernel(const struct doctor *d, struct doctor_finding *f)
     const int other = doctor_other(d, "kernel"), machine = doctor_other(d, "architecture");
     for (int r = 0; r < d->n_ranks; r++)
         if (!strcmp(doctor_fact(d, r, "UDP_GRO"), "no")) {
-            doctor_say(f, DOCTOR_WARN,
-                       "Linux %s on %s has no UDP_GRO: packets of cards come one a call",
-                       doctor_fact(d, r, "kernel"), host(d, r));
-            doctor_mend(f, "a kernel from 5.0 on");
+            doctor_say(
+                f, DOCTOR_WARN,
+                "Linux %s on %s has no UDP_GRO: each call receives only one packet of a card",
+                doctor_fact(d, r, "kernel"), host(d, r));
+            doctor_mend(f, "install Linux 5.0 or later");
         }
     if (machine > 0)
-        doctor_say(f, DOCTOR_OK, "%s on %s, %s on %s: the same bits of codes and sums",
+        doctor_say(f, DOCTOR_OK, "%s on %s, %s on %s: codes and sums have the same bits",
                    doctor_fact(d, 0, "architecture"), host(d, 0),
                    doctor_fact(d, machine, "architecture"), host(d, machine));
     else if (other > 0)
-        doctor_say(f, DOCTOR_OK, "Linux %s on %s, %s on %s: nothing depends on it",
+        doctor_say(f, DOCTOR_OK, "Linux %s on %s, %s on %s: the difference has no effect",
                    doctor_fact(d, 0, "kernel"), host(d, 0), doctor_fact(d, other, "kernel"),
                    host(d, other));
     else
@@ -84,26 +84,27 @@ static void instructions(const struct doctor *d, struct doctor_finding *f)
         const char *used = doctor_fact(d, r, "vec backend"), *here = doctor_fact(d, r, "ISA here");
         if (strcmp(used, here) != 0) {
             doctor_say(f, DOCTOR_WARN,
-                       "rank %d on %s casts with %s, its CPU has %s: NARROWCAST_ISA=%s is set", r,
-                       host(d, r), used, here, doctor_fact(d, r, "NARROWCAST_ISA"));
+                       "rank %d on %s casts with %s although its CPU has %s, because "
+                       "NARROWCAST_ISA=%s is set",
+                       r, host(d, r), used, here, doctor_fact(d, r, "NARROWCAST_ISA"));
             doctor_mend(f, "unset NARROWCAST_ISA");
         } else if (!strcmp(here, "scalar") &&
                    !strncmp(doctor_fact(d, r, "architecture"), "x86", 3)) {
-            doctor_say(f, DOCTOR_WARN, "rank %d on %s casts with plain C: its CPU shows no AVX2", r,
+            doctor_say(f, DOCTOR_WARN,
+                       "rank %d on %s casts with plain C, because its CPU reports no AVX2", r,
                        host(d, r));
-            doctor_mend(f,
-                        "if it is a virtual machine: pass the host's CPU through (qemu -cpu host)");
+            doctor_mend(f, "in a virtual machine: pass the host's CPU through (qemu -cpu host)");
         }
     }
     if (other > 0) {
         doctor_say(f, DOCTOR_WARN,
                    "rank %d on %s has %s, rank 0 on %s has %s: codes and sums have the same bits, "
-                   "CBLAS's fp32 products may not, so a run "
-                   "elsewhere may end otherwise",
+                   "but fp32 products of CBLAS may differ, and with them the result of a training",
                    other, host(d, other), doctor_fact(d, other, "vec backend"), host(d, 0),
                    doctor_fact(d, 0, "vec backend"));
         doctor_mend(
-            f, "mpirun -x OPENBLAS_CORETYPE=Haswell ..., where bits of whole runs are compared");
+            f,
+            "mpirun -x OPENBLAS_CORETYPE=Haswell ..., if whole trainings must have the same bits");
     }
     doctor_say(f, DOCTOR_OK, "%s, %s", doctor_fact(d, 0, "vec backend"), doctor_fact(d, 0, "CPU"));
 }
@@ -129,17 +130,17 @@ static void cblas(const struct doctor *d, struct doctor_finding *f)
     const int slow = slow_products(d);
     if (slow >= 0) {
         doctor_say(f, DOCTOR_WARN,
-                   "rank %d on %s has AVX-512, its '%.120s' takes older kernels: convolutions are "
+                   "rank %d on %s has AVX-512, but '%.120s' uses older kernels: convolutions are "
                    "half as fast",
                    slow, host(d, slow), doctor_fact(d, slow, "CBLAS"));
-        doctor_mend(f, "mpirun -x OPENBLAS_CORETYPE=SkylakeX ... (other bits of whole runs)");
+        doctor_mend(f, "mpirun -x OPENBLAS_CORETYPE=SkylakeX ... (changes the bits of trainings)");
     }
     const int other = doctor_other(d, "CBLAS");
     if (other > 0) {
-        doctor_say(f, DOCTOR_WARN,
-                   "rank %d on %s has '%.120s', rank 0 '%.120s': products may round otherwise",
-                   other, host(d, other), doctor_fact(d, other, "CBLAS"),
-                   doctor_fact(d, 0, "CBLAS"));
+        doctor_say(
+            f, DOCTOR_WARN,
+            "rank %d on %s has '%.120s', rank 0 '%.120s': products may be rounded differently",
+            other, host(d, other), doctor_fact(d, other, "CBLAS"), doctor_fact(d, 0, "CBLAS"));
         doctor_mend(f, "apt-get install libopenblas0-pthread of one version, or mpirun -x "
                        "OPENBLAS_CORETYPE=Haswell ...");
     } else {
@@ -154,19 +155,20 @@ static void mpi(const struct doctor *d, struct doctor_finding *f)
         doctor_say(f, DOCTOR_FAIL, "rank %d on %s has %.120s, rank 0 on %s has %.120s", other,
                    host(d, other), doctor_fact(d, other, "MPI"), host(d, 0),
                    doctor_fact(d, 0, "MPI"));
-        doctor_mend(f, "one MPI on all machines, first in PATH and LD_LIBRARY_PATH");
+        doctor_mend(f, "put the same MPI first in PATH and LD_LIBRARY_PATH on all machines");
     }
     for (int r = 0; r < d->n_ranks; r++)
         if (!strcmp(doctor_fact(d, r, "MPI threads"), "main")) {
             doctor_say(f, DOCTOR_WARN,
-                       "%.120s lets the main thread call alone: no --overlap on, one communicator "
-                       "of narrowcast.h at a time",
+                       "%.120s lets only the main thread call it: no --overlap on, and only one "
+                       "communicator of narrowcast.h at a time",
                        doctor_fact(d, r, "MPI"));
-            doctor_mend(f, "an MPI with MPI_THREAD_MULTIPLE (Open MPI: the default; MPICH: "
+            doctor_mend(f, "use an MPI with MPI_THREAD_MULTIPLE (Open MPI: the default; MPICH: "
                            "--enable-threads=multiple)");
         }
     doctor_say(f, DOCTOR_OK, "%.160s, threads: %s", doctor_fact(d, 0, "MPI"),
-               !strcmp(doctor_fact(d, 0, "MPI threads"), "many") ? "any" : "any, one at a time");
+               !strcmp(doctor_fact(d, 0, "MPI threads"), "many") ? "any"
+                                                                 : "any thread, one at a time");
 }
 
 /* ---- the machine ---- */
@@ -208,12 +210,12 @@ static void cores(const struct doctor *d, struct doctor_finding *f)
         } else if (quota < ranks) {
             doctor_say(f, DOCTOR_WARN, "%d ranks of %s may use %.2f cores (cgroup)", ranks,
                        host(d, r), quota);
-            doctor_mend(f, "docker run --cpus=%d, or Slurm's --cpus-per-task", ranks);
+            doctor_mend(f, "docker run --cpus=%d, or --cpus-per-task of Slurm", ranks);
         }
     }
     doctor_say(f, DOCTOR_OK, "%s CPUs of %s for rank 0 (%s)%s", doctor_fact(d, 0, "n CPUs"),
                host(d, 0), doctor_fact(d, 0, "CPUs"),
-               d->n_ranks > 1 ? ", one or more for each rank" : "");
+               d->n_ranks > 1 ? ", at least one for each rank" : "");
 }
 
 static void huge_pages(const struct doctor *d, struct doctor_finding *f)
@@ -223,14 +225,14 @@ static void huge_pages(const struct doctor *d, struct doctor_finding *f)
         if (*word && strcmp(word, "always") != 0) {
             doctor_say(f, DOCTOR_WARN,
                        "transparent huge pages are '%s' on %s: sums and casts of large buffers are "
-                       "a tenth slower with small ones",
+                       "a tenth slower with small pages",
                        word, host(d, r));
             doctor_mend(f, "echo always >/sys/kernel/mm/transparent_hugepage/enabled");
         }
     }
     doctor_say(f, DOCTOR_OK,
-               *doctor_fact(d, 0, "huge pages") ? "transparent ones, always"
-                                                : "this kernel does not say");
+               *doctor_fact(d, 0, "huge pages") ? "transparent huge pages are always on"
+                                                : "this kernel does not report them");
 }
 
 static void memlock(const struct doctor *d, struct doctor_finding *f)
@@ -238,18 +240,18 @@ static void memlock(const struct doctor *d, struct doctor_finding *f)
     for (int r = 0; r < d->n_ranks; r++) {
         const double bytes = doctor_number(d, r, "memlock");
         if (bytes >= 0 && bytes < 64 << 20 && !strcmp(doctor_fact(d, r, "verbs"), "yes")) {
-            doctor_say(
-                f, DOCTOR_WARN,
-                "%s lets a process lock %.0f kB, and has an RDMA adapter, whose buffers are locked",
-                host(d, r), bytes / 1024);
-            doctor_mend(f, "ulimit -l unlimited; for good: '* - memlock unlimited' in "
+            doctor_say(f, DOCTOR_WARN,
+                       "%s limits locked memory to %.0f kB, but has an RDMA adapter, whose buffers "
+                       "are locked",
+                       host(d, r), bytes / 1024);
+            doctor_mend(f, "ulimit -l unlimited; permanently: '* - memlock unlimited' in "
                            "/etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd");
         }
     }
     if (doctor_number(d, 0, "memlock") < 0)
-        doctor_say(f, DOCTOR_OK, "as much as one likes");
+        doctor_say(f, DOCTOR_OK, "unlimited");
     else
-        doctor_say(f, DOCTOR_OK, "%.0f kB; no RDMA adapter asks for more",
+        doctor_say(f, DOCTOR_OK, "%.0f kB; no RDMA adapter needs more",
                    doctor_number(d, 0, "memlock") / 1024);
 }
 
@@ -275,16 +277,16 @@ static void gpus(const struct doctor *d, struct doctor_finding *f)
         with += has_gpu(d, r);
         without = has_gpu(d, r) ? without : r;
         if (!has_gpu(d, r) && sees_nvidia(d, r)) {
-            doctor_say(f, DOCTOR_WARN, "%s has an NVIDIA card that is not used: %s", host(d, r),
+            doctor_say(f, DOCTOR_WARN, "%s has an NVIDIA GPU that is not used: %s", host(d, r),
                        doctor_fact(d, r, "CUDA"));
-            doctor_mend(f, "nvidia-smi shows the driver; make NVCC=/usr/local/cuda/bin/nvcc builds "
-                           "the library");
+            doctor_mend(f, "check the driver with nvidia-smi; make NVCC=/usr/local/cuda/bin/nvcc "
+                           "builds the library");
         }
     }
     if (with > 0 && without >= 0) {
-        doctor_say(f, DOCTOR_WARN, "%d of %d ranks have a GPU, rank %d on %s has none: %s", with,
-                   d->n_ranks, without, host(d, without), doctor_fact(d, without, "CUDA"));
-        doctor_mend(f, "--device cpu on all, or machines with GPUs alone: mpirun -H ...");
+        doctor_say(f, DOCTOR_WARN, "%d of %d ranks have a GPU, but rank %d on %s has none: %s",
+                   with, d->n_ranks, without, host(d, without), doctor_fact(d, without, "CUDA"));
+        doctor_mend(f, "use --device cpu on all ranks, or only machines with GPUs: mpirun -H ...");
     }
     if (with > 0)
         doctor_say(f, DOCTOR_OK, "%s; cuDNN %s", doctor_fact(d, 0, "GPU"),

@@ -26,19 +26,19 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
         const char *host = doctor_fact(d, r, "host");
         if (got < LEAST_BYTES)
             doctor_say(f, DOCTOR_WARN,
-                       "a card's socket gets %.0f kB on %s, too little for 64 packets under way: "
-                       "some are lost and sent again",
+                       "a card's socket gets a buffer of %.0f kB on %s, too little for 64 packets "
+                       "in flight: some will be lost and sent again",
                        got / 1024, host);
         else if (got < wanted && lost > 0)
             doctor_say(f, DOCTOR_WARN,
-                       "%.0f datagrams have found no room in sockets of %s since it was started; a "
-                       "card's socket gets %.0f kB of %.0f",
+                       "%.0f datagrams were dropped by full sockets of %s since it was started; a "
+                       "card's socket gets a buffer of %.0f kB instead of %.0f",
                        lost, host, got / 1024, wanted / 1024);
         else
             continue;
         doctor_mend(f, "sysctl -w net.core.rmem_max=%.0f", wanted);
     }
-    doctor_say(f, DOCTOR_OK, "%.0f kB for a card's answers",
+    doctor_say(f, DOCTOR_OK, "%.0f kB for packets from cards",
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
@@ -75,25 +75,25 @@ void doctor_mtu(const struct doctor *d, struct doctor_finding *f)
         const int mtu = longest(d, r, &name);
         const char *host = doctor_fact(d, r, "host");
         if (mtu > 0 && mtu < USUAL) {
-            doctor_say(
-                f, DOCTOR_WARN,
-                "%s of %s takes packets of %d bytes: a card's frames, %d on most networks, have %d",
-                name, host, mtu, USUAL,
-                (mtu - HEADERS) / PKT_BEAT_BYTES * PKT_BEAT_BYTES + HEADERS);
-            doctor_mend(f, "ip link set dev %s mtu 1500, if the network takes it", name);
+            doctor_say(f, DOCTOR_WARN,
+                       "the MTU of %s of %s is %d bytes: a card's frames have %d on most networks, "
+                       "and here %d",
+                       name, host, mtu, USUAL,
+                       (mtu - HEADERS) / PKT_BEAT_BYTES * PKT_BEAT_BYTES + HEADERS);
+            doctor_mend(f, "ip link set dev %s mtu 1500, if the network allows it", name);
         } else if (mtu > 0 && first > 0 && mtu != first) {
-            doctor_say(
-                f, DOCTOR_WARN,
-                "%s of %s takes packets of %d bytes, %s of %s of %d: all send the shorter ones",
-                name, host, mtu, first_name, doctor_fact(d, 0, "host"), first);
-            doctor_mend(f, "ip link set dev %s mtu %d on the one, if switches take it",
+            doctor_say(f, DOCTOR_WARN,
+                       "the MTU of %s of %s is %d bytes, that of %s of %s %d: all send the shorter "
+                       "packets",
+                       name, host, mtu, first_name, doctor_fact(d, 0, "host"), first);
+            doctor_mend(f, "ip link set dev %s mtu %d on the former, if the switches allow it",
                         mtu < first ? name : first_name, mtu < first ? first : mtu);
         }
     }
     if (first > 0)
-        doctor_say(f, DOCTOR_OK, "%s takes packets of %d bytes", first_name, first);
+        doctor_say(f, DOCTOR_OK, "the MTU of %s is %d bytes", first_name, first);
     else
-        doctor_say(f, DOCTOR_OK, "no interface but the loopback is up");
+        doctor_say(f, DOCTOR_OK, "only the loopback interface is up");
 }
 
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
@@ -105,15 +105,15 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     const double off_s = fabs(d->ahead_s[worst]);
     if (worst && off_s - d->sure_s[worst] > clocks_s) {
         doctor_say(f, DOCTOR_WARN,
-                   "the clock of rank %d on %s is %.1f s %s rank 0's: dates of logs and files "
-                   "mislead; nothing else depends on it",
+                   "the clock of rank %d on %s is %.1f s %s that of rank 0: dates in logs and "
+                   "files mislead; nothing else depends on it",
                    worst, doctor_fact(d, worst, "host"), off_s,
                    d->ahead_s[worst] > 0 ? "ahead of" : "behind");
         doctor_mend(f, "chronyc makestep, or timedatectl set-ntp true");
     } else if (d->n_ranks > 1) {
         doctor_say(f, DOCTOR_OK, "within %.3g ms of rank 0's", 1e3 * (off_s + d->sure_s[worst]));
     } else {
-        doctor_say(f, DOCTOR_OK, "one rank has nobody to compare with");
+        doctor_say(f, DOCTOR_OK, "only one rank: nothing to compare");
     }
 }
 
@@ -165,11 +165,11 @@ void doctor_shm(const struct doctor *d, struct doctor_finding *f)
         const char *host = doctor_fact(d, r, "host");
         if (has_none(d, r, "/dev/shm"))
             doctor_say(f, DOCTOR_WARN,
-                       "/dev/shm of %s cannot be written to: its ranks may need slower ways", host);
+                       "/dev/shm of %s is not writable: its ranks may need slower paths", host);
         else if (free_mib < wanted_mib)
             doctor_say(f, DOCTOR_WARN,
-                       "/dev/shm of %s has %.1f MiB free, %d ranks want %.0f MiB: some use TCP, "
-                       "which is slower",
+                       "/dev/shm of %s has %.1f MiB free, but %d ranks need %.0f MiB: some will "
+                       "use TCP, which is slower",
                        host, free_mib, n, wanted_mib);
         else
             continue;
@@ -185,17 +185,16 @@ void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f)
         const double free_mib = doctor_number(d, r, "TMPDIR room") / mib;
         const char *folder = doctor_fact(d, r, "TMPDIR"), *host = doctor_fact(d, r, "host");
         if (has_none(d, r, "TMPDIR room"))
-            doctor_say(f, DOCTOR_FAIL,
-                       "'%.200s' on %s is no folder that can be written to: MPI may not start",
+            doctor_say(f, DOCTOR_FAIL, "'%.200s' on %s is not a writable folder: MPI may not start",
                        folder, host);
         else if (free_mib < tmpdir_mib)
             doctor_say(f, DOCTOR_WARN,
-                       "'%.200s' on %s has %.1f MiB free: mpirun alone may hang or crash with less "
-                       "than %.0f MiB (host/ranks.sh needs less)",
+                       "'%.200s' on %s has %.1f MiB free: mpirun without host/ranks.sh may hang or "
+                       "crash with less than %.0f MiB",
                        folder, host, free_mib, tmpdir_mib);
         else
             continue;
-        doctor_mend(f, "export TMPDIR=FOLDER, a folder with room that can be written to");
+        doctor_mend(f, "export TMPDIR=FOLDER, with a writable folder that has room");
     }
     doctor_say(f, DOCTOR_OK, "%.0f MiB are free in '%.200s'",
                doctor_number(d, 0, "TMPDIR room") / mib, doctor_fact(d, 0, "TMPDIR"));
@@ -213,5 +212,5 @@ void doctor_warn_early(void)
     doctor_room(&mine);
     doctor_tmpdir(&alone, &f);
     if (f.grade != DOCTOR_OK)
-        err_note("narrowcast: TMPDIR: %s; mend: %s", f.what, f.mend);
+        err_note("narrowcast: TMPDIR: %s; fix: %s", f.what, f.mend);
 }

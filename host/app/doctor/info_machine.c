@@ -132,5 +132,5 @@ void info_machine(struct info *info)
     int before = info->n;
     each_entry(info, "/sys/bus/pci/devices", pci_card);
     if (info->n == before)
-        info_add(info, "cards", "none seen on the PCI bus");
+        info_add(info, "cards", "none found on the PCI bus");
 }

@@ -14,7 +14,7 @@ static const double open_s = 60, run_s = 120; /* s, as in reduce_card.c */
 int cast_xrt_check(const struct codec *codec, const char *round)
 {
     if (strcmp(round, "nearest"))
-        return ERR(-EINVAL, "a card cannot cast with --round %s: it rounds to nearest", round);
+        return ERR(-EINVAL, "a card cannot cast with --round %s: it only rounds to nearest", round);
     return card_fits_format(codec_sum(codec)->in, "cast to");
 }
 

@@ -24,14 +24,16 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 /* ---- options that choose the card for --on xrt ---- */
 
 /* Name, metavar, fallback and help of a row of options. The values are NULL if not given. */
-#define CARD_WORDS_CARD                                                                   \
-    "card", "xrt[:BDF]", NULL,                                                            \
-        "Which card (--on xrt): xrt, the first; xrt:1, the second; xrt:65:00.1, the one " \
+#define CARD_WORDS_CARD                                                                            \
+    "card", "xrt[:BDF]", NULL,                                                                     \
+        "The card to use with --on xrt: xrt for the first one, xrt:1 for the second, xrt:65:00.1 " \
+        "for the one at that address of the bus."                                                  \
         "there."
-#define CARD_WORDS_XCLBIN                                                                     \
-    "xclbin", "FILE", NULL,                                                                   \
-        "What the card is to run (--on xrt), as `narrowcast xclbin` lists it. Default: what " \
-        "NARROWCAST_XCLBIN names."
+#define CARD_WORDS_XCLBIN                                                                         \
+    "xclbin", "FILE", NULL,                                                                       \
+        "The xclbin to load into the card with --on xrt (see `narrowcast xclbin`). Default: the " \
+        "file named by "                                                                          \
+        "NARROWCAST_XCLBIN."
 
 /* Checks that --card and --xclbin are given only with an --on that uses them. */
 int card_words_check(const char *on, const char *card, const char *xclbin);

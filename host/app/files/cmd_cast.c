@@ -22,37 +22,37 @@ struct cast_options {
 #define AT(field) offsetof(struct cast_options, field)
 static const struct opt opts[] = {
     {"codec", "C", "minifloat",
-     "A kind as `train --codec` has it: IN is one layer, of rank 0 in step 0. Some print `max X`: "
-     "uncast wants it back.",
+     "A codec, as in `train --codec`. IN is one layer, of rank 0 in step 0. Some codecs print `max "
+     "X`, which uncast needs as --max X.",
      OPT_TEXT, AT(codec), 0, 0, 0},
-    {"weights", "FILE", NULL, "What the gradients are of, as raw: relgrad divides by it.", OPT_TEXT,
+    {"weights", "FILE", NULL,
+     "Raw fp32 weights of the layer whose gradients IN holds: relgrad divides by them.", OPT_TEXT,
      AT(weights), 0, 0, 0},
     {"state", "FILE", NULL,
-     "What the codec keeps from step to step: read, if it is there, and then written.", OPT_TEXT,
-     AT(state), 0, 0, 0},
+     "State that the codec keeps from step to step: read if the file exists, then replaced.",
+     OPT_TEXT, AT(state), 0, 0, 0},
     {"format", "F", "e4m3",
      "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
      AT(format), 0, 0, 0},
     {"scale", "S", "none",
-     "Multiplies by a power of two first: const:K by K; aps by the one that makes best use of the "
-     "format (the largest "
-     "for which no rounded value overflows a sum of one rank), aps-tight by the tightest. The "
-     "exponent is printed as "
-     "`shift N` (unless none): uncast wants it back.",
+     "Multiply by a power of two before casting: none; const:K by K; aps by the largest factor for "
+     "which no rounded value overflows the sum of one rank; aps-tight by the tightest one. Except "
+     "for none, the exponent is printed as `shift N`, which uncast needs as --shift N.",
      OPT_TEXT, AT(scale), 0, 0, 0},
     {"overflow", "saturate|inf", "saturate",
-     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
-     0},
+     "Values that are too large become the largest finite value, or inf.", OPT_CHOICE, AT(overflow),
+     0, 0, 0},
     {"round", "nearest|stochastic|zero", "nearest",
-     "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut "
-     "off.",
+     "nearest: ties go to even. stochastic: round up with the probability of the discarded part. "
+     "zero: truncate.",
      OPT_CHOICE, AT(round), 0, 0, 0},
-    {"seed", "N", "1", "Of stochastic rounding and draws: the same seed gives the same codes.",
+    {"seed", "N", "1",
+     "Seed of stochastic rounding and of codecs that draw random numbers: the same seed gives the "
+     "same codes.",
      OPT_SIZE, AT(seed), 0, 0, 0},
     {"on", "cpu|xrt", "cpu",
-     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
-     "runtime. "
-     "The codes are the same.",
+     "cpu: cast with the fastest backend of this CPU. xrt: cast on a card in this machine, through "
+     "the Xilinx runtime. The codes are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
     {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
     {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
@@ -63,20 +63,19 @@ static const struct opt_command command = {
     .args = "IN OUT",
     .min_args = 2,
     .max_args = 2,
-    .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit "
-             "format lies in bits\n"
-             "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, "
-             "16-bit codes little\n"
-             "endian. OUT appears when it is whole, or not at all.",
-    .examples =
-        "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
-        "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
-        "prints, say, `shift 14`\n"
-        "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
-        "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
-        "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
-        "  build/narrowcast cast --codec relgrad --weights weights.f32 grad.f32 grad.relgrad  # "
-        "prints, say, `max 3.1`\n",
+    .about = "Casts the raw little-endian fp32 values of IN to packed codes in OUT. Code i of a "
+             "w-bit format occupies bits [i*w, (i+1)*w), counted from the lowest bit of the first "
+             "byte: 8-bit codes are one byte each, 16-bit codes are little-endian. OUT appears "
+             "only when it is complete.",
+    .examples = "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
+                "  # prints the shift for uncast, say `shift 14`\n"
+                "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3\n"
+                "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
+                "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
+                "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
+                "  # prints the maximum for uncast, say `max 3.1`\n"
+                "  build/narrowcast cast --codec relgrad --weights weights.f32 \\\n"
+                "      grad.f32 grad.relgrad\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -170,7 +169,7 @@ static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
     struct codec codec;
     float max;
     if (strcmp(o->on, "cpu"))
-        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&words, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));
@@ -192,9 +191,10 @@ int cmd_cast(int argc, char **argv)
     if (!layer_file_is_minifloat(o.codec))
         return cast_layer(&o, &p);
     if (o.state)
-        return ERR(-EINVAL, "--state '%s' has no use: --codec %s keeps nothing", o.state, o.codec);
+        return ERR(-EINVAL, "--state '%s' has no effect: --codec %s keeps no state", o.state,
+                   o.codec);
     if (o.weights)
-        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+        return ERR(-EINVAL, "--weights '%s' has no effect: --codec %s uses no weights", o.weights,
                    o.codec);
 
     struct cast_job j = {0};

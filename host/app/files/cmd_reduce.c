@@ -19,38 +19,37 @@ struct reduce_options {
 
 #define AT(field) offsetof(struct reduce_options, field)
 static const struct opt opts[] = {
-    {"format", "F", "e4m3", "The format of the addends' codes.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"format", "F", "e4m3", "Format of the input codes.", OPT_TEXT, AT(format), 0, 0, 0},
     {"sum", "RULE", "auto",
-     "exact (one rounding, at the end), fp32 (added in fp32, one rounding), nearest (every add "
-     "rounded), kahan, trunc "
-     "(e5m2 alone), auto: exact where the format allows, else fp32. Files are added in the order "
-     "given.",
+     "exact (rounded once, at the end), fp32 (added in fp32, rounded once), nearest (each addition "
+     "rounded), kahan, trunc (only e5m2), auto: exact where the format allows it, else fp32. Files "
+     "are added in the order given.",
      OPT_TEXT, AT(sum), 0, 0, 0},
     {"acc-format", "F", "auto",
-     "With --sum nearest or kahan: what partial sums are rounded to, as e6m9 or e5m10 with "
-     "--format "
-     "e5m2; it holds all numbers of --format. auto: --format.",
+     "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
+     "--format e5m2. It must represent every number of --format. auto: --format.",
      OPT_TEXT, AT(acc_format), 0, 0, 0},
     {"out-format", "F", "auto",
-     "The format of the sum's codes. auto: as --format, but e4m3 for 4 bits and fewer.", OPT_TEXT,
+     "Format of the sum's codes. auto: --format, but e4m3 for formats of at most 4 bits.", OPT_TEXT,
      AT(out_format), 0, 0, 0},
-    {"out-shift", "C", "0", "Divides the sum by 2^C before its one rounding (exact alone).",
+    {"out-shift", "C", "0", "Divide the sum by 2^C before it is rounded (only --sum exact).",
      OPT_INT, AT(out_shift), 0, 62, 0},
     {"overflow", "saturate|inf", "saturate",
-     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
-     0},
+     "Values that are too large become the largest finite value, or inf.", OPT_CHOICE, AT(overflow),
+     0, 0, 0},
     {"count", "N", "0",
-     "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
-     AT(count), 0, 0, 0},
+     "Number of codes in each file, needed where the length does not tell. 0: as many as fit.",
+     OPT_SIZE, AT(count), 0, 0, 0},
     {"on", "ref|cpu|hls|model|rtl|xrt", "ref",
-     "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in "
-     "plain C, a card's Verilated RTL (in a build with Verilator), or a card in this machine, by "
-     "the Xilinx runtime. The sums are the same.",
+     "What adds: ref, the plain reference; cpu, the fastest backend of this CPU; hls, the HLS "
+     "core; model, a card in plain C; rtl, the Verilated RTL of a card (needs a build with "
+     "Verilator); xrt, a card in this machine, through the Xilinx runtime. The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
     {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
     {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
-    {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).",
-     OPT_TEXT, AT(wave), 0, 0, 0},
+    {"wave", "FILE.fst", NULL,
+     "Write all signals of the card to this file, for GTKWave (--on rtl).", OPT_TEXT, AT(wave), 0,
+     0, 0},
 };
 
 static const struct opt_command command = {
@@ -58,15 +57,15 @@ static const struct opt_command command = {
     .args = "IN0 [IN1 ...] OUT",
     .min_args = 2,
     .max_args = 1 << 16,
-    .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and "
-             "writes the codes of\n"
-             "the sum to OUT, which appears when it is whole, or not at all.",
-    .examples = "  build/narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 "
-                "rank2.e5m2 sum.e5m2\n"
-                "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 "
-                "b.e3m0 sum.e4m3\n"
-                "  build/narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3   "
-                " # prints cycles, too\n",
+    .about = "Adds files of packed codes element by element, as the ranks of a job would, and "
+             "writes the codes of the sum to OUT. OUT appears only when it is complete.",
+    .examples = "  build/narrowcast reduce --format e5m2 --sum exact \\\n"
+                "      rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
+                "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 \\\n"
+                "      a.e3m0 b.e3m0 sum.e4m3\n"
+                "  # the RTL of a card, which also prints its clock cycles\n"
+                "  build/narrowcast reduce --format e4m3 --on rtl \\\n"
+                "      rank0.e4m3 rank1.e4m3 sum.e4m3\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -89,9 +88,10 @@ static int reduce_block(struct reduce_job *j, size_t *n)
         size_t got;
         TRY(codes_in_read(&j->in[i], j->codes, &got));
         if (i > 0 && got != first_n)
-            return ERR(-EINVAL,
-                       "'%s' and '%s' differ in length: every file must hold as many codes",
-                       j->in[0].file.path, j->in[i].file.path);
+            return ERR(
+                -EINVAL,
+                "'%s' and '%s' differ in length: all files must hold the same number of codes",
+                j->in[0].file.path, j->in[i].file.path);
         first_n = got;
         j->ops->fold(&j->sum, j->acc, j->codes, got, i == 0);
     }

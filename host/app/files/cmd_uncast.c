@@ -21,22 +21,22 @@ struct uncast_options {
 
 #define AT(field) offsetof(struct uncast_options, field)
 static const struct opt opts[] = {
-    {"codec", "C", "minifloat", "As `cast` had it.", OPT_TEXT, AT(codec), 0, 0, 0},
-    {"weights", "FILE", NULL, "As `cast --codec` had them.", OPT_TEXT, AT(weights), 0, 0, 0},
-    {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 0x1.fffffep127, 0},
-    {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
-     0, 0},
-    {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT,
+    {"codec", "C", "minifloat", "The codec that was given to `cast`.", OPT_TEXT, AT(codec), 0, 0,
+     0},
+    {"weights", "FILE", NULL, "The weights that were given to `cast --codec`.", OPT_TEXT,
+     AT(weights), 0, 0, 0},
+    {"max", "X", "1", "The `max X` that `cast --codec` printed.", OPT_REAL, AT(max), 0,
+     0x1.fffffep127, 0},
+    {"format", "F", "e4m3", "The format that was given to `cast`.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"shift", "N", "0", "Divide by 2^N, the `shift N` that `cast --scale` printed.", OPT_INT,
      AT(shift), -400, 400, 0},
     {"count", "N", "0",
-     "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot "
-     "tell. 0: as many as "
-     "fit.",
+     "Number of codes in IN, needed for formats of fewer than 8 bits, whose length does not tell. "
+     "0: as many as fit.",
      OPT_SIZE, AT(count), 0, 1e15, 0},
     {"on", "cpu|xrt", "cpu",
-     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
-     "runtime. "
-     "The values are the same.",
+     "cpu: cast with the fastest backend of this CPU. xrt: cast on a card in this machine, through "
+     "the Xilinx runtime. The values are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
     {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
     {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
@@ -47,15 +47,14 @@ static const struct opt_command command = {
     .args = "IN OUT",
     .min_args = 2,
     .max_args = 2,
-    .about =
-        "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
-        "OUT appears when it is whole, or not at all.",
-    .examples =
-        "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
-        "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n"
-        "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n"
-        "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 --count 1001 "
-        "grad.relgrad back.f32\n",
+    .about = "Casts packed codes, as `cast` writes them, back to raw little-endian fp32 values in "
+             "OUT. OUT appears only when it is complete.",
+    .examples = "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
+                "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 \\\n"
+                "      grad.e3m0 back.f32\n"
+                "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n"
+                "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 \\\n"
+                "      --count 1001 grad.relgrad back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -87,14 +86,15 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     const struct codec_words words = {
         .codec = o->codec, .format = opt_given(&command, p, "format") ? o->format : NULL};
     if (strcmp(o->on, "cpu"))
-        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&words, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
     if (codec_asks_max(&codec, NULL) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
     if (opt_given(&command, p, "shift"))
-        return ERR(-EINVAL, "--shift does not go with --codec %s: it is minifloat's", o->codec);
+        return ERR(-EINVAL, "--shift applies only to minifloat: leave it out with --codec %s",
+                   o->codec);
     return layer_file_uncast(&codec, p->args[0], o->weights, o->count, (float)o->max, p->args[1]);
 }
 
@@ -109,7 +109,7 @@ int cmd_uncast(int argc, char **argv)
     if (!layer_file_is_minifloat(o.codec))
         return uncast_layer(&o, &p);
     if (o.weights)
-        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+        return ERR(-EINVAL, "--weights '%s' has no effect: --codec %s uses no weights", o.weights,
                    o.codec);
     struct mf_fmt fmt;
     TRY(vec_best_check());

@@ -20,7 +20,7 @@ int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n)
     TRY(file_in_read(&in->file, codes, vec_bytes(in->fmt, CODES_IN_BLOCK), &got));
     size_t fit = got * 8 / width;
     if (!in->count && vec_bytes(in->fmt, fit) != got)
-        return ERR(-EINVAL, "'%s' is truncated: %llu bytes are no whole number of %zu-bit codes",
+        return ERR(-EINVAL, "'%s' is truncated: %llu bytes are not a whole number of %zu-bit codes",
                    in->file.path, (unsigned long long)in->file.at, width);
     if (in->count) {
         uint64_t left = in->count - in->done;
@@ -43,7 +43,7 @@ int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n)
     size_t got;
     TRY(file_in_read(in, x, most * sizeof *x, &got));
     if (got % sizeof *x)
-        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values",
+        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are not a whole number of fp32 values",
                    in->path, (unsigned long long)in->at);
     *n = got / sizeof *x;
     return 0;
@@ -69,9 +69,10 @@ int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *
             size_t got = 0;
             TRY(codes_in_read(&in[i], to[i] + vec_bytes(in[i].fmt, done), &got));
             if (i > 0 && got != first_n)
-                return ERR(-EINVAL,
-                           "'%s' and '%s' differ in length: every file must hold as many codes",
-                           in[0].file.path, in[i].file.path);
+                return ERR(
+                    -EINVAL,
+                    "'%s' and '%s' differ in length: all files must hold the same number of codes",
+                    in[0].file.path, in[i].file.path);
             first_n = got;
         }
         done += first_n;

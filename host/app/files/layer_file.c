@@ -29,7 +29,7 @@ static int read_on(struct file_in *in, size_t most, struct bytes *b)
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
         uint8_t *more = realloc(b->at, b->n + room);
         if (!more)
-            return ERR(-ENOMEM, "cannot hold '%s': no memory for %zu bytes", in->path, b->n + room);
+            return ERR(-ENOMEM, "cannot load '%s': no memory for %zu bytes", in->path, b->n + room);
         b->at = more;
         TRY(file_in_read(in, b->at + b->n, room, &got));
         b->n += got;
@@ -104,9 +104,10 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
                         struct codec_layer *layer)
 {
     if (!codec_asks_weights(codec))
-        return path ? ERR(-EINVAL, "--weights '%s' has no use: this codec asks for none", path) : 0;
+        return path ? ERR(-EINVAL, "--weights '%s' has no effect: this codec uses no weights", path)
+                    : 0;
     if (!path)
-        return ERR(-EINVAL, "--codec %s needs --weights FILE, which the gradients are of",
+        return ERR(-EINVAL, "--codec %s needs --weights FILE, the weights of the layer",
                    codec->kind->name);
     const size_t bytes = layer->n * sizeof(float);
     TRY(read_file(path, bytes, weights));
@@ -126,13 +127,13 @@ static int check_state(const char *path, const char *const *others)
     struct stat st, other;
     const bool exists = stat(path, &st) == 0;
     if (exists && !S_ISREG(st.st_mode))
-        return ERR(-EINVAL, "cannot use --state '%s': need a file, which is read and replaced",
+        return ERR(-EINVAL, "cannot use --state '%s': need a file that can be read and replaced",
                    path);
     for (; *others; others++)
         if (strcmp(path, *others) == 0 || (exists && stat(*others, &other) == 0 &&
                                            st.st_dev == other.st_dev && st.st_ino == other.st_ino))
-            return ERR(-EINVAL, "--state '%s' is '%s' as well: need a file of its own", path,
-                       *others);
+            return ERR(-EINVAL, "--state '%s' names the same file as '%s': need a file of its own",
+                       path, *others);
     return 0;
 }
 
@@ -141,13 +142,13 @@ static int check_state(const char *path, const char *const *others)
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
-        return ERR(-EINVAL, "--state '%s' has no use: this codec keeps nothing", path);
+        return ERR(-EINVAL, "--state '%s' has no effect: this codec keeps no state", path);
     if (access(path, F_OK) == 0) {
         TRY(read_file(path, bytes, was));
         if (was->n != bytes)
             return ERR(
                 -EINVAL,
-                "cannot use --state '%s': it has %s bytes than the %zu that this codec keeps", path,
+                "cannot use --state '%s': it has %s bytes than the %zu of this codec's state", path,
                 was->n < bytes ? "fewer" : "more", bytes);
         if (!all_finite(was))
             return ERR(-EINVAL, "cannot use --state '%s': it holds inf or nan", path);
@@ -184,7 +185,8 @@ static int cast_bytes(const struct codec *codec, const struct bytes *in, const c
                       struct whole *w, struct bytes *codes)
 {
     if (!in->n || in->n % sizeof(float))
-        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are no fp32 values", path, in->n);
+        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
+                   path, in->n);
     codes->n = fold_in_at(&w->fold, w->padded);
     codes->at = buf_alloc(codes->n);
     return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
@@ -228,12 +230,13 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
 {
     make_whole(codec, count ? (size_t)count : 1, w);
     if (!count && w->fold.unit == 1)
-        return ERR(-EINVAL, "cannot decode '%s': a column has any length, need --count", path);
+        return ERR(-EINVAL, "cannot decode '%s': columns may have any length, so it needs --count",
+                   path);
     const size_t unit_bytes = w->fold.ops->in_bytes(&w->fold, w->fold.unit),
                  n_units = (codes->n + unit_bytes - 1) / unit_bytes;
     const bool in_part = w->fold.ops->spared; /* the last unit may be shorter */
     if (!codes->n || (codes->n % unit_bytes && !(count && in_part)))
-        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are no whole number of %zu%s", path,
+        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are not a multiple of %zu%s", path,
                    codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
     if (!count)
         make_whole(codec, n_units * w->fold.unit, w);

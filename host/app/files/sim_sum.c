@@ -146,7 +146,7 @@ static int turn_all(struct sim_sum *j)
         if (state == WINDOW_LOST)
             return ERR(-EIO, "%s", window_why(j->windows[r]));
         if (state == WINDOW_STRAGGLER)
-            return ERR(-EIO, "card %s waits for packets that it has", j->card.name);
+            return ERR(-EIO, "card %s reports missing packets that it has received", j->card.name);
         busy = busy || state == WINDOW_BUSY;
     }
     return busy;
@@ -167,7 +167,7 @@ static int add_batch(struct sim_sum *j)
     }
     for (int r = 1; r < j->n_ranks; r++)
         if (memcmp(j->sums[0], j->sums[r], vec_bytes(j->sum.out, j->n_codes)))
-            return ERR(-EIO, "card %s has sent two ranks two results", j->card.name);
+            return ERR(-EIO, "card %s sent different results to two ranks", j->card.name);
     j->n_batches++;
     return 0;
 }

@@ -12,12 +12,13 @@ struct plot_options {
 #define AT(field) offsetof(struct plot_options, field)
 static const struct opt opts[] = {
     {"out", "FILE", NULL,
-     "The chart: FILE.svg or FILE.png, by gnuplot, or FILE.gp, the program for it. Default: "
-     "a table on standard output.",
+     "File of the chart: FILE.svg or FILE.png, drawn by gnuplot, or FILE.gp, the gnuplot program. "
+     "Default: print a table.",
      OPT_TEXT, AT(out), 0, 0, 0},
-    {"title", "TEXT", "", "Above the chart.", OPT_TEXT, AT(title), 0, 0, 0},
+    {"title", "TEXT", "", "Title of the chart.", OPT_TEXT, AT(title), 0, 0, 0},
     {"layers", "NAME,...", NULL,
-     "Of --stats' files only the layers of these names (s1b0: all that begin with s1b0.).",
+     "Plot only the layers of these names from files of --stats. s1b0 selects all layers that "
+     "begin with s1b0.",
      OPT_TEXT, AT(layers), 0, 0, 0},
 };
 
@@ -33,15 +34,17 @@ static const struct opt_command command = {
     .args = "KIND FILE [FILE ...]",
     .min_args = 2,
     .max_args = 1 << 16,
-    .about = "Draws what trainings and benches have written as JSON lines, or says it in a table.",
-    .examples =
-        "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale none --log none.jsonl\n"
-        "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale aps --log aps.jsonl\n"
-        "  build/narrowcast plot accuracy none.jsonl aps.jsonl --out accuracy.svg\n"
-        "  build/narrowcast train --stats stats.jsonl\n"
-        "  build/narrowcast plot exponents stats.jsonl --layers s0b0,classifier\n"
-        "  build/narrowcast model --json --size 64k --link 10G >model.json\n"
-        "  build/narrowcast plot model model.json --out model.png\n",
+    .about = "Draws a chart, or prints a table, of the JSON lines that trainings and benches have "
+             "written.",
+    .examples = "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale none \\\n"
+                "      --log none.jsonl\n"
+                "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale aps \\\n"
+                "      --log aps.jsonl\n"
+                "  build/narrowcast plot accuracy none.jsonl aps.jsonl --out accuracy.svg\n"
+                "  build/narrowcast train --stats stats.jsonl\n"
+                "  build/narrowcast plot exponents stats.jsonl --layers s0b0,classifier\n"
+                "  build/narrowcast model --json --size 64k --link 10G >model.json\n"
+                "  build/narrowcast plot model model.json --out model.png\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
     .more = list_kinds,

@@ -14,11 +14,10 @@ struct report_options {
 #define AT(field) offsetof(struct report_options, field)
 static const struct opt opts[] = {
     {"out", "FILE.html", NULL,
-     "The page, written whole or not at all; - is standard output; -o is short for it. What it "
-     "shows is in it: it needs no "
-     "network and runs no program.",
+     "File of the page (short form: -o); - is standard output. The file appears only when it is "
+     "complete. The page is self-contained: it needs no network and runs no scripts.",
      OPT_TEXT, AT(out), 0, 0, 0},
-    {"title", "TEXT", "narrowcast report", "Its headline.", OPT_TEXT, AT(title), 0, 0, 0},
+    {"title", "TEXT", "narrowcast report", "Headline of the page.", OPT_TEXT, AT(title), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -26,15 +25,15 @@ static const struct opt_command command = {
     .args = "RUN.jsonl [RUN.jsonl ...]",
     .min_args = 1,
     .max_args = PLOT_SERIES,
-    .about =
-        "Makes a page of what trainings have written by --log and --stats: what they were and how "
-        "they ended, side by side, and charts in which each is a line: accuracy, loss, bytes, "
-        "time, "
-        "exponents. Charts are gnuplot's; without it they are tables.",
-    .examples =
-        "  host/ranks.sh 4 build/narrowcast train --log e4m3.jsonl --stats e4m3.stats.jsonl\n"
-        "  host/ranks.sh 4 build/narrowcast train --format fp32 --log fp32.jsonl\n"
-        "  build/narrowcast report e4m3.jsonl e4m3.stats.jsonl fp32.jsonl --out report.html\n",
+    .about = "Makes an HTML page of the files that trainings wrote with --log and --stats. It "
+             "compares their settings and results side by side, and draws accuracy, loss, bytes, "
+             "time and exponents with one line per training. Charts need gnuplot; without it the "
+             "page has tables.",
+    .examples = "  host/ranks.sh 4 build/narrowcast train --log e4m3.jsonl \\\n"
+                "      --stats e4m3.stats.jsonl\n"
+                "  host/ranks.sh 4 build/narrowcast train --format fp32 --log fp32.jsonl\n"
+                "  build/narrowcast report e4m3.jsonl e4m3.stats.jsonl fp32.jsonl \\\n"
+                "      --out report.html\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
     .letter = "o=out",
@@ -48,12 +47,12 @@ static bool is_stdout(const char *path)
 static int check(const struct report_options *o, const struct opt_parsed *parsed)
 {
     if (!o->out)
-        return ERR(-EINVAL, "report needs a name for the page: --out FILE.html");
+        return ERR(-EINVAL, "report needs a file for the page: --out FILE.html");
     if (is_stdout(o->out))
         return 0;
     for (int i = 0; i < parsed->n_args; i++)
         if (file_same(o->out, parsed->args[i]))
-            return ERR(-EINVAL, "--out '%s': the page would take the place of what it is made of",
+            return ERR(-EINVAL, "--out '%s': the page would overwrite one of its input files",
                        o->out);
     return file_out_check(o->out);
 }

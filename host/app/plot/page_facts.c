@@ -89,7 +89,7 @@ static void packets(const struct page_run *r, struct text *to)
 {
     if (!isfinite(r->packets))
         return;
-    text_add(to, "%.0f of rank 0, %.0f sent again; a card answers in %.0f us", r->packets,
+    text_add(to, "%.0f from rank 0, %.0f of them sent again; a card answers in %.0f us", r->packets,
              r->resent, 1e6 * r->rtt_s);
     if (strpbrk(r->card_clocks, "0123456789"))
         text_add(to, "; clocks busy: %.*s", (int)strlen(r->card_clocks) - 2, r->card_clocks + 1);
@@ -179,8 +179,8 @@ static void memory(const struct page_run *r, struct text *to)
 static void statistics(const struct page_run *r, struct text *to)
 {
     if (r->n_stats > 0)
-        text_add(to, "%llu lines; charts of layers are of step %.0f",
-                 (unsigned long long)r->n_stats, r->stats_step);
+        text_add(to, "%llu lines; charts of layers show step %.0f", (unsigned long long)r->n_stats,
+                 r->stats_step);
 }
 
 static void checksum(const struct page_run *r, struct text *to)
@@ -205,7 +205,7 @@ static void ended(const struct page_run *r, struct text *to)
     if (*r->reason)
         text_add(to, "%s", r->reason);
     else if (*r->run_id) /* logs of older versions do not have it */
-        text_add(to, "not yet, or it failed: the log has no end");
+        text_add(to, "unfinished or failed: the log has no end");
 }
 
 static void run_id(const struct page_run *r, struct text *to)

@@ -154,8 +154,8 @@ int page_run_read(struct page_run *r, const char *path)
     jsonl_in_close(&in);
     if (rc == 0 && r->n_steps + (uint64_t)r->n_epochs + r->n_stats == 0)
         rc = ERR(-EINVAL,
-                 "cannot report on '%s': want a file of narrowcast train --log or --stats with a "
-                 "step in it",
+                 "cannot report on '%s': need a file of narrowcast train --log or --stats that "
+                 "contains a step",
                  path);
     return rc;
 }

@@ -124,7 +124,7 @@ static void commands(const struct page *page, FILE *to)
 {
     enum { MOST = 16384 };
     char *words = malloc(MOST);
-    fputs("<h2>Commands</h2>\n<p class=\"by\">As the logs have them: options that are not the "
+    fputs("<h2>Commands</h2>\n<p class=\"by\">From the logs: options that differ from the "
           "defaults.</p>\n",
           to);
     for (int i = 0; i < page->n && words; i++) {
@@ -220,7 +220,7 @@ static int charts(const struct page *page, FILE *to)
         plot_close(p);
     }
     if (rc == 0 && missing)
-        err_warn("no gnuplot in PATH: the page has tables, no charts (gnuplot-nox draws them)");
+        err_warn("no gnuplot in PATH: the page has tables instead of charts (install gnuplot-nox)");
     free(p);
     return rc;
 }

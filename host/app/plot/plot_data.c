@@ -134,7 +134,8 @@ int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y)
     if (s < 0)
         return s;
     if (!(at >= 0 && at < PLOT_TICKS && at == floor(at)))
-        return ERR(-EINVAL, "cannot plot layer %g: their numbers are 0 to %d", at, PLOT_TICKS - 1);
+        return ERR(-EINVAL, "cannot plot layer %g: layers are numbered 0 to %d", at,
+                   PLOT_TICKS - 1);
     const int i = (int)at;
     if (!*p->tick[i])
         clean(p->tick[i], plot_word(in, "layer", name));
@@ -249,11 +250,10 @@ static int check_layers(const struct plot *p)
     if (!p->layers)
         return 0;
     if (!p->kind->layers)
-        return ERR(-EINVAL, "--layers '%s': rows for %s are not of layers", p->layers,
-                   p->kind->name);
+        return ERR(-EINVAL, "--layers '%s': rows for %s have no layers", p->layers, p->kind->name);
     for (const char *c = p->layers; *c; c++)
         n += *c == ',';
-    return n > PLOT_LAYERS ? ERR(-EINVAL, "--layers: %d names at most", PLOT_LAYERS) : 0;
+    return n > PLOT_LAYERS ? ERR(-EINVAL, "--layers: at most %d names", PLOT_LAYERS) : 0;
 }
 
 static int check_met(const struct plot *p)
@@ -262,8 +262,10 @@ static int check_met(const struct plot *p)
     for (int i = 0; at; i++) {
         const size_t n = strcspn(at, ",");
         if (!(p->layers_met >> i & 1))
-            return ERR(-EINVAL, "--layers: no row is of '%.*s' (s1b0: all that begin with s1b0.)",
-                       (int)n, at);
+            return ERR(
+                -EINVAL,
+                "--layers: no row has the name '%.*s' (s1b0 selects all that begin with s1b0.)",
+                (int)n, at);
         at = at[n] ? at + n + 1 : NULL;
     }
     return 0;
@@ -278,12 +280,12 @@ int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, 
         const int rc = read_file(p, paths[i]);
         TRY(rc);
         if (rc == 0)
-            return ERR(-EINVAL, "cannot plot %s of '%s': want %s", kind->name, paths[i],
+            return ERR(-EINVAL, "cannot plot %s of '%s': need %s", kind->name, paths[i],
                        kind->wants);
     }
     TRY(check_met(p));
     if (p->n_points == 0)
-        return ERR(-EINVAL, "cannot plot %s of '%s': no number in it is finite", kind->name,
+        return ERR(-EINVAL, "cannot plot %s of '%s': it has no finite number", kind->name,
                    paths[0]);
     finish_all(p);
     return 0;

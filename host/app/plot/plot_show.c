@@ -283,7 +283,7 @@ static int ask_gnuplot(int from, int to)
     last_line(said, line, sizeof line);
     if (rc > 0)
         rc = ERR(WIFEXITED(rc) ? -EDOM : -EIO, "gnuplot did not make the chart: %s",
-                 *line ? line : "it ended without a reason");
+                 *line ? line : "it gave no reason");
     else if (rc == 0 && *line)
         err_warn("gnuplot: %s", line);
     fclose(said);
@@ -299,7 +299,7 @@ static int write_script(const struct plot *p, const struct plot_look *look, FILE
     plot_script(p, look, f);
     if (fflush(f) || ferror(f)) {
         fclose(f);
-        return ERR(-EIO, "cannot draw: no room for temporary files");
+        return ERR(-EIO, "cannot draw: no space for temporary files");
     }
     rewind(f);
     *script = f;
@@ -358,18 +358,18 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
                                                        : "pngcairo" SIZE};
     FILE *chart = NULL;
     if (!svg && !program && !ends_with(path, ".png"))
-        return ERR(-EINVAL, "--out '%s': want a name that ends in .svg, .png or .gp", path);
+        return ERR(-EINVAL, "--out '%s': need a name that ends in .svg, .png or .gp", path);
     const int rc = program ? write_script(p, &look, &chart) : plot_draw(p, &look, &chart);
     if (rc == -ENOENT)
         return ERR(rc,
-                   "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave "
-                   "out --out for a table, or name a .gp for its program",
+                   "cannot draw '%s': no gnuplot in PATH: install gnuplot-nox, leave out --out for "
+                   "a table, or name a .gp file for the gnuplot program",
                    path);
     TRY(rc);
     if (program || is_whole(chart, svg))
         return copy(chart, path);
     fclose(chart);
-    return ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
+    return ERR(-EIO, "cannot write '%s': gnuplot stopped midway: is the disk full?", path);
 }
 
 /* ---- a chart as a part of a page ----
@@ -435,7 +435,7 @@ int plot_svg(const struct plot *p, int number, FILE *to)
         rewind(chart);
         rc = plot_svg_copy(chart, number == 1, to);
         if (rc < 0)
-            (void)ERR(rc, "cannot draw: gnuplot left off midway");
+            (void)ERR(rc, "cannot draw: gnuplot stopped midway");
         fclose(chart);
     }
     return rc;

@@ -13,122 +13,124 @@
 #define AT(field) offsetof(struct predict_options, field)
 static const struct opt opts[] = {
     {"the cluster", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
-    {"ranks", "LIST", "2..4096", "How many: FROM..TO, doubled each time, or with commas between.",
-     OPT_TEXT, AT(ranks), 0, 0, 0},
+    {"ranks", "LIST", "2..4096",
+     "Numbers of ranks: FROM..TO, doubled each time, or a list with commas.", OPT_TEXT, AT(ranks),
+     0, 0, 0},
     {"link", "LIST", "1G,10G,100G",
-     "Bits a second of a rank's port, each way, with a unit: 100M, 10G.", OPT_TEXT, AT(link), 0, 0,
-     0},
-    {"node-link", "RATE", NULL, "Within the groups of group-*:K. Default: as --link.", OPT_TEXT,
-     AT(node_link), 0, 0, 0},
+     "Bit rates of a rank's port in each direction, with a unit: 100M, 10G.", OPT_TEXT, AT(link), 0,
+     0, 0},
+    {"node-link", "RATE", NULL, "Bit rate inside the groups of group-*:K. Default: as --link.",
+     OPT_TEXT, AT(node_link), 0, 0, 0},
     {"latency", "TIME", NULL,
-     "Of a message without bytes, one way. Default: what short all-reduces in --rates took, else "
-     "20us.",
+     "One-way latency of a message without payload. Default: the latency of short all-reduces in "
+     "--rates, else 20us.",
      OPT_TEXT, AT(latency), 0, 0, 0},
-    {"mtu", "N", "1500", "Bytes of a frame of the network.", OPT_INT, AT(mtu), 576, 9216, 0},
+    {"mtu", "N", "1500", "Largest packet of the network, in bytes.", OPT_INT, AT(mtu), 576, 9216,
+     0},
     {"burst", "N", "0",
-     "Bytes that a port sends at once when a step begins, before its rate holds: of one that a "
-     "token bucket shapes, as a virtual machine's. Of the links of --rates, too.",
+     "Bytes that a port sends at once at the start of a step, before its rate limit applies. Ports "
+     "shaped by a token bucket, such as those of virtual machines, have such a burst. Also assumed "
+     "of the links in --rates.",
      OPT_SIZE, AT(burst), 0, 1e12, 0},
     {"card-link", "RATE|link|none", "link",
-     "Bits a second of a card's port, each way, which all ranks' packets share; link: as --link; "
-     "none: no limit. Of the times in --rates, too.",
+     "Bit rate of a card's port in each direction, which all ranks' packets share. link: as "
+     "--link. none: no limit. Also assumed of the times in --rates.",
      OPT_TEXT, AT(card_link), 0, 0, 0},
     {"card-rate", "RATE|host|measured", NULL,
-     "Bytes a second that a card takes from all ranks, for --algo offload; host: it is a process "
-     "on the ranks' cores, as `narrowcast sim`, and takes its time from theirs; measured: as those "
-     "of --rates. Default: a beat a clock of the core.",
+     "Bytes a second that a card takes from all ranks, for --algo offload. host: the card is a "
+     "process on the ranks' cores, such as `narrowcast sim`, and uses their time. measured: as in "
+     "--rates. Default: one beat per clock of the core.",
      OPT_TEXT, AT(card_rate), 0, 0, 0},
-    {"card-slots", "N", "64", "Packets of a rank that may be under way to a card.", OPT_INT,
+    {"card-slots", "N", "64", "Packets that a rank may have in flight to a card.", OPT_INT,
      AT(card_slots), 8, 1024, 0},
 
     {"what is reduced", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
-    {"network", "NAME", "resnet18", "The gradients of one of `narrowcast train --model`.", OPT_TEXT,
-     AT(network), 0, 0, 0},
-    {"width", "X", "1", "Of its layers, as in train.", OPT_REAL, AT(width), NN_WIDTH_MIN,
-     NN_WIDTH_MAX, 0},
-    {"image", "N", "32", "Pixels a side of its images.", OPT_INT, AT(image), NN_SIDE_MIN,
-     NN_SIDE_MAX, 0},
-    {"classes", "N", "10", "It tells apart.", OPT_INT, AT(classes), 2, 1e6, 0},
+    {"network", "NAME", "resnet18", "Gradients of this network of `narrowcast train --model`.",
+     OPT_TEXT, AT(network), 0, 0, 0},
+    {"width", "X", "1", "Width of its layers: see train's --width.", OPT_REAL, AT(width),
+     NN_WIDTH_MIN, NN_WIDTH_MAX, 0},
+    {"image", "N", "32", "Height and width of its images, in pixels.", OPT_INT, AT(image),
+     NN_SIDE_MIN, NN_SIDE_MAX, 0},
+    {"classes", "N", "10", "Number of classes.", OPT_INT, AT(classes), 2, 1e6, 0},
     {"layers", "FILE", NULL,
-     "Instead: a line a layer: N elements, or NAME N, or as layers.txt of --dump-gradients has "
-     "them.",
+     "Read the layers from a file instead. Each line has N elements, or NAME N, or the form of "
+     "layers.txt of --dump-gradients.",
      OPT_TEXT, AT(layers), 0, 0, 0},
-    {"size", "LIST", NULL, "Instead: one layer of so many bytes of fp32, as 64k,64M.", OPT_TEXT,
+    {"size", "LIST", NULL, "Take one layer of this many bytes of fp32 instead: 64k,64M.", OPT_TEXT,
      AT(size), 0, 0, 0},
-    {"format", "LIST", "e5m2,e3m0", "FORMAT, or FORMAT/OUT where sums travel back in another one.",
-     OPT_TEXT, AT(format), 0, 0, 0},
-    {"out-format", "F", NULL, "Of the sums where --format names none: as in train.", OPT_TEXT,
+    {"format", "LIST", "e5m2,e3m0",
+     "Formats: FORMAT, or FORMAT/OUT where sums are sent back in another format.", OPT_TEXT,
+     AT(format), 0, 0, 0},
+    {"out-format", "F", NULL,
+     "Format of the sums where --format names none: see train's --out-format.", OPT_TEXT,
      AT(out_format), 0, 0, 0},
     {"scale", "S", "aps",
-     "As in train: some formats have no room for many ranks with aps. none: of formats with 5 bits "
-     "of exponent or more.",
+     "See train's --scale. With aps, some formats have no room for many ranks. With none, only "
+     "formats with at least 5 exponent bits are allowed.",
      OPT_TEXT, AT(scale), 0, 0, 0},
-    {"sum", "RULE", NULL, "As in train.", OPT_TEXT, AT(sum), 0, 0, 0},
-    {"acc-format", "F", NULL, "As in train: partial sums travel in it.", OPT_TEXT, AT(acc_format),
-     0, 0, 0},
+    {"sum", "RULE", NULL, "See train's --sum.", OPT_TEXT, AT(sum), 0, 0, 0},
+    {"acc-format", "F", NULL, "Format in which partial sums travel: see train's --acc-format.",
+     OPT_TEXT, AT(acc_format), 0, 0, 0},
     {"algo", "LIST", "direct,ring,group-master:16,group-scatter:16,offload",
-     "As in train, but for native, which is MPI's own.", OPT_TEXT, AT(algo), 0, 0, 0},
-    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
+     "Algorithms: see train's --algo. native is excluded, because its traffic is chosen by MPI.",
+     OPT_TEXT, AT(algo), 0, 0, 0},
+    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, 0},
 
     {"a rank", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
-    {"compute", "TIME", "0", "Forward, backward and update.", OPT_TEXT, AT(compute), 0, 0, 0},
+    {"compute", "TIME", "0", "Time of forward pass, backward pass and update.", OPT_TEXT,
+     AT(compute), 0, 0, 0},
     {"overlap", "X", "0",
-     "The share of that in which gradients get ready and travel meanwhile, as with train --overlap "
-     "on; 0: they travel behind it.",
+     "Share of --compute during which gradients become ready and travel at the same time, as with "
+     "train --overlap on. 0: they travel after the backward pass.",
      OPT_REAL, AT(overlap), 0, 1, 0},
     {"rates", "FILE", NULL,
-     "How fast casts, sums and messages are: what bench_cast --json, bench_allreduce --json and "
-     "model --json print, bench_allreduce with the speed of its links as --label (1gbit), or "
-     "without a limit. Default: measured on this machine for half a second, messages over "
-     "127.0.0.1, which are cheaper than those over a network card.",
+     "Measured rates of casts, sums and messages: output of bench_cast --json, bench_allreduce "
+     "--json and model --json. Give bench_allreduce the rate of its links as --label (1gbit), or "
+     "measure without a limit. Default: measure on this machine for half a second. Its messages "
+     "over 127.0.0.1 are cheaper than those over a network card.",
      OPT_TEXT, AT(rates), 0, 0, 0},
-    {"rates-cores", "N", NULL, "Cores that the ranks of --rates had. Default: this machine's.",
-     OPT_INT, AT(rates_cores), 1, 4096, 0},
-    {"cast-rate", "RATE", NULL, "Bytes of fp32 a second, cast or back, by a core.", OPT_TEXT,
-     AT(cast_rate), 0, 0, 0},
-    {"add-rate", "RATE", NULL, "Bytes of codes a second, added by a core.", OPT_TEXT, AT(add_rate),
-     0, 0, 0},
-    {"port-rate", "RATE", NULL, "Bytes of messages a second that a core sends and gets.", OPT_TEXT,
-     AT(port_rate), 0, 0, 0},
-    {"message", "TIME", NULL, "Of the CPU for each message.", OPT_TEXT, AT(message), 0, 0, 0},
+    {"rates-cores", "N", NULL,
+     "Cores that the ranks of --rates had. Default: those of this machine.", OPT_INT,
+     AT(rates_cores), 1, 4096, 0},
+    {"cast-rate", "RATE", NULL, "Bytes of fp32 that a core casts in either direction in a second.",
+     OPT_TEXT, AT(cast_rate), 0, 0, 0},
+    {"add-rate", "RATE", NULL, "Bytes of codes that a core adds in a second.", OPT_TEXT,
+     AT(add_rate), 0, 0, 0},
+    {"port-rate", "RATE", NULL, "Bytes of messages that a core sends and receives in a second.",
+     OPT_TEXT, AT(port_rate), 0, 0, 0},
+    {"message", "TIME", NULL, "CPU time of each message.", OPT_TEXT, AT(message), 0, 0, 0},
     {"ranks-per-core", "X", "1", "Ranks that share a core.", OPT_REAL, AT(ranks_per_core), 1, 4096,
      0},
     {"unhidden", "X", NULL,
-     "What wire and CPU do at a time takes as long as the longer of both and this share of the "
-     "shorter. Default: --rates', else 0.",
+     "Share of the shorter of network and CPU time that is added to the longer one when both work "
+     "at the same time. Default: from --rates, else 0.",
      OPT_REAL, AT(unhidden), 0, 1, 0},
 
     {"output", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"json", NULL, NULL,
-     "JSON lines: \"model\" for each all-reduce, \"best\" for each number of ranks.", OPT_FLAG,
-     AT(json), 0, 0, 0},
+     "Print JSON lines: \"model\" for each all-reduce, \"best\" for each number of ranks.",
+     OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "model",
     .args = "",
-    .about =
-        "How long a step takes on a cluster that is not there: casts, exponents, messages and "
-        "additions, less what the\n"
-        "backward pass hides. Bytes and steps are those of the algorithms and codecs of train; "
-        "speeds are given, or\n"
-        "measured on one core of this machine.\n"
-        "\n"
-        "A table holds the algorithms whose sums are rounded in the same way; only these are "
-        "compared. Exact sums\n"
-        "are rounded once; of nearest sums each partial one is rounded. Columns: ms of a step by "
-        "the fastest algorithm\n"
-        "in fp32 and by each of these (-: not with so many ranks); the best, how many times faster "
-        "than fp32, and up to\n"
-        "which link it is faster.\n",
-    .examples =
-        "  build/narrowcast model\n"
-        "  build/narrowcast model --ranks 256 --size 64k,64M --algo ring,group-master:16\n"
-        "  build/narrowcast model --network resnet50 --image 224 --classes 1000 --compute 200ms "
-        "--overlap 0.6\n"
-        "  build/bench_cast --json >build/rates.json\n"
-        "  build/narrowcast model --rates build/rates.json --format e5m2,e4m3 --scale aps --link "
-        "10G,25G\n",
+    .about = "Predicts the time of a step on a cluster that you describe: casts, exponents, "
+             "messages and additions, minus the part hidden by the backward pass. Bytes and rounds "
+             "are those of train's algorithms and codecs. Rates are given, or measured on one core "
+             "of this machine.\n\n"
+             "Each table holds algorithms whose sums are rounded in the same way; only these are "
+             "comparable. Exact sums are rounded once; with nearest, each partial sum is rounded. "
+             "The columns are the ms of a step with the fastest algorithm in fp32 and with each of "
+             "these algorithms (-: impossible for this number of ranks), the best algorithm, its "
+             "speed-up over fp32, and the fastest link on which it beats fp32.\n",
+    .examples = "  build/narrowcast model\n"
+                "  build/narrowcast model --ranks 256 --size 64k,64M --algo ring,group-master:16\n"
+                "  build/narrowcast model --network resnet50 --image 224 --classes 1000 \\\n"
+                "      --compute 200ms --overlap 0.6\n"
+                "  build/bench_cast --json >build/rates.json\n"
+                "  build/narrowcast model --rates build/rates.json --format e5m2,e4m3 \\\n"
+                "      --scale aps --link 10G,25G\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -175,8 +177,9 @@ static int card_rate(const struct predict_options *o, struct predict *p)
         return 0;
     p->card_measured = true;
     if (predict_messages_of(&p->rates, "offload", "").card_s.n == 0)
-        return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card of "
-                            "256 KiB at least");
+        return ERR(
+            -EINVAL,
+            "--card-rate measured: --rates needs an all-reduce through a card of at least 256 KiB");
     return 0;
 }
 
@@ -186,9 +189,10 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     const int n_sources = !!o->layers + !!o->size + opt_given(&command, parsed, "network");
     double bps;
     if (n_sources > 1)
-        return ERR(-EINVAL, "--network, --layers and --size each say what is reduced: give one");
+        return ERR(-EINVAL,
+                   "--network, --layers and --size exclude each other: give only one of them");
     if (o->overlap > 0 && !strcmp(o->compute, "0"))
-        return ERR(-EINVAL, "--overlap %g needs --compute TIME, which it is a share of",
+        return ERR(-EINVAL, "--overlap %g is a share of --compute: give --compute TIME",
                    o->overlap);
     TRY(predict_ranks(o->ranks, p->ranks, &p->n_ranks));
     TRY(predict_words("link", o->link, &p->links));

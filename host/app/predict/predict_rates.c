@@ -88,7 +88,8 @@ static int take_time(const struct jsonl_in *in, struct predict_rates *r)
         ranks < 1 || ranks > PREDICT_RANKS_MAX || row.bytes < 4 || row.bytes > 0x1p42)
         return 0;
     if (r->n_times == PREDICT_TIMES)
-        return ERR(-EINVAL, "cannot use '%s': more than %d all-reduces", in->path, PREDICT_TIMES);
+        return ERR(-EINVAL, "cannot use '%s': it has more than %d all-reduces", in->path,
+                   PREDICT_TIMES);
     jsonl_in_text(in, "label", label, sizeof label);
     row.n_ranks = (int)ranks;
     row.seconds = 1e-6 * us;
@@ -114,7 +115,7 @@ int predict_rates_read(const char *path, struct predict_rates *out)
     jsonl_in_close(&in);
     if (rc == 0 && out->n_rows == 0 && out->n_times == 0)
         rc = ERR(-EINVAL,
-                 "cannot use '%s': want rows of bench_cast --json or bench_allreduce --json", path);
+                 "cannot use '%s': need rows of bench_cast --json or bench_allreduce --json", path);
     return rc;
 }
 

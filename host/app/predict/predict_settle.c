@@ -16,8 +16,8 @@ static int check_scale(const struct predict_options *o, const struct codec *code
     if (in.e >= LEAST_EXPONENT_BITS || !codec_cast(codec, &cast) || codec_guess(codec) != 0)
         return 0;
     return ERR(-EINVAL,
-               "cannot recommend format %s with --scale %s: trainings fail with it, as gradients "
-               "leave its range; take aps or aps-tight",
+               "cannot model format %s with --scale %s: gradients leave its range and trainings "
+               "fail; use aps or aps-tight",
                codec_format_name(in, name), o->scale);
 }
 
@@ -39,7 +39,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
     TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
     TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
     if (!way.algo->legs)
-        return ERR(-EINVAL, "cannot model \"%s\": what it sends is MPI's own", way.algo->name);
+        return ERR(-EINVAL, "cannot model \"%s\": MPI chooses its messages", way.algo->name);
     TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
     TRY(check_scale(o, &way.codecs[0]));
     if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)

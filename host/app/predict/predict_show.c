@@ -151,7 +151,7 @@ static int print_steps(const struct predict *p)
 {
     struct cost cost;
     int rc = 0;
-    printf("\nsteps that wait for each other, %s\n", p->formats.word[0]);
+    printf("\nalgorithms with the same rounding, %s\n", p->formats.word[0]);
     print_head(p, NULL, "");
     printf("\n");
     for (int r = 0; r < p->n_ranks; r++) {
@@ -347,7 +347,7 @@ static void say_messages(const struct predict *p, const char *algo, const char *
         printf(" by a core; ");
         for (int i = 0; i < m.unhidden.n; i++)
             printf("%s%.2g", i ? ", " : "", p->unhidden >= 0 ? p->unhidden : m.unhidden.at[i]);
-        printf("%s of what wire and CPU do at a time is not hidden\n", m.unhidden.n ? "" : "0");
+        printf("%s of the overlap of network and CPU is not hidden\n", m.unhidden.n ? "" : "0");
     }
 }
 
@@ -368,7 +368,7 @@ static void say_card(const struct predict *p)
     if (p->cluster.card_on_host)
         printf("; adds on the ranks' cores\n");
     else if (p->card_measured)
-        printf("; --rates says how fast it adds\n");
+        printf("; rate from --rates\n");
     else
         printf("; adds %.3g GB/s from all ranks\n", 1e-9 / cost_at(&p->cluster.card_s, 0));
 }
@@ -380,8 +380,7 @@ void predict_say_rates(const struct predict *p)
     if (p->cast_bytes_s > 0 && p->add_bytes_s > 0)
         printf("casts, sums    as given\n");
     else if (r->n_rows == 0)
-        printf("casts, sums    take no time of their own here: '%s' has no rows of them\n",
-               p->o->rates);
+        printf("casts, sums    take no time: '%s' has no rows of them\n", p->o->rates);
     else
         printf("casts, sums    %s, GB/s by a core\n",
                p->o->rates ? p->o->rates : "measured on this machine");
@@ -396,7 +395,7 @@ void predict_say_rates(const struct predict *p)
         printf("messages       %.3g GB/s by a core over 127.0.0.1; to a card %.3g\n",
                1e-9 / r->port_s[0], 1e-9 / r->port_s[1]);
     else if (predict_messages_of(r, "", "").port_s.n == 0)
-        printf("messages       take no CPU time here: '%s' has no rows of them\n", p->o->rates);
+        printf("messages       take no CPU time: '%s' has no rows of them\n", p->o->rates);
     say_card(p);
     for (int i = 0; i < r->n_of; i++)
         if (*r->of[i].type && (r->of[i].port_s.n > 0 || r->of[i].card_s.n > 0))

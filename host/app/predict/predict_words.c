@@ -14,9 +14,10 @@ int predict_words(const char *option, const char *text, struct predict_list *out
     for (const char *at = text;;) {
         const size_t length = strcspn(at, ",");
         if (length == 0)
-            return ERR(-EINVAL, "--%s '%s': want words with one comma between them", option, text);
+            return ERR(-EINVAL, "--%s '%s': need items separated by single commas", option, text);
         if (out->n == PREDICT_LIST || length >= PREDICT_WORD)
-            return ERR(-EINVAL, "--%s '%s': too long: want %d words of fewer than %d letters",
+            return ERR(-EINVAL,
+                       "--%s '%s': too long: need at most %d items of fewer than %d letters",
                        option, text, PREDICT_LIST, PREDICT_WORD);
         memcpy(out->word[out->n++], at, length);
         at += length;
@@ -31,7 +32,7 @@ static int one_rank(const char *text, const char *at, char **end, int *out)
 {
     const long n = *at >= '0' && *at <= '9' ? strtol(at, end, 10) : 0;
     if (n < 1 || n > PREDICT_RANKS_MAX)
-        return ERR(-EINVAL, "--ranks '%s': want 1 to %d: \"2..4096\", \"256\" or \"4,6,100\"", text,
+        return ERR(-EINVAL, "--ranks '%s': need 1 to %d: \"2..4096\", \"256\" or \"4,6,100\"", text,
                    PREDICT_RANKS_MAX);
     *out = (int)n;
     return 0;
@@ -46,14 +47,14 @@ int predict_ranks(const char *text, int *ranks, int *n)
     if (!strncmp(at, "..", 2)) {
         TRY(one_rank(text, at + 2, &at, &last));
         if (*at || last < ranks[0])
-            return ERR(-EINVAL, "--ranks '%s': want FROM..TO, the larger one behind", text);
+            return ERR(-EINVAL, "--ranks '%s': need FROM..TO with FROM below TO", text);
         for (int p = ranks[0]; p <= last / 2; ranks[(*n)++] = p *= 2)
             ;
         return 0;
     }
     while (*at == ',' && *n < PREDICT_RANKS)
         TRY(one_rank(text, at + 1, &at, &ranks[(*n)++]));
-    return *at ? ERR(-EINVAL, "--ranks '%s': want \"2..4096\", \"256\" or \"4,6,100\"", text) : 0;
+    return *at ? ERR(-EINVAL, "--ranks '%s': need \"2..4096\", \"256\" or \"4,6,100\"", text) : 0;
 }
 
 /* ---- numbers with a unit ---- */
@@ -87,9 +88,9 @@ int predict_rate(const char *option, const char *text, double *out)
     if (READ_UNIT(text, units, out))
         return 0;
     if (READ_UNIT(text, bare, &number))
-        return ERR(-EINVAL, "--%s '%s': has no unit: want K, M, G or T after it, as 10G", option,
-                   text);
-    return ERR(-EINVAL, "--%s '%s': want a speed above 0 as 10G, 2.5G or 100M", option, text);
+        return ERR(-EINVAL, "--%s '%s': the unit is missing: append K, M, G or T, as in 10G",
+                   option, text);
+    return ERR(-EINVAL, "--%s '%s': need a rate above 0, such as 10G, 2.5G or 100M", option, text);
 }
 
 int predict_time(const char *option, const char *text, double *out)
@@ -101,7 +102,7 @@ int predict_time(const char *option, const char *text, double *out)
     }
     return READ_UNIT(text, units, out)
                ? 0
-               : ERR(-EINVAL, "--%s '%s': want a time as 20us, 1.5ms, 2s or 0", option, text);
+               : ERR(-EINVAL, "--%s '%s': need a time such as 20us, 1.5ms, 2s or 0", option, text);
 }
 
 double predict_label_bps(const char *label)
@@ -125,7 +126,7 @@ static int read_layer(const char *path, int line_no, char *line, size_t *n)
     const unsigned long long x =
         last && *last >= '0' && *last <= '9' ? strtoull(last, &end, 10) : 0;
     if (x < 1 || x > (uint64_t)1 << 40 || errno || *end)
-        return ERR(-EINVAL, "cannot read '%s', line %d: want a layer's name and number of elements",
+        return ERR(-EINVAL, "cannot read '%s', line %d: need a layer's name and number of elements",
                    path, line_no);
     *n = (size_t)x;
     return 0;
@@ -155,7 +156,7 @@ int predict_layers_file(const char *path, struct reducer_layer **layers, int *n)
             ERR(errno ? -errno : -EIO, "cannot read '%s': %s", path, strerror(errno ? errno : EIO));
     fclose(f);
     if (rc == 0 && n_lines == 0)
-        rc = ERR(-EINVAL, "cannot use '%s': no layer is in it", path);
+        rc = ERR(-EINVAL, "cannot use '%s': it has no layers", path);
     if (rc < 0) {
         free(list);
         return rc;

@@ -89,12 +89,12 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     uint8_t block[CRC_BLOCK];
     uint32_t crc = 0, want;
     if (fstat(fileno(in->f), &st) || !S_ISREG(st.st_mode))
-        return damaged(in, "it is no plain file");
+        return damaged(in, "it is not a regular file");
     char head[sizeof magic] = "";
     size_t got;
     TRY(file_in_read(in, head, sizeof head, &got));
     if (got < sizeof head || memcmp(head, magic, sizeof head))
-        return damaged(in, "it is no checkpoint of narrowcast");
+        return damaged(in, "it is not a checkpoint of narrowcast");
     TRY(file_in_rewind(in));
     if ((size_t)st.st_size < sizeof(struct checkpoint_head) + sizeof want)
         return damaged(in, "it is truncated");
@@ -116,7 +116,7 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
     if (text_bytes > strlen(mine) + (1 << 16))
-        return damaged(in, "its options are longer than this program's");
+        return damaged(in, "its options are longer than those of this program");
     char *theirs = buf_alloc(text_bytes + 1);
     if (!theirs)
         return -ENOMEM;
@@ -125,7 +125,7 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
     if (differs && *differ.mine && *differ.theirs && !strcmp(differ.name, CHECKPOINT_STEPS))
         rc = ERR(-EINVAL,
                  "cannot resume '%s': its schedule is for %s steps in all, this run has %s: pass "
-                 "--steps %s; only a run begun with --schedule const can be made longer",
+                 "--steps %s; only a run started with --schedule const can be made longer",
                  in->path, differ.theirs, differ.mine, differ.theirs);
     else if (differs)
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
@@ -155,7 +155,7 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
     if (!known)
         return ERR(-EINVAL, "cannot resume '%s': it has a section '%s' that this run does not have",
                    in->path, name);
-    return ERR(-EINVAL, "cannot resume '%s': its section '%s' stands where '%s' should", in->path,
+    return ERR(-EINVAL, "cannot resume '%s': it has section '%s' where '%s' is expected", in->path,
                name, mine ? mine->name : "the end");
 }
 
@@ -202,7 +202,7 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     if (version == VERSION)
         TRY(checkpoint_in_get(in, id, sizeof none));
     if (memcmp(id, none, sizeof none) && strspn(id, "0123456789abcdef") != sizeof none)
-        return damaged(in, "the id of its run is not 16 hex digits");
+        return damaged(in, "its run id is not 16 hex digits");
     memcpy(run, id, sizeof none);
     return 0;
 }
@@ -227,7 +227,7 @@ static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                    in->path, head.n_ranks, plan->n_ranks);
     TRY(check_sections(in, plan, head.n_entries));
     if (in->at + bytes_of_sections(plan) + sizeof(uint32_t) != bytes)
-        return damaged(in, "it is longer or shorter than its sections say");
+        return damaged(in, "its length differs from that of its sections");
     return 0;
 }
 
@@ -237,7 +237,7 @@ int checkpoint_in_open(struct file_in *in, const char *path, const struct checkp
     struct stat st;
     /* opening a FIFO would block until it has a writer */
     if (!stat(path, &st) && S_ISFIFO(st.st_mode))
-        return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
+        return ERR(-EINVAL, "cannot resume '%s': it is not a regular file", path);
     TRY(file_in_open(in, path));
     int rc = check_all(in, plan, run);
     if (rc < 0)

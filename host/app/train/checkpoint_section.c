@@ -158,7 +158,7 @@ static int scales_put(struct train *t, const void *from)
     for (size_t i = 0; i < t->n_scales; i++)
         if (!(t->scales[i] > 0 && isfinite(t->scales[i]) &&
               frexpf(t->scales[i], &exponent) == 0.5F))
-            return ERR(-EINVAL, "cannot resume '%s': a layer's scale is %.9g, no power of two",
+            return ERR(-EINVAL, "cannot resume '%s': a layer's scale is %.9g, not a power of two",
                        t->o->resume, (double)t->scales[i]);
     return 0;
 }

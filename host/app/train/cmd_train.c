@@ -94,7 +94,8 @@ static int check_alone(void)
         return 0;
     if (which == 0)
         return ERR(-EINVAL,
-                   "emulate is one process for all ranks, and %d were started: leave mpirun out",
+                   "emulate runs all ranks in one process, but %d processes were started: leave "
+                   "mpirun out",
                    n);
     (void)nanosleep(&patience, NULL);
     return -EINVAL;

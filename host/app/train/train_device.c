@@ -22,8 +22,9 @@ static int settle_scale(struct train *t)
     t->setup.loss_scale = c.fixed;
     t->setup.scaled = c.kind >= SCALE_MOVING;
     if (c.kind == SCALE_MOVING && rounds && rounds->of[ROUND_ERROR].rule.overflow != MF_INF)
-        return ERR(-EINVAL, "--loss-scale dynamic moves when errors overflow: --quant needs "
-                            "overflow=inf");
+        return ERR(
+            -EINVAL,
+            "--loss-scale dynamic needs errors that overflow to inf: add overflow=inf to --quant");
     if (c.fixed > 0)
         t->round.of[ROUND_ERROR].rule.shift = ilogb(c.fixed);
     t->scaling = c.adaptive;
@@ -118,7 +119,7 @@ size_t train_weight_bytes(const struct train *t)
 
 int train_device_open(struct train *t)
 {
-    const char *why = *t->job.device ? t->job.device : "other ranks have none";
+    const char *why = *t->job.device ? t->job.device : "other ranks have no GPU";
     if (!t->job.on_gpu && t->setup.math != NN_FP32)
         return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
     if (t->job.on_gpu)

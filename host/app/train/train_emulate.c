@@ -59,10 +59,10 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     memory_text(free_bytes, free_text);
     if (all > free_bytes)
         return ERR(-ENOMEM,
-                   "cannot emulate %d ranks of model '%s' at %s each: that is %s, and %s%s are "
-                   "free: about %llu ranks would fit%s",
+                   "cannot emulate %d ranks of model '%s' with %s each: they need %s, but %s%s are "
+                   "free, enough for about %llu ranks%s",
                    t->n_ranks, t->o->model, each_text, all_text, free_text, where,
-                   (unsigned long long)(room / each), t->low_memory ? "" : ", or --memory low");
+                   (unsigned long long)(room / each), t->low_memory ? "" : "; or use --memory low");
     err_note("emulated: %d ranks in one process, %s each, %s in all%s", t->n_ranks, each_text,
              all_text, where);
     return 0;
@@ -73,8 +73,8 @@ static int check_low(const struct train *t)
 {
     if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))
         return ERR(-EINVAL,
-                   "\"%s\" adds the first steps' fp32 in an order of its own, --memory low in rank "
-                   "order: take direct or gather",
+                   "\"%s\" does not add the first steps' fp32 in rank order, as --memory low "
+                   "needs: use direct or gather",
                    t->job.algo->name);
     return 0;
 }

@@ -48,20 +48,20 @@ static int check_run(const struct train *t, const char *option, const char *path
     char id[TRAIN_RUN_ID] = ""; /* 16 digits, as in %16 */
     char of[8] = "";            /* empty in files of older versions */
     if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
-        return ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
+        return ERR(-EINVAL, "cannot append to '%s': it is not a log of narrowcast", path);
     if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%7[a-z]\"", id, of) < 1)
         return ERR(-EINVAL,
-                   "cannot append to '%s': its first line has no run_id, so it may be another "
-                   "run's; name another file",
+                   "cannot append to '%s': its first line has no run_id, so it may belong to "
+                   "another run; name another file",
                    path);
     if (strcmp(id, t->run_id))
         return ERR(-EINVAL,
-                   "cannot append to '%s': it is of run %s, and checkpoint '%s' is not known to be "
-                   "of that run; name another file",
+                   "cannot append to '%s': it belongs to run %s, and checkpoint '%s' is not known "
+                   "to belong to that run; name another file",
                    path, id, t->o->resume);
     if (*of && strcmp(of, option) != 0)
-        return ERR(-EINVAL, "--%s '%s': it is the run's file of --%s; name another file", option,
-                   path, of);
+        return ERR(-EINVAL, "--%s '%s' is this run's file of --%s: name another file", option, path,
+                   of);
     return 0;
 }
 
@@ -78,7 +78,7 @@ static int find_end(const struct train *t, const char *option, const char *path,
         if (*end == 0)
             rc = check_run(t, option, path, line);
         else if (*line != '{')
-            rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
+            rc = ERR(-EINVAL, "cannot append to '%s': it is not a log of narrowcast", path);
         if (line[n - 1] != '\n' || is_ahead(t, line))
             break;
         *end += n;
@@ -121,17 +121,18 @@ int train_files_check(const struct train_options *o)
                                     {"resume", o->resume}, {"dump-gradients", o->dump_dir}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
-            return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
+            return ERR(-EINVAL, "--%s '': need the name of a file", files[i][0]);
     /* these would overwrite one another, or a checkpoint */
     for (int i = 0; i < 3; i++)
         for (int j = i + 1; j < 5; j++) {
             const char *a = files[i][1], *b = files[j][1];
             if (!a || !b || !file_same(a, b))
                 continue;
-            return !strcmp(a, b) ? ERR(-EINVAL, "--%s and --%s both name '%s': must be two files",
-                                       files[i][0], files[j][0], a)
-                                 : ERR(-EINVAL, "--%s '%s' and --%s '%s' are one file: must be two",
-                                       files[i][0], a, files[j][0], b);
+            return !strcmp(a, b)
+                       ? ERR(-EINVAL, "--%s and --%s both name '%s': need two files", files[i][0],
+                             files[j][0], a)
+                       : ERR(-EINVAL, "--%s '%s' and --%s '%s' are the same file: need two files",
+                             files[i][0], a, files[j][0], b);
         }
     return 0;
 }

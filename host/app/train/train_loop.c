@@ -45,8 +45,8 @@ static int count_skipped(struct train *t, bool skipped)
     if (s->skipped_in_row < TRAIN_SKIPS_MAX)
         return 0;
     return train_agree(t, ERR(-EDOM,
-                              "training has diverged: gradients were inf or nan in %d steps in a "
-                              "row, up to step %llu",
+                              "training has diverged: gradients were inf or nan in %d consecutive "
+                              "steps up to step %llu",
                               TRAIN_SKIPS_MAX, (unsigned long long)s->step));
 }
 

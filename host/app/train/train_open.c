@@ -20,7 +20,7 @@ static int compare_options(struct train *t)
     memcpy(first, t->lines, sizeof first);
     TRY(comm_bcast(t->comm, first, sizeof first, 0));
     if (lines.full)
-        return ERR(-E2BIG, "the options are longer than %d bytes in all", TRAIN_LINES_MAX);
+        return ERR(-E2BIG, "the options together are longer than %d bytes", TRAIN_LINES_MAX);
     if (!opt_lines_differ(t->lines, first, &differ))
         return 0;
     return ERR(-EINVAL, "rank %d runs with other options: --%s '%s', rank 0 has '%s'", t->rank,
@@ -33,7 +33,7 @@ static int settle(struct train *t)
     const struct train_options *o = t->o;
     if (o->batch % (uint64_t)t->n_ranks)
         return ERR(-EINVAL,
-                   "--batch %llu cannot be shared by %d ranks: it must be a multiple of %d",
+                   "--batch %llu cannot be divided among %d ranks: it must be a multiple of %d",
                    (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
     t->share = (int)(o->batch / (uint64_t)t->n_ranks);
     if (t->share % o->micro)

@@ -26,229 +26,228 @@ static const char optimiser_words[] = /* after the first bar */
 static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
-    {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.",
-     OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
+    {"train-samples", "N", "0",
+     "Use only the first N/classes training images of every class. 0: all.", OPT_SIZE,
+     AT(train_samples), 0, 1e9, TRAIN_BITS},
     {TEXT("augment", "none|WORD[+WORD...]", "none", augment, TRAIN_BITS,
-          "Of training images: crop (a random place of the image in 4 black pixels of border) or "
-          "crop-reflect (the border mirrors the image), flip (left to right), cutout[:N] (a random "
-          "square of N x N pixels, 8, becomes the mean); as crop-reflect+flip+cutout:8.")},
+          "How to vary training images: crop (at a random place of the image inside a black border "
+          "of 4 pixels) or crop-reflect (the border mirrors the image), flip (left to right), "
+          "cutout[:N] (a random square of N x N pixels, default 8, becomes the mean). Join several "
+          "with +: crop-reflect+flip+cutout:8.")},
     {"image", "N", "0",
-     "Scale images up to N x N pixels (bilinear), behind --augment; 0: as they are. A network that "
-     "needs more than they have says so.",
+     "Scale images up to N x N pixels (bilinear), after --augment. 0: keep their size. A network "
+     "that needs larger images says so.",
      OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
     {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
     {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, 0, nn_loss_help)},
 
-    {GROUP("how long, how fast")},
+    {GROUP("length of the run and optimiser")},
     {"epochs", "N", "3",
-     "Passes over the training images; those that do not fill a last batch are left out of that "
-     "pass.",
+     "Passes over the training images. A pass leaves out images that do not fill its last batch.",
      OPT_INT, AT(epochs), 1, 1e6, 0},
-    {"steps", "N", "0", "Instead of --epochs: so many batches.", OPT_INT, AT(steps), 0, 1e12, 0},
+    {"steps", "N", "0", "Number of batches to train, instead of --epochs.", OPT_INT, AT(steps), 0,
+     1e12, 0},
     {"until", "X", "0",
-     "Ends with the first epoch after which the test accuracy is X or more (0.8), and says what "
-     "that "
-     "took. 0: goes on.",
+     "Stop after the first epoch that reaches test accuracy X (0.8 is 80 %), and report the steps, "
+     "time and bytes until then. 0: do not stop early.",
      OPT_REAL, AT(until), 0, 1, 0},
-    {"batch", "N", "120",
-     "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
-     AT(batch), 1, 1 << 20, TRAIN_BITS},
+    {"batch", "N", "120", "Images in a step over all ranks, a multiple of the number of ranks.",
+     OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"micro", "N", "1",
-     "Each rank takes its share of a batch in N passes, whose gradients add up in fp32 before the "
-     "all-reduce: memory for N times the images. Batch norms see each pass by itself.",
+     "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
+     "all-reduce: the memory of a pass then suffices for N times as many images. Batch norm sees "
+     "each pass separately.",
      OPT_INT, AT(micro), 1, 1 << 20, TRAIN_BITS},
-    {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
+    {"lr", "X", "0.1", "Peak learning rate.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
     {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS, schedule_help)},
-    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly to its peak.", OPT_REAL,
-     AT(warmup), 0, 1e6, TRAIN_BITS},
-    {"warmup-from", "X", "0", "The rate that it grows from.", OPT_REAL, AT(warmup_from), 0, 1e6,
-     TRAIN_BITS},
+    {"warmup", "X", "0.5", "Epochs in which the learning rate grows linearly to its peak.",
+     OPT_REAL, AT(warmup), 0, 1e6, TRAIN_BITS},
+    {"warmup-from", "X", "0", "Learning rate at the start of the warm-up.", OPT_REAL,
+     AT(warmup_from), 0, 1e6, TRAIN_BITS},
     {CHOICE("optimizer", optimiser_words + 1, "sgd", optimizer, TRAIN_BITS,
-            "One of those listed below.")},
+            "Optimiser; see the list below.")},
 #define OPTIM_NUMBER(field, option, fallback, least, most, text, help) \
     {option, "X", fallback, help, OPT_REAL, AT(optim.field), least, most, text},
 #define OPTIM_FLAG(field, option, text, help) {FLAG(option, optim.field, text, help)},
 #include "hls/nn/optimisers.def"
     {"seed", "N", "1",
-     "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed "
+     "Seed of weights, image order, augmentation, dropout and stochastic rounding. The same seed "
      "gives the same weights, bit for bit.",
      OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
 
     {GROUP("gradients on the wire")},
     {TEXT("codec", "C", "minifloat", codec, TRAIN_BITS,
-          "One of the kinds listed below; what is behind a colon is the kind's.")},
+          "Codec with its parameters after a colon; see the list below.")},
     {CHOICE("quantise", "auto|large|all", "auto", quantise, TRAIN_BITS,
-            "large: the smallest layers, with less than 1 % of all weights, travel in fp32. auto: "
-            "all for minifloat, else large.")},
+            "Layers to quantise. large: send the smallest layers, which hold less than 1 % of all "
+            "weights together, in fp32. auto: all for minifloat, else large.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
-          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
+          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
           "1+X+Y bits.")},
-    {TEXT(
-        "scale", "none|const:K|aps|aps-tight|quantile", "aps", scale, TRAIN_BITS,
-        "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
-        "aps-tight (needs exact), for gradients up to 2^126 / ranks and 2^126; or "
-        "quantile[:q=X,every=N,samples=N], as relgrad has it: a factor that makes it the format's "
-        "largest number.")},
+    {TEXT("scale", "none|const:K|aps|aps-tight|quantile", "aps", scale, TRAIN_BITS,
+          "Power of two that scales each layer before the cast. none: 1. const:K: K. aps: the "
+          "largest that cannot overflow the sum. aps-tight: a tighter one that needs exact sums. "
+          "Gradients may reach 2^126 / ranks with aps and 2^126 with aps-tight. "
+          "quantile[:q=X,every=N,samples=N]: map a quantile to the format's largest number, as in "
+          "relgrad.")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
-          "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
-          "auto: exact where format and algorithm allow, else fp32, else nearest.")},
-    {TEXT(
-        "acc-format", "F", "auto", acc_format, TRAIN_BITS,
-        "With --sum nearest or kahan: what partial sums are rounded to, those that travel between "
-        "ranks included, as e6m9 or e5m10 with --format e5m2; it holds all numbers of --format, "
-        "and hops of ring and group-* are as much longer. auto: --format. Not with --algo native: "
-        "MPI and NCCL add what they are sent.")},
-    {TEXT(
-        "out-format", "F", "auto", out_format, TRAIN_BITS,
-        "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer where sums "
-        "are not rounded to these as they grow.")},
-    {FLAG(
-        "rescale", rescale, TRAIN_BITS,
-        "With --scale aps, --sum nearest and --algo group-*:K: the groups' sums get an exponent of "
-        "their own, one a layer, before they are cast again and added up. Head-room is log2 K and "
-        "log2 P/K binades instead of log2 P.")},
+          "exact (rounded only once), fp32, nearest (each addition rounded), kahan or trunc "
+          "(e5m2); auto: exact where format and algorithm allow it, else fp32, else nearest.")},
+    {TEXT("acc-format", "F", "auto", acc_format, TRAIN_BITS,
+          "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
+          "--format e5m2. It must represent every number of --format. Partial sums also travel in "
+          "it, so hops of ring and group-* become longer. auto: --format. Not for --algo native, "
+          "where MPI and NCCL add.")},
+    {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
+          "Format in which the sum is sent back. auto: --format, but e4m3 for formats of at most 4 "
+          "bits if partial sums are not rounded to them.")},
+    {FLAG("rescale", rescale, TRAIN_BITS,
+          "With --scale aps, --sum nearest and --algo group-*:K: find a new exponent per layer for "
+          "the groups' sums before these are cast again and added. Needs head-room for log2 K and "
+          "log2 P/K binades instead of log2 P.")},
     {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
-            "What is too large becomes the largest finite, or inf.")},
+            "Values that are too large become the largest finite value, or inf.")},
     {CHOICE("round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,
-            "How gradients are cast; sums round to nearest.")},
-    {"first-epochs-fp32", "N", "0", "Hybrid precision: the first N epochs travel in fp32.", OPT_INT,
+            "How gradients are cast. Sums are always rounded to nearest.")},
+    {"first-epochs-fp32", "N", "0",
+     "Hybrid precision: send the gradients of the first N epochs in fp32.", OPT_INT,
      AT(first_epochs_fp32), 0, 1e6, TRAIN_BITS},
     {"first-steps-fp32", "N", "0",
-     "The first N steps travel in fp32: so runs by several codecs start alike.", OPT_SIZE,
-     AT(first_steps_fp32), 0, 1e12, TRAIN_BITS},
+     "Send the gradients of the first N steps in fp32, so that runs with different codecs start "
+     "alike.",
+     OPT_SIZE, AT(first_steps_fp32), 0, 1e12, TRAIN_BITS},
     {FLAG("fp32-last-layer", fp32_last_layer, TRAIN_BITS,
-          "The classifier's gradients always travel in fp32.")},
+          "Always send the classifier's gradients in fp32.")},
 
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
-          "An algorithm of those below, or offload (cards in the network, which must all answer at "
-          "the start); auto: offload where a card is named and answers, else direct, gather-sum "
-          "for short steps, or self for one "
-          "rank. Exact sums have the same bits by all of them.")},
-    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
+          "An algorithm from the list below, or offload: cards in the network, which must all "
+          "answer at the start. auto: offload if a card is named and answers, else self for one "
+          "rank, gather-sum for short steps, direct otherwise. Exact sums have the same bits with "
+          "every algorithm.")},
+    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
-            "Buckets travel while the backward pass goes on, by a thread of their own; the bits "
-            "are the same. auto: on where gradients are on a GPU.")},
-    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.",
-     OPT_REAL, AT(deadline), 0.1, 1e6, 0},
+            "on: a second thread sends buckets during the backward pass. The bits are the same. "
+            "auto: on if gradients are on a GPU.")},
+    {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.", OPT_REAL,
+     AT(deadline), 0.1, 1e6, 0},
 
     {GROUP("cards in the network that add packets")},
-    {TEXT("offload", "O", "auto", offload, 0,
-          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), eth://HOST:PORT "
-          "(likewise, cards that are controlled over their own Ethernet port), sim (starts a "
-          "Verilated card on this machine and ends it; sim:c: the card in plain C, which every "
-          "build has), xrt[:BDF][@IP] (a card in rank 0's machine, by the Xilinx runtime; IP: the "
-          "address it is to have), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card "
-          "that fails costs time, no bits: its step is repeated over MPI.")},
-    {TEXT("xclbin", "FILE", NULL, xclbin, 0,
-          "With --offload xrt or --node-sum xrt: the container that makes a card of the FPGA "
-          "(`narrowcast xclbin`). Default: what NARROWCAST_XCLBIN names.")},
-    {"card-slots", "N", NULL,
-     "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
-     "and half of what is free at most, so that others find room.",
-     OPT_INT, AT(card_slots), 8, 1024, 0},
     {TEXT(
-        "card-group", "ADDRESS[:PORT]", NULL, card_group, 0,
-        "Cards send each sum once, to this multicast group (an IPv4 address of 224.0.0.0/4 on the "
-        "ranks' own network, as 239.1.1.1), in place of once to each rank: that many times less "
-        "on a card's port. A rank that does not hear it ends it for all, in one line. Default: "
-        "to each rank.")},
+        "offload", "O", "auto", offload, 0,
+        "Cards to use. udp://HOST:PORT[,udp://HOST:PORT...]: cards that share the packets. "
+        "eth://HOST:PORT[,...]: the same, controlled over the cards' own Ethernet ports. sim: "
+        "start a Verilated card on this machine for the run; sim:c: the card in plain C, which "
+        "every build has. xrt[:BDF][@IP]: a card in rank 0's machine, through the Xilinx runtime; "
+        "IP is the address to give it. off: none. auto: the value of NARROWCAST_OFFLOAD, else off. "
+        "A card that fails costs time but changes no bits: its step is repeated over MPI.")},
+    {TEXT("xclbin", "FILE", NULL, xclbin, 0,
+          "The xclbin to load into the FPGA with --offload xrt or --node-sum xrt (see `narrowcast "
+          "xclbin`). Default: the file named by NARROWCAST_XCLBIN.")},
+    {"card-slots", "N", NULL,
+     "Slots to request from each card, a power of two: the limit of packets in flight. Default: "
+     "64, but at most half of the free slots, so that other jobs find room.",
+     OPT_INT, AT(card_slots), 8, 1024, 0},
+    {TEXT("card-group", "ADDRESS[:PORT]", NULL, card_group, 0,
+          "Multicast group ADDRESS[:PORT] to which cards send each sum once, instead of once to "
+          "each rank. This divides the traffic of a card's port by the number of ranks. An IPv4 "
+          "address of 224.0.0.0/4 in the ranks' own network, such as 239.1.1.1. If a rank does not "
+          "receive the group's packets, all ranks leave the group with one warning. Default: send "
+          "to each rank.")},
     {"card-deadline", "S", "5",
-     "Seconds that a card may be silent before its step goes over MPI; at the start, 2 at least, "
-     "before the run begins without it.",
+     "Seconds of silence after which a card's step is repeated over MPI. At the start the limit is "
+     "at least 2 seconds; then the run begins without the card.",
      OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
     {TEXT("fabric", "NAME", "socket", fabric, 0,
-          "How packets reach cards: socket (UDP of the system, many packets a call) or a provider "
-          "of libfabric with datagrams: udp, verbs, efa.")},
+          "How packets reach cards: socket (UDP of the system, many packets per call), or a "
+          "libfabric provider with datagrams: udp, verbs, efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
-          "IPv4 address or interface that packets leave by; default: the one by which the card is "
-          "reached.")},
+          "IPv4 address or interface that packets leave from. Default: the one that routes to the "
+          "card.")},
 
     {GROUP("a card in this machine that adds a node's gradients")},
     {TEXT("node-sum", "cpu|xrt[:BDF]", "cpu", node_sum, 0,
-          "Who adds inside a node (--algo group-scatter:K, K ranks in all): its ranks, or a card "
-          "that rank 0 reaches by the Xilinx runtime. One that is missing, busy or lost costs "
-          "time, no bits: the ranks add.")},
+          "What adds inside a node (--algo group-scatter:K with K ranks in all): cpu, the ranks, "
+          "or xrt, a card that rank 0 reaches through the Xilinx runtime. A missing, busy or lost "
+          "card costs time but changes no bits: the ranks add instead.")},
 
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
-            "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
-    {CHOICE(
-        "precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
-        "Of matrix products and activations with --device cuda; weights, their gradients and "
-        "the optimiser stay fp32. fp16-pure: of all tensors, which are halves there; on the CPU "
-        "each is rounded to e5m10 as soon as it is made.")},
+            "Where networks and gradients live. auto: cuda if a GPU is usable, else cpu.")},
+    {CHOICE("precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
+            "Format of matrix products and activations with --device cuda. Weights, their "
+            "gradients and the optimiser stay fp32. fp16-pure: all tensors are fp16; on the CPU "
+            "each value is rounded to e5m10 when it is computed.")},
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
-            "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
-            "the optimiser reads them, or are left in fp32.")},
+            "With --precision fp16-pure: fp16 also rounds the means over ranks to e5m10 before the "
+            "optimiser reads them; fp32 keeps them in fp32.")},
     {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
-          "With --precision fp16, fp16-pure or --quant error=F: what gradients of activations are "
-          "multiplied by, so that small ones stay. none; K, a power of two from 1 to 16777216: all "
-          "of them, at the loss; dynamic (with --quant: overflow=inf): from 65536 on, "
-          "half after a step with inf or nan, twice after 2000 without; "
-          "adaptive[:T,every,A,max]: a scale of its own for each layer, such that a share T "
-          "(0.001) of its products underflow, found anew in every (1) step; A, max (65504): all of "
-          "them together and one at most. auto: dynamic with fp16, else none.")},
-    {CHOICE(
-        "conv", "auto|winograd|gemm", "auto", conv, TRAIN_BITS,
-        "How a CPU convolves. winograd: windows of 3x3 in 2.25 times fewer products, all others "
-        "and channels that do not come in sixteens by gemm; needs AVX2. auto: that where the CPU "
-        "can. gemm: all by matrix products of CBLAS.")},
+          "Factor on activation gradients that keeps small ones from underflow, with --precision "
+          "fp16, fp16-pure or --quant error=F. none: 1. K: this power of two, from 1 to 16777216, "
+          "applied to the loss. dynamic (with --quant, needs overflow=inf): starts at 65536, "
+          "halves after a step with inf or nan, doubles after 2000 steps without. "
+          "adaptive[:T,every,A,max]: a factor per layer, found anew in every (default: 1) step, so "
+          "that a share T (0.001) of its products underflow; A and max (65504) limit the product "
+          "of all factors and each factor. auto: dynamic with fp16, else none.")},
+    {CHOICE("conv", "auto|winograd|gemm", "auto", conv, TRAIN_BITS,
+            "How the CPU convolves. winograd: 3x3 windows in 2.25 times fewer products; other "
+            "windows, and channels that are no multiple of 16, by gemm; needs AVX2. gemm: all by "
+            "matrix products of CBLAS. auto: winograd if the CPU can.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
-          "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
-          "rounded to this format, as e5m10 or e6m9+kahan.")},
+          "Emulate matrix units with a narrow accumulator: round every product and every partial "
+          "sum to this format, such as e5m10 or e6m9+kahan.")},
     {TEXT("quant", "WHAT=F,...", "none", quant, TRAIN_BITS,
-          "Emulates narrow numbers between layers: act=F (outputs of layers), weight=F (weights as "
-          "layers read them; the optimiser's stay fp32), error=F (gradients of outputs), each "
-          "rounded to nearest behind every layer. What is too large becomes the largest finite, "
-          "or inf with ,overflow=inf.")},
+          "Emulate narrow numbers between layers, rounded to nearest after every layer: act=F "
+          "(outputs of layers), weight=F (weights as layers read them; the optimiser's stay fp32), "
+          "error=F (gradients of outputs). Values that are too large become the largest finite "
+          "value, or inf with ,overflow=inf.")},
     {"threads", "N", "1",
-     "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
+     "Threads for a rank's matrix products. More than one may change the last bits.", OPT_INT,
      AT(threads), 1, 1024, TRAIN_BITS},
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
-          "JSON lines: one of kind run, then one a step and one an epoch, and one of kind end. "
-          "--resume appends to what came before its step, in a log of the same run only.")},
-    {TEXT(
-        "stats", "FILE", NULL, stats, 0,
-        "JSON lines: what narrow floats do to the gradients of a step, layer by layer: exponents, "
-        "what underflows and saturates, round-off of the mean, weight updates that are lost.")},
-    {"stats-every", "N", "100", "Of step 1 and every N-th behind it.", OPT_SIZE, AT(stats_every), 1,
-     1e12, 0},
+          "Write JSON lines: one of kind run, one per step, one per epoch, and one of kind end. "
+          "--resume cuts the log at the checkpoint and appends to it; it must be the log of the "
+          "same run.")},
+    {TEXT("stats", "FILE", NULL, stats, 0,
+          "Write JSON lines with the effect of narrow floats on a step's gradients, layer by "
+          "layer: exponents, underflow, saturation, round-off of the mean, lost weight updates.")},
+    {"stats-every", "N", "100", "Write --stats for step 1 and then for every N-th step.", OPT_SIZE,
+     AT(stats_every), 1, 1e12, 0},
     {TEXT("trace", "FILE", NULL, trace, 0,
-          "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and "
-          "what travels when. Of a long run the end.")},
+          "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation and "
+          "traffic. Of a long run it holds only the end.")},
     {TEXT("save", "FILE", NULL, save, 0,
-          "Checkpoint, written at the end (and see --save-every), whole or not at all; and behind "
-          "the step in which SIGINT, SIGTERM or SIGUSR1 arrives.")},
-    {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE,
-     AT(save_every), 0, 1e12, 0},
+          "Write a checkpoint at the end (see also --save-every), and after the step in which "
+          "SIGINT, SIGTERM or SIGUSR1 arrives. The file appears only when it is complete.")},
+    {"save-every", "N", "0", "Also write the checkpoint after every N steps. 0: only at the end.",
+     OPT_SIZE, AT(save_every), 0, 1e12, 0},
     {TEXT("resume", "FILE", NULL, resume, 0,
-          "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that "
-          "matter for bits must be the same, and the number of ranks; with --schedule const or exp "
-          "the run may be longer than it was.")},
+          "Continue from a checkpoint, with the same bits as an uninterrupted run. The number of "
+          "ranks and all options that influence bits must be the same. With --schedule const or "
+          "exp the run may be made longer.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
-          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32; and "
-          "rank 0 the weights that they are of, DIR/stepNNNNNN.weights.f32, layers.txt and "
-          "meta.txt.")},
-    {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
-    {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
-     AT(dump_first), 0, 1e12, 0},
+          "Write every rank's gradients before the all-reduce to DIR/stepNNNNNN.rankR.f32. Rank 0 "
+          "also writes the weights, DIR/stepNNNNNN.weights.f32, and layers.txt and meta.txt.")},
+    {"dump-steps", "N", "100", "Number of steps to dump.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
+    {"dump-first", "N", "0", "First step to dump, counted from 0.", OPT_SIZE, AT(dump_first), 0,
+     1e12, 0},
 
     /* the last EMULATE_ROWS rows are only for emulate */
     {GROUP("emulated ranks")},
     {"ranks", "P", "8",
-     "Ranks that take turns in this process: their gradients, sums and bits are those of P real "
-     "ones.",
+     "Number of ranks that take turns in this process. Gradients, sums and bits are those of P "
+     "real ranks.",
      OPT_INT, AT(ranks), 1, 4096, 0},
     {CHOICE("memory", "full|low", "full", memory, 0,
-            "low: every rank makes its gradients twice a step, for their exponents and for their "
-            "codes, which are added at once; memory does not grow with P but for statistics. The "
-            "bits are the same. For sums in rank order (direct, gather) and exact ones.")},
+            "low: compute the gradients of each rank twice in a step, once for the exponents and "
+            "once for codes that are added at once. Memory then does not grow with P, except for "
+            "statistics. The bits are the same. Needs exact sums, or sums in rank order (direct, "
+            "gather).")},
 };
 enum { EMULATE_ROWS = 3, N_ROWS = sizeof opts / sizeof *opts };
 
@@ -273,22 +272,20 @@ static void list_tables(FILE *to)
 const struct opt_command train_command = {
     .name = "train",
     .args = "",
-    .about = "Trains a network on the ranks of an MPI job. Each rank takes its share of every "
-             "batch; gradients travel as\n"
-             "narrow floats, are added up, and every rank takes the same step. Without options: a "
-             "small residual network\n"
-             "on generated images, a minute or two on two cores.",
-    .examples =
-        "  host/ranks.sh 4 build/narrowcast train\n"
-        "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring "
-        "--sum nearest\n"
-        "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
-        "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 "
-        "--train-samples 20000 --log run.jsonl\n"
-        "  host/ranks.sh 2 build/narrowcast train --model caffenet --image 64 --data idx:DIR "
-        "--lr 0.01 --bias-lr 2 --schedule poly:0.5\n"
-        "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
-        "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
+    .about = "Trains a network on the ranks of an MPI job. Each rank computes the gradients of its "
+             "share of a batch. The ranks exchange them as narrow floats, add them, and all take "
+             "the same step. Without options: a small residual network on generated images, one or "
+             "two minutes on two cores.",
+    .examples = "  host/ranks.sh 4 build/narrowcast train\n"
+                "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none \\\n"
+                "      --algo ring --sum nearest\n"
+                "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
+                "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 \\\n"
+                "      --train-samples 20000 --log run.jsonl\n"
+                "  host/ranks.sh 2 build/narrowcast train --model caffenet --image 64 \\\n"
+                "      --data idx:DIR --lr 0.01 --bias-lr 2 --schedule poly:0.5\n"
+                "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
+                "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = N_ROWS - EMULATE_ROWS,
     .more = list_tables,
@@ -297,18 +294,14 @@ const struct opt_command train_command = {
 const struct opt_command emulate_command = {
     .name = "emulate",
     .args = "",
-    .about =
-        "Trains as P ranks do, in one process and one after the other: weights, bytes and "
-        "checkpoints (except for\n"
-        "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. Algorithms "
-        "are run by all P\n"
-        "ranks, which copy memory where real ones send; where a card is named they add as it "
-        "would. It takes the\n"
-        "options of train and its own, but not those that mean nothing in one process: --deadline, "
-        "--card-slots,\n"
-        "--card-deadline, --fabric, --fabric-address, --xclbin and --trace.",
-    .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 "
-                "--data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
+    .about = "Trains like P ranks, but in one process that runs them in turn. Weights, bytes and "
+             "checkpoints (except for the id of the run) equal those of `narrowcast train` on P "
+             "ranks, bit for bit. All P ranks run the algorithm and copy memory where real ranks "
+             "send. Where a card is named, they add as it would. Takes all options of train except "
+             "those without a meaning in one process: --deadline, --card-slots, --card-deadline, "
+             "--fabric, --fabric-address, --xclbin and --trace.",
+    .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 \\\n"
+                "      --data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"
                 "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
@@ -395,12 +388,12 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
-                       "--%s means nothing to emulated ranks, which share a process: leave it out, "
-                       "or take train",
+                       "--%s has no effect on emulated ranks, which share one process: leave it "
+                       "out, or use train",
                        names[i]);
     if (o->stats && o->memory && !strcmp(o->memory, "low"))
-        return ERR(-EINVAL, "--stats looks at gradients that --memory low does not keep: it needs "
-                            "--memory full");
+        return ERR(-EINVAL, "--stats needs the gradients of all ranks, which --memory low does not "
+                            "keep: use --memory full");
     return 0;
 }
 
@@ -427,7 +420,8 @@ static int check_taken(const struct train_options *o, const struct words *w)
 static int check_run(const struct train_options *o, const struct words *w)
 {
     if (o->steps && given(w, "epochs"))
-        return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
+        return ERR(-EINVAL,
+                   "--epochs and --steps both set the length of the run: give only one of them");
     if (o->save_every && !o->save)
         return ERR(-EINVAL, "--save-every %llu needs --save FILE",
                    (unsigned long long)o->save_every);
@@ -452,31 +446,30 @@ static int check_numbers(const struct train_options *o, const struct words *w)
                low = strcmp(o->gemm, "fp32");
     if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
         given(w, "loss-scale") && strcmp(o->loss_scale, "none"))
-        return ERR(-EINVAL,
-                   "--loss-scale needs --precision fp16, fp16-pure or --quant error=F: all "
-                   "else has the exponents of fp32");
+        return ERR(-EINVAL, "--loss-scale needs --precision fp16, fp16-pure or --quant error=F: "
+                            "other gradients have the exponent range of fp32");
     if (on_cpu && !fp32 && !pure)
         return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
                    o->precision);
     if (on_gpu && pure && low)
         return ERR(-EINVAL,
-                   "--gemm %s rounds fp32 products, which --precision fp16-pure has none of on "
-                   "a GPU: it needs --device cpu",
+                   "--gemm %s rounds fp32 products, and --precision fp16-pure has none on a GPU: "
+                   "use --device cpu",
                    o->gemm);
     if (on_gpu && given(w, "conv"))
-        return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
+        return ERR(-EINVAL, "--conv %s applies only to the CPU: use --device cpu", o->conv);
     if (pure && optim_takes(o->optim.kind, "eps") && o->optim.eps < 0x1p-24)
         return ERR(-EINVAL,
-                   "--eps %g is 0 in halves: --precision fp16-pure needs 2^-24 (6e-8) or more",
+                   "--eps %g becomes 0 in fp16: --precision fp16-pure needs at least 2^-24 (6e-8)",
                    o->optim.eps);
     if (pure && optim_takes(o->optim.kind, "beta1") && 1 / (1 - o->optim.beta1) > 65504)
         return ERR(-EINVAL,
-                   "--beta1 %g: the first step multiplies by 1 / (1 - beta1), which is infinite in "
-                   "halves: --precision fp16-pure needs 0.99998 or less",
+                   "--beta1 %g: the first step's factor 1 / (1 - beta1) is inf in fp16: "
+                   "--precision fp16-pure needs at most 0.99998",
                    o->optim.beta1);
     if (!pure && given(w, "reduce-in"))
-        return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
-                            "weights are fp32");
+        return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: other precisions have fp32 "
+                            "gradients of weights");
     if (low && !strcmp(o->conv, "winograd"))
         return ERR(-EINVAL, "--gemm %s rounds every product: it needs --conv gemm or auto",
                    o->gemm);

@@ -224,13 +224,13 @@ static void say_why_no_loss(const struct train *t, const struct report_epoch *e)
     if (trained && e->train_labels > 0 && !isfinite(e->train_loss))
         err_warn("training has diverged: the loss is not finite");
     else if (trained && !(e->train_labels > 0) && t->state.skipped_in_row > 0)
-        err_warn("training has diverged: no gradient of the last epoch was finite");
+        err_warn("training has diverged: all gradients of the last epoch were inf or nan");
     else if (trained && !(e->train_labels > 0))
-        err_warn("nothing was learnt in the last epoch: no label of its images counts");
+        err_warn("nothing was learned in the last epoch: no label of its images counts");
     else if (!(e->test_labels > 0))
         err_warn("nothing was tested: no label of the test images counts");
     else if (!isfinite(e->test_loss))
-        err_warn("the loss on the test images is not finite, on the training images it is");
+        err_warn("the loss is finite on the training images but not on the test images");
 }
 
 int report_end(struct train *t)
@@ -258,9 +258,10 @@ void report_stopped(const struct train *t)
     const char *by = t->stopped_by ? t->stopped_by->name : "that";
     const unsigned long long at = t->state.step, of = t->n_steps;
     if (t->o->save)
-        err_note("stopped by %s after step %llu of %llu; --resume '%s' goes on from there", by, at,
-                 of, t->o->save);
+        err_note("stopped by %s after step %llu of %llu; --resume '%s' continues from there", by,
+                 at, of, t->o->save);
     else
-        err_note("stopped by %s after step %llu of %llu; nothing was saved: there was no --save",
+        err_note("stopped by %s after step %llu of %llu; nothing was saved, because --save was not "
+                 "given",
                  by, at, of);
 }

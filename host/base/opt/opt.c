@@ -74,7 +74,7 @@ static int check_topic(const struct opt_command *cmd, int argc, char **argv, con
 {
     for (int i = 0; i + 1 < argc; i++)
         if (argv[i] == topic && argv[i + 1][0] != '-')
-            return ERR(-EINVAL, "--help '%s' '%s': takes one word, an option, a section or a row",
+            return ERR(-EINVAL, "--help '%s' '%s': takes one word: an option, a section or a row",
                        topic, argv[i + 1]);
     return opt_help_check(cmd, topic);
 }
@@ -101,7 +101,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
             argv[parsed.n_args++] = argv[i];
     }
     if (!parsed.help && parsed.n_args > 0 && cmd->max_args == 0)
-        return ERR(-EINVAL, "'%s' is no option: see '%s%s --help'", argv[0], before(cmd),
+        return ERR(-EINVAL, "'%s' is not an option: see '%s%s --help'", argv[0], before(cmd),
                    cmd->name);
     if (!parsed.help && parsed.n_args > cmd->max_args)
         return ERR(-EINVAL, "'%s' is one argument too many: usage: %s%s [options] %s",

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMN = 30, WIDTH = 110 }; /* start of explanations; line width */
+enum { COLUMN = 26, WIDTH = 80 }; /* start of explanations; line width */
 
 /* Print text from column `at` on, wrapped and indented. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
-    while (*text) {
-        int n = (int)strcspn(text, " ");
+    while (*text && *text != '\n') {
+        int n = (int)strcspn(text, " \n");
         if (at > indent && at + 1 + n > WIDTH) {
             fprintf(to, "\n%*s", indent, "");
             at = indent;
@@ -23,6 +23,20 @@ static int wrap(FILE *to, const char *text, int at, int indent)
         text += strspn(text, " ");
     }
     return at;
+}
+
+/* Print paragraphs, wrapped; indented lines are printed as they are. */
+static void paragraphs(FILE *to, const char *text)
+{
+    while (*text) {
+        const int n = (int)strcspn(text, "\n");
+        if (*text == ' ')
+            fprintf(to, "%.*s", n, text);
+        else
+            wrap(to, text, 0, 0);
+        fputc('\n', to);
+        text += n + (text[n] == '\n');
+    }
 }
 
 /* Print the help after a word that ends in column `at`. Returns the final column. */
@@ -59,8 +73,9 @@ static void help_option(const struct opt *o, FILE *to)
 static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
 {
     const int first = shared ? 0 : cmd->n_shared;
-    fprintf(to, "usage: %s%s%s%s%s\n\n%s\n", cmd->alone ? "" : "narrowcast ", cmd->name,
-            cmd->n_opts ? " [options]" : "", *cmd->args ? " " : "", cmd->args, cmd->about);
+    fprintf(to, "usage: %s%s%s%s%s\n\n", cmd->alone ? "" : "narrowcast ", cmd->name,
+            cmd->n_opts ? " [options]" : "", *cmd->args ? " " : "", cmd->args);
+    paragraphs(to, cmd->about);
     if (cmd->n_opts && cmd->opts[first].type != OPT_GROUP)
         fprintf(to, "\noptions\n");
     for (int i = first; i < cmd->n_opts; i++)
@@ -71,9 +86,9 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
     if (cmd->more && (shared || !cmd->shared))
         cmd->more(to);
     if (cmd->shared)
-        fprintf(to, "\nOptions of %s: `narrowcast %s --help`.\n", cmd->shared, cmd->shared);
-    fprintf(to, "\nDefaults stand in brackets. `--name value` and `--name=value` are the same. "
-                "`--help WORD`: only an option,\na section or a row.\n");
+        fprintf(to, "\nOptions of %s: see `narrowcast %s --help`.\n", cmd->shared, cmd->shared);
+    fprintf(to, "\nDefaults are in brackets. `--name value` and `--name=value` are equivalent.\n"
+                "`--help WORD` prints only one option, section or row.\n");
     if (cmd->examples)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }

@@ -43,11 +43,11 @@ static int set_size(const struct opt *o, const char *text, uint64_t *to)
     errno = 0;
     unsigned long long x = strtoull(text, &end, 10);
     if (!isdigit((unsigned char)*text) || errno) /* strtoull would take "-1" */
-        return bad(o, text, "a whole number, not negative (64k, 4M and 1G work, too)");
+        return bad(o, text, "a whole number of at least 0 (64k, 4M and 1G also work)");
     const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
     int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
     if ((*end && (!suffix || end[1])) || x > UINT64_MAX >> shift)
-        return bad(o, text, "a whole number, not negative (64k, 4M and 1G work, too)");
+        return bad(o, text, "a whole number of at least 0 (64k, 4M and 1G also work)");
     TRY(check_range(o, text, (double)(x << shift)));
     *to = x << shift;
     return 0;

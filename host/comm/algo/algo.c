@@ -37,9 +37,10 @@ static int parse_group(const char *word, const char *digits, int *group)
     errno = 0;
     long k = strtol(digits, &end, 10);
     if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > 1 << 20)
-        return ERR(-EINVAL,
-                   "cannot use algorithm \"%s\": the group size must be a whole number from 1 on",
-                   word);
+        return ERR(
+            -EINVAL,
+            "cannot use algorithm \"%s\": the group size must be a whole number of at least 1",
+            word);
     *group = (int)k;
     return 0;
 }
@@ -71,7 +72,7 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
 int algo_here(const struct comm *c, const struct algo **algo)
 {
     if ((*algo)->mpis_order && !comm_is_mpi(c))
-        return ERR(-EINVAL, "cannot run \"%s\" %s: its order of additions is MPI's own",
+        return ERR(-EINVAL, "cannot run \"%s\" %s: MPI chooses its order of additions",
                    (*algo)->name,
                    comm_is_virtual(c) ? "with virtual ranks" : "over a transport of the caller's");
     if ((*algo)->by_memory && comm_is_virtual(c))

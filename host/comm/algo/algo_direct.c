@@ -361,7 +361,7 @@ static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
 
 const struct algo algo_direct = {
     .name = "direct",
-    .help = "range r to rank r, which adds in rank order and sends the sum to all: 2 rounds",
+    .help = "rank r adds part r in rank order and sends the sum to all: 2 rounds",
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,

@@ -76,8 +76,8 @@ static int gather_legs(const struct fold *f, size_t n, int n_ranks, int group,
 
 const struct algo algo_gather = {
     .name = "gather",
-    .help =
-        "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
+    .help = "all codes go to all ranks, and each rank adds them in rank order: 1 round, P-1 times "
+            "the bytes",
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
     .legs = gather_legs,

@@ -72,16 +72,15 @@ static int gather_sum_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)codec, (void)group;
     if (n_ranks > 1 << ALGO_LEGS)
-        return ERR(-EINVAL, "cannot run \"gather-sum\" on %d ranks: %d at most, direct takes more",
+        return ERR(-EINVAL, "\"gather-sum\" cannot run on %d ranks: at most %d; direct takes more",
                    n_ranks, 1 << ALGO_LEGS);
     return 0;
 }
 
 const struct algo algo_gather_sum = {
     .name = "gather-sum",
-    .help =
-        "for short steps: exponents and all codes to all ranks in log2 P messages, each adds them "
-        "alone in rank order",
+    .help = "for short steps: exponents and all codes go to all ranks in log2 P messages, and each "
+            "rank adds them in rank order",
     .together = true,
     .check = gather_sum_check,
     .scratch_bytes = gather_sum_scratch_bytes,

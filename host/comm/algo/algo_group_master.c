@@ -116,7 +116,7 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
 
 const struct algo algo_group_master = {
     .name = "group-master",
-    .help = "groups of K reduce to a master, masters form a ring: 4(K-1)+2(P/K-1) rounds",
+    .help = "groups of K reduce to a master, and the masters form a ring: 4(K-1)+2(P/K-1) rounds",
     .needs = FOLD_PARTS,
     .grouped = true,
     .check = master_check,

@@ -122,7 +122,7 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 
 const struct algo algo_group_scatter = {
     .name = "group-scatter",
-    .help = "all to all inside nodes of K ranks, then each part across nodes: 4 rounds",
+    .help = "all-to-all inside nodes of K ranks, then each part across nodes: 4 rounds",
     .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .grouped = true,
     .check = scatter_check,

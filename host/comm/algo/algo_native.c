@@ -77,9 +77,9 @@ static int native_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)n_ranks, (void)group;
     if (!find_choice(codec_sum(codec)))
-        return ERR(-EINVAL, "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16, bf16 and "
-                            "e5m2 (--sum nearest), and e5m2 "
-                            "(--sum trunc, --overflow saturate) alone");
+        return ERR(-EINVAL,
+                   "cannot use \"native\": MPI adds only fp32 (--sum fp32), fp16, bf16 and e5m2 "
+                   "(--sum nearest), and e5m2 (--sum trunc, --overflow saturate)");
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_f
     int rc = comm_mpi_check(MPI_Type_commit(&item), "describe codes to MPI");
     if (rc < 0)
         goto free_item;
-    rc = comm_mpi_check(MPI_Op_create(add, 1, &op), "teach MPI a sum");
+    rc = comm_mpi_check(MPI_Op_create(add, 1, &op), "register a sum with MPI");
     if (rc < 0)
         goto free_item;
     rc = reduce_items(c, call, item, item_bytes, op, sum);
@@ -161,7 +161,7 @@ static int native_run(struct comm *c, const struct algo_call *call)
 
 const struct algo algo_native = {
     .name = "native",
-    .help = "MPI's own all-reduce: fp32, and fp16, bf16 and e5m2 rounded at every addition",
+    .help = "MPI's own all-reduce: fp32, or fp16, bf16 and e5m2 rounded at every addition",
     .adds = native_adds,
     .check = native_check,
     .scratch_bytes = native_scratch_bytes,

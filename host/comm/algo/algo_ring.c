@@ -64,7 +64,7 @@ static int ring_legs(const struct fold *f, size_t n, int n_ranks, int group, str
 
 const struct algo algo_ring = {
     .name = "ring",
-    .help = "partial sums travel around a ring, rounded at every hop: 2(P-1) rounds",
+    .help = "partial sums travel around a ring and are rounded at every hop: 2(P-1) rounds",
     .needs = FOLD_PARTS,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,

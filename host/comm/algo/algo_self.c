@@ -8,7 +8,7 @@ static int self_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)codec, (void)group;
     if (n_ranks != 1)
-        return ERR(-EINVAL, "cannot use \"self\" with %d ranks: it adds nothing", n_ranks);
+        return ERR(-EINVAL, "\"self\" adds nothing: it needs 1 rank, not %d", n_ranks);
     return 0;
 }
 
@@ -40,7 +40,7 @@ static int self_legs(const struct fold *f, size_t n, int n_ranks, int group, str
 
 const struct algo algo_self = {
     .name = "self",
-    .help = "one rank alone",
+    .help = "a single rank",
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,

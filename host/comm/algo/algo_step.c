@@ -96,7 +96,8 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
 int algo_check_group(const char *name, int n_ranks, int group)
 {
     if (group < 1 || n_ranks % group != 0)
-        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them",
+        return ERR(-EINVAL,
+                   "cannot use \"%s:%d\" with %d ranks: their number must be a multiple of %d",
                    name, group, n_ranks, group);
     return 0;
 }

@@ -22,8 +22,8 @@ static const struct algo *by(const struct algo *a, enum transport t)
     return t == NCCL ? a->by_nccl : t == IPC ? a->by_ipc : a;
 }
 
-static const char mpi_is_silent[] = "MPI does not say that it takes device memory";
-static const char ranks_are_virtual[] = "ranks are virtual: messages are copies by the CPU";
+static const char mpi_is_silent[] = "MPI does not report that it takes device memory";
+static const char ranks_are_virtual[] = "virtual ranks copy messages on the CPU";
 
 /* Abilities of the job. */
 struct facts {
@@ -65,7 +65,7 @@ static int library_facts(struct comm *c, struct facts *f)
     f->no[NCCL] = no[0] ? "the GPU library was built without it" : NULL;
     f->no[MPI] = no[1] ? mpi_is_silent : NULL;
     if (!comm_is_mpi(c))
-        f->no[MPI] = "the transport is the caller's own";
+        f->no[MPI] = "the caller has a transport of its own";
     if (comm_is_virtual(c))
         f->no[NCCL] = f->no[MPI] = ranks_are_virtual;
     return 0;
@@ -76,7 +76,7 @@ static void nccl_fact(struct comm *c, const struct place *places, struct facts *
     for (int a = 0; a < comm_n_ranks(c); a++)
         for (int b = 0; b < a && !f->no[NCCL]; b++)
             if (places[a].machine == places[b].machine && places[a].gpu == places[b].gpu) {
-                snprintf(f->text, sizeof f->text, "ranks %d and %d share a GPU, which it refuses",
+                snprintf(f->text, sizeof f->text, "ranks %d and %d share a GPU, which NCCL refuses",
                          b, a);
                 f->no[NCCL] = f->text;
             }
@@ -149,11 +149,11 @@ static int find_facts(struct comm *c, const struct algo *a, bool cards, int grou
     free(nodes);
     for (enum transport t = NCCL; t < MPI; t++)
         if (!by(a, t))
-            f->no[t] = "the algorithm goes by MPI alone";
+            f->no[t] = "the algorithm uses only MPI";
     if (!a->device_codes)
         f->no[MPI] = "the algorithm adds on the CPU";
     for (int t = NCCL; t < PINNED && cards; t++)
-        f->no[t] = "codes go to cards, which take them from the CPU's memory";
+        f->no[t] = "codes go to cards from the CPU's memory";
     return rc;
 }
 
@@ -223,7 +223,7 @@ int mates_choose(struct comm *c, bool cards, bool rescale, int group, const stru
         return -EINVAL;
     TRY(find_facts(c, *algo, cards, group, &facts));
     if (rescale)
-        facts.no[NCCL] = facts.no[IPC] = "--rescale stops between its stages, by MPI";
+        facts.no[NCCL] = facts.no[IPC] = "--rescale needs MPI between its stages";
     TRY(take(c, *algo, wanted, &facts, &t));
     say(*algo, t, &facts, said, size);
     if (comm_is_virtual(c))

@@ -84,10 +84,12 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
                : o->fortran ? MPI_Comm_f2c(*o->fortran)
                             : MPI_COMM_NULL;
     if (from == MPI_COMM_NULL || !from) /* no valid handle of Open MPI or MPICH is 0 */
-        return ERR(-EINVAL, "cannot join the job: there is no such communicator (MPI_COMM_NULL?)");
+        return ERR(-EINVAL,
+                   "cannot join the job: the communicator does not exist (MPI_COMM_NULL?)");
     TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
     if (is_inter)
-        return ERR(-EINVAL, "cannot join the job: its communicator is between two groups of ranks");
+        return ERR(-EINVAL, "cannot join the job: its communicator connects two groups of ranks "
+                            "(an intercommunicator)");
     TRY(comm_mpi_check(MPI_Comm_dup(from, out), "join the job"));
     MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
     return 0;
@@ -99,8 +101,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     if (o->ready)
         TRY(o->ready(o->arg));
     if (!(o->deadline_s > 0))
-        return ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0",
-                   o->deadline_s);
+        return ERR(-EINVAL, "cannot use a deadline of %g s: need more than 0", o->deadline_s);
     return m ? make_room(m) : -ENOMEM;
 }
 
@@ -272,7 +273,7 @@ int comm_begin(bool many)
     pthread_mutex_lock(&mpi_here.lock);
     mpi_here.pid = mpi_here.pid ? mpi_here.pid : getpid();
     if (mpi_here.pid != getpid())
-        rc = ERR(-EPERM, "cannot join the job from a forked child: MPI is its parent's");
+        rc = ERR(-EPERM, "cannot join the job from a forked child: MPI belongs to its parent");
     if (rc == 0)
         rc = begin_mpi(many, &level);
     pthread_mutex_unlock(&mpi_here.lock);
@@ -285,9 +286,10 @@ int comm_may_call(void)
     TRY(comm_mpi_check(MPI_Query_thread(&level), "ask MPI for threads"));
     MPI_Is_thread_main(&is_main);
     if (comm_mpi_level(level) == COMM_MAIN && !is_main)
-        return ERR(-EPERM, "cannot call from this thread: MPI was begun for its main thread alone "
-                           "(need MPI_THREAD_SERIALIZED, or MPI_THREAD_MULTIPLE for several at "
-                           "once)");
+        return ERR(
+            -EPERM,
+            "cannot call from this thread: MPI was initialised only for its main thread (need "
+            "MPI_THREAD_SERIALIZED, or MPI_THREAD_MULTIPLE for several threads at once)");
     return 0;
 }
 
@@ -302,8 +304,8 @@ int comm_take_turn(void)
     const bool taken = mpi_here.taken;
     mpi_here.taken = true;
     pthread_mutex_unlock(&mpi_here.lock);
-    return taken ? ERR(-EBUSY, "cannot call while another communicator's call is under way: this "
-                               "MPI allows one thread at a time (need MPI_THREAD_MULTIPLE)")
+    return taken ? ERR(-EBUSY, "cannot call during a call of another communicator: this MPI allows "
+                               "one thread at a time (need MPI_THREAD_MULTIPLE)")
                  : 0;
 }
 

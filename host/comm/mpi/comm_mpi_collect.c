@@ -26,7 +26,7 @@ static size_t at_most(size_t n, size_t limit)
 
 int comm_mpi_barrier(struct comm *c)
 {
-    COLLECT(c, "meet all ranks", MPI_Ibarrier(comm_mpi(c)->mpi, req));
+    COLLECT(c, "synchronise all ranks", MPI_Ibarrier(comm_mpi(c)->mpi, req));
     return 0;
 }
 
@@ -95,7 +95,7 @@ int comm_mpi_give_up(struct comm *c)
         if (r == c->rank)
             continue;
         TRY(comm_mpi_check(
-            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, comm_mpi(c)->mpi, &req), "give up"));
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, comm_mpi(c)->mpi, &req), "abandon"));
         MPI_Request_free(&req); /* an empty message has no buffer */
     }
     return 0;
@@ -171,7 +171,7 @@ int comm_mpi_nodes(struct comm *c, int *rank, int32_t *nodes)
     const int32_t mine = lowest;
     TRY(comm_mpi_check(
         MPI_Iallgather(&mine, 1, MPI_INT32_T, nodes, 1, MPI_INT32_T, comm_mpi(c)->mpi, req),
-        "tell who shares a machine"));
+        "find the ranks of a machine"));
     c->n_req++;
     return comm_mpi_wait(c);
 }

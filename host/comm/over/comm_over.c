@@ -60,8 +60,8 @@ static const struct comm_ops ops = {
 static int check(const struct nc_transport *t, double deadline_s)
 {
     if (!t || t->size < sizeof *t || t->size > 64 * sizeof *t || t->size % sizeof(void *))
-        return ERR(-EINVAL, "cannot use a transport without a size: need sizeof(struct "
-                            "nc_transport) in its first field");
+        return ERR(-EINVAL, "cannot use a transport without a size: set its first field to "
+                            "sizeof(struct nc_transport)");
     for (size_t i = sizeof *t; i < t->size; i++)
         if (((const char *)t)[i])
             return ERR(-EINVAL, "cannot use a transport of a later version than %s", NC_VERSION);
@@ -74,8 +74,7 @@ static int check(const struct nc_transport *t, double deadline_s)
         return ERR(-EINVAL, "cannot use a transport of rank %d of %d: need 0 to n_ranks - 1",
                    t->rank, t->n_ranks);
     if (!(deadline_s > 0))
-        return ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0",
-                   deadline_s);
+        return ERR(-EINVAL, "cannot use a deadline of %g s: need more than 0", deadline_s);
     return 0;
 }
 

@@ -214,7 +214,7 @@ int over_notes_begin(struct comm_over *o)
         return 0;
     for (int r = 0; r < o->comm.n_ranks; r++)
         over_cancel(o, &o->peers[r].message);
-    return ERR(rc, "cannot receive by the caller's transport: it returns %d", rc);
+    return ERR(rc, "cannot receive with the caller's transport: it returned %d", rc);
 }
 
 static bool all_left(const struct comm_over *o)

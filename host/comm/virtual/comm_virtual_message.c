@@ -59,7 +59,7 @@ static int carry(struct virtual_rank *from, struct virtual_message *out, struct 
 {
     char text[128];
     if (out->bytes != in->bytes) {
-        snprintf(text, sizeof text, "rank %d waits for %zu bytes from rank %d, which sends it %zu",
+        snprintf(text, sizeof text, "rank %d expects %zu bytes from rank %d, which sends %zu",
                  to->comm.rank, in->bytes, from->comm.rank, out->bytes);
         return virtual_break(from->job, -EIO, text);
     }
@@ -216,7 +216,7 @@ static int collect(struct comm *c, struct virtual_call call)
 
 int virtual_barrier(struct comm *c)
 {
-    return collect(c, (struct virtual_call){.what = "meet them", .kind = VIRTUAL_BARRIER});
+    return collect(c, (struct virtual_call){.what = "synchronise", .kind = VIRTUAL_BARRIER});
 }
 
 int virtual_bcast(struct comm *c, void *buf, size_t bytes, int root)

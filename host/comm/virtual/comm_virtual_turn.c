@@ -71,8 +71,8 @@ static void check_left(struct virtual_rank *r)
     char text[96];
     if (r->n_under_way == 0 || r->job->broken)
         return;
-    snprintf(text, sizeof text, "rank %d ends while %zu of its messages are under way",
-             r->comm.rank, r->n_under_way);
+    snprintf(text, sizeof text, "rank %d ends with %zu messages in flight", r->comm.rank,
+             r->n_under_way);
     virtual_break(r->job, -EIO, text);
 }
 
@@ -145,12 +145,12 @@ static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, stru
             return false;
         text_add(t, "%srank %d waits for all ranks, to %s", comma, rank, r->call.what);
         if (ended)
-            text_add(t, ", though rank %d has ended", one);
+            text_add(t, ", but rank %d has ended", one);
         return true;
     }
     if (!m) {
         if (hopeless)
-            text_add(t, "%srank %d waits for a message and has posted none", comma, rank);
+            text_add(t, "%srank %d waits for a message without having posted one", comma, rank);
         return hopeless;
     }
     const struct virtual_rank *peer = &v->ranks[m->peer];

@@ -29,9 +29,8 @@ static int cpu_open(const struct nn_setup *setup, void **ctx)
         return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
     const struct winograd_kernels *winograd = take_winograd(setup);
     if (setup && setup->conv == NN_CONV_WINOGRAD && !winograd)
-        return ERR(-EINVAL,
-                   "convolutions by winograd need AVX2 and FMA, which this CPU has not, and "
-                   "products without a rule of their own: take auto or gemm");
+        return ERR(-EINVAL, "--conv winograd needs a CPU with AVX2 and FMA, and products without "
+                            "--gemm: use auto or gemm");
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
@@ -250,9 +249,9 @@ void blas_know_cpu(char **argv)
         execv("/proc/self/exe", argv);
         unsetenv("OPENBLAS_CORETYPE");
     }
-    err_warn("OpenBLAS does not know this CPU and takes its slowest kernels: set "
-             "OPENBLAS_CORETYPE=%s",
-             core);
+    err_warn(
+        "OpenBLAS does not know this CPU and uses its slowest kernels: set OPENBLAS_CORETYPE=%s",
+        core);
 }
 
 /* ---- sums of gradients of several passes ---- */

@@ -26,7 +26,7 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
     if (used >= sizeof name)
         return ERR(
             -EINVAL,
-            "unknown --gemm \"%s\": want fp32, or a format with or without +kahan: e5m10+kahan",
+            "unknown --gemm \"%s\": need fp32, or a format with or without +kahan: e5m10+kahan",
             word);
     memcpy(name, word, used);
     name[used] = 0;

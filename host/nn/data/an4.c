@@ -139,12 +139,12 @@ static int read_set(const char *dir, const struct melbank *m, struct lines *ids,
         line = lines_next(words, &n);
         if (!line)
             return datafile_err(&words->f, words->at,
-                                "the file ends, expected the transcript of %s", id);
+                                "the file ends where the transcript of %s is expected", id);
         TRY(take_words(words, line, n, id, letters, &n_letters));
         TRY(take_utterance(dir, id, m, letters, n_letters, set));
     }
     if (lines_next(words, &n))
-        return datafile_err(&words->f, words->start, "a transcript more than '%s' has utterances",
+        return datafile_err(&words->f, words->start, "a transcript for which '%s' has no utterance",
                             ids->f.path);
     if (set->n == 0)
         return datafile_err(&ids->f, 0, "the file is empty, expected utterances");

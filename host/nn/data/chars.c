@@ -101,11 +101,11 @@ static int take(const struct datafile *f, size_t bytes, struct chars *c, struct 
 {
     const size_t n_windows = bytes ? (bytes - 1) / CHARS_WINDOW : 0;
     if (n_windows < TENTH)
-        return datafile_err(f, bytes, "the file ends, expected %d characters at least",
+        return datafile_err(f, bytes, "the file ends, expected at least %d characters",
                             TENTH * CHARS_WINDOW + 1);
     d->n_classes = d->c = classify(c->class, bytes);
     if (d->n_classes < 2)
-        return datafile_err(f, 0, "one character alone, expected 2 at least");
+        return datafile_err(f, 0, "only one distinct character, expected at least 2");
     d->h = CHARS_WINDOW;
     d->w = 1;
     d->n_test = n_windows / TENTH;

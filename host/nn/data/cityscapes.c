@@ -121,11 +121,10 @@ static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
     if (n < 0)
-        return ERR(
-            -errno,
-            "cannot read folder '%s': %s: want Cityscapes (www.cityscapes-dataset.com) in this "
-            "folder: leftImg8bit/ and gtFine/, with labelTrainIds",
-            path, strerror(errno));
+        return ERR(-errno,
+                   "cannot read folder '%s': %s: need the folder of Cityscapes "
+                   "(www.cityscapes-dataset.com) with leftImg8bit/ and gtFine/, with labelTrainIds",
+                   path, strerror(errno));
     return n;
 }
 
@@ -144,10 +143,11 @@ static int check_pair(const struct scene *s, size_t side)
         return ERR(-EINVAL, "'%s/%s' has %d channel, expected 3 (RGB)", s->dir[0], s->name[0],
                    x->c);
     if (y->c != 1 || y->h != x->h || y->w != x->w)
-        return ERR(-EINVAL, "'%s/%s' is %dx%dx%d, expected %dx%dx1 as its image is", dir, name,
-                   y->h, y->w, y->c, x->h, x->w);
+        return ERR(-EINVAL, "'%s/%s' is %dx%dx%d, expected %dx%dx1 like its image", dir, name, y->h,
+                   y->w, y->c, x->h, x->w);
     if ((size_t)x->h < side || (size_t)x->w < side)
-        return ERR(-EINVAL, "'%s/%s' is %dx%d, expected %zu pixels a side at least, as crops have",
+        return ERR(-EINVAL,
+                   "'%s/%s' is %dx%d, expected at least %zu pixels a side, the size of crops",
                    s->dir[0], s->name[0], x->h, x->w, side);
     for (int i = 0; i < y->h * y->w; i++)
         if (y->pixels[i] >= CLASSES && y->pixels[i] != NN_MAP_IGNORED)

@@ -54,7 +54,7 @@ int datafile_open_any(const char *dir, const char *const *names, const char *whe
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         close(fd);
-        return ERR(-EINVAL, "cannot read '%s': is no regular file", out->path);
+        return ERR(-EINVAL, "cannot read '%s': it is not a regular file", out->path);
     }
     out->gz = gzdopen(fd, "rb");
     if (!out->gz) {
@@ -156,6 +156,6 @@ int datafile_end(struct datafile *f)
     uint8_t byte;
     int64_t got = read_some(f, &byte, 1);
     if (got > 0)
-        return datafile_err(f, at, "expected the end of the file, but it goes on");
+        return datafile_err(f, at, "data after the expected end of the file");
     return (int)got;
 }

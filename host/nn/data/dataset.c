@@ -30,7 +30,7 @@ static const char specs[] =
 #define SOURCE(name, more, form, target, means) " " #name more " (" means "),"
 const char dataset_help[] = "One of"
 #include "nn/data/sources.def"
-                            " each read or made as a whole.";
+                            " each loaded or generated completely before the run.";
 #undef SOURCE
 
 enum { SOURCE_GUESS = 384 };
@@ -71,11 +71,11 @@ static int load(const char *spec, struct dataset *d)
         if (!word_has_name(spec, name, &arg))
             continue;
         if (*more == ':' && (!arg || !*arg))
-            return ERR(-EINVAL, "data set '%s' says no %s, expected %s%s", spec, more + 1, name,
+            return ERR(-EINVAL, "data set '%s' lacks its %s: need %s%s", spec, more + 1, name,
                        more);
         return sources[i].load(arg, d);
     }
-    return ERR(-EINVAL, "unknown data set '%s', expected one of %s%s", spec, specs + 2,
+    return ERR(-EINVAL, "unknown data set '%s': need one of %s%s", spec, specs + 2,
                guess_source(spec, (char[SOURCE_GUESS]){0}));
 }
 
@@ -129,8 +129,8 @@ bool dataset_is_map(const struct dataset *d)
 }
 
 const char *const dataset_targets[NN_TARGET_KINDS] = {
-    [NN_CLASS] = "one label a sample",
-    [NN_DENSE] = "a label for each pixel or time step",
+    [NN_CLASS] = "one label per sample",
+    [NN_DENSE] = "a label per pixel or time step",
     [NN_TRANSCRIPT] = "transcripts",
 };
 
@@ -148,12 +148,12 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
     struct text others = text_in(list, sizeof list);
     dataset_specs(d->w == 1 ? NN_SEQUENCES : NN_IMAGES, wants.kind, &others);
     if (has.kind != wants.kind)
-        return ERR(-EINVAL, "data set '%s' has %s, network '%s' wants %s: choose one of%s", d->name,
-                   dataset_targets[has.kind], model, dataset_targets[wants.kind],
+        return ERR(-EINVAL, "data set '%s' has %s, but network '%s' needs %s: choose one of%s",
+                   d->name, dataset_targets[has.kind], model, dataset_targets[wants.kind],
                    list + (others.n > 0));
     if (has.kind == NN_TRANSCRIPT ? has.n > wants.n : has.n != wants.n)
-        return ERR(-EINVAL, "data set '%s' has %d labels a sample, network '%s' takes %d", d->name,
-                   has.n, model, wants.n);
+        return ERR(-EINVAL, "data set '%s' has %d labels per sample, but network '%s' takes %d",
+                   d->name, has.n, model, wants.n);
     d->n_transcript = has.kind == NN_TRANSCRIPT ? wants.n : 0;
     return 0;
 }

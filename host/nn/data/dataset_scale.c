@@ -7,14 +7,13 @@ int dataset_scale(struct dataset *d, int side)
     if (side == 0)
         return 0;
     if (!d->samples->scales)
-        return ERR(-EINVAL, "cannot scale %s of '%s' (--image %d): they keep their size",
+        return ERR(-EINVAL, "cannot scale %s of '%s' (--image %d): leave --image out",
                    d->samples->name, d->name, side);
     if (side < d->h || side < d->w || side > DATASET_SCALED_MAX)
-        return ERR(
-            -EINVAL,
-            "cannot scale images of '%s' from %dx%d to %dx%d pixels: need at least what they "
-            "have, and %d at most",
-            d->name, d->h, d->w, side, side, DATASET_SCALED_MAX);
+        return ERR(-EINVAL,
+                   "cannot scale images of '%s' from %dx%d to %dx%d pixels: need at least their "
+                   "own size and at most %d",
+                   d->name, d->h, d->w, side, side, DATASET_SCALED_MAX);
     d->side = side;
     return 0;
 }

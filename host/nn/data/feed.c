@@ -209,10 +209,11 @@ enum { BORDER = 4, CUTOUT = 8 }; /* in pixels; BORDER: He's recipe for CIFAR, CU
 
 static int refuse(const char *words)
 {
-    return ERR(-EINVAL,
-               "unknown --augment \"%s\": want none, or some of crop (or crop-reflect), flip and "
-               "cutout[:N], N 1..%d, each once, with + between them: crop-reflect+flip+cutout:%d",
-               words, DATASET_SIDE_MAX, CUTOUT);
+    return ERR(
+        -EINVAL,
+        "unknown --augment \"%s\": need none, or crop (or crop-reflect), flip and cutout[:N] with "
+        "N 1..%d, each at most once and joined by +: crop-reflect+flip+cutout:%d",
+        words, DATASET_SIDE_MAX, CUTOUT);
 }
 
 static bool is(const char *part, size_t n, const char *word)
@@ -275,10 +276,10 @@ int augment_fits(const struct dataset *d, const struct augment *a)
                  {a->cutout, AUGMENT_CUTOUT, "cutout"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].asked && !(d->samples->augments & words[i].bit))
-            return ERR(-EINVAL, "--augment %s is not for %s, as those of '%s' are", words[i].word,
-                       d->samples->name, d->name);
+            return ERR(-EINVAL, "--augment %s is impossible for %s such as those of '%s'",
+                       words[i].word, d->samples->name, d->name);
     if (a->cutout > least)
-        return ERR(-EINVAL, "--augment cutout:%d does not fit images of %dx%d: N is %d at most",
+        return ERR(-EINVAL, "--augment cutout:%d does not fit images of %dx%d: N may be at most %d",
                    a->cutout, d->h, d->w, least);
     return 0;
 }

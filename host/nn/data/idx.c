@@ -22,12 +22,13 @@ static int read_header(struct datafile *f, const char *kind, unsigned n_dims, ui
     TRY(datafile_read(f, b, 4, "the magic number"));
     uint32_t magic = be32(b), want = 0x0800 | n_dims;
     if (magic >> 8 != want >> 8)
-        return ERR(-EINVAL, "'%s' is no IDX %s file: magic 0x%08x at offset 0, expected 0x%08x",
+        return ERR(-EINVAL, "'%s' is not an IDX %s file: magic 0x%08x at offset 0, expected 0x%08x",
                    f->path, kind, magic, want);
     if (magic != want)
-        return ERR(-EINVAL,
-                   "'%s' is no IDX %s file: %u dimensions at offset 3, expected %u (magic 0x%08x)",
-                   f->path, kind, magic & 255, n_dims, want);
+        return ERR(
+            -EINVAL,
+            "'%s' is not an IDX %s file: %u dimensions at offset 3, expected %u (magic 0x%08x)",
+            f->path, kind, magic & 255, n_dims, want);
     TRY(datafile_read(f, b, (size_t)4 * n_dims, "the header"));
     for (unsigned i = 0; i < n_dims; i++)
         sizes[i] = be32(b + (size_t)4 * i);
@@ -87,7 +88,7 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
     TRY(check_side(images, 12, size[2], "columns", d->w));
     TRY(read_header(labels, "label", 1, &n_labels));
     if (n_labels != size[0])
-        return datafile_err(labels, 4, "%u labels, expected %u, as there are images in '%s'",
+        return datafile_err(labels, 4, "%u labels, expected %u, the number of images in '%s'",
                             n_labels, size[0], images->path);
     TRY(read_labels(labels, n_labels, y));
     TRY(read_body(images, n_labels, (size_t)size[1] * size[2], x));

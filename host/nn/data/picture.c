@@ -43,7 +43,7 @@ int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct 
         return datafile_err(f, at, "a picture of %d x %d, expected 1 to %d pixels a side", p.w, p.h,
                             PICTURE_SIDE_MAX);
     if (levels != LEVELS || at == n || !is_space(bytes[at]))
-        return datafile_err(f, at, "%d levels of a pixel, expected %d and one white space", levels,
+        return datafile_err(f, at, "%d grey levels, expected %d and then one white space", levels,
                             LEVELS);
     const size_t size = (size_t)p.h * (size_t)p.w * (size_t)p.c;
     if (n - ++at != size)
@@ -62,7 +62,8 @@ static int decode(const struct datafile *f, const uint8_t *bytes, size_t n, stru
         return png_decode(f, bytes, n, out);
     if (n > 1 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
         return pnm_decode(f, bytes, n, out);
-    return datafile_err(f, 0, "no picture, expected a PNG, or a PGM or PPM of bytes (P5, P6)");
+    return datafile_err(f, 0,
+                        "unknown kind of picture, expected PNG, or PGM or PPM of bytes (P5, P6)");
 }
 
 int picture_read(const char *dir, const char *name, struct picture *out)

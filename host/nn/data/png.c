@@ -43,18 +43,17 @@ static bool is(const struct chunk *c, const char *type)
 static int next_chunk(struct png *p, struct chunk *c)
 {
     if (p->n - p->at < AROUND)
-        return datafile_err(p->f, p->n,
-                            "the file ends inside a chunk that begins at %zu, or in "
-                            "front of its end (IEND)",
-                            p->at);
+        return datafile_err(
+            p->f, p->n, "the file ends inside a chunk that begins at %zu, or before its IEND chunk",
+            p->at);
     const uint8_t *from = p->bytes + p->at;
     *c = (struct chunk){from + 4, from + 8, be32(from), p->at};
     if (c->n > p->n - p->at - AROUND)
         return datafile_err(p->f, p->at,
-                            "a chunk of %zu bytes, expected %zu at most, as the file ends", c->n,
-                            p->n - p->at - AROUND);
+                            "a chunk of %zu bytes, expected at most %zu, the rest of the file",
+                            c->n, p->n - p->at - AROUND);
     if (be32(c->data + c->n) != (uint32_t)crc32_z(0, c->type, c->n + 4))
-        return datafile_err(p->f, p->at, "a damaged chunk: its checksum is another");
+        return datafile_err(p->f, p->at, "a damaged chunk: its checksum does not match");
     p->at += c->n + AROUND;
     return 0;
 }
@@ -83,8 +82,8 @@ static int read_header(struct png *p, const struct chunk *c)
     p->w = (int)w, p->h = (int)h, p->colour = d[9];
     p->line = 1 + (size_t)w * (p->colour == RGB ? 3 : 1);
     if (p->n < h * p->line / RATIO)
-        return datafile_err(p->f, c->at, "a file of %zu bytes, too few for %u x %u pixels", p->n, w,
-                            h);
+        return datafile_err(p->f, c->at, "a file of %zu bytes, too short for %u x %u pixels", p->n,
+                            w, h);
     return 0;
 }
 
@@ -103,7 +102,7 @@ static int open_lines(struct png *p)
 static int read_lines(struct png *p, const struct chunk *c)
 {
     if (p->z_ended)
-        return c->n ? datafile_err(p->f, c->at, "pixels behind their end") : 0;
+        return c->n ? datafile_err(p->f, c->at, "pixels after the end of the picture") : 0;
     p->z.next_in = (Bytef *)(uintptr_t)c->data;
     p->z.avail_in = (uInt)c->n;
     const int rc = c->n ? inflate(&p->z, Z_SYNC_FLUSH) : Z_OK;
@@ -112,18 +111,16 @@ static int read_lines(struct png *p, const struct chunk *c)
         return datafile_err(p->f, c->at, "the stream of pixels is damaged: %s",
                             p->z.msg ? p->z.msg : "it is longer than the picture");
     if (p->z.avail_in)
-        return datafile_err(p->f, c->at, "pixels behind their end");
+        return datafile_err(p->f, c->at, "pixels after the end of the picture");
     return 0;
 }
 
 static int check_lines(const struct png *p)
 {
     if (!p->z_ended || p->z.avail_out)
-        return datafile_err(p->f, p->n, "pixels end early, expected %u bytes more%s",
+        return datafile_err(p->f, p->n, "the pixels end early, expected %u bytes more%s",
                             p->z.avail_out, p->z_ended ? "" : " and the end of their stream");
-    return p->at == p->n
-               ? 0
-               : datafile_err(p->f, p->at, "expected the end of the file, but it goes on");
+    return p->at == p->n ? 0 : datafile_err(p->f, p->at, "data after the expected end of the file");
 }
 
 static int read_chunks(struct png *p)
@@ -144,7 +141,7 @@ static int read_chunks(struct png *p)
             p->palette = c.data;
             p->n_palette = (unsigned)c.n / 3;
         } else if (!(c.type[0] & 0x20)) { /* a critical chunk */
-            return datafile_err(p->f, c.at, "an unknown chunk that matters");
+            return datafile_err(p->f, c.at, "an unknown chunk that is marked as critical");
         }
     }
 }
@@ -207,7 +204,7 @@ int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct 
     static const uint8_t signature[SIGNATURE] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     struct png p = {.f = f, .bytes = bytes, .n = n, .at = SIGNATURE};
     if (n < SIGNATURE || memcmp(bytes, signature, SIGNATURE))
-        return datafile_err(f, 0, "no PNG: its signature is another");
+        return datafile_err(f, 0, "not a PNG: its signature differs");
     int rc = read_chunks(&p);
     if (rc == 0)
         rc = make_pixels(&p, out);

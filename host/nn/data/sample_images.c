@@ -15,7 +15,7 @@ static int take_subset(struct dataset *d, size_t n)
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
     size_t has[DATASET_CLASSES_MAX] = {0}, taken[DATASET_CLASSES_MAX] = {0}, to = 0;
     if (n % (size_t)d->n_classes)
-        return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes",
+        return ERR(-EINVAL, "cannot take a subset of %zu images: need a multiple of the %d classes",
                    n, d->n_classes);
     for (size_t i = 0; i < d->n_train; i++)
         has[d->train_y[i]]++;
@@ -186,8 +186,8 @@ const struct sample_ops sample_images = {
 static int maps_settle(struct dataset *d, size_t subset)
 {
     if (subset > d->n_train)
-        return ERR(-EINVAL, "cannot take a subset of %zu images: '%s' has %zu", subset, d->name,
-                   d->n_train);
+        return ERR(-EINVAL, "cannot take a subset of %zu images: '%s' has only %zu", subset,
+                   d->name, d->n_train);
     d->n_train = subset ? subset : d->n_train;
     images_moments(d);
     return 0;

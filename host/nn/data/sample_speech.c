@@ -101,8 +101,8 @@ static int speech_settle(struct dataset *d, size_t subset)
 {
     struct speech *s = d->own;
     if (subset > s->sets[0].n)
-        return ERR(-EINVAL, "cannot take a subset of %zu utterances: '%s' has %zu", subset, d->name,
-                   s->sets[0].n);
+        return ERR(-EINVAL, "cannot take a subset of %zu utterances: '%s' has only %zu", subset,
+                   d->name, s->sets[0].n);
     s->sets[0].n = subset ? subset : s->sets[0].n;
     for (int i = 0; i < 2; i++)
         for (size_t u = 0; u < s->sets[i].n; u++) {

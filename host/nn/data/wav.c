@@ -49,10 +49,10 @@ static int find(const struct datafile *f, const uint8_t *all, size_t bytes, unsi
     bool known = false;
     size_t at = HEAD;
     if (bytes < HEAD || memcmp(all, "RIFF", 4) || memcmp(all + 8, "WAVE", 4))
-        return datafile_err(f, 0, "is no sound file: expected RIFF and WAVE");
+        return datafile_err(f, 0, "not a sound file: expected RIFF and WAVE");
     for (;;) {
         if (bytes - at < CHUNK)
-            return datafile_err(f, at, "the file ends, expected a chunk '%s'",
+            return datafile_err(f, at, "the file ends where chunk '%s' is expected",
                                 known ? "data" : "fmt ");
         const uint8_t *chunk = all + at;
         size_t size = le32(chunk + 4);
@@ -60,7 +60,7 @@ static int find(const struct datafile *f, const uint8_t *all, size_t bytes, unsi
         if (!memcmp(chunk, "data", 4) && is_unknown(size))
             size = bytes - at;
         if (size > bytes - at)
-            return datafile_err(f, at - 4, "a chunk of %zu bytes, but %zu are left", size,
+            return datafile_err(f, at - 4, "a chunk of %zu bytes, but only %zu are left", size,
                                 bytes - at);
         if (!memcmp(chunk, "data", 4) && known) {
             *samples = all + at;

@@ -18,14 +18,13 @@ static int parse_fractions(const char *word, const char *list, double *at)
         char *end;
         double x = number_read(p, &end);
         if (end == p || (*end != ',' && *end != '\0'))
-            return ERR(-EINVAL, "cannot read schedule '%s': '%s' is no list of numbers", word, p);
+            return ERR(-EINVAL, "cannot read schedule '%s': '%s' is not a list of numbers", word,
+                       p);
         if (!(x > 0 && x < 1) || (n > 0 && x <= at[n - 1]))
             return ERR(-EINVAL,
-                       "cannot take schedule '%s': fractions must lie between 0 and 1 and grow",
-                       word);
+                       "bad schedule '%s': fractions must lie between 0 and 1 and increase", word);
         if (n == MAX_AT)
-            return ERR(-EINVAL, "cannot take schedule '%s': more than %d fractions", word,
-                       (int)MAX_AT);
+            return ERR(-EINVAL, "bad schedule '%s': at most %d fractions", word, (int)MAX_AT);
         at[n++] = x;
         p = end;
         if (*p == '\0')
@@ -51,7 +50,7 @@ static int read_poly(const char *word, const char *rest, struct schedule *out)
     char *end;
     const double power = rest ? number_read(rest, &end) : 0;
     if (!rest || end == rest || *end || !(power > 0 && power <= 100))
-        return ERR(-EINVAL, "cannot read schedule '%s': expected poly:P, 0 < P <= 100", word);
+        return ERR(-EINVAL, "bad schedule '%s': need poly:P with 0 < P <= 100", word);
     out->power = power;
     return 0;
 }
@@ -65,8 +64,7 @@ static int read_exp(const char *word, const char *rest, struct schedule *out)
     if (!both || end == slash + 1 || *end || !(factor > 0 && factor <= 1) ||
         !(every >= 1 && every <= 1e12) || every != floor(every))
         return ERR(-EINVAL,
-                   "cannot read schedule '%s': expected exp:G/N, 0 < G <= 1, N a number of steps",
-                   word);
+                   "bad schedule '%s': need exp:G/N with 0 < G <= 1 and N a number of steps", word);
     out->gamma = factor;
     out->every = every;
     return 0;
@@ -116,14 +114,14 @@ static double rate_exp(const struct schedule *s, double step, double done)
 
 /* The list of all schedules. SCHEDULE(name, syntax after the name, reader of the rest of the spec
  * (NULL: none), true if the rate depends on the run's length, help) */
-#define SCHEDULES                                                             \
-    SCHEDULE(const, "", NULL, false, "")                                      \
-    SCHEDULE(step, "[:A,B...]", read_step, true,                              \
-             " (a tenth from each fraction of the run on, as step:0.5,0.75)") \
-    SCHEDULE(linear, "", NULL, true, " (to zero)")                            \
-    SCHEDULE(cosine, "", NULL, true, " (to zero)")                            \
-    SCHEDULE(poly, ":P", read_poly, true, " (times (1 - i/n)^P)")             \
-    SCHEDULE(exp, ":G/N", read_exp, false, " (times G every N steps of the run)")
+#define SCHEDULES                                                                  \
+    SCHEDULE(const, "", NULL, false, "")                                           \
+    SCHEDULE(step, "[:A,B...]", read_step, true,                                   \
+             " (to a tenth at each of these fractions of the run: step:0.5,0.75)") \
+    SCHEDULE(linear, "", NULL, true, " (to zero)")                                 \
+    SCHEDULE(cosine, "", NULL, true, " (to zero)")                                 \
+    SCHEDULE(poly, ":P", read_poly, true, " (times (1 - i/n)^P)")                  \
+    SCHEDULE(exp, ":G/N", read_exp, false, " (times G after every N steps)")
 
 static const struct schedule_kind {
     const char *name;
@@ -137,8 +135,8 @@ static const struct schedule_kind {
 };
 
 #define SCHEDULE(name, more, read, by_length, means) " " #name more means ","
-static const char words[] = SCHEDULES " behind the warm-up";
-const char schedule_help[] = "One of" SCHEDULES " behind the warm-up.";
+static const char words[] = SCHEDULES " after the warm-up";
+const char schedule_help[] = "One of" SCHEDULES " after the warm-up.";
 #undef SCHEDULE
 
 static const struct schedule_kind *find(const char *word, const char **rest)
@@ -154,7 +152,7 @@ int schedule_parse(const char *word, struct schedule *out)
     const char *rest = NULL;
     const struct schedule_kind *kind = find(word, &rest);
     if (!kind || (rest && !kind->read))
-        return ERR(-EINVAL, "unknown schedule '%s': one of%s%s", word, words,
+        return ERR(-EINVAL, "unknown schedule '%s': need one of%s%s", word, words,
                    opt_guess(word, words, (char[OPT_GUESS]){0}));
     if (kind->read)
         TRY(kind->read(word, rest, out));

@@ -12,8 +12,8 @@ static int refuse(const char *word)
 {
     return ERR(
         -EINVAL,
-        "unknown --quant \"%s\": want none, or act=F, weight=F and error=F, each once and one "
-        "of them at least, with or without overflow=saturate or inf: act=e4m3,error=e5m2",
+        "unknown --quant \"%s\": need none, or at least one of act=F, weight=F and error=F, each "
+        "at most once, optionally followed by overflow=saturate or inf: act=e4m3,error=e5m2",
         word);
 }
 
@@ -91,9 +91,9 @@ void round_pure(struct round_setup *out)
 static int scale_words_refuse(const char *word)
 {
     return ERR(-EINVAL,
-               "cannot take --loss-scale %s: want auto, none, a power of two from 1 to 16777216, "
-               "dynamic, or adaptive[:T,every,A,max] with T above 0 and up to 0.5, every 1 to 1e6, "
-               "A and max 1 to 16777216: adaptive:1e-3,1,65504,65504",
+               "bad --loss-scale %s: need auto, none, a power of two from 1 to 16777216, dynamic, "
+               "or adaptive[:T,every,A,max] with T above 0 and up to 0.5, every 1 to 1e6, A and "
+               "max 1 to 16777216: adaptive:1e-3,1,65504,65504",
                word);
 }
 

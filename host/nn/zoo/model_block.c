@@ -12,10 +12,10 @@ static const struct {
     {"plain", {false, false, 1}}, {"zero-gamma", {false, true, 1}}, {"swap", {true, false, 0.25}}};
 
 const char nn_block_help[] =
-    "How residual blocks end: plain, relu(shortcut + gamma * n + beta), n the normalised last "
-    "convolution; zero-gamma, whose gamma begins at 0; swap, relu(gamma * (shortcut + n / 4) + "
-    "beta), where what every other norm of a block makes is taken times 1/4 as well. :K is another "
-    "factor than 1 and 1/4: plain:0.25, swap:1.";
+    "How residual blocks end, where n is the output of the last batch norm. plain: relu(shortcut + "
+    "gamma * n + beta). zero-gamma: the same, with gamma initially 0. swap: relu(gamma * (shortcut "
+    "+ n / 4) + beta), where the outputs of all other norms of a block are also multiplied by 1/4. "
+    ":K replaces the factor on n, which is 1 or 1/4: plain:0.25, swap:1.";
 
 int nn_block_words(const char *word, struct nn_block *out)
 {
@@ -29,17 +29,16 @@ int nn_block_words(const char *word, struct nn_block *out)
             block.factor = number_read(rest, &end);
             if (!*rest || *end || !(block.factor > 0 && block.factor <= 1))
                 return ERR(-EINVAL,
-                           "cannot take --block %s: want a factor above 0 and up to 1 behind the "
-                           "colon",
+                           "bad --block %s: need a factor above 0 and up to 1 after the colon",
                            word);
         }
         *out = block;
         return 0;
     }
-    return ERR(-EINVAL,
-               "unknown --block '%s': want plain, zero-gamma or swap, or one of them and "
-               "a factor: swap:0.25",
-               word);
+    return ERR(
+        -EINVAL,
+        "unknown --block '%s': need plain, zero-gamma or swap, optionally with a factor: swap:0.25",
+        word);
 }
 
 int graph_inside_block(struct nn_model *m, int norm)
@@ -63,7 +62,6 @@ int graph_block_fits(const struct nn_model *m, const char *name)
     if (m->n_blocks > 0 || (!b->swapped && !b->zero_gamma && b->factor == 1))
         return 0;
     return ERR(-EINVAL,
-               "model '%s' has no residual blocks that --block could change: want --block plain, "
-               "or a resnet",
+               "model '%s' has no residual blocks for --block: use --block plain, or a resnet",
                name);
 }

@@ -86,9 +86,9 @@ const char nn_model_help[] = "One of"
                              ".";
 #undef MODEL
 
-const char nn_width_help[] = "Channels and hidden units of every layer of the model but its last, "
-                             "times X: the nearest whole "
-                             "number, 1 at least (caffenet and alexnet: an even one). 0.01 to 4.";
+const char nn_width_help[] =
+    "Factor on the channels and hidden units of every layer except the last, rounded to the "
+    "nearest whole number of at least 1 (caffenet and alexnet: an even one). From 0.01 to 4.";
 
 /* Mark the params of the classifier of each head: the last of its nodes that has params. */
 static void mark_last(struct nn_model *m)
@@ -129,7 +129,7 @@ static int reads_other(const struct nn_model *m, const char *name)
     char list[256];
     struct text sources = text_in(list, sizeof list);
     dataset_specs(form, m->target.kind, &sources);
-    return ERR(-EINVAL, "network '%s' reads %s: choose one of%s (train --data)", name,
+    return ERR(-EINVAL, "network '%s' needs %s: choose one of%s (train --data)", name,
                form == NN_IMAGES ? "images, not sequences" : "sequences, not images",
                list + (sources.n > 0));
 }
@@ -141,7 +141,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     while (i < sizeof zoo / sizeof *zoo && strcmp(name, zoo[i].name))
         i++;
     if (i == sizeof zoo / sizeof *zoo)
-        return ERR(-EINVAL, "unknown model '%s': one of%s%s", name, names,
+        return ERR(-EINVAL, "unknown model '%s': need one of%s%s", name, names,
                    opt_guess(name, names, (char[OPT_GUESS]){0}));
     zoo[i].build(m, zoo[i].depth, n_classes);
     if (m->failed)
@@ -153,8 +153,8 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     const int side = m->too_small ? smallest_side(m, i) : 0;
     if (side)
         return ERR(-EINVAL,
-                   "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
-                   "(train --image scales them)",
+                   "model '%s' does not fit images of %dx%d: need at least %d pixels a side (train "
+                   "--image scales them)",
                    name, in.h, in.w, side);
     if (m->too_small) /* memory was too short to find the size */
         return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);

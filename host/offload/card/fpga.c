@@ -28,8 +28,8 @@ int fpga_check_name(const char *where)
     const bool fits = ops && ops->name_fits(where + strlen(ops->prefix));
     return fits ? 0
                 : ERR(-EINVAL,
-                      "'%s' is no card: %sneed sim, sim:c, udp://host:port, eth://host:port, xrt "
-                      "or xrt:65:00.1",
+                      "'%s' is not a card: %sneed sim, sim:c, udp://host:port, eth://host:port, "
+                      "xrt or xrt:65:00.1",
                       where, inet_hint(address_in(where)));
 }
 
@@ -39,7 +39,7 @@ int fpga_open(struct fpga *card, const char *where, const char *xclbin, double t
     *card = (struct fpga){.xclbin = xclbin};
     snprintf(card->name, sizeof card->name, "%s", where);
     if (!ops || !ops->name_fits(where + strlen(ops->prefix)))
-        return fpga_failed(card, -EINVAL, "there is no card of the name '%s'", where);
+        return fpga_failed(card, -EINVAL, "no kind of card has the name '%s'", where);
     TRY(ops->open(card, where + strlen(ops->prefix), timeout_s));
     card->ops = ops;
     return 0;

@@ -33,7 +33,7 @@ static int eth_failed(struct fpga *card, int rc, const struct lease_message *ans
     if (rc == -ETIMEDOUT)
         return fpga_failed(card, rc, "card %s does not answer", card->name);
     if (rc == -EPROTO)
-        return fpga_failed(card, rc, "card %s is of another version: %u, and not %d", card->name,
+        return fpga_failed(card, rc, "card %s has another version: %u instead of %d", card->name,
                            answer->version, LEASE_VERSION);
     return fpga_failed(card, rc, "cannot reach card %s: %s", card->name, strerror(-rc));
 }
@@ -41,10 +41,10 @@ static int eth_failed(struct fpga *card, int rc, const struct lease_message *ans
 static int lease_is_over(struct fpga *card, const struct eth_card *e)
 {
     if (e->silence_s == 0)
-        return fpga_failed(card, -EPIPE, "card %s has started anew", card->name);
+        return fpga_failed(card, -EPIPE, "card %s has restarted", card->name);
     return fpga_failed(card, -EPIPE,
-                       "card %s has started anew, or has heard nothing of this program for %g s "
-                       "(stopped? cut off?): its job there is over",
+                       "card %s has restarted, or has received nothing from this program for %g s "
+                       "(stopped? disconnected?): its job there is over",
                        card->name, e->silence_s);
 }
 
@@ -60,12 +60,13 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
         return 0;
     case LEASE_STATUS_FULL:
         return fpga_failed(card, -EUSERS,
-                           "card %s is full: it is controlled by as many programs as it takes",
+                           "card %s already has as many control connections as it takes: stop one "
+                           "of its other programs",
                            card->name);
     case LEASE_STATUS_UNKNOWN:
         return lease_is_over(card, e);
     default:
-        return fpga_failed(card, -EPROTO, "card %s does not follow: status %u", card->name,
+        return fpga_failed(card, -EPROTO, "card %s refused the request: status %u", card->name,
                            answer->status);
     }
 }
@@ -94,11 +95,13 @@ static int open_lease(struct fpga *card, struct eth_card *e, double until)
     m = (struct lease_message){.kind = LEASE_DO, .n = 1, .at = {LEASE_REG_SILENCE | LEASE_READ}};
     TRY(ask(card, e, &m, &answer, until));
     if (!answer.done || !answer.value[0])
-        return fpga_failed(card, -EPROTO, "card %s does not say how long a lease lasts",
+        return fpga_failed(card, -EPROTO, "card %s does not report the duration of a lease",
                            card->name);
     e->silence_s = 1e-3 * answer.value[0];
     const int rc = lease_keeper_start(&e->at, e->link.secret, e->silence_s, &e->keeper);
-    return rc ? fpga_failed(card, rc, "no thread for card %s: %s", card->name, strerror(-rc)) : 0;
+    return rc ? fpga_failed(card, rc, "cannot start a thread for card %s: %s", card->name,
+                            strerror(-rc))
+              : 0;
 }
 
 static int eth_open(struct fpga *card, const char *name, double timeout_s)
@@ -166,7 +169,7 @@ static int eth_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *d
         struct lease_message m, answer;
         const size_t part = fill(ops, at, n, job, &m), first = job != NULL;
         if (!part)
-            return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once",
+            return fpga_failed(card, -EINVAL, "card %s takes fewer than %zu operations at once",
                                card->name, n - at);
         TRY(ask(card, e, &m, &answer, until));
         const size_t did = answer.done < first ? 0 : answer.done - first;
@@ -191,7 +194,8 @@ static int eth_address(struct fpga *card, uint32_t *ip, uint16_t *port, double t
     size_t done;
     TRY(eth_batch(card, &op, 1, &done, timeout_s));
     if (!done || !op.value || op.value > UINT16_MAX)
-        return fpga_failed(card, -ENOTSUP, "card %s has no port for frames", card->name);
+        return fpga_failed(card, -ENOTSUP, "card %s does not report its port for frames",
+                           card->name);
     *ip = ntohl(e->at.sin_addr.s_addr);
     *port = (uint16_t)op.value;
     return 0;

@@ -27,7 +27,8 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     size_t done;
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     if (done < n || ops[0].value != REG_ID_VALUE || ops[1].value != REG_VERSION_VALUE)
-        return fpga_failed(card, -EPROTO, "card %s is none of this version: id %08x, version %u",
+        return fpga_failed(card, -EPROTO,
+                           "card %s does not match this version of narrowcast: id %08x, version %u",
                            card->name, ops[0].value, ops[1].value);
     const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
     *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
@@ -36,10 +37,10 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     /* Bits 0, 1 and 2 are for widths of 4, 8 and 16 bits. */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
-        return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name,
-                           fit->in_width, fit->out_width);
+        return fpga_failed(card, -ENOTSUP, "card %s cannot add codes of %u bits to sums of %u bits",
+                           card->name, fit->in_width, fit->out_width);
     if ((uint32_t)n_ranks > caps->ranks)
-        return fpga_failed(card, -ENOTSUP, "card %s takes %u ranks, not %d", card->name,
+        return fpga_failed(card, -ENOTSUP, "card %s takes at most %u ranks, not %d", card->name,
                            caps->ranks, n_ranks);
     if (card_fit_most(fit, caps->beats) == 0 || caps->slots < LEAST_SLOTS)
         return fpga_failed(card, -ENOTSUP, "card %s is too small: %u slots of %u beats", card->name,
@@ -106,7 +107,7 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
     }
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     return done == n ? 0
-                     : fpga_failed(card, -EPROTO, "card %s does not take the ranks' addresses",
+                     : fpga_failed(card, -EPROTO, "card %s did not store the ranks' addresses",
                                    card->name);
 }
 
@@ -151,7 +152,7 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
         }
         if (rc == TAKEN || clock_s() > until)
             return fpga_failed(card, -EBUSY,
-                               "card %s is taken: no job or fewer than %d slots are free",
+                               "card %s is in use: it has no free job, or fewer than %d free slots",
                                card->name, LEAST_SLOTS);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }

@@ -145,8 +145,8 @@ int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops,
     const struct simlink ask = {.kind = SIMLINK_BATCH, .bytes = (uint32_t)(8 * n)};
     struct simlink answer;
     if (n > SIMLINK_BATCH_MOST)
-        return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once", card->name,
-                           n);
+        return fpga_failed(card, -EINVAL, "card %s takes fewer than %zu operations at once",
+                           card->name, n);
     for (size_t i = 0; i < n; i++)
         for (int b = 0; b < 4; b++) {
             body[8 * i + (size_t)b] =
@@ -175,7 +175,8 @@ int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint
     if (rc)
         return link_failed(card, rc);
     if (!answer.b || answer.b > UINT16_MAX)
-        return fpga_failed(card, -ENOTSUP, "card %s has no port for frames", card->name);
+        return fpga_failed(card, -ENOTSUP, "card %s does not report its port for frames",
+                           card->name);
     *ip = (uint32_t)answer.a;
     *port = (uint16_t)answer.b;
     return 0;

@@ -63,7 +63,7 @@ int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
         return -ENOENT;
     }
     if (status >= 0 && WIFSIGNALED(status))
-        snprintf(why, FPGA_WHY_BYTES, "the simulated card was ended by signal %d",
+        snprintf(why, FPGA_WHY_BYTES, "the simulated card was killed by signal %d",
                  WTERMSIG(status));
     else
         snprintf(why, FPGA_WHY_BYTES, "the simulated card ended with status %d",
@@ -100,7 +100,7 @@ int fpga_process_run(struct fpga_process *card, const char *path, const char *co
     if (rc == -EPIPE)
         rc = fpga_process_died(card, why);
     else if (rc == -EPROTO)
-        snprintf(why, FPGA_WHY_BYTES, PROGRAM " does not speak version %d: build both anew",
+        snprintf(why, FPGA_WHY_BYTES, PROGRAM " does not speak version %d: rebuild both",
                  SIMLINK_VERSION);
     else
         snprintf(why, FPGA_WHY_BYTES, "cannot start the simulated card: %s", strerror(-rc));

@@ -39,13 +39,14 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
         free(u);
         if (rc == -EUSERS)
             return fpga_failed(card, rc,
-                               "card %s is full: it is controlled by as many programs as it takes",
+                               "card %s already has as many control connections as it takes: stop "
+                               "one of its other programs",
                                card->name);
         if (rc == -ETIMEDOUT)
-            return fpga_failed(card, rc, "card %s takes the connection and says nothing",
+            return fpga_failed(card, rc, "card %s accepts the connection but does not answer",
                                card->name);
-        return fpga_failed(card, rc, "what answers at %s is no card of this version: %s",
-                           card->name, strerror(-rc));
+        return fpga_failed(card, rc, "no card of this version answers at %s: %s", card->name,
+                           strerror(-rc));
     }
     card->own = u;
     return 0;

@@ -55,7 +55,7 @@ const char *frame_nak_reason(uint32_t status)
         return what;
 #include "hls/card/packet.def"
     default:
-        return "no reason that is known";
+        return "no known reason";
     }
 }
 
@@ -83,20 +83,20 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
 {
     char name[CODEC_NAME_BYTES];
     if (!sum)
-        REFUSE("a card cannot add codes of this kind: it adds minifloats, with --scale none, "
-               "const:K, aps "
-               "or aps-tight");
+        REFUSE("a card cannot add codes of this kind: it adds only minifloats, with --scale none, "
+               "const:K, aps or aps-tight");
     TRY(check_format(sum->in, "add", why, size));
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)
-        REFUSE("a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
+        REFUSE("a card cannot add by --sum %s: it adds only exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
-        REFUSE("a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
+        REFUSE("a card cannot add %d %s: at most %d", n, what, PKT_MAX_RANKS);
     if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* accumulators have 16 bits */
-        REFUSE("a card cannot add %d %s of %s: %d at most fit its sums", n, what,
+        REFUSE("a card cannot add %d %s of %s: its sums have room for at most %d", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
-        REFUSE("a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift, PKT_MAX_SHIFT);
+        REFUSE("a card cannot divide by 2^%d: --out-shift must be from 0 to %d", sum->out_shift,
+               PKT_MAX_SHIFT);
     const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;
     *out = (struct card_fit){format_byte(sum->in),     format_byte(sum->out), in, to, wider,
                              wider * wider / (in * to)};

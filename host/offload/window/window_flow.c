@@ -176,7 +176,7 @@ static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 void window_path_due(struct window *w, struct window_slot *s, double now)
 {
     if (window_time_silent(w, s->end, now))
-        window_lose(w, s->end, "does not answer pings of %zu bytes, nor shorter ones",
+        window_lose(w, s->end, "answers neither pings of %zu bytes nor shorter ones",
                     PKT_HEADER_BYTES + (size_t)known_beats(w, s->end) * PKT_BEAT_BYTES);
     else
         window_time_ask(w, s, (size_t)ping_beats(w, s) * PKT_BEAT_BYTES, now);
@@ -210,7 +210,7 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
     w->n_asked--;
     window_limit(w, beats);
     if (h->chunk != UINT32_MAX || h->status != PKT_PONG_EMPTY)
-        window_lose(w, s->end, "has slots that are not new");
+        window_lose(w, s->end, "has slots in use at the start of the job");
 }
 
 uint32_t window_beats(const struct window *w)

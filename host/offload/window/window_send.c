@@ -92,10 +92,10 @@ void window_build(const struct window *w, struct window_slot *s, uint64_t i)
 static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
     if (rc != -EMSGSIZE && rc != -EAGAIN)
-        window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
+        window_lose(w, end, "cannot be reached: %s", strerror(-rc));
     /* This is not a failure for a ping: the next one is shorter. */
     else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING)
-        window_lose(w, end, "is behind a path that takes datagrams of %zu bytes by now",
+        window_lose(w, end, "can now be reached only with packets of at most %zu bytes",
                     end->card.wire.ops->most(end->card.wire.own));
 }
 

@@ -64,7 +64,7 @@ static void hear(struct window *w, const struct window_slot *s, bool from_group)
     if (w->apart < MOST_APART)
         return;
     w->deaf = true;
-    window_lose(w, s->end, "is not heard in the group");
+    window_lose(w, s->end, "sends multicast packets that this rank does not receive");
 }
 
 static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
@@ -79,7 +79,8 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
         w->foreign++;
         if (from_group && ++w->forged >= MOST_FORGED) {
             w->deaf = true;
-            window_lose(w, s->end, "is not alone in the group: somebody answers in its place");
+            window_lose(w, s->end,
+                        "has a rival in the multicast group: another sender answers instead of it");
         }
         return;
     }
@@ -203,7 +204,7 @@ static bool receive(struct window *w, struct window_end *end, const struct wire 
         moved = moved || rc > 0;
     }
     if (rc < 0)
-        window_lose(w, end, "cannot be heard: %s", strerror(-rc));
+        window_lose(w, end, "caused an error on receive: %s", strerror(-rc));
     *drained = *drained && !rc;
     return moved;
 }

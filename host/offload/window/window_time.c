@@ -139,8 +139,8 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
         send_again(w, s, now);
         break;
     case PONG_LOST_STATE:
-        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h->chunk, h->slot,
-                    chunk);
+        window_lose(w, s->end, "has lost its state: it is at chunk %u of slot %u instead of %u",
+                    h->chunk, h->slot, chunk);
         break;
     }
 }
@@ -176,7 +176,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     if (end->answered < s->m + OVERTAKEN && now - end->answered_at < timeout_s(end))
         set_timer(w, s, now);
     else if (window_time_silent(w, end, now))
-        window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
+        window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MOST_QUESTIONS && !s->echo)
         /* Enough pings to this card are unanswered. Only slots that have
          * pinged before send another one. */
@@ -184,8 +184,8 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;
     else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)
-        window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu",
-                    PKT_HEADER_BYTES, s->n_frame);
+        window_lose(w, end, "answers pings of %d bytes but not packets of %zu", PKT_HEADER_BYTES,
+                    s->n_frame);
     else
         window_time_ask(w, s, 0, now);
 }

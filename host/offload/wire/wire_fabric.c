@@ -232,7 +232,8 @@ static int fabric_check(const char *provider, char *why)
     struct fi_info *found = find(provider, NULL);
     if (!found) {
         snprintf(why, WIRE_WHY_BYTES,
-                 "libfabric has no provider '%.32s' with datagrams over IPv4; socket needs none",
+                 "libfabric has no provider '%.32s' with datagrams over IPv4; --fabric socket "
+                 "needs none",
                  provider);
         return -ENODATA;
     }
@@ -257,7 +258,7 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = aligned_alloc(64, bytes);
     if (!f->buffers)
-        return failed(why, "have buffers", -FI_ENOMEM);
+        return failed(why, "allocate buffers", -FI_ENOMEM);
     for (int i = 0; i < SENDING; i++)
         f->idle[f->n_idle++] = POSTED + i;
     if (f->info->domain_attr->mr_mode & FI_MR_LOCAL) {
@@ -292,7 +293,7 @@ static int make_endpoint(struct fabric *f, char *why)
         rc = fi_ep_bind(f->ep, &f->tx->fid, FI_TRANSMIT);
     if (!rc)
         rc = fi_enable(f->ep);
-    return rc ? failed(why, "make an endpoint", rc) : 0;
+    return rc ? failed(why, "create an endpoint", rc) : 0;
 }
 
 /* Registers the card's address with the endpoint, reads the endpoint's
@@ -303,10 +304,10 @@ static int settle(struct fabric *f, const struct wire_options *o, char *why)
     size_t size = sizeof f->name;
     card.sin_addr.s_addr = htonl(o->card_ip);
     if (fi_av_insert(f->av, &card, 1, &f->card, 0, NULL) != 1)
-        return failed(why, "take the card's address", -FI_EADDRNOTAVAIL);
+        return failed(why, "register the card's address", -FI_EADDRNOTAVAIL);
     int rc = fi_getname(&f->ep->fid, &f->name, &size);
     if (rc || !f->name.sin_port || !f->name.sin_addr.s_addr)
-        return failed(why, "tell its own address", rc ? rc : -FI_EADDRNOTAVAIL);
+        return failed(why, "report its own address", rc ? rc : -FI_EADDRNOTAVAIL);
     f->reading = -1;
     for (int i = 0; i < POSTED && !rc; i++)
         rc = post(f, i);
@@ -320,14 +321,14 @@ static int fabric_open(const struct wire_options *o, struct wire *out, char *why
     int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
     if (rc) {
         snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-                 o->local ? o->local : "the way to the card", strerror(-rc));
+                 o->local ? o->local : "the route to the card", strerror(-rc));
         return o->local ? -EINVAL : rc;
     }
     const struct in_addr address = {htonl(ip)};
     struct fabric *f = calloc(1, sizeof *f);
     if (!f || !inet_ntop(AF_INET, &address, local, sizeof local)) {
         free(f);
-        return failed(why, "have memory", -FI_ENOMEM);
+        return failed(why, "allocate memory", -FI_ENOMEM);
     }
     f->info = find(o->provider, local);
     if (!f->info) {

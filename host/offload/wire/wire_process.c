@@ -143,12 +143,12 @@ static int take(struct wire_process *p, struct simlink m, const uint8_t *bytes)
 {
     const uint64_t rank = m.a - first_ip;
     if (m.kind != SIMLINK_FRAME)
-        return ERR(-EPROTO, "the simulated card sent message %u while it ran", m.kind);
+        return ERR(-EPROTO, "the simulated card sent message %u while it was running", m.kind);
     if (rank >= (uint64_t)p->n_ranks || m.b != FIRST_PORT + rank)
-        return ERR(-EIO, "the simulated card sent a frame to nobody: %08x, port %u", (uint32_t)m.a,
-                   (uint32_t)m.b);
+        return ERR(-EIO, "the simulated card sent a frame to an unknown address: %08x, port %u",
+                   (uint32_t)m.a, (uint32_t)m.b);
     return put(&p->ends[rank].from_card, bytes, m.bytes)
-               ? ERR(-ENOMEM, "no memory for what the simulated card sends")
+               ? ERR(-ENOMEM, "no memory for the packets of the simulated card")
                : 0;
 }
 

@@ -267,7 +267,7 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     if (!rc)
         return 0;
     snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-             o->local ? o->local : "the way to the card", strerror(-rc));
+             o->local ? o->local : "the route to the card", strerror(-rc));
     return o->local ? -EINVAL : rc;
 }
 

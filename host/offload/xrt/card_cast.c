@@ -121,7 +121,8 @@ static int check_status(struct card_cast *c, double until)
         return say(c, rc);
     snprintf(c->why, sizeof c->why, "card %s: %s has %s", c->card.name,
              kernel_about(c->kernel)->name,
-             status == no_status ? "written no status" : "refused: is it of another build?");
+             status == no_status ? "written no status"
+                                 : "refused the work: does it belong to another build?");
     return -EIO;
 }
 

@@ -129,7 +129,7 @@ static int check_status(struct card_mm *mm, double timeout_s)
     if (!(status & (REDUCE_REFUSED | memory_said_error)))
         return 0;
     snprintf(mm->why, sizeof mm->why, "card %s %s (status %08x)", mm->card.name,
-             status & REDUCE_REFUSED ? "has refused a sum: is it of another build?"
+             status & REDUCE_REFUSED ? "has refused a sum: does it belong to another build?"
                                      : "could not read or write its memory",
              (unsigned)status);
     return -EIO;

@@ -103,7 +103,7 @@ static bool pcie_alive(struct fpga *card)
     const struct pcie *p = card->own;
     if (p->nic.card.work)
         return true;
-    (void)fpga_failed(card, -EPIPE, "a call to card %s did not come back", card->name);
+    (void)fpga_failed(card, -EPIPE, "a call to card %s did not return", card->name);
     return false;
 }
 

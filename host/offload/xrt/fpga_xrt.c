@@ -126,13 +126,13 @@ static int look_for_driver(char *why)
         return 0;
     if (!root || !*root) {
         snprintf(why, XRT_WHY_BYTES,
-                 "XILINX_XRT is not set: source XRT's setup.sh, or set it to the folder of a "
+                 "XILINX_XRT is not set: source setup.sh of XRT, or set it to the folder of a "
                  "simulated card (sim/xrt)");
         return -ENOENT;
     }
     snprintf(path, sizeof path, "%s/lib/libxrt_%s.so.2", root, mode && *mode ? mode : "core");
     if (access(path, R_OK)) {
-        snprintf(why, XRT_WHY_BYTES, "XILINX_XRT is %.80s, where there is no lib/libxrt_%.16s.so.2",
+        snprintf(why, XRT_WHY_BYTES, "XILINX_XRT is %.80s, which has no lib/libxrt_%.16s.so.2",
                  root, mode && *mode ? mode : "core");
         return -ENOENT;
     }
@@ -201,7 +201,7 @@ static int device_load(struct xrt_device *d, const void *xclbin, size_t bytes, c
     (void)bytes; /* the container states its length, already checked */
     listen_to_xrt();
     return xrtDeviceLoadXclbin(d->own, xclbin)
-               ? failed(why, -EIO, "device %s does not take the xclbin", d->where)
+               ? failed(why, -EIO, "device %s did not accept the xclbin", d->where)
                : 0;
 }
 
@@ -210,7 +210,7 @@ static int device_uuid(struct xrt_device *d, uint8_t out[XRT_UUID_BYTES], char *
     memset(out, 0, XRT_UUID_BYTES);
     listen_to_xrt();
     return xrtDeviceGetXclbinUUID(d->own, out)
-               ? failed(why, -EIO, "device %s does not say which xclbin it has", d->where)
+               ? failed(why, -EIO, "device %s does not report its xclbin", d->where)
                : 0;
 }
 
@@ -326,7 +326,7 @@ static int set_args(struct xrt_kernel *k, const struct xrt_value *args, int n_ar
         const int rc = args[i].buffer ? xrtRunSetArg(k->run, i, args[i].buffer->own)
                                       : xrtRunSetArg(k->run, i, args[i].value);
         if (rc)
-            return failed(why, -EINVAL, "%s does not take argument %d", k->name, i);
+            return failed(why, -EINVAL, "%s did not accept argument %d", k->name, i);
     }
     return 0;
 }
@@ -336,7 +336,7 @@ static int run(struct xrt_kernel *k, const struct xrt_value *args, int n_args, d
 {
     listen_to_xrt();
     if (!k->run && !(k->run = xrtRunOpen(k->own)))
-        return failed(why, -EIO, "cannot make a run of %s", k->name);
+        return failed(why, -EIO, "cannot create a run of %s", k->name);
     const int rc = set_args(k, args, n_args, why);
     if (rc)
         return rc;
@@ -350,7 +350,7 @@ static int run(struct xrt_kernel *k, const struct xrt_value *args, int n_args, d
         return 0;
     k->lost = state != ERT_CMD_STATE_ERROR && state != ERT_CMD_STATE_ABORT;
     errno = k->lost ? ETIMEDOUT : EIO;
-    return k->lost ? failed(why, -ETIMEDOUT, "%s is not done after %.3g s", k->name, timeout_s)
+    return k->lost ? failed(why, -ETIMEDOUT, "%s did not finish in %.3g s", k->name, timeout_s)
                    : failed(why, -EIO, "%s has failed", k->name);
 }
 

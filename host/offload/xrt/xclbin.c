@@ -33,22 +33,22 @@ static int read_header(struct xclbin *x, uint64_t *end, char *why)
 {
     const uint8_t *f = x->file;
     if (x->bytes < sizeof XCLBIN_MAGIC || memcmp(f, XCLBIN_MAGIC, sizeof XCLBIN_MAGIC))
-        return WHY("it does not begin with 'xclbin2': no container for a card");
+        return WHY("it does not begin with 'xclbin2': it is not an xclbin");
     *end = x->bytes < AXLF_SECTIONS ? AXLF_SECTIONS : xclbin_get(f + AXLF_LENGTH, 8);
     if (*end > x->bytes)
-        return WHY("it is cut off: %zu bytes of %llu", x->bytes, (unsigned long long)*end);
+        return WHY("it is truncated: %zu bytes of %llu", x->bytes, (unsigned long long)*end);
     if (*end < AXLF_SECTIONS)
-        return WHY("it says that it has %llu bytes, less than its header",
+        return WHY("its header gives a length of %llu bytes, less than the header itself",
                    (unsigned long long)*end);
     if (!string_of(f + AXLF_PLATFORM, 64, x->platform))
-        return WHY("the name of its platform does not end");
+        return WHY("the name of its platform is not terminated");
     memcpy(x->uuid, f + AXLF_UUID, XCLBIN_UUID_BYTES);
     x->mode = (uint32_t)xclbin_get(f + AXLF_MODE, 2);
     const uint32_t n = (uint32_t)xclbin_get(f + AXLF_N_SECTIONS, 4);
     if (n > XCLBIN_SECTIONS)
-        return WHY("it says that it has %u sections: %d are read at most", n, XCLBIN_SECTIONS);
+        return WHY("it has %u sections: at most %d are supported", n, XCLBIN_SECTIONS);
     if (AXLF_SECTIONS + (uint64_t)n * AXLF_SECTION_ENTRY > *end)
-        return WHY("its table of %u sections is cut off", n);
+        return WHY("its table of %u sections is truncated", n);
     x->n_sections = (int)n;
     return 0;
 }
@@ -69,10 +69,10 @@ static int read_sections(struct xclbin *x, char *why)
         char name[32];
         xclbin_kind_name(s->kind, name);
         if (s->at < first || s->at % 8)
-            return WHY("section %d (%s) begins at byte %llu: not a multiple of 8 from %llu on", i,
-                       name, (unsigned long long)s->at, (unsigned long long)first);
+            return WHY("section %d (%s) begins at byte %llu: need a multiple of 8 of at least %llu",
+                       i, name, (unsigned long long)s->at, (unsigned long long)first);
         if (s->at > end || s->bytes > end - s->at)
-            return WHY("section %d (%s) ends behind the file's end", i, name);
+            return WHY("section %d (%s) ends after the end of the file", i, name);
         for (int j = 0; j < i; j++) {
             const struct xclbin_section *o = &x->sections[j];
             if (s->bytes && o->bytes && s->at < o->at + o->bytes && o->at < s->at + s->bytes)
@@ -112,10 +112,11 @@ static int table_of(const struct xclbin *x, uint32_t kind, uint32_t group, size_
     char name[32];
     xclbin_kind_name(of, name);
     if (s.bytes < head)
-        return WHY("%s has %llu bytes, less than its count", name, (unsigned long long)s.bytes);
+        return WHY("%s has %llu bytes, too few for its number of entries", name,
+                   (unsigned long long)s.bytes);
     *out = (struct table){x->file + s.at + head, xclbin_get(x->file + s.at, 4)};
     if (out->n > (s.bytes - head) / entry)
-        return WHY("%s says that it has %llu entries: %llu bytes do not hold them", name,
+        return WHY("%s claims %llu entries: %llu bytes do not hold them", name,
                    (unsigned long long)out->n, (unsigned long long)s.bytes);
     return 1;
 }
@@ -128,7 +129,7 @@ static int read_banks(struct xclbin *x, char *why)
     if (rc <= 0)
         return rc;
     if (t.n > XCLBIN_BANKS)
-        return WHY("it has %llu banks of memory: %d are read at most", (unsigned long long)t.n,
+        return WHY("it has %llu memory banks: at most %d are supported", (unsigned long long)t.n,
                    XCLBIN_BANKS);
     for (; (uint64_t)x->n_banks < t.n; x->n_banks++) {
         const uint8_t *e = t.entries + (size_t)x->n_banks * MEM_ENTRY;
@@ -138,7 +139,7 @@ static int read_banks(struct xclbin *x, char *why)
                                   .kib = xclbin_get(e + MEM_KIB, 8),
                                   .base = xclbin_get(e + MEM_BASE, 8)};
         if (!string_of(e + MEM_TAG, MEM_TAG_BYTES, b->tag))
-            return WHY("the name of memory bank %d does not end", x->n_banks);
+            return WHY("the name of memory bank %d is not terminated", x->n_banks);
     }
     return 0;
 }
@@ -157,10 +158,11 @@ static int read_units(struct xclbin *x, char *why)
             return WHY("it has more than %d compute units", XCLBIN_UNITS);
         char name[IP_NAME_BYTES];
         if (!string_of(e + IP_NAME, IP_NAME_BYTES, name))
-            return WHY("the name of entry %llu of ip_layout does not end", (unsigned long long)i);
+            return WHY("the name of entry %llu of ip_layout is not terminated",
+                       (unsigned long long)i);
         char *colon = strchr(name, ':');
         if (!colon || colon == name || !colon[1])
-            return WHY("compute unit '%s' has no name of the form kernel:unit", name);
+            return WHY("compute unit '%s' needs a name of the form kernel:unit", name);
         *colon = 0;
         struct xclbin_unit *u = &x->units[x->n_units++];
         *u = (struct xclbin_unit){.base = xclbin_get(e + IP_BASE, 8),
@@ -181,7 +183,7 @@ static int read_connections(struct xclbin *x, char *why)
     if (rc <= 0)
         return rc;
     if (t.n > XCLBIN_CONNECTIONS)
-        return WHY("it has %llu connections: %d are read at most", (unsigned long long)t.n,
+        return WHY("it has %llu connections: at most %d are supported", (unsigned long long)t.n,
                    XCLBIN_CONNECTIONS);
     for (uint64_t i = 0; i < t.n; i++) {
         const uint8_t *e = t.entries + i * CONNECTION_ENTRY;
@@ -189,8 +191,9 @@ static int read_connections(struct xclbin *x, char *why)
         const uint64_t ip = xclbin_get(e + CONNECTION_IP, 4);
         const uint64_t bank = xclbin_get(e + CONNECTION_MEM, 4);
         if (arg >= XCLBIN_UNIT_ARGS || bank >= (uint64_t)x->n_banks)
-            return WHY("connection %llu is of argument %llu and memory bank %llu: there is no such",
-                       (unsigned long long)i, (unsigned long long)arg, (unsigned long long)bank);
+            return WHY(
+                "connection %llu names argument %llu and memory bank %llu, which do not exist",
+                (unsigned long long)i, (unsigned long long)arg, (unsigned long long)bank);
         for (int u = 0; u < x->n_units; u++)
             for (int a = 0; a < x->units[u].n_args && (uint64_t)x->units[u].layout == ip; a++) {
                 struct xclbin_arg *to = &x->args[x->units[u].arg + a];

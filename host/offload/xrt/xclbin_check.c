@@ -56,9 +56,9 @@ int xclbin_check(const struct xclbin *x, char *why)
             return WHY("it has no kernel '%s' (compute unit %s:%s_1)", want->name, want->name,
                        want->name);
         if (!u->described)
-            return WHY("its metadata says nothing of kernel '%s'", want->name);
+            return WHY("its metadata does not describe kernel '%s'", want->name);
         if (u->control == IP_CONTROL_NONE)
-            return WHY("kernel '%s' is ap_ctrl_none: XRT's C API does not open such", want->name);
+            return WHY("kernel '%s' is ap_ctrl_none, which XRT's C API cannot open", want->name);
         if (!strcmp(x->platform, XCLBIN_SIM_PLATFORM) && u->base != want->base)
             return WHY("kernel '%s' is at 0x%llx, not 0x%llx", want->name,
                        (unsigned long long)u->base, (unsigned long long)want->base);
@@ -91,9 +91,9 @@ int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
     if (fd < 0 || fstat(fd, &st))
         rc = say(-errno, path, strerror(errno), why);
     else if (!S_ISREG(st.st_mode))
-        rc = say(-EINVAL, path, "it is no plain file", why);
+        rc = say(-EINVAL, path, "it is not a regular file", why);
     else if (st.st_size > (off_t)MOST_MIB << 20)
-        rc = say(-EFBIG, path, "it is longer than 1 GiB: no container for a card", why);
+        rc = say(-EFBIG, path, "it is longer than 1 GiB, too long for an xclbin", why);
     else if (!(b = malloc((size_t)st.st_size + 1)))
         rc = say(-ENOMEM, path, "out of memory", why);
     for (*bytes = 0; !rc;) {
@@ -105,7 +105,7 @@ int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
         else if (!n)
             break;
         else if ((*bytes += (size_t)n) > (size_t)st.st_size)
-            rc = say(-EAGAIN, path, "it grows while it is read", why);
+            rc = say(-EAGAIN, path, "it grows while it is being read", why);
     }
     if (fd >= 0)
         close(fd);

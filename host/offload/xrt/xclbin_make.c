@@ -130,7 +130,7 @@ int xclbin_make(const struct xclbin_plan *plan, uint8_t **file, size_t *bytes, c
 {
     if (!*plan->platform || strlen(plan->platform) > 63 || strpbrk(plan->platform, "<>&\"'")) {
         snprintf(why, XCLBIN_WHY_BYTES,
-                 "the name of a platform has 1 to 63 letters, none of < > & \" '");
+                 "bad name of a platform: need 1 to 63 letters without < > & \" '");
         return -EINVAL;
     }
     struct tables *t = calloc(1, sizeof *t);

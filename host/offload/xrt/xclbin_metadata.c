@@ -30,7 +30,7 @@ static int number_of(const struct xml_tag *tag, const char *what, const struct x
     char text[24];
     if (xml_attribute(tag, what, text, sizeof text) == 1 && number(text, out))
         return 0;
-    return WHY("argument '%s' of kernel '%s' has no %s that is a number", arg, u->kernel, what);
+    return WHY("argument '%s' of kernel '%s' needs a number as its %s", arg, u->kernel, what);
 }
 
 static int read_arg(struct xclbin *x, struct xclbin_unit *u, const struct xml_tag *tag, char *why)
@@ -46,7 +46,7 @@ static int read_arg(struct xclbin *x, struct xclbin_unit *u, const struct xml_ta
     uint32_t index;
     const int has = xml_attribute(tag, "id", id, sizeof id);
     if (has < 0 || (has && *id && (!number(id, &index) || index >= XCLBIN_UNIT_ARGS)))
-        return WHY("argument '%s' of kernel '%s' has no id below %d", a.name, u->kernel,
+        return WHY("argument '%s' of kernel '%s' needs an id below %d", a.name, u->kernel,
                    XCLBIN_UNIT_ARGS);
     if (has && *id)
         a.index = (int)index;
@@ -81,13 +81,13 @@ static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, ch
             if ((rc = read_arg(x, u, &tag, why)))
                 return rc;
     }
-    return rc < 0 ? WHY("its metadata is no whole XML") : 0;
+    return rc < 0 ? WHY("its metadata is not complete XML") : 0;
 }
 
 int xclbin_metadata_read(struct xclbin *x, const char *xml, size_t bytes, char *why)
 {
     if (bytes > MOST_XML)
-        return WHY("its metadata has %zu bytes: %d are read at most", bytes, MOST_XML);
+        return WHY("its metadata has %zu bytes: at most %d are supported", bytes, MOST_XML);
     for (int i = 0; i < x->n_units; i++) {
         const int rc = read_unit(x, &x->units[i], (struct xml){xml, xml + bytes}, why);
         if (rc)

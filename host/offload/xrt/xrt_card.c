@@ -43,8 +43,8 @@ static void check_drift(const struct xrt_library *l)
     const size_t same = strcspn(l->compiled, ".") + 1;
     const size_t n = same + strcspn(l->compiled + same, ".");
     if (*loaded && (strncmp(loaded, l->compiled, n) || (loaded[n] && loaded[n] != '.')))
-        err_news("XRT %s is installed, and libnarrowcast_xrt.so was built with %s: if cards fail, "
-                 "build it anew",
+        err_news("XRT %s is installed, but libnarrowcast_xrt.so was built with %s: rebuild it if "
+                 "cards fail",
                  loaded, l->compiled);
 }
 
@@ -78,7 +78,7 @@ void xrt_card_library(char *text, size_t size)
 
 static int lost(struct xrt_card *card)
 {
-    return failed(card, -EIO, "card %s was given up: it did not answer", card->name);
+    return failed(card, -EIO, "card %s was abandoned because it did not answer", card->name);
 }
 
 static int ask(struct xrt_card *card, struct xrt_task *task, double timeout_s)
@@ -195,8 +195,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     char why[XCLBIN_WHY_BYTES];
     if (!named || !*named)
         return failed(card, -ENOENT,
-                      "card %s needs the container that makes a card of it: --xclbin FILE, or "
-                      "NARROWCAST_XCLBIN",
+                      "card %s needs an xclbin: give --xclbin FILE, or set NARROWCAST_XCLBIN",
                       card->name);
     int rc = xclbin_open(named, out, why);
     if (rc)
@@ -204,7 +203,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     if (!(rc = xclbin_check(*out, why)))
         return 0;
     xclbin_close(*out);
-    return failed(card, rc, "'%.80s' is no card of this version: %s", named, why);
+    return failed(card, rc, "'%.80s' does not match this version of narrowcast: %s", named, why);
 }
 
 /* Takes over `container`, which is NULL if none must be loaded. */
@@ -213,8 +212,7 @@ static int open_device(struct xrt_card *card, struct xclbin *container, double t
     struct xrt_task t = {.kind = XRT_WORK_OPEN};
     if (xrt_work_lost()) {
         xclbin_close(container);
-        return failed(card, -EIO, "card %s: an earlier call has not come back from XRT",
-                      card->name);
+        return failed(card, -EIO, "card %s: an earlier call has not returned from XRT", card->name);
     }
     pthread_mutex_lock(&state.lock);
     int rc = load_library(card);
@@ -261,14 +259,14 @@ int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, d
     *card = (struct xrt_card){0};
     snprintf(card->name, sizeof card->name, "%s", name);
     if (!xrt_card_name_fits(name))
-        return failed(card, -EINVAL, "'%s' is no card: need xrt, xrt:1 or xrt:65:00.1", name);
+        return failed(card, -EINVAL, "'%s' is not a card: need xrt, xrt:1 or xrt:65:00.1", name);
     TRY(read_container(card, xclbin, &container));
     memcpy(uuid, container->uuid, sizeof uuid);
     TRY(open_device(card, container, timeout_s));
     if (!memcmp(uuid, card->uuid, sizeof uuid))
         return 0;
     xrt_card_close(card);
-    return failed(card, -EPROTO, "card %s has another xclbin than the one it was given", name);
+    return failed(card, -EPROTO, "card %s has another xclbin than the one loaded into it", name);
 }
 
 bool xrt_card_cannot_be(int rc)

@@ -100,7 +100,7 @@ static int set_address(struct xrt_nic *n, uint32_t ip)
     if (has != ip) {
         char text[INET_TEXT];
         snprintf(n->card.why, sizeof n->card.why,
-                 "card %s keeps its own address, %s: leave out what is behind @", n->card.name,
+                 "card %s keeps its own address, %s: leave out the part after @", n->card.name,
                  inet_text(has, 0, text));
         return -EINVAL;
     }
@@ -115,11 +115,10 @@ int xrt_nic_open(struct xrt_nic *n, const char *name, const char *xclbin, double
     *n = (struct xrt_nic){0};
     if (!parse(name, device, &ip)) {
         const char *at = strchr(name, '@');
-        snprintf(
-            n->card.why, sizeof n->card.why,
-            "'%s' is no card: %sneed xrt, xrt:1 or xrt:65:00.1, and then @10.0.0.9 for its own "
-            "address",
-            name, inet_hint(at ? at + 1 : ""));
+        snprintf(n->card.why, sizeof n->card.why,
+                 "'%s' is not a card: %sneed xrt, xrt:1 or xrt:65:00.1, optionally followed by "
+                 "@10.0.0.9, its own address",
+                 name, inet_hint(at ? at + 1 : ""));
         return -EINVAL;
     }
     int rc = xrt_card_open(&n->card, device, xclbin, timeout_s);
@@ -146,7 +145,7 @@ int xrt_nic_address(struct xrt_nic *n, uint32_t *ip, uint16_t *port)
     if (*ip && *port)
         return 0;
     snprintf(n->card.why, sizeof n->card.why,
-             "card %s has no IP address yet: name one behind @, as in %.16s@10.0.0.9", n->card.name,
-             n->card.name);
+             "card %s has no IP address yet: append one after @, such as %.16s@10.0.0.9",
+             n->card.name, n->card.name);
     return -ENOTSUP;
 }

@@ -235,7 +235,7 @@ bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s)
     } else {
         leave_behind(w);
         task->rc = -ETIMEDOUT;
-        snprintf(task->why, sizeof task->why, "XRT does not come back within %.3g s", timeout_s);
+        snprintf(task->why, sizeof task->why, "XRT did not return within %.3g s", timeout_s);
     }
     n_busy--;
     pthread_mutex_unlock(&w->lock);

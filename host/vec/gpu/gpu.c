@@ -91,7 +91,7 @@ static int keep_line(int code, const char *format, ...)
 static int no_device(struct cause *why)
 {
     struct dev_info info;
-    snprintf(unsaid, sizeof unsaid, "no GPU that this build can use");
+    snprintf(unsaid, sizeof unsaid, "no GPU that this build supports");
     if (state.library->run->open(-1, 0, keep_line, &info) == 0)
         state.library->run->close();
     return fail(why, -ENODEV, "%s", unsaid);

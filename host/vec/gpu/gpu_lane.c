@@ -49,7 +49,7 @@ static void thread_ends(void *arg)
 int gpu_lanes_open(const struct dev_run_ops *run)
 {
     if (pthread_key_create(&lanes.key, thread_ends))
-        return ERR(-EAGAIN, "cannot use a GPU: no thread-local key is left");
+        return ERR(-EAGAIN, "cannot use a GPU: the process has no free thread-local key");
     lanes.run = run;
     return 0;
 }
@@ -79,7 +79,7 @@ static struct gpu_lane *new_lane(void)
     struct gpu_lane *lane = buf_alloc(sizeof *lane);
     int rc = lane ? fill(lane) : -ENOMEM;
     if (rc == 0 && pthread_setspecific(lanes.key, lane))
-        rc = ERR(-ENOMEM, "cannot use a GPU from one more thread: out of memory");
+        rc = ERR(-ENOMEM, "cannot use a GPU from another thread: out of memory");
     if (rc < 0) {
         if (lane)
             free_lane(lane);
