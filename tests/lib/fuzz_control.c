@@ -1,9 +1,9 @@
 /* fuzz_control.c : sends any bytes to the card's control sockets while
  * another peer's job keeps adding.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib tests/lib/fuzz_control.c
- *         host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
- *         -ldl -lm
+ *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
+ *         tests/lib/fuzz_control.c host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c
+ *         build/libnarrowcast.a -lz -ldl -lm
  *
  * This command builds a search; test_sim_control.c replays. An input: (length u8, peer u8,
  * bytes)...; length 0: the peer leaves. The program aborts if an invariant fails after an input. */

@@ -2,8 +2,9 @@
  * random, replayed, damaged, forged.
  * A job of two ranks and two cards runs meanwhile; every sum that it completes must be right.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib tests/lib/fuzz_receive.c
- *         host/offload/window/window*.c host/offload/window/frame.c build/libsim.a build/libnarrowcast.a -lm
+ *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
+ *         tests/lib/fuzz_receive.c host/offload/window/window*.c host/offload/window/frame.c
+ *         build/libsim.a build/libnarrowcast.a -lm
  *
  * This command builds a search; test_fuzz_receive.c replays.
  *

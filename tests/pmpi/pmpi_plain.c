@@ -1,6 +1,5 @@
-/* pmpi_plain.c : is an MPI program without narrowcast; test_pmpi.sh runs
- * it with and without the library.
- * That is libnarrowcast-pmpi.so, preloaded. Rank 0 prints a checksum of the sums of many floats.
+/* pmpi_plain.c : is an MPI program without narrowcast. test_pmpi.sh runs it with and without
+ * libnarrowcast-pmpi.so preloaded. Rank 0 prints a checksum of the sums of many floats.
  * Compiled with BY_NC it takes these sums from narrowcast.h and prints the same.
  * usage: pmpi_plain exact|narrow|world expected sums: MPI's own, rounded, or
  * rounded in MPI_COMM_WORLD only */

@@ -41,7 +41,7 @@ static const struct opt opts[] = {
      "Number of codes in each file, needed where the length does not tell. 0: as many as fit.",
      OPT_SIZE, AT(count), 0, 0, 0},
     {"on", "ref|cpu|hls|model|rtl|xrt", "ref",
-     "What adds: ref, the plain reference; cpu, the fastest backend of this CPU; hls, the HLS "
+     "The adder: ref, the plain reference; cpu, the fastest backend of this CPU; hls, the HLS "
      "core; model, a card in plain C; rtl, the Verilated RTL of a card (needs a build with "
      "Verilator); xrt, a card in this machine, through the Xilinx runtime. The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},

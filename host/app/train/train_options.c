@@ -170,7 +170,7 @@ static const struct opt opts[] = {
 
     {GROUP("a card in this machine that adds a node's gradients")},
     {TEXT("node-sum", "cpu|xrt[:BDF]", "cpu", node_sum, 0,
-          "What adds inside a node (--algo group-scatter:K with K ranks in all): cpu, the ranks, "
+          "The adder inside a node (--algo group-scatter:K with K ranks in all): cpu, the ranks, "
           "or xrt, a card that rank 0 reaches through the Xilinx runtime. A missing, busy or lost "
           "card costs time but changes no bits: the ranks add instead.")},
 
@@ -220,7 +220,7 @@ static const struct opt opts[] = {
      AT(stats_every), 1, 1e12, 0},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation and "
-          "traffic. Of a long run it holds only the end.")},
+          "traffic. It holds only the end of a long run.")},
     {TEXT("save", "FILE", NULL, save, 0,
           "Write a checkpoint at the end (see also --save-every), and after the step in which "
           "SIGINT, SIGTERM or SIGUSR1 arrives. The file appears only when it is complete.")},

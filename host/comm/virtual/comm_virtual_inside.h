@@ -7,7 +7,7 @@
 #include "comm/comm_inside.h"
 #include "comm/virtual/comm_virtual.h"
 
-/* What a rank waits for. */
+/* The event that a rank waits for. */
 enum virtual_wait {
     VIRTUAL_NOTHING, /* nothing: it runs or is queued to run */
     VIRTUAL_ALL,     /* all its messages */

@@ -56,7 +56,7 @@ static int refuse(const struct nn_model *m, const char *name, enum nn_target_kin
     for (int i = 0; i < N_LOSSES; i++)
         if (losses[i]->target(node).kind == kind)
             text_add(&fitting, " or %s", losses[i]->name);
-    return ERR(-EINVAL, "network '%s' wants %s, for which there is no --loss %s: choose auto%s",
+    return ERR(-EINVAL, "network '%s' needs %s, for which there is no --loss %s: choose auto%s",
                name, dataset_targets[kind], m->loss.name, list);
 }
 
