@@ -57,8 +57,8 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
 {
     static const char *const grades[] = {"ok", "warn", "fail"};
     if (!json) {
-        printf("%-5s %-13s %s%s%s\n", grades[f->grade], check, f->what,
-               f->mend[0] ? "; fix: " : "", f->mend);
+        printf("%-5s %-13s %s%s%s\n", grades[f->grade], check, f->what, f->mend[0] ? "; fix: " : "",
+               f->mend);
         return;
     }
     struct jsonl j;
