@@ -24,7 +24,7 @@ struct netfault_rates {
 };
 
 struct netfault {
-    bool on; /* if false, frames must not be put here, as they would pass unchanged */
+    bool on; /* false: nothing to simulate; callers may bypass it */
     struct netfault_rates rates;
     uint64_t key, drawn;
     struct frame_queue waiting;

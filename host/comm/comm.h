@@ -80,9 +80,9 @@ bool comm_threads(const struct comm *c);
 bool comm_is_virtual(const struct comm *c);
 bool comm_is_mpi(const struct comm *c);
 
-/* Makes all calls of this rank return code, including pending ones, and soon those of all other
- * ranks. Works only over the caller's transport, and any thread may call it. Returns false for
- * other ranks, which need comm_abort(). */
+/* Makes all calls of this rank, also pending ones, return `code`, and soon all calls of the other
+ * ranks too. Any thread may call it. Works only over the caller's transport: returns false over
+ * MPI and for virtual ranks, which need comm_abort(). */
 bool comm_give_in(struct comm *c, int code);
 
 /* Returns the error that all calls return after one has failed, or 0. Always 0 except over the
@@ -99,8 +99,8 @@ int comm_agree(struct comm *c, int rc);
  * Does not return. */
 void comm_abort(struct comm *c, int code) __attribute__((noreturn));
 
-/* Collectives. All ranks call them in the same order with the same sizes. They return 0,
- * or report -EIO. */
+/* Collectives. All ranks call them in the same order with the same sizes. They return 0 or a
+ * negative errno: over MPI they report -EIO, otherwise it is the code with which the job failed. */
 int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
 /* Replace x[n] by the largest values over ranks. comm_max_f32() does not support nan. */
@@ -146,11 +146,11 @@ bool comm_given_up(struct comm *c);
  * or, over the caller's transport, returns a negative errno. */
 int comm_missing(struct comm *c);
 
-/* Ends a step: replaces bits [n words] by the OR of all ranks' bits, and resets which ranks
- * abandoned the card path. Returns 0 or -EIO. */
+/* Ends a step: replaces bits [n words] by the OR of all ranks' bits, and forgets which ranks
+ * abandoned the card path. Returns as a collective does, or reports -EINVAL if n is too large. */
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
-/* Counts of this rank since the job was opened, for the bytes and rounds of a step. */
+/* Totals of this rank since the job was opened. Subtract two for the counts of a step. */
 struct comm_count {
     /* Payload sent to other ranks. The payload of a collective counts once. */
     uint64_t sent_bytes;

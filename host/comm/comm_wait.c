@@ -1,5 +1,5 @@
-/* comm_wait.c : Sends messages of any length, and
- * implements all waits of comm/ and the collectives. */
+/* comm_wait.c : Sends messages of any length. Implements the parts of messages, waits and
+ * collectives that all kinds of ranks share. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_train_loss.sh : `narrowcast train --loss`: the network's own loss by name, and a smoothing of 0, change no bit; a smoothed run is resumed
-# to the same bits, and emulated ranks end like real ones; tests do not smooth; the log names the loss; a GPU trains as a CPU; refusals.
+# test_train_loss.sh : tests `narrowcast train --loss`.
+# The network's own loss by name and a smoothing of 0 change no bit. A smoothed run is resumed to the
+# same bits, and emulated ranks end like real ones. Tests do not smooth, and the log names the loss.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,6 +1,5 @@
+# one_and_real.sh : trains with $ranks ranks and options $common, in one process or in $ranks processes.
 # shellcheck shell=bash disable=SC2154 # $n: of in_folder.sh
-# one_and_real.sh : trains with $ranks ranks and options $common, in one
-# process or in $ranks processes.
 # For scripts that source in_folder.sh. Each run leaves LABEL.out, LABEL.jsonl (its log)
 # and LABEL.ck (its checkpoint).
 : "${ranks:?}" "${common:?}"

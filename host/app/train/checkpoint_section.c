@@ -1,4 +1,5 @@
-/* checkpoint_section.c : copies the state of a run to and from the sections of a checkpoint. */
+/* checkpoint_section.c : lists the sections of a checkpoint, and copies the state of a run to and
+ * from them. */
 #include "app/train/checkpoint_section.h"
 #include "app/train/train.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* checkpoint_section.h : lists the sections of a checkpoint, one row each. */
+/* checkpoint_section.h : declares a section of a checkpoint. */
 #ifndef CHECKPOINT_SECTION_H
 #define CHECKPOINT_SECTION_H
 #include <stdbool.h>

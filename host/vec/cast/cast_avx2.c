@@ -26,7 +26,8 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* Rounds away the low k bits of sig. sig: 24 bits. k >= 0. */
+/* Rounds sig to a multiple of 2^k by p->round, and returns it >> k. sig: 24 bits, the highest set.
+ * k >= 0. */
 CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
                               const uint32_t *random)
 {

@@ -22,7 +22,8 @@ CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* Rounds away the low k bits of sig. sig: 24 bits, or 0. k >= 0. */
+/* Rounds sig to a multiple of 2^k by p->round, and returns it >> k. sig: 24 bits, the highest set.
+ * k >= 0. */
 CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
                               const uint32_t *random)
 {

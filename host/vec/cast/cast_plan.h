@@ -22,8 +22,9 @@
  * ENC_ANY    everything else, on integers, all roundings:
  *                significand >> (23 - m + binades below the normals)
  *
- * Before rounding, magnitudes above `top` become `top`, the number that has the code `beyond`. A
- * step that contains a nan takes ENC_ANY instead, except that ENC_DRAW sets nans afterwards. */
+ * ENC_ADD and ENC_CUT first limit |x| to `top`, the number that has the code `beyond`; ENC_DRAW and
+ * ENC_ANY limit the code instead. A step (a block of a loop) that contains a nan takes ENC_ANY,
+ * except that ENC_DRAW sets nans afterwards. */
 #ifndef CAST_PLAN_H
 #define CAST_PLAN_H
 #include "vec/vec.h"
@@ -40,8 +41,8 @@ struct enc_plan {
     unsigned sign_right; /* shifts fp32 bits right until the sign is above the code */
     unsigned drop;       /* 23 - m, number of dropped bits */
     uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
-    /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift; ENC_ADD: lowest + ((23 - m) << 23) */
-    uint32_t lowest, lift;
+    uint32_t lowest; /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift */
+    uint32_t lift;   /* ENC_ADD: lowest + ((23 - m) << 23) */
     uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 if nothing is cut */
     int32_t rebias;     /* ENC_ANY: exponent field of the code less that of the fp32 */
     int32_t binades;    /* ENC_ANY: 2^e, more than any exponent field of the format */
@@ -54,10 +55,10 @@ struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_ov
 /* Decoding turns a code into fp32 bits. For a normal, the exponent field and the fraction move up.
  * For a subnormal (below `normal`), the fraction is multiplied by the smallest value. Both include
  * the shift if all results are fp32 normals. Otherwise up to three multiplications apply the shift.
- * Only the last of the three rounds, unless the result is zero. A fourth multiplication replaces a
+ * Of these only the last can round, unless the result is zero. A fourth multiplication replaces a
  * division by a power of two. */
 struct dec_plan {
-    /* Codes without the sign. nan: mask of all. inf: the first that is not a number. */
+    /* Codes without the sign. nan: mask of all. inf: the first code that is not finite. */
     uint32_t nan, inf;
     uint32_t inf_bits;    /* fp32 bits for the code inf */
     unsigned sign_left;   /* shifts a code left until the sign is the highest bit */
