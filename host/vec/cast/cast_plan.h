@@ -41,11 +41,11 @@ struct enc_plan {
     unsigned sign_right; /* shifts fp32 bits right until the sign is above the code */
     unsigned drop;       /* 23 - m, number of dropped bits */
     uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
-    uint32_t lowest; /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift */
-    uint32_t lift;   /* ENC_ADD: lowest + ((23 - m) << 23) */
-    uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 if nothing is cut */
-    int32_t rebias;     /* ENC_ANY: exponent field of the code less that of the fp32 */
-    int32_t binades;    /* ENC_ANY: 2^e, more than any exponent field of the format */
+    uint32_t lowest;     /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift */
+    uint32_t lift;       /* ENC_ADD: lowest + ((23 - m) << 23) */
+    uint32_t half, odd;  /* ENC_CUT: half a unit less one; 1, or 0 if nothing is cut */
+    int32_t rebias;      /* ENC_ANY: exponent field of the code less that of the fp32 */
+    int32_t binades;     /* ENC_ANY: 2^e, more than any exponent field of the format */
     unsigned m;
 };
 
