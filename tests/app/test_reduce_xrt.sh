@@ -96,5 +96,5 @@ refused "'udp://127.0.0.1:9'" add_up --on xrt --card udp://127.0.0.1:9 --format 
 head -c 1000 in10 >in11
 refused 'differ in length' add_up --on xrt --format e4m3
 files 33 64
-refused '33 files of fp16: 32 at most' add_up --on xrt --format fp16
+refused '33 files of fp16: its sums have room for at most 32' add_up --on xrt --format fp16
 exit $bad

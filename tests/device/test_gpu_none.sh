@@ -34,9 +34,9 @@ none "no such file" 'NARROWCAST_CUDA names "/no/where.so"' NARROWCAST_CUDA=/no/w
 echo text >text.so
 none "no library" 'text.so" does not load: .*' NARROWCAST_CUDA="$work/text.so"
 cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
-    none "another library" 'other.so" is of another build (version 0' NARROWCAST_CUDA="$work/other.so"
+    none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/other.so"
 cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
-    none "another version" 'old.so" is of another build (version 999' NARROWCAST_CUDA="$work/old.so"
+    none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_CUDA="$work/old.so"
 if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(void) { return 1; }' &&
     cc -shared -fPIC -x c - -o libalso.so -Wl,-soname,libalso.so <<<'int also(void) { return 1; }' &&
     cc -shared -fPIC -x c - -o libold.so -Wl,-soname,libneeds.so <<<'int older(void) { return 1; }' &&
@@ -46,14 +46,14 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
     # Python's packages, as PyTorch installs them; the loaded file is then not ours
-    none "the user's packages" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
-    none "PYTHONPATH" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
-    none "an environment" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
+    none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+    none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
+    none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
     # the newest Python with a regular file, in a folder with pattern characters
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'
-    none "several Pythons" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/own [1]"
+    none "several Pythons" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/own [1]"
     mv "$site/gone" "$work"
     none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"
