@@ -16,7 +16,7 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves the waiting frames to the front if as many frames have left. On
+/* Moves the waiting frames to the front once at least as many frames have left as are waiting. On
  * average this moves each frame once. */
 static void close_up(struct frame_queue *q)
 {

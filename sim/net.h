@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 enum {
-    NET_FRAME_BYTES = 2176 /* longer frames are cut; longer than any that a card accepts */
+    NET_FRAME_BYTES = 2176 /* more than a card accepts; longer frames are cut */
 };
 
 /* Accepts an incoming frame bytes[n], n > 0. The bytes are valid during the call. */
 typedef void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct net_ops {
-    /* Passes some of the arrived frames to `take`. Returns the number of datagrams, 0 if
+    /* Passes some of the frames that have arrived to `take`. Returns the number of datagrams, 0 if
      * there are no more. Does not block. */
     int (*receive)(void *net, net_take *take, void *arg);
     /* send() queues a frame. flush() sends queued frames without blocking,

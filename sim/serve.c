@@ -27,7 +27,7 @@
 enum {
     STEP_CLOCKS = 48,
     MOST_WAITING = 8192,
-    /* Limit for Ethernet frames, which wait in a switch, whose buffers are smaller. */
+    /* Limit for Ethernet frames: these stand for frames in a switch, which has smaller buffers. */
     MOST_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
@@ -205,8 +205,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, yields instead of sleeping, so that senders can run. Serves
- * connections only every TURNS turns then. */
+/* While datagrams keep coming, yields instead of sleeping, so that senders can run. Then
+ * serves connections only every TURNS turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;

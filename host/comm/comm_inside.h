@@ -130,7 +130,7 @@ int comm_look(struct comm *c, struct comm_watch *w);
 void comm_rest(unsigned n_polls, double waited_s);
 void comm_rest_some(double waited_s);
 
-/* Combines x[n], from the next rank in order, into into[n]. */
+/* Combines x[n] of the next rank (in rank order) with the accumulator `into` [n]. */
 void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 
 /* Implements end() for ranks that MPI has not started: exits this process with all its ranks. */

@@ -75,7 +75,7 @@ void comm_rest(unsigned n_polls, double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
 }
 
-/* Sleeps early, since the system sends its buffers meanwhile. */
+/* Sleeps early, since the kernel sends from its socket buffers meanwhile. */
 void comm_rest_some(double waited_s)
 {
     if (waited_s < 10e-6)
@@ -288,7 +288,7 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compares with rank 0's bytes, block by block. All ranks process the number of blocks of rank 0,
+/* Compares with rank 0's bytes, block by block. All ranks process as many blocks as rank 0 has,
  * whatever their own length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {

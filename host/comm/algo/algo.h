@@ -80,7 +80,7 @@ enum { ALGO_LEGS = 8 }; /* largest number of phases */
 struct algo {
     const char *name;
     const char *help; /* one line of --help; NULL for variants, which are not listed */
-    /* FOLD_x flags, one of which sums must have. 0 if the algorithm adds all codes in one place. */
+    /* The codec's sums must have at least one of these FOLD_x flags. 0 if the algorithm adds all codes in one place. */
     unsigned needs;
     bool grouped; /* the name is followed by :K */
     /* The algorithm calls algo_call.flow. Otherwise flow must be NULL. */
@@ -96,8 +96,8 @@ struct algo {
      * MPI chooses the order of additions, so virtual ranks cannot run this algorithm. */
     const struct algo *by_memory;
     bool mpis_order;
-    /* Returns true if the algorithm can add by this rule in this format. It ignores the overflow
-     * mode. NULL if it can add all sums that the codec's reduce op can. */
+    /* Returns true if the algorithm can add by this rule in this format. Ignores the overflow
+     * mode. NULL if the algorithm can add all sums that the codec's reduce op can. */
     bool (*adds)(const struct vec_sum *sum);
     /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
      * work. NULL if it always runs. */
@@ -149,7 +149,7 @@ struct algo {
 /* Variants by_ipc and by_nccl of the algorithms above. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
-/* group-scatter in one node, added by algo_call.node as long as that works. */
+/* group-scatter in one node; the card algo_call.node makes the sums as long as it works. */
 extern const struct algo algo_group_scatter_card;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;

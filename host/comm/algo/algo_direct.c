@@ -133,7 +133,7 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
-/* Returns where codes are stored that come from the rank `by` places before this one. */
+/* Returns where codes from the rank `by` places before this one are stored. */
 static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
 {
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);

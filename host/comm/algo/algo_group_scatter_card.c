@@ -11,7 +11,7 @@
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-enum { SEGMENT = 1 << 20 }; /* elements: enough for a card; rank 0 holds P of them */
+enum { SEGMENT = 1 << 20 }; /* elements: enough for a card; rank 0 holds P segments */
 
 struct layout {
     void *acc;

@@ -1,7 +1,7 @@
 /* algo_group_scatter_gpu.c : Runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
  *
- * Inside a node member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
- * from what NCCL delivered. The nodes' sums of equal parts travel over MPI in chunks, from pinned
+ * Inside a node, member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
+ * from what NCCL delivered. The nodes' sums of the same part travel over MPI in chunks, from pinned
  * memory or from device memory if MPI accepts it. While chunk s is added on the GPU, chunks s - 1
  * and s - 2 travel:
  *

@@ -4,7 +4,7 @@
 #define COMM_LIBRARY_H
 #include <stddef.h>
 
-/* Writes "Open MPI v4.1.4, ..." to to [size], truncated if necessary and always terminated. */
+/* Writes "Open MPI v4.1.4, ..." to `to` [size], truncated if necessary and always terminated. */
 void comm_library(char *to, size_t size);
 
 /* Returns how many processes a launcher started together, according to the environment. Stores the

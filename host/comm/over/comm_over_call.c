@@ -2,7 +2,7 @@
  * after each call.
  *
  * A transport function that changes this mode (by loading a library, for instance) must not
- * change a mean. fegetenv() and fesetenv() would need 114 ns instead of 4, which matters because
+ * change the means that we compute. fegetenv() and fesetenv() would need 114 ns instead of 4, which matters because
  * these calls poll. */
 #include "comm/over/comm_over_inside.h"
 #include "vec/fp_mode.h"

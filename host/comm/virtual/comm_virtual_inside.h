@@ -24,7 +24,7 @@ struct virtual_message {
     bool sends, under_way;
 };
 
-/* Messages from one rank to another with one tag that the other side has not posted yet: first and
+/* Messages of one sender, receiver and tag whose counterpart is not posted yet: first and
  * last of them as place + 1 in the poster's list, or 0. */
 struct virtual_queue {
     uint32_t first, last;
@@ -51,7 +51,7 @@ struct virtual_rank {
     struct virtual_message *messages; /* [comm.room] */
     size_t n_under_way, n_news;       /* n_news: messages done since comm_some() returned */
     struct virtual_call call;
-    /* gave_up_in: number of the vote whose step's card path this rank abandoned, or 0. */
+    /* gave_up_in: this rank abandoned the card path of the step that ends with this vote; or 0. */
     uint64_t n_votes, gave_up_in;
     int rc;
 };

@@ -83,7 +83,7 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
     return absmax;
 }
 
-/* Casts as the fp8 paper does: keeps the upper bytes of halves. */
+/* Casts as the fp8 paper does: keeps the upper byte of each fp16 code. */
 static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p,
                              const float *x, size_t n, uint8_t *codes)
 {

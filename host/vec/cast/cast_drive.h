@@ -25,7 +25,7 @@ struct cast_loops {
     uint32_t (*encode)(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
                        const uint32_t *random, void *codes, bool stream);
 
-    /* Encodes by ENC_DRAW elements at to at + n - 1 of a layer, using the upper 16 bits of
+    /* Encodes elements [at, at + n) of a layer by ENC_DRAW, using the upper 16 bits of
      * philox_round_u32() first. stream: as in encode, with codes aligned to 64 bytes. NULL: encode
      * does these casts, by ENC_ANY. */
     uint32_t (*draw)(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,

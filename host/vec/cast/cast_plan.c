@@ -70,8 +70,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* Splits the shift into three factors that are fp32 normals, the last as large as possible. The
- * earlier factors then round only products that become zero in the end. */
+/* Splits the shift into three factors that are fp32 normals, the last as large as possible. An
+ * earlier factor can then round only if the final result is zero anyway. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);
