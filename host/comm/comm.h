@@ -38,9 +38,9 @@ int comm_begin(bool many);
  * not the main thread). MPI must be initialized. */
 int comm_may_call(void);
 
-/* If several threads each have a job, each brackets its calls with these two. Below COMM_MANY only one thread
- * at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY if another
- * thread has the turn. */
+/* If several threads each have a job, each brackets its calls with these two. Below COMM_MANY only
+ * one thread at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY if
+ * another thread has the turn. */
 int comm_take_turn(void);
 void comm_give_turn(void);
 

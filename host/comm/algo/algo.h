@@ -80,7 +80,8 @@ enum { ALGO_LEGS = 8 }; /* largest number of phases */
 struct algo {
     const char *name;
     const char *help; /* one line of --help; NULL for variants, which are not listed */
-    /* The codec's sums must have at least one of these FOLD_x flags. 0 if the algorithm adds all codes in one place. */
+    /* The codec's sums must have at least one of these FOLD_x flags. 0 if the algorithm adds all
+     * codes in one place. */
     unsigned needs;
     bool grouped; /* the name is followed by :K */
     /* The algorithm calls algo_call.flow. Otherwise flow must be NULL. */

@@ -2,8 +2,8 @@
  * on all ranks, each of which adds them in rank order.
  *
  * It needs 1 round of P - 1 whole vectors. Rounding then depends only on the rule of the sum, not
- * on the network, as in CPD, the emulation library of the APS authors. Source: APS paper, section 5,
- * all-reduce of CPD. */
+ * on the network, as in CPD, the emulation library of the APS authors. Source: APS paper, section
+ * 5, all-reduce of CPD. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -1,9 +1,9 @@
 /* comm_over_note.c : Exchanges notes between ranks: an abandoned card path, a liveness check, a
  * failure, or leaving. Also handles failures of the communicator.
  *
- * A waiting rank is not necessarily waiting for the missing one (comm_mpi_collect.c). So the first rank
- * whose wait fails notifies all others, and every waiting rank that receives this does the same. A
- * rank that does not send a note within COMM_ROLL_S is missing. */
+ * A waiting rank is not necessarily waiting for the missing one (comm_mpi_collect.c). So the first
+ * rank whose wait fails notifies all others, and every waiting rank that receives this does the
+ * same. A rank that does not send a note within COMM_ROLL_S is missing. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
