@@ -54,7 +54,7 @@ struct bench {
     double *x;                 /* [share] images */
     int32_t *labels, *lengths; /* [share] */
     uint32_t *order;           /* [n_train] */
-    double *l2; /* [n_layers + 1] sums of relative errors; last: all */
+    double *l2;                /* [n_layers + 1] sums of relative errors; last: all */
 };
 
 static int open_bench(struct bench *b)

@@ -75,8 +75,7 @@ template <> struct wide<double> {
 
 /* The same as struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
 template <class T> struct rounding {
-    typename wide<T>::bits half, keep, odd, small, max, beyond,
-        nan;
+    typename wide<T>::bits half, keep, odd, small, max, beyond, nan;
     unsigned drop;
     T magic;
 };

@@ -160,10 +160,9 @@ static bool plan_end(const struct sum_job &job, struct real type, int raised,
                      struct exact_plan *plan)
 {
     const struct mf_fmt in = job.in, out = job.out;
-    const int field =
-                  /* difference of the exponent fields of the out format and the type */
-                  mf_bias(out) - type.bias - job.shift,
-        quantum = 1 - mf_bias(in) - (int)in.m, value = -raised - job.shift;
+    /* field: difference of the exponent fields of the out format and the type */
+    const int field = mf_bias(out) - type.bias - job.shift, quantum = 1 - mf_bias(in) - (int)in.m,
+              value = -raised - job.shift;
     if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX ||
         (int)out.m + 2 > type.bits - 1 || quantum + field < type.least ||
         field - raised <= -type.bias || field - raised > type.bias)

@@ -82,8 +82,8 @@ static void refused(struct comm_virtual *v, const char *transport)
     capture_end(&cap);
     unsetenv("NARROWCAST_GPU_TRANSPORT");
     snprintf(want, sizeof want,
-             "narrowcast: cannot run \"direct\" with NARROWCAST_GPU_TRANSPORT=%s: ranks are "
-             "virtual ranks copy messages on the CPU\n",
+             "narrowcast: cannot run \"direct\" with NARROWCAST_GPU_TRANSPORT=%s: virtual "
+             "ranks copy messages on the CPU\n",
              transport);
     CHECK(rc == -EINVAL && strcmp(cap.text, want) == 0, "%d \"%s\"", rc, cap.text);
 }

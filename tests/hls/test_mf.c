@@ -141,7 +141,7 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
     long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down),
                 high = slow_magnitude(f, down + 1);
     if (v >= high)
-        return;                         /* more than a unit above the largest finite number */
+        return; /* more than a unit above the largest finite number */
     /* Words below `from` round up, words from `to` on do not. */
     uint64_t from = 0, to = 1ull << 32;
     while (from < to) {

@@ -147,7 +147,7 @@ static void check_smallest(const char *name, int side)
     struct capture said;
     char want[40];
     struct nn_model *m;
-    snprintf(want, sizeof want, "need %d pixels a side", side);
+    snprintf(want, sizeof want, "need at least %d pixels a side", side);
     for (int below = 0; below < 2; below++) {
         struct nn_model built;
         const struct nn_shape in = {side - below, side - below, 3};

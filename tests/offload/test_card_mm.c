@@ -154,8 +154,7 @@ int main(void)
     setenv("NARROWCAST_SIM_MODEL", "c", 1);
     test_many_runs();
     test_memory();
-    test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1),
-              1); /* half fits, and half of that */
+    test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1), 1); /* half fits, and half of that */
     test_runs(&e4m3, 2000, 2048, 147);
     test_runs(&wider, 4096, 4096, 74); /* 4 bits in, 16 out */
     DONE();
