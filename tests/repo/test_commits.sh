@@ -12,9 +12,9 @@ for good in 'host: Add a thing\n' 'host, rtl: Add a thing\n\nWhy.\n' '# a remark
     "$hook" message 2>said || fail "refused '$good': $(cat said)"
 done
 long=$(printf 'host: A%066d' 0)
-for bad in 'Add a thing\n' 'host: add a thing\n' 'host:Add\n' 'Host: Add\n' "$long\n" 'host: Add\nno empty line\n' '\n' ; do
-    says "$bad"
-    if "$hook" message 2>said; then fail "took '$bad'"; fi
+for wrong in 'Add a thing\n' 'host: add a thing\n' 'host:Add\n' 'Host: Add\n' "$long\n" 'host: Add\nno empty line\n' '\n' ; do
+    says "$wrong"
+    if "$hook" message 2>said; then fail "took '$wrong'"; fi
     [ "$(wc -l <said)" = 2 ] || fail "did not say two lines: $(cat said)"
 done
 
