@@ -149,8 +149,8 @@ static void try_cards(const char *where, const char *format, const char *out_for
     if (signal_number) {
         const int missed = step(o, STEPS, 1, signal_number);
         CHECK(missed >= 1 && missed <= 2 && !offload_is_open(o), "%d buckets missed", missed);
-        CHECK(t.rank || strstr(offload_why(o),
-                               signal_number == SIGSTOP ? "has been silent" : "has closed its control"),
+        CHECK(t.rank || strstr(offload_why(o), signal_number == SIGSTOP ? "has been silent"
+                                                                        : "has closed its control"),
               "%s", offload_why(o));
         CHECK(step(o, STEPS + 1, -1, 0) == -1, "open again at once");
         int left = 600;
