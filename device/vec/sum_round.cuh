@@ -68,8 +68,8 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     return lane<T>::put(mag >= k.inf ? b | k.special : b);
 }
 
-/* Return the code of a sum. Overflow, zero and nan are as in mf_add(): nan and zero have no
- * sign. */
+/* Return the code of a sum, as mf_add() does: an inf counts as a sum that is too large, nan and
+ * zero have no sign. */
 template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &k, T sum)
 {
     typedef typename lane<T>::bits bits;

@@ -15,7 +15,7 @@ enum { WAY_GAVE_UP = 1 };
 /* One bucket to sum. The buffers belong to the reducer. */
 struct way_sum {
     const struct codec *codec; /* settled, exact */
-    size_t n;                  /* elements, padding to units included */
+    size_t n;                  /* elements; a multiple of the unit, or any number if none follow */
     const uint8_t *codes;      /* [packed, n] of this rank; 8 bytes after them are readable */
     uint8_t *result;           /* [packed, n] out, in codec->out */
     /* CRC32C of step, bucket, codec and all exponents. The checksums of packets

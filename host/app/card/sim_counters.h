@@ -4,9 +4,10 @@
 #include <stdbool.h>
 
 /* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" to ask
- * with datagrams. With datagrams the counters of the process around the card are missing, and
- * frames may arrive between two readings. json: print one JSON object on one line, else a table.
- * Returns 0 or a negative errno that has been reported. */
+ * with datagrams. With datagrams the counters of the process around the card are missing, and those
+ * of the leases are added. The card's own counters are of one clock; the others are read later.
+ * json: print one JSON object on one line, else a table. Returns 0 or a negative errno that has
+ * been reported. */
 int sim_counters(const char *where, bool json);
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version of one of NVIDIA's libraries, if the GPU library has loaded it. ask: name of a
- * function in that library, from which version() gets the text. */
+/* Adds the version and the path of one of NVIDIA's libraries, or that the GPU library has not
+ * loaded it. ask: name of a function in that library, from which version() gets the text. */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {

@@ -27,9 +27,10 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     return graph_index(m, node);
 }
 
-/* Matrices start with variance 2 / (inputs + outputs) of one gate (Glorot and Bengio 2010).
- * Peepholes and biases start at 0. Only the biases of forget gates start at 1, so that cells
- * remember until they learn to forget (Jozefowicz et al. 2015). */
+/* Matrices start with variance 2 / (inputs + outputs), where each gate and the projection is a
+ * layer of its own (Glorot and Bengio 2010). Peepholes and biases start at 0. Only the biases of
+ * forget gates start at 1, so that cells remember until they learn to forget (Jozefowicz et al.
+ * 2015). */
 static void lstm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {

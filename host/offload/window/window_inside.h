@@ -114,8 +114,9 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
 
 /* ---- window_take.c ---- */
 
-/* Handles a datagram bytes[n] (any contents) from card `end`. Datagrams that do not answer a
- * packet in flight are only counted. Public only for tests. */
+/* Handles a datagram bytes[n] (any contents) from card `end`: takes what answers a packet in
+ * flight, and counts the rest. Any frame with the key of this job shows that the card is alive.
+ * Public only for tests. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);
 

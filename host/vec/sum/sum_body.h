@@ -1,6 +1,7 @@
 /* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h.
  *
- * Each sum_*.c includes this file, which the compiler then vectorises for its instruction set. */
+ * sum_c.c, sum_avx2.c and sum_avx512.c include this file once each. The compiler vectorises it for
+ * the instruction set that the Makefile sets for each of them. */
 #ifndef SUM_BODY_H
 #define SUM_BODY_H
 #include "vec/fp_mode.h"

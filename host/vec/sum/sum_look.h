@@ -13,9 +13,9 @@
  *     number(A + B) = (binade of A) + rounded[w]
  *
  * The distance is that of the exponents. The binade of A is its number without the mantissa.
- * Rounding to odd needs three bits below the last one of A: one if the signs are the same, one if
- * the sum has a smaller exponent than A, and the one that is set to odd. test_vec_add.c checks
- * every pair of codes against mf.h. */
+ * Rounding to odd needs three bits below the last one of A: one to round at, one more if the sum
+ * has a smaller exponent than A, and the one that is set to odd. test_vec_add.c checks every pair
+ * of codes against mf.h. */
 #ifndef SUM_LOOK_H
 #define SUM_LOOK_H
 #include <stdint.h>
