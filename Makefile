@@ -203,6 +203,7 @@ clean:                                  ## remove $(B)
 	$(Q)test ! -e '$(B)' || test -e '$(B)/installed' || { echo "make clean: '$(B)' is no build folder: it has no file 'installed'" >&2; exit 1; }
 	$(Q)rm -rf $(B)
 hooks:                                  ## install a git hook that refuses commits unless their message is "area: Verb the thing"
+	$(Q)[ "$$(git rev-parse --show-toplevel)" = "$$(pwd -P)" ] || { echo 'make hooks: this folder is not the top of a git repository' >&2; exit 1; }
 	$(Q)git config core.hooksPath .githooks
 map:                                    ## print every folder and file with its purpose (IN=FOLDER: one folder)
 	@tests/map.sh $(IN)

@@ -11,7 +11,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=''
-[ "${1-}" != --list ] || { list=${2:?--list needs a RULE} && shift 2; }
+die() { echo "words.sh: $*" >&2 && exit 2; }
+if [ "${1-}" = --list ]; then
+    list=${2-} && [ -n "$list" ] || die "--list needs a rule"
+    shift $(($# > 1 ? 2 : 1))
+fi
 
 # rule | limit | extended regular expression | replacement
 rules='behind|10|[Bb]ehind\>|after
@@ -52,8 +56,11 @@ prose() {
     }' "$@" </dev/null
 }
 
+names=$(cut -d '|' -f 1 <<<"$rules" | tr '\n' ' ')
+[ -z "$list" ] || grep -qx "$list" <<<"${names// /$'\n'}" || die "there is no rule '$list': need one of ${names% }"
+for path in "$@"; do git ls-files --error-unmatch -- "$path" >/dev/null 2>&1 || die "git knows no file at '$path'"; done
 mapfile -t files < <(git ls-files -- "$@" | grep -vE '^bench/data/|\.(svg|tsv|jsonl|json|txt|lpf|list|patch)$|^LICENSE|^tests/words\.sh')
-[ ${#files[@]} -gt 0 ] || { echo "words.sh: no file at ${*:-.}" >&2 && exit 2; }
+[ ${#files[@]} -gt 0 ] || die "no file to read at ${*:-.}"
 all=$(mktemp) && trap 'rm -f "$all"' EXIT
 prose "${files[@]}" >"$all"
 

@@ -68,12 +68,13 @@ alone() { "$n" train $common --device cpu "$@"; }
 # shellcheck disable=SC2086
 {
     alone $lenet --loss $smooth --steps 3 --save half.ck >out 2>&1 || fail "3 steps: $(cat out)"
-    refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has '(default)'" alone $lenet --resume half.ck
+    refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has 'auto'" alone $lenet --resume half.ck
     refused "cannot resume 'half.ck': it was made with loss '$smooth', this run has 'cross-entropy:smoothing=0.2'" alone $lenet --resume half.ck --loss cross-entropy:smoothing=0.2
     refused "network 'lenet5' needs one label per sample, for which there is no --loss ctc: choose auto or cross-entropy" alone $lenet --loss ctc
     refused "network 'fcn' needs a label per pixel or time step, for which there is no --loss ctc: choose auto or cross-entropy" alone $fcn --loss ctc
-    refused "unknown --loss 'mse': want auto, cross-entropy[:smoothing=X] or ctc" alone $lenet --loss mse
-    refused "cannot take --loss ctc:smoothing=0.1: only cross-entropy has labels to smooth" alone $lenet --loss ctc:smoothing=0.1
-    refused "cannot take --loss cross-entropy:smoothing=1: want smoothing=X after the colon, X from 0 and below 1" alone $lenet --loss cross-entropy:smoothing=1
+    refused "unknown --loss 'mse': need auto, cross-entropy[:smoothing=X] or ctc" alone $lenet --loss mse
+    refused "bad --loss 'ctc:smoothing=0.1': only cross-entropy has labels to smooth" alone $lenet --loss ctc:smoothing=0.1
+    refused "bad --loss 'cross-entropy:smoothing= 0.1': need" alone $lenet --loss 'cross-entropy:smoothing= 0.1'
+    refused "bad --loss 'cross-entropy:smoothing=1': need smoothing=X after the colon, with 0 <= X < 1" alone $lenet --loss cross-entropy:smoothing=1
 }
 exit $bad

@@ -7,7 +7,8 @@ set -eu
 tree=$here/..
 hook=$tree/.githooks/commit-msg
 says() { printf '%b' "$1" >message; }
-for good in 'host: Add a thing\n' 'host, rtl: Add a thing\n\nWhy.\n' '# a remark\nbase: Mend it\n' 'Merge branch x\n'; do
+for good in 'host: Add a thing\n' 'host, rtl: Add a thing\n\nWhy.\n' '# a remark\nbase: Mend it\n' 'Merge branch x\n' 'host: Add\r\n\r\nWhy.\r\n' \
+    'host: Add\n# ------------------------ >8 ------------------------\ndiff\n' 'amend! x\n'; do
     says "$good"
     "$hook" message 2>said || fail "refused '$good': $(cat said)"
 done

@@ -28,5 +28,9 @@ count() { tests/words.sh --list "$1" | wc -l; }
 for want in behind:4 nobody:2 pronoun:1 stands:1 alone:1 line:1 but-for:1 in-place-of:1 code-lines:1 text-lines:1; do
     [ "$(count "${want%:*}")" = "${want#*:}" ] || fail "rule ${want%:*}: finds $(tests/words.sh --list "${want%:*}"), not ${want#*:} places"
 done
+for wrong in '--list nope' 'nowhere' '--help'; do
+    # shellcheck disable=SC2086 # words
+    if tests/words.sh $wrong >out 2>&1 || [ "$(wc -l <out)" != 1 ]; then fail "$wrong: $(cat out)"; fi
+done
 if tests/words.sh >out; then fail "takes what is above its limits: $(cat out)"; fi
 exit $bad

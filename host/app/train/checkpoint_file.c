@@ -1,6 +1,7 @@
 /* checkpoint_file.c : writes and reads the bytes of a checkpoint;
  * checkpoint.c decides which bytes, when and where. */
 #include "app/train/checkpoint_file.h"
+#include "app/train/train_options.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -110,6 +111,16 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
+/* Returns the value, or the option's default: lines of options at their default may be missing. */
+static const char *or_default(const struct opt_difference *differ, const char *value)
+{
+    for (int i = 0; i < train_command.n_opts && !*value; i++)
+        if (train_command.opts[i].name && !strcmp(train_command.opts[i].name, differ->name) &&
+            train_command.opts[i].fallback)
+            return train_command.opts[i].fallback;
+    return value;
+}
+
 /* Compares the text with that of this run. A right checksum does not prove that narrowcast wrote
  * the file, so sizes, counts and indices are compared with this run before they are used. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
@@ -129,8 +140,8 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
                  in->path, differ.theirs, differ.mine, differ.theirs);
     else if (differs)
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
-                 in->path, differ.name, *differ.theirs ? differ.theirs : "(default)",
-                 *differ.mine ? differ.mine : "(default)");
+                 in->path, differ.name, or_default(&differ, differ.theirs),
+                 or_default(&differ, differ.mine));
     else if (rc == 0 && (text_bytes != strlen(mine) || memcmp(theirs, mine, text_bytes)))
         rc = damaged(in, "its options are in another order");
     free(theirs);

@@ -147,6 +147,10 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
     char list[256];
     struct text others = text_in(list, sizeof list);
     dataset_specs(d->w == 1 ? NN_SEQUENCES : NN_IMAGES, wants.kind, &others);
+    if (has.kind != wants.kind && others.n == 0)
+        return ERR(-EINVAL,
+                   "data set '%s' has %s, but network '%s' needs %s: choose another network",
+                   d->name, dataset_targets[has.kind], model, dataset_targets[wants.kind]);
     if (has.kind != wants.kind)
         return ERR(-EINVAL, "data set '%s' has %s, but network '%s' needs %s: choose one of%s",
                    d->name, dataset_targets[has.kind], model, dataset_targets[wants.kind],

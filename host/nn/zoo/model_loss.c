@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"
+#include <ctype.h>
 #include <string.h>
 
 static const struct loss_kind *const losses[] = {
@@ -23,9 +24,8 @@ static int smoothing_of(const char *word, const char *rest, double *out)
     const char *number = strncmp(rest, key, strlen(key)) ? "" : rest + strlen(key);
     char *end;
     *out = number_read(number, &end);
-    if (!*number || *end || !(*out >= 0 && *out < 1))
-        return ERR(-EINVAL,
-                   "cannot take --loss %s: want smoothing=X after the colon, X from 0 and below 1",
+    if (!*number || isspace((unsigned char)*number) || *end || !(*out >= 0 && *out < 1))
+        return ERR(-EINVAL, "bad --loss '%s': need smoothing=X after the colon, with 0 <= X < 1",
                    word);
     return 0;
 }
@@ -41,11 +41,10 @@ int nn_loss_words(const char *word, struct nn_loss *out)
             continue;
         out->name = losses[i]->name;
         if (rest && !losses[i]->smooths)
-            return ERR(-EINVAL, "cannot take --loss %s: only cross-entropy has labels to smooth",
-                       word);
+            return ERR(-EINVAL, "bad --loss '%s': only cross-entropy has labels to smooth", word);
         return rest ? smoothing_of(word, rest, &out->smoothing) : 0;
     }
-    return ERR(-EINVAL, "unknown --loss '%s': want auto, cross-entropy[:smoothing=X] or ctc", word);
+    return ERR(-EINVAL, "unknown --loss '%s': need auto, cross-entropy[:smoothing=X] or ctc", word);
 }
 
 static int refuse(const struct nn_model *m, const char *name, enum nn_target_kind kind,

@@ -55,7 +55,7 @@ struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_ov
 /* Decoding turns a code into fp32 bits. For a normal, the exponent field and the fraction move up.
  * For a subnormal (below `normal`), the fraction is multiplied by the smallest value. Both include
  * the shift if all results are fp32 normals. Otherwise up to three multiplications apply the shift.
- * Of these only the last can round, unless the result is zero. A fourth multiplication replaces a
+ * Only the last of these can round, unless the result is zero. A fourth multiplication replaces a
  * division by a power of two. */
 struct dec_plan {
     /* Codes without the sign. nan: mask of all. inf: the first code that is not finite. */
