@@ -13,8 +13,9 @@ cd "$(dirname "$0")/.."
 list=''
 die() { echo "words.sh: $*" >&2 && exit 2; }
 if [ "${1-}" = --list ]; then
-    list=${2-} && [ -n "$list" ] || die "--list needs a rule"
-    shift $(($# > 1 ? 2 : 1))
+    [ -n "${2-}" ] || die '--list needs a rule'
+    list=$2
+    shift 2
 fi
 
 # rule | limit | extended regular expression | replacement
