@@ -100,7 +100,10 @@ several=()  # tests under mpirun: number of ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)
-    [ "$mode" != check ] || ranks=$(echo "$ranks" | cut -d ' ' -f 2)
+    if [ "$mode" = check ]; then # one number of them: the second, if there are several
+        read -r first second _ <<<"$ranks" || true
+        ranks=${second:-$first}
+    fi
     if [ -n "$ranks" ]; then
         for p in $ranks; do several+=("$p" "$t"); done
         continue
