@@ -5,6 +5,9 @@
 # files_here: lists the files of the current folder by name, size and time of change
 files_here() { find . -type f ! -name 'refused.*' ! -name '*.lock' -printf '%p %s %T@\n' 2>/dev/null | sort; }
 
+# A sed program: deletes the lines that mpirun itself prints about a failure.
+mpiruns_lines='/^-----/,/^-----/d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d'
+
 # refused TEXT COMMAND...: COMMAND (a program or a function) must exit with an error,
 # print one line that contains TEXT to stderr and nothing to stdout, and leave the files
 # of the current folder unchanged. mpirun's own lines do not count. busy=1: other
@@ -14,7 +17,7 @@ refused() {
     shift
     before=$([ -n "${busy-}" ] || files_here)
     "$@" >refused.out 2>refused.raw </dev/null || code=$?
-    tr -d '\0' <refused.raw | sed '/^-----/,/^-----/d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d' >refused.err
+    tr -d '\0' <refused.raw | sed "$mpiruns_lines" >refused.err
     [ $code -ne 0 ] || fail "was taken: $*"
     { [ $code -ne 124 ] && [ $code -lt 128 ]; } || fail "ended with $code: $*: $(cat refused.err)"
     [ "$(wc -l <refused.err)" = 1 ] || fail "did not say one line: $*: $(cat refused.err)"

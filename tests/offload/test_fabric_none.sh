@@ -33,7 +33,7 @@ none() {
     grep -q "^libfabric  *none: .*$2" out || fail "$1: info says: $(grep '^libfabric' out)"
     [ -s err ] && fail "$1: info printed: $(cat err)"
     env "${@:3}" "${ranks[@]}" "${train[@]}" udp >out 2>err && fail "$1: --fabric udp was taken"
-    sed -i '/^---/,/^---/d; /^prterun/,$d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d' err # without messages of mpirun
+    sed -i "$mpiruns_lines; /^prterun/,\$d" err
     [ "$(grep -c '' err)" = 1 ] || fail "$1: not one line: $(cat err)"
     grep -q "^narrowcast: no provider 'udp', only socket: .*$2" err || fail "$1: said: $(cat err)"
 }

@@ -40,28 +40,30 @@ if command -v python3 >/dev/null; then
 fi
 
 # Rejected.
-refused 'xclbin needs a FILE' timeout 20 "$n" xclbin
-refused 'xclbin needs a FILE' timeout 20 "$n" xclbin --make c.xclbin a.xclbin
-refused '--check needs a FILE' timeout 20 "$n" xclbin --make c.xclbin --check
-refused "unknown kernel 'reduce': need one of nic_core, reduce_mm, " timeout 20 "$n" xclbin --kernel-xml reduce
-refused '--mode needs --make' timeout 20 "$n" xclbin --mode hw_emu a.xclbin
-refused "cannot read 'none'" timeout 20 "$n" xclbin none
-refused 'not a regular file' timeout 20 "$n" xclbin /dev/zero
-refused 'not a regular file' timeout 20 "$n" xclbin .
-refused "it is not an xclbin" timeout 20 "$n" xclbin bits
+# shellcheck disable=SC2317 # refused calls it
+xclbin() { timeout 20 "$n" xclbin "$@"; }
+refused 'xclbin needs a FILE' xclbin
+refused 'xclbin needs a FILE' xclbin --make c.xclbin a.xclbin
+refused '--check needs a FILE' xclbin --make c.xclbin --check
+refused "unknown kernel 'reduce': need one of nic_core, reduce_mm, " xclbin --kernel-xml reduce
+refused '--mode needs --make' xclbin --mode hw_emu a.xclbin
+refused "cannot read 'none'" xclbin none
+refused 'not a regular file' xclbin /dev/zero
+refused 'not a regular file' xclbin .
+refused "it is not an xclbin" xclbin bits
 head -c 9000 b.xclbin >short
-refused "cannot read 'short': it is truncated: 9000 bytes of" timeout 20 "$n" xclbin short
+refused "cannot read 'short': it is truncated: 9000 bytes of" xclbin short
 sed 's/reduce_mm:/reduce_nn:/' a.xclbin >other
 if "$n" xclbin --check other >shown 2>said; then fail 'another card is taken for this one'; fi
 grep -qF "'other' does not match this version of narrowcast: it has no kernel 'reduce_mm'" said || fail "--check other: $(cat said)"
 "$n" xclbin other >shown || fail "a sound container of another card is not shown"
-refused 'hexadecimal digits' timeout 20 "$n" xclbin --make c.xclbin --uuid 123
-refused "cannot read 'none'" timeout 20 "$n" xclbin --make c.xclbin --bitstream none
-refused '1 to 63 letters' timeout 20 "$n" xclbin --make c.xclbin --platform ''
-refused "cannot write '/nowhere/c.xclbin'" timeout 20 "$n" xclbin --make /nowhere/c.xclbin
-refused 'hw|hw_emu' timeout 20 "$n" xclbin --make c.xclbin --mode sw
+refused 'hexadecimal digits' xclbin --make c.xclbin --uuid 123
+refused "cannot read 'none'" xclbin --make c.xclbin --bitstream none
+refused '1 to 63 letters' xclbin --make c.xclbin --platform ''
+refused "cannot write '/nowhere/c.xclbin'" xclbin --make /nowhere/c.xclbin
+refused 'hw|hw_emu' xclbin --make c.xclbin --mode sw
 [ ! -e c.xclbin ] || fail "a file is there although it was refused"
 mkfifo pipe
-refused 'not a regular file' timeout 20 "$n" xclbin pipe
-if [ -w /dev/full ]; then refused 'No space left' timeout 20 "$n" xclbin --make /dev/full; fi
+refused 'not a regular file' xclbin pipe
+if [ -w /dev/full ]; then refused 'No space left' xclbin --make /dev/full; fi
 exit $bad

@@ -1,15 +1,10 @@
-#!/bin/sh
+#!/bin/bash
 # test_words.sh : checks that prose stays within the limits of words.sh, and that words.sh finds what it should.
 set -eu
-tree=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+tree=$here/..
 git -C "$tree" rev-parse HEAD >/dev/null 2>&1 || { echo 'skip: no git history here' && exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "FAIL test_words.sh: $*" >&2
-    bad=1
-}
 "$tree/tests/words.sh" >"$dir/out" || fail "$(cat "$dir/out")"
 
 # Every rule finds its words where prose is, and only there.
