@@ -114,11 +114,10 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
 /* Returns the value, or the option's default: lines of options at their default may be missing. */
 static const char *or_default(const struct opt_difference *differ, const char *value)
 {
-    for (int i = 0; i < train_command.n_opts && !*value; i++)
-        if (train_command.opts[i].name && !strcmp(train_command.opts[i].name, differ->name) &&
-            train_command.opts[i].fallback)
-            return train_command.opts[i].fallback;
-    return value;
+    const int row = opt_find(&train_command, differ->name, strlen(differ->name));
+    return *value || row < 0 || !train_command.opts[row].fallback
+               ? value
+               : train_command.opts[row].fallback;
 }
 
 /* Compares the text with that of this run. A right checksum does not prove that narrowcast wrote

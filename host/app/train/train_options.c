@@ -41,7 +41,7 @@ static const struct opt opts[] = {
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
     {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
-    {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, 0, nn_loss_help)},
+    {TEXT("loss", "auto|cross-entropy[:smoothing=X]|ctc", "auto", loss, TRAIN_LATER, nn_loss_help)},
 
     {GROUP("length of the run and optimiser")},
     {"epochs", "N", "3",
@@ -351,12 +351,12 @@ void train_options_lines(const struct train_options *o, struct text *to)
     opt_lines(&train_command, o, TRAIN_BITS, to);
     for (int i = 0; i < train_command.n_opts; i++) {
         const struct opt *row = &opts[i];
-        if (row->mark == TRAIN_TAKEN && optim_takes(o->optim.kind, row->name))
+        const bool taken = row->mark == TRAIN_TAKEN && optim_takes(o->optim.kind, row->name);
+        const bool later =
+            row->mark == TRAIN_LATER && strcmp(opt_get(row, o, number), row->fallback);
+        if (taken || later)
             text_add(to, "%s=%s\n", row->name, opt_get(row, o, number));
     }
-    /* Not "auto": a checkpoint from before --loss has no such line, and can be resumed. */
-    if (strcmp(o->loss, "auto"))
-        text_add(to, "loss=%s\n", o->loss);
 }
 
 /* ---- which options can be combined ---- */

@@ -46,6 +46,9 @@ struct train_options {
 enum { TRAIN_BITS = 1 };
 /* Mark of options on which the bits depend if the chosen optimiser uses them. */
 enum { TRAIN_TAKEN = 2 };
+/* Mark of options on which the bits depend, but which older checkpoints do not have: a checkpoint
+ * has its line only if the value is not the default, so older ones can be resumed. */
+enum { TRAIN_LATER = 4 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* limit of opt_lines() in bytes; longer lines are refused */
 

@@ -11,7 +11,7 @@ static const char *before(const struct opt_command *cmd)
     return cmd->alone ? "" : "narrowcast ";
 }
 
-static int find(const struct opt_command *cmd, const char *name, size_t n)
+int opt_find(const struct opt_command *cmd, const char *name, size_t n)
 {
     for (int i = 0; i < cmd->n_opts; i++)
         if (cmd->opts[i].type != OPT_GROUP && strlen(cmd->opts[i].name) == n &&
@@ -41,9 +41,9 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
 {
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
-    int row = word[1] == '-' ? find(cmd, word + 2, n - 2) : -1;
+    int row = word[1] == '-' ? opt_find(cmd, word + 2, n - 2) : -1;
     if (cmd->letter && word[1] == cmd->letter[0] && n == 2)
-        row = find(cmd, cmd->letter + 2, strlen(cmd->letter + 2));
+        row = opt_find(cmd, cmd->letter + 2, strlen(cmd->letter + 2));
     if (row < 0)
         return unknown(cmd, word);
     const struct opt *o = &cmd->opts[row];
@@ -115,7 +115,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
 
 bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name)
 {
-    int row = find(cmd, name, strlen(name));
+    int row = opt_find(cmd, name, strlen(name));
     assert(row >= 0);
     return row >= 0 && parsed->given[row];
 }

@@ -91,6 +91,9 @@ void opt_print(FILE *to, const char *text);
 /* For `more`: print a row in the style of an option's row. */
 void opt_help_row(FILE *to, const char *word, const char *help);
 
+/* Return the index of the option name[n] in cmd->opts, or -1. */
+int opt_find(const struct opt_command *cmd, const char *name, size_t n);
+
 /* Parse one value into values. Reports -EINVAL. */
 int opt_set(const struct opt *o, const char *text, void *values);
 
