@@ -201,8 +201,9 @@ static void keep_loaded(void)
 }
 
 /* Calls MPI_Finalize. If that took over 1 s, then sleeps as long again plus up to 1 s, but not over
- * 11 s. With hundreds of ranks per core the launcher is late. Open MPI's ranks wait only 2 s for its
- * answer, and a rank that exits before the launcher has noticed that it finalized counts as dead. */
+ * 11 s. With hundreds of ranks per core the launcher is late. Open MPI's ranks wait only 2 s for
+ * its answer, and a rank that exits before the launcher has noticed that it finalized counts as
+ * dead. */
 static void finalize(void)
 {
     /* At exit the floating-point mode is the program's, which may have traps. */
