@@ -26,7 +26,7 @@ static struct nc_options options(const char *codec)
     o.format = codec ? NULL : "e4m3";
     o.scale = codec ? NULL : "aps";
     o.bucket_bytes = 300;
-    o.deadline_s = 0.7;
+    o.deadline_s = 60;
     o.log = count_line;
     return o;
 }
@@ -45,7 +45,6 @@ static int steps(const struct nc_transport *t, void *ctx)
     struct nc_options o = options(ctx);
     struct nc_report report = {0};
     struct nc *nc = NULL;
-    o.deadline_s = 60;
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     CHECK(nc_rank(nc) == t->rank && nc_n_ranks(nc) == t->n_ranks, "rank %d", nc_rank(nc));
     start[3] = t->rank == 0 ? 3 : 0;
@@ -106,7 +105,6 @@ static int forked(const struct nc_transport *t, void *ctx)
     struct nc *nc = NULL;
     int status = 0;
     (void)ctx;
-    o.deadline_s = 60;
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     CHECK(nc_iallreduce(nc, list) == 0 && nc_wait(nc, NULL) == 0, "%s", nc_last_error(nc));
@@ -179,7 +177,7 @@ static double subnormal_steps(const struct nc_transport *t)
     struct nc_options o = options(NULL);
     struct nc *nc = NULL;
     double sum = 0;
-    o.deadline_s = 60, o.type = "fp64", o.log = mode_log;
+    o.type = "fp64", o.log = mode_log;
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     CHECK(nc_ready(nc, 0, 1) == -EINVAL, "a line, before a step");
@@ -248,7 +246,6 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     const int aborts = *(const char *)ctx == 'a', code = aborts ? -ECANCELED : -ENOMEM;
     point(x, sizeof *x, list);
     own.isend = failing_send;
-    o.deadline_s = 60;
     CHECK(nc_open_over(&own, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     CHECK(nc_allreduce(nc, NULL, NULL) == -EINVAL && nc_async_error(nc) == 0, "no list");
     list[2] = NULL;
@@ -295,6 +292,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     struct nc *nc = NULL;
     void *list[N_LAYERS];
     pthread_t thread;
+    o.deadline_s = 0.7;
     if (t->rank == 1 && !strcmp(f->how, "closes"))
         o.deadline_s = 10; /* the others' deadline ends while its last messages are still awaited */
     point(x, sizeof *x, list);
