@@ -366,7 +366,7 @@ $(B)/o/sim/xrt/%.cpp.o: sim/xrt/%.cpp $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'c++   $<')
 	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra $(werror) $(CPPFLAGS) $(CXXFLAGS) -fPIC -fvisibility=hidden -I. -Ihost -isystem $(XRT) $(if $(san),-fsanitize=$(san)) \
-	    -DSIM_MODEL='"$(if $(VERILATOR),rtl,c)"' -MMD -MP -c $< -o $@
+	    -DSIM_ENGINE='"$(if $(VERILATOR),rtl,c)"' -MMD -MP -c $< -o $@
 $(B)/xrt/lib/libxrt_core.so.2: $(XRT_OBJ) sim/xrt/exports.map $(B)/libnarrowcast.a | $(B)/narrowcast-sim
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'link  $@')

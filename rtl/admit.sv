@@ -132,7 +132,7 @@ module admit #(
   logic [SlotW:0] base_q, slots_q;
   logic [15:0]    formats_q;
   logic           enabled_q;
-  logic [31:0]    before_q, behind_q;        // the frame's chunk - 1 and + 1
+  logic [31:0]    before_q, next_chunk_q;        // the frame's chunk - 1 and + 1
 
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
@@ -161,7 +161,7 @@ module admit #(
     all_q      <= all_next;
     rank_bit_q <= Ranks'(1) << rank_o;
     before_q   <= head_chunk - 32'd1;
-    behind_q   <= head_chunk + 32'd1;
+    next_chunk_q   <= head_chunk + 32'd1;
     if (state_q == Look) read_q <= add_q && at == fin_slot_o ? write_data : store_ram[at];
 
     job_ok_q    <= enabled_q;
@@ -174,7 +174,7 @@ module admit #(
     format_ok_q <= format_ok;
     same_q      <= head_chunk == chunk;
     next_q      <= before_q == chunk;
-    prev_q      <= behind_q == chunk;
+    prev_q      <= next_chunk_q == chunk;
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;

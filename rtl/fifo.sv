@@ -23,7 +23,7 @@ module fifo #(
   logic [PtrW-1:0]   wr_q, rd_q;
   logic [CountW-1:0] count_q, count_d;       // beats inside, including the output's
   logic              ready_q, ready_d;
-  logic              out_full_q, behind_q, behind_d;  // behind_q: the memory holds beats
+  logic              out_full_q, more_q, more_d;  // more_q: the memory holds beats
   logic              put, get, load, mem_put, mem_get;
 
   assign in_ready_o  = ready_q;
@@ -34,36 +34,36 @@ module fifo #(
     put     = in_valid_i && ready_q;
     get     = out_full_q && out_ready_i;
     load    = !out_full_q || out_ready_i;    // the output register can take a beat
-    mem_get = load && behind_q;
-    mem_put = put && (!load || behind_q);
+    mem_get = load && more_q;
+    mem_put = put && (!load || more_q);
     count_d = count_q;
     if (put && !get) count_d = count_q + 1'b1;
     if (get && !put) count_d = count_q - 1'b1;
     // Equal to functions of count_d, but a late in_valid_i passes one LUT instead of an adder.
     ready_d  = count_q == CountW'(Depth) ? get : !(count_q == CountW'(Depth - 1) && put && !get);
-    behind_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get))
+    more_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get))
                || (count_q == CountW'(1) && put && !get);
   end
 
   always_ff @(posedge clk_i) begin
     if (mem_put) mem_q[wr_q] <= in_data_i;
-    if (load) out_q <= behind_q ? mem_q[rd_q] : in_data_i;
+    if (load) out_q <= more_q ? mem_q[rd_q] : in_data_i;
   end
 
   always_ff @(posedge clk_i) begin
-    if (load) out_full_q <= behind_q || put;
+    if (load) out_full_q <= more_q || put;
     if (mem_put) wr_q <= wr_q == PtrLast ? '0 : wr_q + 1'b1;
     if (mem_get) rd_q <= rd_q == PtrLast ? '0 : rd_q + 1'b1;
     count_q  <= count_d;
     ready_q  <= ready_d;
-    behind_q <= behind_d;
+    more_q <= more_d;
     if (rst_i) begin
       out_full_q <= 1'b0;
       wr_q       <= '0;
       rd_q       <= '0;
       count_q    <= '0;
       ready_q    <= 1'b1;
-      behind_q   <= 1'b0;
+      more_q   <= 1'b0;
     end
   end
 
@@ -94,7 +94,7 @@ module fifo #(
     if (past_q) begin
       assert (count_q <= CountW'(Depth));
       assert (out_full_q == (count_q != '0));
-      assert (behind_q == (count_q > CountW'(1)));
+      assert (more_q == (count_q > CountW'(1)));
       assert (ready_q == (count_q != CountW'(Depth)));
       assert (rd_q <= PtrLast && wr_q <= PtrLast);
       if (count_q <= CountW'(1)) assert (wr_q == rd_q);

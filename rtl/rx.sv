@@ -67,12 +67,12 @@ module rx #(
   end
 
   // The payload has a CRC of its own, which begins after the header.
-  logic        behind_header_q;
+  logic        after_header_q;
   logic [31:0] crc;
-  always_ff @(posedge clk_i) if (valid1_q) behind_header_q <= first1_q;
+  always_ff @(posedge clk_i) if (valid1_q) after_header_q <= first1_q;
   crc_beat u_crc (
     .clk_i(clk_i), .rst_i(rst_i), .data_i(beat1_q), .valid_i(valid1_q),
-    .first_i(first1_q || behind_header_q), .part_i(1'b0), .crc_o(crc),
+    .first_i(first1_q || after_header_q), .part_i(1'b0), .crc_o(crc),
     // unconnected: rx_check tracks the clock itself
     /* verilator lint_off PINCONNECTEMPTY */ .valid_o() /* verilator lint_on PINCONNECTEMPTY */
   );

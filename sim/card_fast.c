@@ -13,8 +13,8 @@
 #include "vec/vec.h"
 #include <string.h>
 
-/* settle() handles LOT * BEAT_CODES sums at a time. */
-enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 };
+/* settle() handles BATCH * BEAT_CODES sums at a time. */
+enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, BATCH = 4 };
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
 {
@@ -113,7 +113,7 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
 static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
                        const struct card_shape *shape, size_t n, uint8_t *kept)
 {
-    uint8_t marks[LOT * BEAT_CODES] = {0}, large[LOT * BEAT_CODES] = {0};
+    uint8_t marks[BATCH * BEAT_CODES] = {0}, large[BATCH * BEAT_CODES] = {0};
     uint8_t seen = 0, too_large = 0;
     for (uint32_t r = 0; r < n_parts; r++)
         mark(parts[r] + at, n, shape->in, marks);
@@ -152,11 +152,11 @@ static void fast_emit(struct card *card, uint32_t slot, const struct card_shape 
                                 .n_ranks = (int)n_ranks};
     const size_t n = in_bytes * 8 / shape->in.width;
     vec_best()->sum(&sum, parts, (int)n_ranks, n, sum.out, sum.out_shift, s->kept);
-    for (size_t i = 0; i < n; i += LOT * BEAT_CODES) {
-        const size_t lot = n - i < LOT * BEAT_CODES ? n - i : LOT * BEAT_CODES;
+    for (size_t i = 0; i < n; i += BATCH * BEAT_CODES) {
+        const size_t batch = n - i < BATCH * BEAT_CODES ? n - i : BATCH * BEAT_CODES;
         uint8_t *kept = s->kept + i * shape->out.width / 8;
-        if (any_beyond(kept, lot * shape->out.width / 8, shape->out))
-            s->kept_status |= settle(parts, i * shape->in.width / 8, n_ranks, shape, lot, kept);
+        if (any_beyond(kept, batch * shape->out.width / 8, shape->out))
+            s->kept_status |= settle(parts, i * shape->in.width / 8, n_ranks, shape, batch, kept);
     }
 }
 

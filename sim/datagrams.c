@@ -25,7 +25,7 @@ enum {
     MESSAGES_IN = 16,
     IN_BYTES = 1 << 16,
     MESSAGE_BYTES = 60000,
-    MOST_WAITING = 8192,
+    MAX_WAITING = 8192,
     SOCKET_BYTES = 64 << 20,
     TRIES = 32
 };
@@ -205,7 +205,7 @@ static void net_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes
     const struct queued_frame f = {.ip = ip, .port = port, .n = n};
     if (frame_queue_waiting(&d->out) >= AT_ONCE)
         (void)net_flush(d);
-    if (frame_queue_waiting(&d->out) >= MOST_WAITING || frame_queue_put(&d->out, f, bytes))
+    if (frame_queue_waiting(&d->out) >= MAX_WAITING || frame_queue_put(&d->out, f, bytes))
         d->full++;
 }
 

@@ -16,7 +16,7 @@ struct drive {
     /* lost: -errno if an outgoing frame could not be sent */
     int fd, peer, lost;
     struct frame_queue in;
-    uint8_t body[SIMLINK_MOST], answer[SIMLINK_MOST];
+    uint8_t body[SIMLINK_MAX], answer[SIMLINK_MAX];
 };
 
 static int say(int fd, struct simlink m, const uint8_t *body)
@@ -79,8 +79,8 @@ static int hear(struct drive *d)
     go_on(d);
     TRY(sock_recv(d->fd, header, sizeof header));
     struct simlink m = simlink_get(header);
-    if (m.bytes > SIMLINK_MOST)
-        return ERR(-EPROTO, "cannot take a message of %u bytes: at most %u", m.bytes, SIMLINK_MOST);
+    if (m.bytes > SIMLINK_MAX)
+        return ERR(-EPROTO, "cannot take a message of %u bytes: at most %u", m.bytes, SIMLINK_MAX);
     TRY(sock_recv(d->fd, d->body, m.bytes));
     return obey(d, m);
 }

@@ -141,7 +141,7 @@ static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint
         return ETHER_SHORT;
     if (ether_sum(0, icmp, n) != 0xffff)
         return ETHER_CHECKSUM;
-    if (icmp[0] != ECHO || icmp[1] || ETHER_BYTES + ETHER_IP_BYTES + n > ETHER_MOST)
+    if (icmp[0] != ECHO || icmp[1] || ETHER_BYTES + ETHER_IP_BYTES + n > ETHER_MAX)
         return ETHER_OTHER;
     uint8_t *to = reply + ETHER_BYTES + ETHER_IP_BYTES;
     put_ether(e, mac, TYPE_IP, reply);

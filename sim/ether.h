@@ -16,7 +16,7 @@ enum {
     ETHER_IP_BYTES = 20,
     ETHER_UDP_BYTES = 8,
     ETHER_HEADERS = ETHER_BYTES + ETHER_IP_BYTES + ETHER_UDP_BYTES,
-    ETHER_MOST = 2304,     /* bytes of the longest frame read or made */
+    ETHER_MAX = 2304,      /* bytes of the longest frame read or made */
     ETHER_NEIGHBOURS = 256 /* as many as ranks of all jobs */
 };
 
@@ -53,13 +53,13 @@ struct ether_udp {
     size_t n;
 };
 
-/* Processes an incoming frame[n]. Returns its fate, and with it *udp or reply[ETHER_MOST] and
+/* Processes an incoming frame[n]. Returns its fate, and with it *udp or reply[ETHER_MAX] and
  * *reply_n. Learns a neighbour's MAC only from the first answer to an ARP request of e. If an
  * ARP request comes from another MAC, e asks the neighbour again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 
-/* Makes the frame[ETHER_MOST] with a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to
+/* Makes the frame[ETHER_MAX] with a payload of n bytes, n <= ETHER_MAX - ETHER_HEADERS, to
  * ip:port (possibly a multicast group's). If the MAC is not known, makes an ARP request instead
  * and sets *asked to 1. Returns the length of the frame. */
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BEHIND = 8 };
+enum { MAX_BEHIND = 8 };
 
 void netfault_init(struct netfault *f, struct netfault_rates rates, uint64_t seed, uint32_t way)
 {
@@ -82,7 +82,7 @@ void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t 
     f->repeated += !lost && twice;
     for (uint32_t copy = 0; copy < (lost ? 0 : 1 + twice); copy++)
         if (late[copy])
-            hold(f, frame, bytes, 1 + (behind >> 16 * copy & 0xffff) % MOST_BEHIND, now_ns);
+            hold(f, frame, bytes, 1 + (behind >> 16 * copy & 0xffff) % MAX_BEHIND, now_ns);
         else
             pass(f, frame, bytes, now_ns);
     for (int i = already - 1; i >= 0; i--)

@@ -124,7 +124,7 @@ int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink 
             memcpy(at, body, m.bytes);
         break;
     default:
-        at = m.b > SIMLINK_MOST ? NULL : bank_at(&p->bank, m.a, m.b);
+        at = m.b > SIMLINK_MAX ? NULL : bank_at(&p->bank, m.a, m.b);
         rc = !at;
         answer->bytes = at ? (uint32_t)m.b : 0;
         if (at)

@@ -26,9 +26,9 @@
 
 enum {
     STEP_CLOCKS = 48,
-    MOST_WAITING = 8192,
+    MAX_WAITING = 8192,
     /* Limit for Ethernet frames: these stand for frames in a switch, which has smaller buffers. */
-    MOST_AT_THE_WIRE = 256,
+    MAX_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
@@ -38,7 +38,7 @@ enum {
 
 struct server {
     const struct shell_ops *ops;
-    const char *model;
+    const char *engine;
     void *shell;
     struct control *control;
     struct connections connections;
@@ -75,7 +75,7 @@ static double now_s(void)
 static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     const struct queued_frame f = {.ip = ip, .port = port, .n = n};
-    const size_t most = s->ops->address ? MOST_AT_THE_WIRE : MOST_WAITING;
+    const size_t most = s->ops->address ? MAX_AT_THE_WIRE : MAX_WAITING;
     if (frame_queue_waiting(&s->in) >= most || frame_queue_put(&s->in, f, bytes)) {
         s->in_full++;
         return;
@@ -132,9 +132,9 @@ static void report(void *arg, struct text *to)
     const uint64_t frames = s->frames_in - frame_queue_waiting(&s->in);
     const double busy_s = (double)s->busy_ns * 1e-9;
     text_add(to,
-             "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz "
+             "engine %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz "
              "%.0f\nqueue_full %llu\nlines_left_out %llu\n",
-             s->model, control_jobs(s->control), control_peers(s->control),
+             s->engine, control_jobs(s->control), control_peers(s->control),
              (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
              busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full,
              (unsigned long long)err_left_out());
@@ -297,7 +297,7 @@ static int open_control(struct server *s, const struct serve_options *o)
 static int open_all(struct server *s, const struct shell_ops *ops, const struct serve_options *o)
 {
     s->ops = ops;
-    s->model = o->model;
+    s->engine = o->engine;
     netfault_init(&s->in_faults, o->rates, o->seed, 0);
     netfault_init(&s->out_faults, o->rates, o->seed, 1);
     TRY(s->signals = stop_fd());

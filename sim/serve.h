@@ -7,7 +7,7 @@
 
 struct serve_options {
     const char *listen; /* "HOST:PORT" */
-    const char *model;  /* name of the model, for the counters */
+    const char *engine; /* name of the engine, for the counters */
     const char *wave, *pcap;
     const char *tap, *ip,
         /* TAP interface and the card's addresses, or NULL. If mac is NULL, it is derived from

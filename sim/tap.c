@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Limits of frames that wait to be sent, and of frames read per call. */
-enum { MOST_WAITING = 8192, AT_ONCE = 64 };
+enum { MAX_WAITING = 8192, AT_ONCE = 64 };
 
 struct tap {
     int fd;
@@ -28,7 +28,7 @@ struct tap {
 static void out(struct tap *t, const uint8_t *frame, size_t n)
 {
     const struct queued_frame f = {.n = n};
-    if (frame_queue_waiting(&t->out) >= MOST_WAITING || frame_queue_put(&t->out, f, frame))
+    if (frame_queue_waiting(&t->out) >= MAX_WAITING || frame_queue_put(&t->out, f, frame))
         t->full++;
 }
 
@@ -37,7 +37,7 @@ static int tap_receive(void *net, net_take *take, void *arg)
     struct tap *t = net;
     int i = 0;
     for (; i < AT_ONCE; i++) {
-        uint8_t frame[ETHER_MOST], reply[ETHER_MOST];
+        uint8_t frame[ETHER_MAX], reply[ETHER_MAX];
         struct ether_udp udp;
         size_t reply_n;
         const ssize_t n = read(t->fd, frame, sizeof frame);
@@ -57,7 +57,7 @@ static int tap_receive(void *net, net_take *take, void *arg)
 static void tap_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct tap *t = net;
-    uint8_t frame[ETHER_MOST];
+    uint8_t frame[ETHER_MAX];
     int asked;
     const size_t all = ether_put(&t->ether, ip, port, bytes, n, frame, &asked);
     t->asked += asked != 0;
@@ -69,7 +69,7 @@ static int raw_receive(void *net, net_take *take, void *arg)
     struct tap *t = net;
     int i = 0;
     for (; i < AT_ONCE; i++) {
-        uint8_t frame[ETHER_MOST];
+        uint8_t frame[ETHER_MAX];
         const ssize_t n = read(t->fd, frame, sizeof frame);
         if (n <= 0)
             break;

@@ -81,7 +81,7 @@ through=(--model lenet5 --lr 0.01 --format e5m2 --scale aps-tight)
 if [ -n "$rtl" ]; then train sim 2 "${through[@]}" --offload sim --steps 4; else ended sim -; fi
 train sim-c 4 "${through[@]}" --offload sim:c
 if asked sim-losses; then
-    card lossy --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 1
+    card lossy --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 1
     train sim-losses 3 "${through[@]}" --format e3m0 --scale none --round stochastic --offload "$(at lossy)"
     [ "$(counter lossy IN_RESENT)" -gt 0 ] || fail "sim-losses: nothing was lost"
 fi

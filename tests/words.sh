@@ -7,7 +7,15 @@
 #   --list RULE  print the places of one rule
 #
 # Searched: Markdown outside code blocks, comments, and the string literals of host/,
-# sim/ and hls/ (help and messages).
+# sim/ and hls/ (help and messages). The rule `names` searches identifiers of C.
+#
+# Glossary, one word for one thing: card (an FPGA or SmartNIC, true or simulated), engine (rtl or c, of
+# a simulated card), peer (another rank or GPU that this one exchanges with), card path (sums by cards
+# instead of MPI), spec (an option's text), reduce op (how an all-reduce adds codes), phase (rounds of
+# an algorithm that wait for each other), buffers (registered with peers), batch of requests, in-flight,
+# upload and download (to and from a backend), group wire (multicast receiver), abandon (the card path
+# of a step), fail (a job), liveness check, owner (the rank whose network others use), model (a network),
+# predict (the performance predictor), mutant (a planted bug), activation gradient.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=''
@@ -28,7 +36,8 @@ line|10|(in|by|with) a line\>|in one line of output
 but-for|0|but for\>|except
 in-place-of|0|in place of\>|instead of
 code-lines|0||code of at most 100 columns
-text-lines|0||Markdown of at most 140 columns outside tables'
+text-lines|0||Markdown of at most 140 columns outside tables
+names|0|(mates|parcel|deaf|peep|lots?|legs?|fold|MOST|(gave|give|given)_(up|in)|(job|codec|collnet|round|scale|source)_words)|the glossary above'
 
 literal='behind (LiteEth|PCIe|AXI|links|a NAT|a proxy|that of|a card.s PCIe|$)|falls behind|file behind|ahead of behind'
 
@@ -72,6 +81,11 @@ places() {
     code-lines) printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp|def|sv)$' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ":" $0 }' /dev/null || true ;;
     text-lines) printf '%s\n' "${files[@]}" | grep '\.md$' | xargs awk 'FNR == 1 { fence = 0 } /^ *```/ { fence = !fence }
         !fence && !/^ *\|/ && length($0) > 140 { print FILENAME ":" FNR ":" $0 }' /dev/null || true ;;
+    # components of identifiers, outside comments and strings; register names are part of the protocol
+    names) local id="(^|[^[:alnum:]_])([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)"
+        printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp)$' | xargs grep -nE "$id" /dev/null | grep -vE '^[^:]*:[0-9]*: \*' |
+            sed -E 's/"([^"\\]|\\.)*"//g; s|//.*||; s|/\*.*||' | grep -E ":[0-9]+:(|.*[^[:alnum:]_])([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)" |
+            grep -vE 'REG_JOB_COMMIT_TAKE_MOST|NORM_FOLD|norm_fold|fold_(block|grid|lines)|k_(moments|layer_norm|gemm)_fold|HIGHEST|[ (]fold\(' || true ;;
     *) grep -E "^[^:]+:[0-9]+:(|.*[^[:alnum:]_])$2" "$all" | grep -vE "$literal" || true ;;
     esac
 }

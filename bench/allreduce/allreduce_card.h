@@ -6,9 +6,9 @@
 #include "job/job.h"
 
 struct through_card {
-    struct offload *offload;     /* NULL: MPI */
-    struct way_count start;      /* before the counted runs */
-    struct fpga_time start_time; /* of all cards */
+    struct offload *offload;      /* NULL: MPI */
+    struct card_path_count start; /* before the counted runs */
+    struct fpga_time start_time;  /* of all cards */
 };
 
 /* Returns the work of all cards so far, and the clocks of the busiest.
@@ -41,7 +41,7 @@ static inline void card_begin(struct through_card *c, bool asks)
 {
     if (!c->offload)
         return;
-    c->start = offload_way.counted(c->offload);
+    c->start = offload_card_path.counted(c->offload);
     c->start_time = card_times(c->offload, asks);
 }
 
@@ -51,7 +51,7 @@ struct card_cost {
 };
 static inline struct card_cost card_cost_of(const struct through_card *c, bool asks, double runs)
 {
-    const struct way_count now = offload_way.counted(c->offload);
+    const struct card_path_count now = offload_card_path.counted(c->offload);
     const double clocks =
         (double)(card_times(c->offload, asks).clocks - c->start_time.clocks) / runs;
     return (struct card_cost){(double)(now.packets - c->start.packets) / runs,

@@ -11,7 +11,7 @@ struct contender {
     char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
     const struct peer *peer; /* MPI's; NULL: this is a job */
     char format[NAME_BYTES], out[NAME_BYTES];
-    struct job_words words;
+    struct job_spec spec;
     struct job job; /* open while a size is measured */
     struct through_card card;
     double seconds[MAX_REPS], codec_s[MAX_REPS]; /* this rank's, by run */
@@ -26,14 +26,14 @@ static inline void contender_init(struct contender *c, const struct options *o, 
     snprintf(c->algo, sizeof c->algo, "%s", algo);
     snprintf(c->type, sizeof c->type, "%s", type);
     sscanf(type, "%23[^/]/%23s", c->format, c->out);
-    c->words = (struct job_words){.codec = {.format = c->format,
-                                            .scale = o->scale,
-                                            .sum = o->sum,
-                                            .out_format = c->out[0] ? c->out : o->out_format},
-                                  .algo = c->algo,
-                                  .bucket_bytes = (size_t)1 << 20};
+    c->spec = (struct job_spec){.codec = {.format = c->format,
+                                          .scale = o->scale,
+                                          .sum = o->sum,
+                                          .out_format = c->out[0] ? c->out : o->out_format},
+                                .algo = c->algo,
+                                .bucket_bytes = (size_t)1 << 20};
     if (!strcmp(algo, "offload"))
-        c->words.cards = (struct offload_options){
+        c->spec.cards = (struct offload_options){
             .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
 }
 
@@ -43,7 +43,7 @@ static inline int contender_open(struct contender *c, struct comm *comm, size_t 
 {
     const struct reducer_layer layer = {.name = "all", .n = n};
     c->wrong = c->wire_bytes = c->port_bytes = 0;
-    TRY(job_settle(comm, &c->words, &c->job));
+    TRY(job_settle(comm, &c->spec, &c->job));
     TRY(job_open(&c->job, &layer, 1));
     return card_check(&c->card, &c->job);
 }

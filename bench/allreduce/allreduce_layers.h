@@ -67,14 +67,14 @@ struct layers_part {
 };
 
 static inline int part_open(struct layers_part *p, const struct layers *l, struct comm *comm,
-                            struct job_words *words, float *x, int first, int n)
+                            struct job_spec *spec, float *x, int first, int n)
 {
     p->first = first, p->n = n;
     for (int i = 0; i < n; x += l->n[first + i++]) {
         p->layer[i] = (struct reducer_layer){.name = "layer", .n = l->n[first + i]};
         p->x[i] = x;
     }
-    TRY(job_settle(comm, words, &p->job));
+    TRY(job_settle(comm, spec, &p->job));
     return job_open(&p->job, p->layer, n);
 }
 
@@ -122,7 +122,7 @@ static inline int part_run(struct layers_part *p, const struct layers_data *d, s
 enum { ONE_BY_ONE = LAYERS_MAX, FUSED, N_PHASES };
 struct layers_contender {
     const struct layers *l;
-    struct job_words words;
+    struct job_spec spec;
     const char *algo, *type;
     struct phase *of[N_PHASES]; /* [n_ranks] of virtual ranks, or this real rank's [reps] */
     int n_ranks;
@@ -144,7 +144,7 @@ static inline int run_parts(struct layers_contender *c, struct comm *comm, bool 
     struct layers_part *parts = buf_alloc((size_t)n_parts * sizeof *parts);
     int rc = parts ? 0 : -ENOMEM;
     for (int i = 0; i < n_parts && rc == 0; i++)
-        rc = part_open(&parts[i], l, comm, &c->words, d->x, i, fused ? l->n_layers : 1);
+        rc = part_open(&parts[i], l, comm, &c->spec, d->x, i, fused ? l->n_layers : 1);
     for (int64_t rep = -warmup; rep < reps && rc == 0; rep++) {
         struct phase one = {0}, sum = {0};
         for (int i = 0; i < n_parts && rc == 0; i++) {

@@ -50,15 +50,15 @@ static struct layers_contender fig11_contender(const struct layers *l, int n_ran
                                                const struct contender *of)
 {
     struct layers_contender c = {.l = l,
-                                 .words = of->words,
+                                 .spec = of->spec,
                                  .algo = of->algo,
                                  .type = of->type,
                                  .n_ranks = n_ranks,
                                  .is_virtual = is_virtual};
-    c.words.bucket_bytes = (size_t)1 << 40; /* one bucket for all layers */
-    c.words.codec.format = of->format;
-    c.words.codec.out_format = of->out[0] ? of->out : l->o->out_format;
-    c.words.algo = of->algo;
+    c.spec.bucket_bytes = (size_t)1 << 40; /* one bucket for all layers */
+    c.spec.codec.format = of->format;
+    c.spec.codec.out_format = of->out[0] ? of->out : l->o->out_format;
+    c.spec.algo = of->algo;
     return c;
 }
 
@@ -73,7 +73,7 @@ static int fig11(const struct options *o, struct comm *comm, const struct layers
     const int n_ranks = is_virtual ? (int)o->virtual_ranks : comm_n_ranks(comm);
     fp16 = (struct contender){.type = "fp16", .format = "fp16", .out = "fp16"};
     snprintf(fp16.algo, sizeof fp16.algo, "%s", is_virtual ? "ring" : "native");
-    fp16.words.codec.scale = "none", fp16.words.codec.sum = "nearest";
+    fp16.spec.codec.scale = "none", fp16.spec.codec.sum = "nearest";
     if (is_virtual)
         TRY(comm_virtual_open(n_ranks, &v));
     if (comm_rank(comm) == 0 && !o->json)
@@ -82,8 +82,8 @@ static int fig11(const struct options *o, struct comm *comm, const struct layers
     for (int i = -1; i < n && rc == 0; i++) {
         struct layers_contender c =
             fig11_contender(l, n_ranks, is_virtual, i < 0 ? &fp16 : &list[i]);
-        if (i >= 0 && !c.words.codec.scale)
-            c.words.codec.scale = "aps";
+        if (i >= 0 && !c.spec.codec.scale)
+            c.spec.codec.scale = "aps";
         rc = fig11_run(&c, comm, v, base_s);
     }
     comm_virtual_close(v);
@@ -145,7 +145,7 @@ static int run(struct contender *c, size_t rep)
         peer_run(c->peer, b.own, b.x, b.n);
     else
         TRY(reducer_run(c->job.reducer, b.step++, &b.x, &report));
-    if (c->job.offload && !report.by_way)
+    if (c->job.offload && !report.by_card_path)
         return ERR(-EIO, "the card was given up: this would measure MPI");
     c->seconds[rep] = clock_s() - start;
     c->codec_s[rep] = report.codec_s;
@@ -254,7 +254,7 @@ static int list_contenders(void)
         snprintf(algo, sizeof algo, "%s", b.c[i].algo);
         snprintf(type, sizeof type, "%s", b.c[i].type);
         contender_init(c, &b.o, algo, type);
-        const int rc = job_settle(b.comm, &c->words, &c->job);
+        const int rc = job_settle(b.comm, &c->spec, &c->job);
         if (rc == 0) {
             job_close(&c->job);
             n++;

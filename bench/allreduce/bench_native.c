@@ -101,7 +101,7 @@ struct options {
 
 static const struct row {
     const char *name, *algo;
-    struct codec_words words;
+    struct codec_spec spec;
 } rows[] = {
     {"MPI_Allreduce fp32", "native", {.format = "fp32"}},
     {"MPI_Iallreduce fp32", "native", {.format = "fp32"}},
@@ -119,9 +119,9 @@ struct way {
     bool our_op;             /* run MPI_Iallreduce of fp32 with add_fp32() */
     const struct algo *algo;
     struct codec codec;
-    struct codec_call step; /* of call.fold */
+    struct codec_call step; /* of call.op */
     struct algo_call call;
-    struct fold_ops fold_ops; /* MPI_Iallreduce's */
+    struct reduce_op_kind reduce_op_kind; /* MPI_Iallreduce's */
     uint8_t *codes;
 };
 
@@ -132,7 +132,7 @@ struct fp32 {
 
 /* Reduce op for MPI's rows: leaves MPI's sum as it is. Unlike `native`, it handles no overflow and
  * does not convert to the result format. */
-static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+static void leave(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
@@ -175,22 +175,22 @@ static int run_our_op(struct comm *c, const struct way *w)
 static int way_open(struct comm *c, const struct row *row, size_t n, struct way *w)
 {
     const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
-    const struct job_words words = {.codec = row->words, .algo = row->algo};
+    const struct job_spec spec = {.codec = row->spec, .algo = row->algo};
     struct job job;
-    TRY(job_settle(c, &words, &job));
+    TRY(job_settle(c, &spec, &job));
     w->algo = job.algo;
     w->codec = job.codec;
     w->step = (struct codec_call){.codec = &w->codec};
     w->call = (struct algo_call){
-        .codec = &w->codec, .fold = codec_fold(&w->step), .n = n, .group = job.group};
+        .codec = &w->codec, .op = codec_reduce_op(&w->step), .n = n, .group = job.group};
     if (w->algo == &algo_native) {
-        w->fold_ops = *w->call.fold.ops;
-        w->fold_ops.sum = leave;
-        w->call.fold.ops = &w->fold_ops;
+        w->reduce_op_kind = *w->call.op.ops;
+        w->reduce_op_kind.sum = leave;
+        w->call.op.ops = &w->reduce_op_kind;
     }
     w->codes = buf_alloc(vec_bytes(codec_sum(&w->codec)->in, n));
     w->call.result = buf_alloc(vec_bytes(codec_sum(&w->codec)->out, n));
-    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, job.group));
+    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.op, n, n_ranks, job.group));
     if (!w->codes || !w->call.result || !w->call.scratch)
         return -ENOMEM;
     for (size_t i = 0; i < n; i += 1024) {

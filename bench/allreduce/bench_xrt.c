@@ -48,7 +48,7 @@ struct subject {
     struct fpga_caps caps;
     struct card_fit fit;
     struct xrt_card *mm;
-    struct xrt_card_value args[KERNEL_MOST_ARGS];
+    struct xrt_card_value args[KERNEL_MAX_ARGS];
 };
 
 static int read_register(struct subject *s)

@@ -21,7 +21,7 @@ json=$B/breakeven.json
 # stand-in for ssh; this is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
-"$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
+"$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &
 trap "kill $!" EXIT
 sleep 0.5
 mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" --offload udp://10.77.0.254:4000 2> >(grep -v setpgid >&2)'

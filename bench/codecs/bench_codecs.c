@@ -188,7 +188,7 @@ static int measure(struct bench *b, const struct codec_row *r, const struct opti
                    struct result *x)
 {
     struct codec c;
-    TRY(codec_parse(&r->words, &c));
+    TRY(codec_parse(&r->spec, &c));
     TRY(codec_settle(&c, 1, &(struct codec_adder){.name = "in one process"}));
     c.seed = SEED;
     if (codec_asks_weights(&c) && !b->weights)

@@ -24,7 +24,7 @@
 
 /* ---- the codecs ---- */
 
-static const struct codec_words words[] = {
+static const struct codec_spec spec[] = {
     {.format = "fp32", .scale = "none"},
     {.format = "bf16", .scale = "none"},
     {.format = "fp16", .scale = "none"},
@@ -45,7 +45,7 @@ static const struct codec_words words[] = {
     {.format = "e3m0", .scale = "aps-tight"},
     {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0"},
 };
-enum { N_ROWS = sizeof words / sizeof words[0] };
+enum { N_ROWS = sizeof spec / sizeof spec[0] };
 
 struct row {
     bool refused; /* by codec_settle(), for this number of ranks */
@@ -69,7 +69,7 @@ static int open_rows(struct bench *b)
 {
     for (int i = 0; i < N_ROWS; i++) {
         struct row *r = b->rows + i;
-        TRY(codec_parse(words + i, &r->codec));
+        TRY(codec_parse(spec + i, &r->codec));
         r->refused = codec_settle(&r->codec, b->dump.n_ranks,
                                   &(struct codec_adder){.name = "in one process"}) < 0;
         TRY(tally_open(&r->tally));
@@ -134,14 +134,14 @@ static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int
 {
     const struct dump *d = &b->dump;
     const struct dump_layer *layer = d->layers + l;
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
     const int shift = codec_shift(c, codec_exponent(c, b->absmax[l]));
     for (int r = 0; r < d->n_ranks; r++) {
         const float *x = b->grads + (size_t)r * d->n + layer->offset;
         codec_encode(c, step, (uint32_t)l, (uint32_t)r, x, layer->n, shift, b->codes);
-        fold.ops->add(&fold, 0, b->acc, b->codes, layer->n, r == 0);
+        op.ops->add(&op, 0, b->acc, b->codes, layer->n, r == 0);
     }
-    fold.ops->done(&fold, 0, b->acc, layer->n, b->sum);
+    op.ops->done(&op, 0, b->acc, layer->n, b->sum);
     codec_decode(c, b->sum, layer->n, shift, b->mean + layer->offset);
 }
 
@@ -189,7 +189,7 @@ static void show_table(const struct bench *b)
            "result", "L2", "eq. 5", "median");
     for (int i = 0; i < N_ROWS; i++) {
         const struct row *r = b->rows + i;
-        printf("%-8s %-10s ", words[i].format, words[i].scale);
+        printf("%-8s %-10s ", spec[i].format, spec[i].scale);
         if (r->refused)
             printf("refused for %d ranks\n", d->n_ranks);
         else
@@ -210,8 +210,8 @@ static int show_json(const struct bench *b)
             continue;
         jsonl_to(&j, stdout);
         jsonl_begin(&j, "error");
-        jsonl_text(&j, "format", words[i].format);
-        jsonl_text(&j, "scale", words[i].scale);
+        jsonl_text(&j, "format", spec[i].format);
+        jsonl_text(&j, "scale", spec[i].scale);
         jsonl_text(&j, "sum", codec_rule_name(codec_sum(&r->codec)->rule));
         jsonl_text(&j, "out_format", codec_format_name(codec_sum(&r->codec)->out, out));
         jsonl_int(&j, "ranks", b->dump.n_ranks);

@@ -150,7 +150,7 @@ static void encode(const struct bench *b, const struct codec *c, uint64_t step,
 static void add(const struct bench *b, const struct codec *c, int node, size_t n)
 {
     const struct codec_call call = {.codec = c};
-    const struct fold f = codec_fold(&call);
+    const struct reduce_op f = codec_reduce_op(&call);
     const int n_nodes = b->dump.n_ranks / node;
     if (n_nodes == 1) {
         f.ops->sum(&f, 0, (const uint8_t *const *)b->codes, node, n, true, b->sum);
@@ -185,11 +185,11 @@ static void count(const struct bench *b, int l, struct shares *to)
 
 static int settle(const struct bench *b, const struct row *row, struct codec *c)
 {
-    const struct codec_words words = {.codec = row->word};
+    const struct codec_spec spec = {.codec = row->word};
     const struct codec_adder by = {.name = "in one process",
-                                   .needs = row->one_stage ? 0 : FOLD_NODES,
+                                   .needs = row->one_stage ? 0 : REDUCE_NODES,
                                    .node = row->one_stage ? 0 : b->group};
-    TRY(codec_parse(&words, c));
+    TRY(codec_parse(&spec, c));
     c->seed = SEED;
     return codec_settle(c, b->dump.n_ranks, &by);
 }

@@ -22,21 +22,22 @@ struct codec_places {
     size_t code, sum, state;
 };
 
-static inline struct fold codec_pass_fold(struct codec_call *call, const struct codec_layer *l)
+static inline struct reduce_op codec_pass_reduce_op(struct codec_call *call,
+                                                    const struct codec_layer *l)
 {
     call->layers = l;
     call->n_layers = 1;
-    return codec_fold(call);
+    return codec_reduce_op(call);
 }
 
 /* Returns the bytes of layer i, and pads it. */
 static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
 {
     struct codec_call call = {.codec = p->codec};
-    const struct fold fold = codec_pass_fold(&call, &p->layers[i]);
+    const struct reduce_op op = codec_pass_reduce_op(&call, &p->layers[i]);
     struct vec_span *s = &p->spans[i];
-    s->padded = (s->n + fold.unit - 1) / fold.unit * fold.unit;
-    return (struct codec_places){fold_in_at(&fold, s->padded), fold_out_at(&fold, s->padded),
+    s->padded = (s->n + op.unit - 1) / op.unit * op.unit;
+    return (struct codec_places){reduce_op_in_at(&op, s->padded), reduce_op_out_at(&op, s->padded),
                                  codec_state_bytes(p->codec, &p->layers[i])};
 }
 
@@ -143,14 +144,14 @@ static inline void codec_pass_sum(struct codec_pass *p, uint64_t step)
 {
     struct codec_call call = {.codec = p->codec, .step = step};
     for (int i = 0; i < p->n; i++) {
-        const struct fold fold = codec_pass_fold(&call, &p->layers[i]);
+        const struct reduce_op op = codec_pass_reduce_op(&call, &p->layers[i]);
         const struct vec_span *s = &p->spans[i];
         uint8_t *sum = p->sums + (p->outs[i].codes - p->sums);
         const uint8_t *part = s->codes;
         if (p->codec->kind->sums)
-            fold.ops->sum(&fold, 0, &part, 1, s->padded, true, sum);
+            op.ops->sum(&op, 0, &part, 1, s->padded, true, sum);
         else
-            memcpy(sum, part, fold_in_at(&fold, s->padded));
+            memcpy(sum, part, reduce_op_in_at(&op, s->padded));
         p->outs[i] = codec_out(p->codec, sum, s->n, s->shift, p->outs[i].x);
     }
 }

@@ -16,7 +16,7 @@ enum codec_draws {
 
 struct codec_row {
     const char *name;
-    struct codec_words words;
+    struct codec_spec spec;
     enum codec_draws draws;
     /* Bits per element, and extra bytes per `bucket` elements; bucket 0: per column of the
      * layer, whose bits fill 32-bit words. */

@@ -69,7 +69,7 @@ struct orders {
     float *grads;                 /* [n_ranks][n] of a step; later its means */
     double *ref;                  /* [n] mean in fp64 */
     uint64_t step, n_steps, n_skipped;
-    struct job_words words;
+    struct job_spec spec;
     char described[CODEC_TEXT_BYTES];
 };
 
@@ -136,7 +136,7 @@ static inline int orders_rank(struct comm *c, void *ctx)
     err_hold();
     int rc = comm_agree(c, at ? 0 : -ENOMEM);
     if (rc == 0)
-        rc = job_settle(c, &b->words, &job);
+        rc = job_settle(c, &b->spec, &job);
     if (rc == 0 && comm_rank(c) == 0)
         codec_describe(&job.codec, b->described);
     if (rc == 0)
@@ -167,7 +167,7 @@ static inline int orders_run(struct orders *b, struct comm_virtual *v)
                       d->layers[l].n);
         tally_add(&b->tallies[d->n_layers], b->ref, b->grads, d->n);
         if (progress_due(&progress))
-            progress_say(&progress, "%s: step %" PRIu64 " of %" PRIu64, b->words.algo,
+            progress_say(&progress, "%s: step %" PRIu64 " of %" PRIu64, b->spec.algo,
                          b->step - d->first + 1, d->n_steps);
     }
     progress_clear(&progress);
@@ -184,7 +184,7 @@ static inline int orders_show_json(const struct orders *b, const char *name, siz
     struct jsonl j;
     jsonl_to(&j, stdout);
     jsonl_begin(&j, "order");
-    jsonl_text(&j, "algo", b->words.algo);
+    jsonl_text(&j, "algo", b->spec.algo);
     jsonl_text(&j, "codec", b->described);
     jsonl_text(&j, "layer", name);
     jsonl_int(&j, "ranks", b->dump.n_ranks);
@@ -203,7 +203,7 @@ static inline int orders_show(const struct orders *b)
     if (!b->o.json)
         printf("%s of %d ranks: %s; %" PRIu64 " steps from %" PRIu64 " (%" PRIu64
                " skipped: inf or nan)\nerror of the mean, %%\n%-28s %9s %12s %12s %12s\n",
-               b->words.algo, d->n_ranks, b->described, b->n_steps, d->first, b->n_skipped, "layer",
+               b->spec.algo, d->n_ranks, b->described, b->n_steps, d->first, b->n_skipped, "layer",
                "elements", "L2", "eq. 5", "median");
     for (int l = 0; l <= d->n_layers; l++) {
         const bool all = l == d->n_layers;
@@ -240,15 +240,15 @@ static inline int orders_each(struct orders *b, char *algos)
     int rc = 0;
     char *rest = NULL;
     for (char *a = strtok_r(algos, ",", &rest); a && rc == 0; a = strtok_r(NULL, ",", &rest)) {
-        b->words = (struct job_words){.codec = {.format = o->format,
-                                                .scale = o->scale,
-                                                .sum = o->sum,
-                                                .acc_format = o->acc_format,
-                                                .out_format = o->out_format,
-                                                .overflow = o->overflow,
-                                                .rescale = o->rescale},
-                                      .algo = a,
-                                      .bucket_bytes = (size_t)o->bucket_bytes};
+        b->spec = (struct job_spec){.codec = {.format = o->format,
+                                              .scale = o->scale,
+                                              .sum = o->sum,
+                                              .acc_format = o->acc_format,
+                                              .out_format = o->out_format,
+                                              .overflow = o->overflow,
+                                              .rescale = o->rescale},
+                                    .algo = a,
+                                    .bucket_bytes = (size_t)o->bucket_bytes};
         for (int l = 0; l <= b->dump.n_layers; l++)
             tally_clear(&b->tallies[l]);
         rc = orders_run(b, v);

@@ -42,7 +42,7 @@ def rank(number, ranks, port):
 
 def run(build, ranks):
     """Start a card and all ranks. Return 0 if every sum is right and came from the card."""
-    card = subprocess.Popen([f"{build}/narrowcast-sim", "--model", "c", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    card = subprocess.Popen([f"{build}/narrowcast-sim", "--engine", "c", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
         where = card.stdout.readline().split()[-1]
         with tempfile.TemporaryDirectory() as folder:

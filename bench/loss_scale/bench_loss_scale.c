@@ -98,8 +98,8 @@ static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
     char word[160];
     snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", b->o.format, b->o.format,
              scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
-    TRY(round_words(word, &rounds));
-    TRY(scale_words(b->o.adaptive, &scale));
+    TRY(round_spec(word, &rounds));
+    TRY(scale_spec(b->o.adaptive, &scale));
     if (scale.kind != SCALE_ADAPTIVE)
         return ERR(-EINVAL, "--adaptive %s: want adaptive[:T,every,A,max]", b->o.adaptive);
     scale_format(&scale.adaptive.rule, rounds.of[ROUND_WEIGHT].rule.fmt);
@@ -212,9 +212,9 @@ static int train(struct bench *b)
     struct progress progress;
     char word[64];
     snprintf(word, sizeof word, "error=%s", b->o.format);
-    TRY(round_words(word, &rounds));
-    TRY(scale_words("adaptive", &any));
-    scale_format(&any.adaptive.rule, rounds.of[ROUND_ERROR].rule.fmt);
+    TRY(round_spec(word, &rounds));
+    TRY(scale_spec("adaptive", &any));
+    scale_format(&any.adaptive.rule, rounds.of[ROUND_ACT_GRAD].rule.fmt);
     const int least_bin = ilogb(any.adaptive.rule.least) + TALLY_BIAS;
     progress_init(&progress, true);
     for (int step = 0; step < (int)b->o.steps; step++) {

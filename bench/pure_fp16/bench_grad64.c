@@ -66,7 +66,7 @@ static int open_bench(struct bench *b)
     TRY(dataset_open(o->data, o->train_samples, &b->data));
     if (b->data->samples != &sample_images)
         return ERR(-EINVAL, "--data %s: want images with one label each", o->data);
-    TRY(nn_block_words(o->block, &block));
+    TRY(nn_block_spec(o->block, &block));
     b->share = (int)(o->batch / (uint64_t)b->dump.n_ranks);
     if (b->share < 1 || o->batch % (uint64_t)b->dump.n_ranks || o->batch > b->data->n_train)
         return ERR(-EINVAL,

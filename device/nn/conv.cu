@@ -105,7 +105,7 @@ static int plan_pass(struct dev_nn *d, const struct nn_window *g, int batch, enu
 {
     const struct conv_key key = key_of(g, batch, pass, true);
     struct conv_plan *p;
-    const int rc = conv_pick(d, &key, CONV_SCRATCH_MOST, &p);
+    const int rc = conv_pick(d, &key, CONV_SCRATCH_MAX, &p);
     if (rc < 0)
         return rc;
     const size_t bytes = before + p->result_bytes + p->workspace_bytes;

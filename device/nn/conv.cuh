@@ -16,7 +16,7 @@ enum {
     /* Limits of the scratch bytes. LEAST leaves room for the workspace of batch sizes other than
      * the planned one. */
     CONV_SCRATCH_LEAST = 32 << 20,
-    CONV_SCRATCH_MOST = 512 << 20,
+    CONV_SCRATCH_MAX = 512 << 20,
 };
 
 struct conv_key {

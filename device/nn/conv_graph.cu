@@ -13,13 +13,13 @@
  *                 narrower types */
 #include "device/nn/conv.cuh"
 
-enum { MADE_MOST = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
+enum { MADE_MAX = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
 
 /* Descriptors of a plan being built. After the first failure, all further calls do nothing. */
 struct build {
     cudnnStatus_t status;
     int n_made;
-    cudnnBackendDescriptor_t made[MADE_MOST];
+    cudnnBackendDescriptor_t made[MADE_MAX];
 };
 
 static cudnnBackendDescriptor_t make(struct build *b, cudnnBackendDescriptorType_t type)
@@ -245,14 +245,14 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
     set_child(&b, heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     set(&b, heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     finish(&b, heuristics);
-    while (b.status == CUDNN_STATUS_SUCCESS && results.n_made < MADE_MOST) {
+    while (b.status == CUDNN_STATUS_SUCCESS && results.n_made < MADE_MAX) {
         make(&results, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
         b.status = results.status;
     }
     if (b.status == CUDNN_STATUS_SUCCESS)
         b.status =
             cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MADE_MOST, &n, results.made);
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MADE_MAX, &n, results.made);
     if (b.status != CUDNN_STATUS_SUCCESS)
         *why = b.status;
     for (int64_t i = 0; b.status == CUDNN_STATUS_SUCCESS && i < n && n_plans < CONV_PLANS; i++) {

@@ -12,7 +12,7 @@
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
 
-enum { PEEP_LANES = 32, PEEP_DEEP = 8 };
+enum { PEEPHOLE_LANES = 32, PEEPHOLE_DEEP = 8 };
 
 /* Parts of the scratch, each aligned to 256 bytes. T: the type of activations. */
 struct scratch {
@@ -63,9 +63,9 @@ static __device__ inline float squashed(float x)
 
 /* Peepholes [3 cells] and biases [4 cells]. */
 struct pars {
-    const void *peeps, *biases;
+    const void *peepholes, *biases;
     enum vec_type type;
-    __device__ float peep(size_t i) const { return element_get(peeps, type, i); }
+    __device__ float peephole(size_t i) const { return element_get(peepholes, type, i); }
     __device__ float bias(size_t i) const { return element_get(biases, type, i); }
 };
 
@@ -83,11 +83,11 @@ static __global__ void __launch_bounds__(CU_THREADS)
     float in = 0, forget = 0, fresh = 0, out = 0, now = 0, squashed_now = 0;
     if (t < lengths[b]) {
         const float was = t ? k.c[(row - 1) * c + j] : 0;
-        in = squashed(z[0] + p.bias(j) + p.peep(j) * was);
-        forget = squashed(z[c] + p.bias(c + j) + p.peep(c + j) * was);
+        in = squashed(z[0] + p.bias(j) + p.peephole(j) * was);
+        forget = squashed(z[c] + p.bias(c + j) + p.peephole(c + j) * was);
         fresh = tanhf(z[2 * c] + p.bias(2 * c + j));
         now = forget * was + in * fresh;
-        out = squashed(z[3 * c] + p.bias(3 * c + j) + p.peep(2 * c + j) * now);
+        out = squashed(z[3 * c] + p.bias(3 * c + j) + p.peephole(2 * c + j) * now);
         squashed_now = tanhf(now);
     }
     z[0] = in, z[c] = forget, z[2 * c] = fresh, z[3 * c] = out;
@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const float was = t ? k.c[(row - 1) * c + j] : 0, is = k.tanh_c[row * c + j];
     const float d_out = dm[i] * is * out * (1 - out);
     const float behind = t + 1 < steps ? dc[i] : 0;
-    const float d_now = behind + dm[i] * out * (1 - is * is) + d_out * p.peep(2 * c + j);
+    const float d_now = behind + dm[i] * out * (1 - is * is) + d_out * p.peephole(2 * c + j);
     const float d_in = d_now * fresh * in * (1 - in);
     const float d_forget = d_now * was * forget * (1 - forget);
     T *to = dz + row * LSTM_GATES * c + j;
@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     to[2 * c] = act<T>::of(d_now * in * (1 - fresh * fresh));
     to[3 * c] = act<T>::of(d_out);
     m[row * c + j] = act<T>::of(out * is);
-    dc[i] = d_now * forget + d_in * p.peep(j) + d_forget * p.peep(c + j);
+    dc[i] = d_now * forget + d_in * p.peephole(j) + d_forget * p.peephole(c + j);
 }
 
 /* Set x[batch][steps][n] to zero after the ends of the sequences. */
@@ -148,27 +148,28 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 /* Compute the gradients of the peepholes of gate i, f or o, selected by blockIdx.y. A block has
- * PEEP_LANES cells. PEEP_DEEP threads sum each cell over all rows, then their sums are added. */
+ * PEEPHOLE_LANES cells. PEEPHOLE_DEEP threads sum each cell over all rows, then their sums are
+ * added. */
 template <class T>
-static __global__ void __launch_bounds__(PEEP_LANES *PEEP_DEEP)
-    k_lstm_peeps(size_t rows, int steps, int cells, const T *dz, const float *c_all,
-                 const float *scale, enum vec_type par, void *sums)
+static __global__ void __launch_bounds__(PEEPHOLE_LANES *PEEPHOLE_DEEP)
+    k_lstm_peepholes(size_t rows, int steps, int cells, const T *dz, const float *c_all,
+                     const float *scale, enum vec_type par, void *sums)
 {
-    __shared__ float parts[PEEP_DEEP][PEEP_LANES];
-    const int lane = (int)threadIdx.x % PEEP_LANES, deep = (int)threadIdx.x / PEEP_LANES;
-    const int j = (int)blockIdx.x * PEEP_LANES + lane, peep = (int)blockIdx.y;
-    const size_t c = (size_t)cells, gate = (size_t)(peep < 2 ? peep : LSTM_GATES - 1);
+    __shared__ float parts[PEEPHOLE_DEEP][PEEPHOLE_LANES];
+    const int lane = (int)threadIdx.x % PEEPHOLE_LANES, deep = (int)threadIdx.x / PEEPHOLE_LANES;
+    const int j = (int)blockIdx.x * PEEPHOLE_LANES + lane, peephole = (int)blockIdx.y;
+    const size_t c = (size_t)cells, gate = (size_t)(peephole < 2 ? peephole : LSTM_GATES - 1);
     float sum = 0;
-    for (size_t row = (size_t)deep; j < cells && row < rows; row += PEEP_DEEP)
-        if (peep == 2 || row % (size_t)steps)
+    for (size_t row = (size_t)deep; j < cells && row < rows; row += PEEPHOLE_DEEP)
+        if (peephole == 2 || row % (size_t)steps)
             sum += act_float(dz[(row * LSTM_GATES + gate) * c + (size_t)j]) *
-                   c_all[(peep == 2 ? row : row - 1) * c + (size_t)j];
+                   c_all[(peephole == 2 ? row : row - 1) * c + (size_t)j];
     parts[deep][lane] = sum;
     __syncthreads();
     if (deep == 0 && j < cells) {
-        for (int i = 1; i < PEEP_DEEP; i++)
+        for (int i = 1; i < PEEPHOLE_DEEP; i++)
             sum += parts[i][lane];
-        element_put(sums, par, (size_t)peep * c + (size_t)j, scale ? sum / *scale : sum);
+        element_put(sums, par, (size_t)peephole * c + (size_t)j, scale ? sum / *scale : sum);
     }
 }
 
@@ -194,7 +195,7 @@ static int forward(struct dev_nn *d, const struct nn_lstm *f, int batch, const i
 {
     const struct scratch s = scratch_of(d, f, batch, base);
     const struct kept k = kept_of(f, batch, kept);
-    const struct pars p = {f->peep, f->bias, nn_par(d)};
+    const struct pars p = {f->peephole, f->bias, nn_par(d)};
     const int c = f->cells, wide = LSTM_GATES * c, steps = f->steps;
     const unsigned blocks = cu_blocks((size_t)batch * (size_t)c);
     int rc =
@@ -223,7 +224,7 @@ template <class T>
 static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T *dy,
                         const struct kept &k, const struct scratch &s)
 {
-    const struct pars p = {f->peep, f->bias, nn_par(d)};
+    const struct pars p = {f->peephole, f->bias, nn_par(d)};
     const int c = f->cells, wide = LSTM_GATES * c, steps = f->steps;
     const unsigned blocks = cu_blocks((size_t)batch * (size_t)c);
     int rc = 0;
@@ -283,9 +284,9 @@ static int backward(struct dev_nn *d, const struct nn_lstm *f, int batch, const 
         rc = rows_sum(d, (size_t)rows, wide, s.dz, dw->bias, s.partial);
     if (rc < 0)
         return rc;
-    const dim3 grid((unsigned)((c + PEEP_LANES - 1) / PEEP_LANES), LSTM_PEEPS);
-    k_lstm_peeps<T><<<grid, PEEP_LANES * PEEP_DEEP, 0, stream>>>(
-        (size_t)rows, f->steps, c, (const T *)s.dz, k.c, d->scale, nn_par(d), dw->peep);
+    const dim3 grid((unsigned)((c + PEEPHOLE_LANES - 1) / PEEPHOLE_LANES), LSTM_PEEPHOLES);
+    k_lstm_peepholes<T><<<grid, PEEPHOLE_LANES * PEEPHOLE_DEEP, 0, stream>>>(
+        (size_t)rows, f->steps, c, (const T *)s.dz, k.c, d->scale, nn_par(d), dw->peephole);
     rc = cu_check("gradients of peepholes");
     return rc < 0 || !dx ? rc
                          : linear_product(d, ", data gradient of an lstm", rows, f->in, wide,

@@ -44,10 +44,10 @@ struct dev_vec_ops {
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* fold to hop, spill and fold_wide are the operations of the same names in vec.h. parts: a list
-     * of n_parts vectors in reachable memory. */
-    int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
-                struct dev_stream *s);
+    /* accumulate to hop, spill and accumulate_wide are the operations of the same names in vec.h.
+     * parts: a list of n_parts vectors in reachable memory. */
+    int (*accumulate)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                      bool first, struct dev_stream *s);
     int (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                   int shift, uint8_t *codes, struct dev_stream *s);
     int (*add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n,
@@ -62,8 +62,8 @@ struct dev_vec_ops {
                 struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                  struct dev_stream *s);
-    int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                     bool first, struct dev_stream *s);
+    int (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                           bool first, struct dev_stream *s);
 
     /* ---- levels, signs, counts ---- */
 

@@ -12,7 +12,7 @@
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
-enum { THREADS = 256, PER_SM = 4, WARP_MOST = 512 /* longest bucket of a warp */ };
+enum { THREADS = 256, PER_SM = 4, WARP_MAX = 512 /* longest bucket of a warp */ };
 
 /* Parts to be added instead of x. The codes of a span begin at some offset after `base`, and those
  * of each part at the same offset in the part. */
@@ -25,7 +25,7 @@ struct levels_parts {
 /* Return the number of buckets of a tile that each team processes. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
-    return bucket < WARP_MOST ? WARP_MOST / bucket : 1;
+    return bucket < WARP_MAX ? WARP_MAX / bucket : 1;
 }
 static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
 {
@@ -285,7 +285,7 @@ static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spa
 {
     const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
     const size_t keep = (size_t)(THREADS / TEAM) * r->bucket * sizeof(float);
-    const size_t longest = TEAM == 32 ? (size_t)WARP_MOST : (size_t)LEVEL_BUCKET_MAX;
+    const size_t longest = TEAM == 32 ? (size_t)WARP_MAX : (size_t)LEVEL_BUCKET_MAX;
     const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS>>(
         (size_t)(THREADS / TEAM) * longest * sizeof(float), "levels");
     if (rc < 0)
@@ -300,8 +300,8 @@ int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, i
     const struct levels_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
-    return r->bucket <= WARP_MOST ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
-                                  : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
+    return r->bucket <= WARP_MAX ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
+                                 : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
 }
 
 int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
@@ -311,8 +311,8 @@ int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts,
     const struct levels_parts p = {parts, n_parts, base};
     if (n_spans <= 0)
         return 0;
-    return r->bucket <= WARP_MOST ? launch<32, true>(r, spans, n_spans, n_elems, p, s)
-                                  : launch<THREADS, true>(r, spans, n_spans, n_elems, p, s);
+    return r->bucket <= WARP_MAX ? launch<32, true>(r, spans, n_spans, n_elems, p, s)
+                                 : launch<THREADS, true>(r, spans, n_spans, n_elems, p, s);
 }
 
 int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
@@ -320,7 +320,7 @@ int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const stru
 {
     if (n_outs <= 0)
         return 0;
-    const int team = r->bucket <= WARP_MOST ? 32 : THREADS;
+    const int team = r->bucket <= WARP_MAX ? 32 : THREADS;
     const unsigned grid = grid_for(n_elems / tile_of(team, r->bucket) + (size_t)n_outs);
     if (team == 32)
         k_levels_decode<32><<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);

@@ -19,8 +19,8 @@ struct acc_job {
 
 /* T: float if the format allows, else double. */
 template <class T>
-static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k32, void *acc,
-                              const uint8_t *codes)
+static __global__ void k_accumulate(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k32, void *acc,
+                                    const uint8_t *codes)
 {
     const unsigned w = mf_width(job.in);
     const size_t bytes = (job.n * w + 7) / 8;
@@ -94,8 +94,8 @@ static __global__ void k_spill(unsigned bits, unsigned bytes, const uint64_t *ac
     }
 }
 
-static __global__ void k_fold_wide(unsigned bits, unsigned bytes, uint64_t *acc,
-                                   const uint8_t *wide, size_t n, bool first)
+static __global__ void k_accumulate_wide(unsigned bits, unsigned bytes, uint64_t *acc,
+                                         const uint8_t *wide, size_t n, bool first)
 {
     const uint64_t sign = 1ull << (bits - 1);
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
@@ -119,8 +119,8 @@ static struct acc_job job_of(const struct vec_sum *sum, struct mf_fmt out, int s
     return job;
 }
 
-int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
-                 struct dev_stream *stream)
+int vec_gpu_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                       bool first, struct dev_stream *stream)
 {
     const struct acc_job job = job_of(sum, sum->in, 0, first, n);
     const sum_fmt<float> k32 = sum_fmt_of<float>(sum->in, sum->overflow);
@@ -129,14 +129,14 @@ int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, siz
     if (n == 0)
         return 0;
     if (sum->acc.e != 0)
-        return vec_gpu_fold_partial(sum, (uint32_t *)acc, codes, n, first, s);
+        return vec_gpu_accumulate_partial(sum, (uint32_t *)acc, codes, n, first, s);
     if (sum->in.m > 10) {
         const sum_fmt<double> k = sum_fmt_of<double>(sum->in, sum->overflow);
-        k_fold<double><<<grid, CU_THREADS, 0, s>>>(job, k, k32, acc, codes);
+        k_accumulate<double><<<grid, CU_THREADS, 0, s>>>(job, k, k32, acc, codes);
     } else {
-        k_fold<float><<<grid, CU_THREADS, 0, s>>>(job, k32, k32, acc, codes);
+        k_accumulate<float><<<grid, CU_THREADS, 0, s>>>(job, k32, k32, acc, codes);
     }
-    return cu_check("fold");
+    return cu_check("accumulate");
 }
 
 int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -169,14 +169,14 @@ int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t 
     return cu_check("spill");
 }
 
-int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                      bool first, struct dev_stream *stream)
+int vec_gpu_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                            bool first, struct dev_stream *stream)
 {
     const unsigned bits = wide_bits(sum), bytes = (bits + 2 + 7) / 8,
                    grid = cu_blocks_most(n, PARTS_PER_SM);
     if (n == 0)
         return 0;
-    k_fold_wide<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(bits, bytes, (uint64_t *)acc, wide, n,
-                                                            first);
-    return cu_check("fold_wide");
+    k_accumulate_wide<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(bits, bytes, (uint64_t *)acc,
+                                                                  wide, n, first);
+    return cu_check("accumulate_wide");
 }

@@ -78,8 +78,8 @@ static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
 
 /* Add one vector of addends to accumulators in memory (sum_acc.cu). */
 template <class T>
-static __global__ void k_partial_fold(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
-                                      size_t n, bool first)
+static __global__ void k_partial_accumulate(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
+                                            size_t n, bool first)
 {
     const unsigned w = mf_width(k.in_fmt);
     const size_t bytes = (n * w + 7) / 8;
@@ -160,15 +160,15 @@ int vec_gpu_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t
     return cu_check("hop");
 }
 
-int vec_gpu_fold_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes, size_t n,
-                         bool first, cudaStream_t s)
+int vec_gpu_accumulate_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes,
+                               size_t n, bool first, cudaStream_t s)
 {
     const unsigned grid = cu_blocks_most(n, PARTS_PER_SM);
     if (asks_double(sum))
-        k_partial_fold<double><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<double>(sum, sum->out, 0),
-                                                           acc, codes, n, first);
+        k_partial_accumulate<double><<<grid, CU_THREADS, 0, s>>>(
+            partial_fmt_of<double>(sum, sum->out, 0), acc, codes, n, first);
     else
-        k_partial_fold<float><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<float>(sum, sum->out, 0),
-                                                          acc, codes, n, first);
-    return cu_check("fold");
+        k_partial_accumulate<float><<<grid, CU_THREADS, 0, s>>>(
+            partial_fmt_of<float>(sum, sum->out, 0), acc, codes, n, first);
+    return cu_check("accumulate");
 }

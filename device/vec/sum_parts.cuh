@@ -43,11 +43,11 @@ static __device__ inline bool parts_aligned(const struct sum_job &job, const uin
 
 /* These launch the sums of job by its rule and return 0 or the failure of a launch.
  * vec_gpu_sum_partial() makes sums whose partial sums have a format of their own.
- * vec_gpu_fold_partial() adds to accumulators of such a format. */
+ * vec_gpu_accumulate_partial() adds to accumulators of such a format. */
 int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
 int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s);
-int vec_gpu_fold_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes, size_t n,
-                         bool first, cudaStream_t s);
+int vec_gpu_accumulate_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes,
+                               size_t n, bool first, cudaStream_t s);
 
 static inline size_t parts_chunks(size_t n)
 {

@@ -24,7 +24,7 @@ enum {
     UNCAST_LOADS = 4,
     UNCAST_TILE = UNCAST_THREADS * 4 * UNCAST_LOADS
 };
-enum { SHIFT_MOST = 1000, NO_TABLE = SHIFT_MOST + 1 };
+enum { SHIFT_MAX = 1000, NO_TABLE = SHIFT_MAX + 1 };
 
 #define UNCAST_FN static __device__ __forceinline__
 
@@ -81,7 +81,7 @@ static __host__ __device__ inline struct uncast_shift uncast_shift_make(const st
                                                                         int shift)
 {
     const struct mf_fmt f = u->fmt;
-    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, SHIFT_MOST), u->divisor);
+    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, SHIFT_MAX), u->divisor);
     struct uncast_shift s;
     s.shift = q.shift;
     s.divisor = q.divisor;
@@ -245,7 +245,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *span = &list.span[i];
             const struct uncast_shift by = uncast_shift_make(&u, span->shift);
-            const int shift = clamp(span->shift, SHIFT_MOST);
+            const int shift = clamp(span->shift, SHIFT_MAX);
             if (u.width <= 8 && shift != made) {
                 /* Wait until the previous table has been read. */
                 __syncthreads();

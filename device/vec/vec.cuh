@@ -16,8 +16,8 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
 int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
 
-int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
-                 struct dev_stream *s);
+int vec_gpu_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                       bool first, struct dev_stream *s);
 int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                    int shift, uint8_t *codes, struct dev_stream *s);
 int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n,
@@ -30,8 +30,8 @@ int vec_gpu_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *la
                  struct dev_stream *s);
 int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                   struct dev_stream *s);
-int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                      bool first, struct dev_stream *s);
+int vec_gpu_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                            bool first, struct dev_stream *s);
 
 int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, int n_spans,
                           size_t n_elems, struct dev_stream *s);

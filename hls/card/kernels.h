@@ -14,7 +14,7 @@ enum {
 #define KERNEL(NAME, name, base, control, what) KERNEL_##NAME##_BASE = base,
 #include "kernels.def"
     KERNEL_WINDOW = 0x10000,
-    KERNEL_MOST_ARGS = 9
+    KERNEL_MAX_ARGS = 9
 };
 
 enum {

@@ -33,7 +33,7 @@
  *     MEM_WRITE  a: address in card memory            status 1: not all of these addresses are
  *                body: bytes to be written            memory
  *     MEM_READ   a: address  b: number of bytes,      body: the bytes; none if status is 1, as for
- *                at most SIMLINK_MOST                 MEM_WRITE
+ *                at most SIMLINK_MAX                 MEM_WRITE
  *     QUIT                                            none: the socket is closed
  *
  * The card sends nothing while a program sends FRAMEs, and the program sends nothing during a RUN.
@@ -51,10 +51,10 @@
 
 enum {
     SIMLINK_VERSION = 3,
-    SIMLINK_FULL = 1,        /* status of HELLO */
-    SIMLINK_BYTES = 40,      /* size of a header */
-    SIMLINK_MOST = 1 << 16,  /* largest body in bytes */
-    SIMLINK_BATCH_MOST = 512 /* largest number of operations of a BATCH */
+    SIMLINK_FULL = 1,       /* status of HELLO */
+    SIMLINK_BYTES = 40,     /* size of a header */
+    SIMLINK_MAX = 1 << 16,  /* largest body in bytes */
+    SIMLINK_BATCH_MAX = 512 /* largest number of operations of a BATCH */
 };
 enum simlink_kind {
     SIMLINK_HELLO = 1,

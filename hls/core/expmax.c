@@ -21,7 +21,7 @@ static int32_t exponent_of(uint32_t absmax, uint32_t n_ranks)
     if (absmax >= 0x7f800000u)
         return EXPMAX_NOT_FINITE;
     int e = mf_exp_up_times(absmax, n_ranks);
-    return e > EXPMAX_MOST ? EXPMAX_MOST : e < -EXPMAX_MOST ? -EXPMAX_MOST : e;
+    return e > EXPMAX_MAX ? EXPMAX_MAX : e < -EXPMAX_MAX ? -EXPMAX_MAX : e;
 }
 
 void expmax_kernel(const struct beat *x, uint32_t n, uint32_t n_ranks, int32_t *exponent,

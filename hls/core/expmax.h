@@ -4,7 +4,7 @@
 #define EXPMAX_H
 #include "hls/core/beat.h"
 
-enum { EXPMAX_ALL_ZERO = -128, EXPMAX_NOT_FINITE = 127, EXPMAX_MOST = 126 };
+enum { EXPMAX_ALL_ZERO = -128, EXPMAX_NOT_FINITE = 127, EXPMAX_MAX = 126 };
 enum { EXPMAX_REFUSED = 1 }; /* status: n_ranks is 0 */
 
 /* Compute the int8 that a rank sends for a block: E = ceil(log2(n_ranks * max |x|)), clamped to

@@ -106,13 +106,13 @@ enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 /* An LSTM with peepholes and a projection (layers.def). */
 struct nn_lstm {
     int steps, in, cells, out;
-    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells]; PAR (layers.def) */
-    const real *peep, *bias;  /* [3 cells], [4 cells] */
+    const real *wx, *wr, *wp;    /* [4 cells][in], [4 cells][out], [out][cells]; PAR (layers.def) */
+    const real *peephole, *bias; /* [3 cells], [4 cells] */
 };
 struct nn_lstm_grads {
-    real *wx, *wr, *wp, *peep, *bias;
+    real *wx, *wr, *wp, *peephole, *bias;
 };
-enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
+enum { LSTM_GATES = 4, LSTM_PEEPHOLES = 3, LSTM_KEPT = LSTM_GATES + 2 };
 
 /* Largest number of scratch bytes of a moments pass. */
 enum { MOMENTS_SCRATCH = 4096 };

@@ -20,7 +20,7 @@ int cmd_reduce(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_card(int argc, char **argv);
 int cmd_xclbin(int argc, char **argv);
-int cmd_model(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_info(int argc, char **argv);

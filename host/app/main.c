@@ -29,7 +29,7 @@ static const struct {
     {"sim", cmd_sim, false, "simulate a card on the network, or read its counters"},
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
     {"xclbin", cmd_xclbin, false, "show, check or make the container that XRT loads into a card"},
-    {"model", cmd_model, false, "predict the time of a step on a cluster that you describe"},
+    {"predict", cmd_predict, false, "predict the time of a step on a cluster that you describe"},
     {"plot", cmd_plot, false, "draw charts and tables of the logs of trainings and benches"},
     {"report", cmd_report, false, "make an HTML page about trainings: facts, curves, bytes, time"},
     {"info", cmd_info, true, "show what this build and this machine can do"},
@@ -78,8 +78,9 @@ static int run(int argc, char **argv)
         argv[1] = argv[2];
         argv[2] = help;
     }
+    const char *now = opt_renamed("", argv[1], strlen(argv[1])), *name = now ? now : argv[1];
     for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) {
+        if (!strcmp(name, commands[i].name)) {
             if (commands[i].multiplies)
                 blas_know_cpu(argv);
             return commands[i].run(argc - 2, argv + 2);

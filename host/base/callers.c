@@ -22,7 +22,7 @@ void callers_fini(struct callers *c)
 
 void callers_wait(const struct callers *c)
 {
-    struct pollfd polls[1 + CALLERS_MOST] = {{.fd = c->full ? -1 : c->listener, .events = POLLIN}};
+    struct pollfd polls[1 + CALLERS_MAX] = {{.fd = c->full ? -1 : c->listener, .events = POLLIN}};
     for (int i = 0; i < c->n; i++)
         polls[1 + i] = (struct pollfd){.fd = c->at[i].fd, .events = POLLIN};
     (void)poll(polls, 1 + (nfds_t)c->n, WAIT_MS);
@@ -53,8 +53,8 @@ static void make_room(struct callers *c, double now)
 static void let_in(struct callers *c, double now)
 {
     c->full = false;
-    for (int i = 0; i < CALLERS_MOST && !c->full; i++) {
-        if (c->n == CALLERS_MOST) {
+    for (int i = 0; i < CALLERS_MAX && !c->full; i++) {
+        if (c->n == CALLERS_MAX) {
             make_room(c, now);
             continue;
         }

@@ -16,7 +16,7 @@
 
 #define CALLERS_HELLO_S 2.0
 #define CALLERS_GRACE_S 0.25
-enum { CALLERS_MOST = 256, CALLERS_BYTES = 16 };
+enum { CALLERS_MAX = 256, CALLERS_BYTES = 16 };
 
 struct caller {
     int fd;
@@ -30,7 +30,7 @@ struct callers {
     size_t bytes; /* length of the greeting */
     bool full;    /* there is no place for the next client yet */
     int n;
-    struct caller at[CALLERS_MOST]; /* [n], the oldest first */
+    struct caller at[CALLERS_MAX]; /* [n], the oldest first */
 };
 
 /* bytes: length of the greeting, at most CALLERS_BYTES. listener is not

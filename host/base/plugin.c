@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Largest number of dependencies that may be missing. */
-enum { LACKS_MOST = 16 };
+enum { LACKS_MAX = 16 };
 
 /* Return NULL, or the reason why the loader cannot read this file. Only regular files are allowed:
  * opening a pipe would wait for a writer. */
@@ -73,7 +73,7 @@ bool plugin_lacks(const char *said, char *lacks)
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why)
 {
     char lacks[NAME_MAX + 1], text[PATH_MAX + 256];
-    for (int i = 0; i < LACKS_MOST; i++) {
+    for (int i = 0; i < LACKS_MAX; i++) {
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (handle)
             return find_table(p, path, handle, table, why);

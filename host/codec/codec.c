@@ -35,9 +35,9 @@ static int refuse_unknown(const char *word)
                opt_guess(word, list, guess));
 }
 
-int codec_parse(const struct codec_words *words, struct codec *out)
+int codec_parse(const struct codec_spec *spec, struct codec *out)
 {
-    const char *word = words->codec ? words->codec : kinds[0]->name, *rest = NULL;
+    const char *word = spec->codec ? spec->codec : kinds[0]->name, *rest = NULL;
     struct codec c = {.ops = vec_best()};
     TRY(vec_best_check());
     for (int i = 0; i < N_KINDS && !c.kind; i++)
@@ -45,7 +45,7 @@ int codec_parse(const struct codec_words *words, struct codec *out)
             c.kind = kinds[i];
     if (!c.kind)
         return refuse_unknown(word);
-    TRY(c.kind->parse(words, rest, &c));
+    TRY(c.kind->parse(spec, rest, &c));
     *out = c;
     return 0;
 }
@@ -214,13 +214,14 @@ void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shi
 
 /* ---- a bucket ---- */
 
-struct fold codec_fold(const struct codec_call *call)
+struct reduce_op codec_reduce_op(const struct codec_call *call)
 {
     const struct codec_kind *kind = call->codec->kind;
     const struct codec_layer none = {.n = 0};
-    return (struct fold){.ops = kind->fold,
-                         .ctx = call,
-                         .unit = kind->unit(call->codec, call->n_layers ? call->layers : &none)};
+    return (struct reduce_op){.ops = kind->op,
+                              .ctx = call,
+                              .unit =
+                                  kind->unit(call->codec, call->n_layers ? call->layers : &none)};
 }
 
 /* ---- casts repeated to count losses ---- */

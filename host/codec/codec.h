@@ -3,10 +3,10 @@
  *
  * Call codec_parse() once, with the options, and codec_settle() for P ranks and an algorithm. Then
  * do this in each step: codec_exponent() of every layer, one all-reduce (max) of these int8,
- * codec_shift() of each layer, encode, all-reduce of the codes (codec_fold()), decode. */
+ * codec_shift() of each layer, encode, all-reduce of the codes (codec_reduce_op()), decode. */
 #ifndef CODEC_H
 #define CODEC_H
-#include "codec/fold.h"
+#include "codec/reduce_op.h"
 #include "vec/vec.h"
 #include <limits.h>
 #include <stdalign.h>
@@ -30,7 +30,7 @@ struct codec {
 
 /* Option specs. NULL selects the default. In the order of the fields, the defaults are e5m2, none,
  * auto, auto, auto, saturate, nearest and minifloat. */
-struct codec_words {
+struct codec_spec {
     const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
     bool rescale;      /* partial sums of groups get their own exponent */
     const char *codec; /* NAME or NAME:... */
@@ -38,7 +38,7 @@ struct codec_words {
 
 /* Parse the specs. Reports -EINVAL with a correction, also if NARROWCAST_ISA asks for instructions
  * that this CPU lacks. */
-int codec_parse(const struct codec_words *words, struct codec *out);
+int codec_parse(const struct codec_spec *spec, struct codec *out);
 
 /* Return kind i, for lists and --help, or NULL after the last kind. */
 const struct codec_kind *codec_kind_at(int i);
@@ -46,10 +46,10 @@ const struct codec_kind *codec_kind_at(int i);
 /* An algorithm that adds codes, and its requirements. */
 struct codec_adder {
     const char *name; /* for messages */
-    unsigned needs;   /* FOLD_x flags, one of which sums must have; 0: none needed */
+    unsigned needs;   /* REDUCE_x flags, one of which sums must have; 0: none needed */
     /* Returns true for sums that the algorithm can add. NULL if it can add all. */
     bool (*adds)(const struct vec_sum *sum);
-    /* Ranks per node, for FOLD_NODES. 0 if all ranks' codes meet in one stage. */
+    /* Ranks per node, for REDUCE_NODES. 0 if all ranks' codes meet in one stage. */
     int node;
     /* Number of ranks that add among themselves before the sums of groups are added, or
      * 0 without groups. */
@@ -194,7 +194,7 @@ struct codec_call {
 };
 
 /* Return the reduce op of a bucket. It is valid as long as *call. */
-struct fold codec_fold(const struct codec_call *call);
+struct reduce_op codec_reduce_op(const struct codec_call *call);
 
 /* ---- names ---- */
 

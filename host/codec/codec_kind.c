@@ -3,7 +3,7 @@
 #include "codec/codec_kind.h"
 #include "base/err.h"
 
-int codec_no_format(const struct codec_words *w, const char *name)
+int codec_no_format(const struct codec_spec *w, const char *name)
 {
     const char *const words[][2] = {{"format", w->format},
                                     {"scale", w->scale},
@@ -33,7 +33,7 @@ struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size
         .layer = l, .at = from, .n = own > from ? own - from : 0, .padded = to - from};
 }
 
-size_t codec_no_bytes(const struct fold *f, size_t n)
+size_t codec_no_bytes(const struct reduce_op *f, size_t n)
 {
     (void)f, (void)n;
     return 0;

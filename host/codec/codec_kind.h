@@ -10,7 +10,7 @@ struct codec_kind {
 
     /* Parse the text after the colon (NULL if there is none) and the specs that concern this kind
      * into c->own, which is zero before. Reports -EINVAL. */
-    int (*parse)(const struct codec_words *words, const char *rest, struct codec *c);
+    int (*parse)(const struct codec_spec *spec, const char *rest, struct codec *c);
 
     /* Default of --quantise: true if small layers travel in fp32. */
     bool leaves_small;
@@ -22,8 +22,8 @@ struct codec_kind {
     /* Like codec_asks_weights(). NULL if always false. */
     bool (*asks_weights)(const struct codec *c);
 
-    /* FOLD_x: properties that the kind's sums can have. An algorithm that needs another property is
-     * refused before settle(). */
+    /* REDUCE_x: properties that the kind's sums can have. An algorithm that needs another property
+     * is refused before settle(). */
     unsigned sums;
 
     /* Resolve automatic choices for c->n_ranks ranks and refuse impossible
@@ -82,7 +82,7 @@ struct codec_kind {
     bool (*gives_sums)(const struct codec *c);
 
     /* The reduce op. Its ctx is a struct codec_call. */
-    const struct fold_ops *fold;
+    const struct reduce_op_kind *op;
 };
 
 static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
@@ -93,7 +93,7 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
 }
 
 /* Check that no option of minifloat is given. name: name of the kind. Reports -EINVAL. */
-int codec_no_format(const struct codec_words *words, const char *name);
+int codec_no_format(const struct codec_spec *spec, const char *name);
 
 /* The leading part of elements [at, end) of a bucket that belongs to one layer. */
 struct codec_piece {
@@ -105,7 +105,7 @@ enum { CODEC_PIECES = 256 }; /* passed to a backend at once: one launch on a GPU
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
 /* acc_bytes and wide_bytes of kinds that add only with sum(): 0. */
-size_t codec_no_bytes(const struct fold *f, size_t n);
+size_t codec_no_bytes(const struct reduce_op *f, size_t n);
 
 #define CODEC(name) extern const struct codec_kind codec_##name;
 #include "codec/codecs.def"

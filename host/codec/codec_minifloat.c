@@ -10,7 +10,7 @@ static const struct vec_sum *sum(const struct codec *c)
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 {
     static const struct mf_fmt fp32 = {8, 23, 0};
-    const bool narrow = c->kind->fold == &minifloat_fold;
+    const bool narrow = c->kind->op == &minifloat_reduce_op;
     struct minifloat m = {.sum = {.overflow = narrow ? sum(c)->overflow : MF_SATURATE,
                                   .in = fp32,
                                   .out = fp32,
@@ -151,7 +151,7 @@ const struct codec_kind codec_minifloat = {
             "--out-format, --overflow and --round",
     .parse = minifloat_parse,
     .asks_max = asks_max,
-    .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
+    .sums = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES,
     .settle = minifloat_settle,
     .describe = minifloat_describe,
     .sum = sum,
@@ -169,5 +169,5 @@ const struct codec_kind codec_minifloat = {
     .scan_encode = scan_encode,
     .decode = decode,
     .gives_sums = gives_sums,
-    .fold = &minifloat_fold,
+    .op = &minifloat_reduce_op,
 };

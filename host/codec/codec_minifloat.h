@@ -24,15 +24,15 @@ struct minifloat {
     int share, n_nodes;
 };
 
-/* ---- fold_minifloat.c ---- */
+/* ---- reduce_op_minifloat.c ---- */
 
-extern const struct fold_ops minifloat_fold;
+extern const struct reduce_op_kind minifloat_reduce_op;
 
 /* Checks the kind by its reduce op. Comparing the kind's table would make this header depend on
  * the table's users. */
 static inline const struct minifloat *minifloat_of(const struct codec *c)
 {
-    assert(c->kind->fold == &minifloat_fold);
+    assert(c->kind->op == &minifloat_reduce_op);
     return (const void *)c->own;
 }
 static inline void minifloat_set(struct codec *c, const struct minifloat *m)
@@ -56,9 +56,9 @@ static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
     return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : mf_bias(m->sum.in) - e;
 }
 
-/* ---- minifloat_words.c, minifloat_settle.c: functions of the kind's table (codec_kind.h) ---- */
+/* ---- minifloat_spec.c, minifloat_settle.c: functions of the kind's table (codec_kind.h) ---- */
 
-int minifloat_parse(const struct codec_words *words, const char *rest, struct codec *c);
+int minifloat_parse(const struct codec_spec *spec, const char *rest, struct codec *c);
 void minifloat_describe(const struct codec *c, struct text *to);
 int minifloat_settle(struct codec *c, const struct codec_adder *by);
 

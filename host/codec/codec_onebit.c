@@ -78,15 +78,15 @@ static int read_option(const char *word, const char *at, size_t n, struct onebit
                word);
 }
 
-static int onebit_parse(const struct codec_words *words, const char *rest, struct codec *c)
+static int onebit_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
     struct onebit o;
     memset(&o, 0, sizeof o);
     o.bucket = USUAL_BUCKET;
     o.keeps = KEEPS_BOTH;
-    TRY(codec_no_format(words, "onebit"));
+    TRY(codec_no_format(spec, "onebit"));
     for (const char *at = rest; at; at = at[strcspn(at, ",")] ? strchr(at, ',') + 1 : NULL)
-        TRY(read_option(words->codec, at, strcspn(at, ","), &o));
+        TRY(read_option(spec->codec, at, strcspn(at, ","), &o));
     static_assert(sizeof o <= CODEC_OWN_BYTES, "struct codec has too little room");
     memcpy(c->own, &o, sizeof o);
     return 0;
@@ -200,7 +200,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
 
 /* Returns the bytes of n elements. All layers of a bucket have units of equal length, in elements
  * and in bytes. */
-static size_t bytes_of(const struct fold *f, size_t n)
+static size_t bytes_of(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
     const struct codec_layer none = {.n = 0};
@@ -208,8 +208,8 @@ static size_t bytes_of(const struct fold *f, size_t n)
     return signs_bytes(&r, n);
 }
 
-static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
-                bool last, uint8_t *codes)
+static void sum(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                size_t n, bool last, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
     const struct codec *c = call->codec;
@@ -231,7 +231,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
     }
 }
 
-static const struct fold_ops onebit_fold = {
+static const struct reduce_op_kind onebit_reduce_op = {
     .keeps = true,
     .in_bytes = bytes_of,
     .out_bytes = bytes_of,
@@ -262,5 +262,5 @@ const struct codec_kind codec_onebit = {
     .scan_encode = scan_encode,
     .decode = decode,
     .gives_sums = gives_sums,
-    .fold = &onebit_fold,
+    .op = &onebit_reduce_op,
 };

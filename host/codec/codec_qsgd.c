@@ -89,17 +89,17 @@ static int read_option(const char *word, const char *at, size_t n, struct levels
     return 0;
 }
 
-static int qsgd_parse(const struct codec_words *words, const char *rest, struct codec *c)
+static int qsgd_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
     struct levels_rule r;
     memset(&r, 0, sizeof r);
-    TRY(codec_no_format(words, "qsgd"));
-    const char *at = read_bits(words->codec, rest, &r);
+    TRY(codec_no_format(spec, "qsgd"));
+    const char *at = read_bits(spec->codec, rest, &r);
     if (!at)
         return -EINVAL;
     while (*at == ',') {
         const size_t n = strcspn(++at, ",");
-        TRY(read_option(words->codec, at, n, &r));
+        TRY(read_option(spec->codec, at, n, &r));
         at += n;
     }
     static_assert(sizeof r <= CODEC_OWN_BYTES, "struct codec has too little room");
@@ -144,7 +144,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
 
 /* ---- sums ---- */
 
-static size_t bytes_of(const struct fold *f, size_t n)
+static size_t bytes_of(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
     return levels_bytes(rule_of(call->codec), n);
@@ -152,7 +152,7 @@ static size_t bytes_of(const struct fold *f, size_t n)
 
 /* Bytes that are not sent: a layer's last bucket is sent only up to a multiple
  * of LEVEL_BUCKET_UNIT elements. */
-static size_t spared(const struct fold *f, size_t n)
+static size_t spared(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
     const struct levels_rule *r = rule_of(call->codec);
@@ -166,8 +166,8 @@ static size_t spared(const struct fold *f, size_t n)
     return bytes;
 }
 
-static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
-                bool last, uint8_t *codes)
+static void sum(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                size_t n, bool last, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
     const struct codec *c = call->codec;
@@ -179,7 +179,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
         for (; done < n && k < CODEC_PIECES; k++) {
             const struct codec_piece p = codec_piece_at(call, at + done, at + n);
             spans[k] = (struct vec_span){
-                .codes = codes + fold_in_at(f, at + done) - fold_in_at(f, at),
+                .codes = codes + reduce_op_in_at(f, at + done) - reduce_op_in_at(f, at),
                 .n = p.n,
                 .padded = p.padded,
                 .at = p.at,
@@ -190,7 +190,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
     }
 }
 
-static const struct fold_ops qsgd_fold = {
+static const struct reduce_op_kind qsgd_reduce_op = {
     .in_bytes = bytes_of,
     .out_bytes = bytes_of,
     .spared = spared,
@@ -221,5 +221,5 @@ const struct codec_kind codec_qsgd = {
     .scan_encode = scan_encode,
     .decode = decode,
     .gives_sums = gives_sums,
-    .fold = &qsgd_fold,
+    .op = &qsgd_reduce_op,
 };

@@ -51,9 +51,9 @@ static int read_sum(const char *word, struct minifloat *m)
                word);
 }
 
-static int relgrad_parse(const struct codec_words *words, const char *rest, struct codec *c)
+static int relgrad_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
-    struct codec_words others = *words;
+    struct codec_spec others = *spec;
     bool weights = true;
     struct minifloat m = {.sum = {.overflow = MF_SATURATE, .in = e5m2, .out = e5m2},
                           .scale = CODEC_QUANTILE,
@@ -61,7 +61,7 @@ static int relgrad_parse(const struct codec_words *words, const char *rest, stru
                           .quantile = quantile_default()};
     others.sum = NULL;
     TRY(codec_no_format(&others, "relgrad"));
-    TRY(read_sum(words->sum, &m));
+    TRY(read_sum(spec->sum, &m));
     m.quantile.eps = 1e-5;
     for (size_t n; rest; rest = rest[n] ? rest + n + 1 : NULL) {
         n = strcspn(rest, ",");
@@ -69,7 +69,7 @@ static int relgrad_parse(const struct codec_words *words, const char *rest, stru
             return ERR(-EINVAL,
                        "bad --codec \"%s\": relgrad: may be followed by eps=X, 1e-30 to 1e30, %s, "
                        "of=weights or of=gradient",
-                       words->codec, quantile_ranges);
+                       spec->codec, quantile_ranges);
     }
     m.quantile.eps = weights ? m.quantile.eps : 0;
     minifloat_set(c, &m);
@@ -114,7 +114,7 @@ const struct codec_kind codec_relgrad = {
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,
-    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, which is wrong for the hops of a ring */
+    .sums = REDUCE_WIDE | REDUCE_NODES, /* part() divides, which is wrong for the hops of a ring */
     .settle = minifloat_settle,
     .describe = relgrad_describe,
     .sum = sum,
@@ -125,5 +125,5 @@ const struct codec_kind codec_relgrad = {
     .encode = quantile_encode,
     .scan_encode = quantile_scan_encode,
     .decode = quantile_decode,
-    .fold = &minifloat_fold,
+    .op = &minifloat_reduce_op,
 };

@@ -27,10 +27,10 @@ static const struct ternary *ternary_of(const struct codec *c)
 
 /* ---- specs ---- */
 
-static int ternary_parse(const struct codec_words *words, const char *rest, struct codec *c)
+static int ternary_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
     struct ternary t = {.clip = 2.5f};
-    TRY(codec_no_format(words, "ternary"));
+    TRY(codec_no_format(spec, "ternary"));
     if (rest) {
         const bool named = strncmp(rest, "clip=", 5) == 0;
         char *end = NULL;
@@ -39,7 +39,7 @@ static int ternary_parse(const struct codec_words *words, const char *rest, stru
             return ERR(-EINVAL,
                        "bad --codec \"%s\": need ternary, or ternary:clip=X with X from 1 to 1e6 "
                        "standard deviations",
-                       words->codec);
+                       spec->codec);
         t.clip = (float)clip;
     }
     static_assert(sizeof t <= CODEC_OWN_BYTES, "struct codec has too little room");
@@ -133,28 +133,28 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-static const struct codec *codec_of(const struct fold *f)
+static const struct codec *codec_of(const struct reduce_op *f)
 {
     const struct codec_call *call = f->ctx;
     return call->codec;
 }
 
-static size_t in_bytes(const struct fold *f, size_t n)
+static size_t in_bytes(const struct reduce_op *f, size_t n)
 {
     (void)f;
     return (n * COUNTS_DRAW_BITS + 7) / 8;
 }
-static size_t out_bytes(const struct fold *f, size_t n)
+static size_t out_bytes(const struct reduce_op *f, size_t n)
 {
     return (n * rule_of(codec_of(f)).bits + 7) / 8;
 }
-static size_t acc_bytes(const struct fold *f, size_t n)
+static size_t acc_bytes(const struct reduce_op *f, size_t n)
 {
     (void)f;
     return n * sizeof(int32_t);
 }
 
-static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
     const struct counts_rule r = rule_of(codec_of(f));
@@ -162,26 +162,27 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
     codec_of(f)->ops->counts->add(&r, false, acc, codes, n, first);
 }
 
-static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+static void add_wide(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
+                     bool first)
 {
     const struct counts_rule r = rule_of(codec_of(f));
     codec_of(f)->ops->counts->add(&r, true, acc, wide, n, first);
 }
 
-static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *codes)
+static void spill(const struct reduce_op *f, const void *acc, size_t n, uint8_t *codes)
 {
     const struct counts_rule r = rule_of(codec_of(f));
     codec_of(f)->ops->counts->spill(&r, acc, n, codes);
 }
 
-static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
     spill(f, acc, n, codes);
 }
 
-static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
-                bool last, uint8_t *codes)
+static void sum(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                size_t n, bool last, uint8_t *codes)
 {
     const struct counts_rule r = rule_of(codec_of(f));
     assert(last);
@@ -189,7 +190,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
     codec_of(f)->ops->counts->sum(&r, parts, n_parts, n, codes);
 }
 
-static const struct fold_ops ternary_fold = {
+static const struct reduce_op_kind ternary_reduce_op = {
     .in_bytes = in_bytes,
     .out_bytes = out_bytes,
     .acc_bytes = acc_bytes,
@@ -209,7 +210,7 @@ const struct codec_kind codec_ternary = {
     .parse = ternary_parse,
     .leaves_small = true,
     .asks_max = asks_max,
-    .sums = FOLD_WIDE,
+    .sums = REDUCE_WIDE,
     .settle = ternary_settle,
     .describe = ternary_describe,
     .unit = unit,
@@ -217,5 +218,5 @@ const struct codec_kind codec_ternary = {
     .encode = encode,
     .scan_encode = encode, /* never called: codes need all ranks' maxima */
     .decode = decode,
-    .fold = &ternary_fold,
+    .op = &ternary_reduce_op,
 };

@@ -6,11 +6,11 @@
 
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0};
 
-/* FOLD_x properties of sums by each rule. The rules nearest and trunc round every partial sum
+/* REDUCE_x properties of sums by each rule. The rules nearest and trunc round every partial sum
  * to the format. */
-static const unsigned has[VEC_RULES] = {[VEC_EXACT] = FOLD_WIDE,
-                                        [VEC_NEAREST] = FOLD_PARTS | FOLD_NODES,
-                                        [VEC_TRUNC] = FOLD_PARTS | FOLD_NODES};
+static const unsigned has[VEC_RULES] = {[VEC_EXACT] = REDUCE_WIDE,
+                                        [VEC_NEAREST] = REDUCE_PARTS | REDUCE_NODES,
+                                        [VEC_TRUNC] = REDUCE_PARTS | REDUCE_NODES};
 
 bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by)
 {

@@ -9,9 +9,9 @@
 
 #define COLLNET_NAME "narrowcast"
 
-/* ---- collnet_words.c: the options in the environment, and printed messages ---- */
+/* ---- collnet_spec.c: the options in the environment, and printed messages ---- */
 
-struct collnet_words {
+struct collnet_spec {
     const char *cards; /* NARROWCAST_OFFLOAD: udp://HOST:PORT,... or eth:// */
     /* Format of fp32, fp16 and bf16 on the network. If NULL, these types are refused. */
     const char *format;
@@ -24,7 +24,7 @@ struct collnet_words {
 void collnet_begin(nccl_log *log);
 
 /* Returns the options, or NULL if the plugin offers no device. */
-const struct collnet_words *collnet_words(void);
+const struct collnet_spec *collnet_spec(void);
 
 /* Returns line functions for err_turn(). A thread that has called err_turn() with
  * them prints its errors to NCCL's log. */
@@ -61,13 +61,13 @@ enum collnet_kind { COLLNET_WORDS, COLLNET_E4M3FN, COLLNET_E5M2, COLLNET_KINDS }
 size_t collnet_type(int type, enum collnet_kind *kind);
 
 /* Checks that a card can add codes of this kind. Returns 0, or a negative errno after reporting. */
-int collnet_check(const struct collnet_words *w, enum collnet_kind kind);
+int collnet_check(const struct collnet_spec *w, enum collnet_kind kind);
 
 struct collnet_sum;
 
 /* Opens the sums of one kind. Collective; one rank prints errors. If no card answers, needs_card
  * makes it fail with -ENOTCONN. Otherwise sums are made by messages until a card answers. */
-int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
+int collnet_sum_open(struct comm *c, const struct collnet_spec *w, enum collnet_kind kind,
                      bool needs_card, struct collnet_sum **out);
 void collnet_sum_close(struct collnet_sum *s);
 

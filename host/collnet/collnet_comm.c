@@ -41,13 +41,13 @@ struct group {
 
 int collnet_devices(int *n)
 {
-    *n = collnet_words() ? 1 : 0;
+    *n = collnet_spec() ? 1 : 0;
     return NCCL_SUCCESS;
 }
 
 int collnet_takes(int type, int op, int *yes)
 {
-    const struct collnet_words *w = collnet_words();
+    const struct collnet_spec *w = collnet_spec();
     enum collnet_kind kind;
     *yes = w && op == NCCL_SUM && collnet_type(type, &kind) && (kind != COLLNET_WORDS || w->format);
     return NCCL_SUCCESS;
@@ -57,7 +57,7 @@ static int open_kind(struct group *g, enum collnet_kind kind, bool needs_card)
 {
     return g->sums[kind]
                ? 0
-               : collnet_sum_open(g->comm, collnet_words(), kind, needs_card, &g->sums[kind]);
+               : collnet_sum_open(g->comm, collnet_spec(), kind, needs_card, &g->sums[kind]);
 }
 
 static int run(struct group *g, const struct request *r)
@@ -69,7 +69,7 @@ static int run(struct group *g, const struct request *r)
     if (!g->failed)
         g->failed = collnet_sum_run(g->sums[kind], r->type, r->send, r->recv, r->n);
     if (g->failed)
-        (void)comm_give_in(g->comm, g->failed); /* tells the other ranks */
+        (void)comm_fail(g->comm, g->failed); /* tells the other ranks */
     return g->failed;
 }
 
@@ -135,7 +135,7 @@ int collnet_listen(int dev, void *handle, void **listening)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
     struct mesh_listen *l = NULL;
-    int rc = dev == 0 && collnet_words() ? 0 : -EINVAL;
+    int rc = dev == 0 && collnet_spec() ? 0 : -EINVAL;
     if (rc == 0)
         rc = (l = buf_alloc(sizeof *l)) ? mesh_listen(collnet_ip(), l) : -ENOMEM;
     err_turn(before);
@@ -161,20 +161,20 @@ int collnet_close_listen(void *listening)
  * NCCL then makes the sums itself. */
 static int find_card(struct group *g)
 {
-    return open_kind(g, collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
+    return open_kind(g, collnet_spec()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
 }
 
 static int begin(struct group *g, void *handles[], int n_ranks, int rank,
                  const struct mesh_listen *own)
 {
-    const double deadline_s = collnet_words()->deadline_s;
+    const double deadline_s = collnet_spec()->deadline_s;
     TRY(mesh_meet(own, handles, n_ranks, rank, deadline_s, &g->mesh));
     const struct nc_transport transport = mesh_transport(&g->mesh);
     TRY(comm_over_open(&transport, deadline_s, &g->comm));
     TRY(find_card(g));
     const int rc = start(g);
     if (rc < 0)
-        (void)comm_give_in(g->comm, rc); /* tells the other ranks, which have begun */
+        (void)comm_fail(g->comm, rc); /* tells the other ranks, which have begun */
     return rc;
 }
 
@@ -182,7 +182,7 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
-    struct group *g = collnet_words() && listening ? buf_alloc(sizeof *g) : NULL;
+    struct group *g = collnet_spec() && listening ? buf_alloc(sizeof *g) : NULL;
     int rc = g ? 0 : -EINVAL;
     fenv_t fp; /* options and tables need IEEE's default mode */
     fp_env_enter(&fp);
@@ -262,7 +262,7 @@ int collnet_close(void *comm)
     pthread_mutex_lock(&g->lock);
     g->quits = true;
     if (g->begun != g->ended) /* NCCL calls test no more, but the thread still runs */
-        (void)comm_give_in(g->comm, -ECANCELED);
+        (void)comm_fail(g->comm, -ECANCELED);
     pthread_cond_signal(&g->more);
     await_left(g);
     pthread_mutex_unlock(&g->lock);

@@ -4,7 +4,7 @@
  *     fp32, fp16, bf16   absmax -> exponent --max over ranks--> shift; cast to codes --sum--> back
  *     fp8                are codes:                             --sum-->
  *
- * Works like reducer_way.c, for one bucket with the length of NCCL's request. The ranks vote
+ * Works like reducer_card_path.c, for one bucket with the length of NCCL's request. The ranks vote
  * whether any of them missed an answer of the card. If so, all ranks repeat the sum with
  * messages. If an element is inf or nan on some rank, the sum is made in fp32. */
 #include "base/buf.h"
@@ -46,26 +46,26 @@ size_t collnet_type(int type, enum collnet_kind *kind)
     }
 }
 
-static struct job_words words_of(const struct collnet_words *w, enum collnet_kind kind)
+static struct job_spec words_of(const struct collnet_spec *w, enum collnet_kind kind)
 {
-    struct job_words words = {.sums = true,
-                              .algo = "offload",
-                              .bucket_bytes = (size_t)1 << 20,
-                              .cards = {.where = w->cards, .deadline_s = w->deadline_s}};
+    struct job_spec spec = {.sums = true,
+                            .algo = "offload",
+                            .bucket_bytes = (size_t)1 << 20,
+                            .cards = {.where = w->cards, .deadline_s = w->deadline_s}};
     if (kind == COLLNET_WORDS)
-        words.codec = (struct codec_words){
+        spec.codec = (struct codec_spec){
             .format = w->format, .scale = w->scale, .round = w->round, .out_format = w->out_format};
     else
-        words.codec.format = kind == COLLNET_E4M3FN ? "e4m3fn" : "e5m2";
-    return words;
+        spec.codec.format = kind == COLLNET_E4M3FN ? "e4m3fn" : "e5m2";
+    return spec;
 }
 
-int collnet_check(const struct collnet_words *w, enum collnet_kind kind)
+int collnet_check(const struct collnet_spec *w, enum collnet_kind kind)
 {
-    const struct job_words words = words_of(w, kind);
+    const struct job_spec spec = words_of(w, kind);
     struct codec codec;
     char why[160];
-    TRY(codec_parse(&words.codec, &codec));
+    TRY(codec_parse(&spec.codec, &codec));
     if (offload_check(codec_card_sum(&codec), 2, why, sizeof why) < 0)
         return ERR(-EINVAL, "%s", why);
     return 0;
@@ -76,17 +76,17 @@ int collnet_check(const struct collnet_words *w, enum collnet_kind kind)
 /* Opens a codec for sums with inf or nan, which follow IEEE 754. */
 static int open_fp32(struct collnet_sum *s)
 {
-    const struct codec_words words = {.format = "fp32", .sum = "fp32", .overflow = "inf"};
-    TRY(codec_parse(&words, &s->fp32));
+    const struct codec_spec spec = {.format = "fp32", .sum = "fp32", .overflow = "inf"};
+    TRY(codec_parse(&spec, &s->fp32));
     TRY(algo_settle(s->job.algo, s->job.group, comm_n_ranks(s->job.comm), &s->fp32));
     return codec_set_sums(&s->fp32);
 }
 
 /* Opens the sums of one kind. Collective. */
-static int open_sum(struct comm *c, const struct job_words *words, bool needs_card,
+static int open_sum(struct comm *c, const struct job_spec *spec, bool needs_card,
                     struct collnet_sum *s)
 {
-    TRY(job_settle(c, words, &s->job));
+    TRY(job_settle(c, spec, &s->job));
     s->job.cards.needed = needs_card;
     err_hold();
     TRY(comm_agree(c, open_fp32(s)));
@@ -94,16 +94,16 @@ static int open_sum(struct comm *c, const struct job_words *words, bool needs_ca
     return comm_agree(c, offload_open(c, codec_sum(&s->job.codec), &s->job.cards, &s->offload));
 }
 
-int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
+int collnet_sum_open(struct comm *c, const struct collnet_spec *w, enum collnet_kind kind,
                      bool needs_card, struct collnet_sum **out)
 {
-    const struct job_words words = words_of(w, kind);
+    const struct job_spec spec = words_of(w, kind);
     err_hold();
     struct collnet_sum *s = buf_alloc(sizeof *s);
     int rc = comm_agree(c, s ? 0 : -ENOMEM);
     if (rc == 0) {
         s->kind = kind;
-        rc = open_sum(c, &words, needs_card, s);
+        rc = open_sum(c, &spec, needs_card, s);
     }
     if (rc < 0)
         collnet_sum_close(s);
@@ -134,7 +134,7 @@ struct collnet_count collnet_sum_counted(const struct collnet_sum *s)
 static int make_room(struct collnet_sum *s, size_t n)
 {
     const struct codec_call narrow = {.codec = &s->job.codec}, wide = {.codec = &s->fp32};
-    const struct fold a = codec_fold(&narrow), b = codec_fold(&wide);
+    const struct reduce_op a = codec_reduce_op(&narrow), b = codec_reduce_op(&wide);
     const struct algo *algo = s->job.algo;
     const int n_ranks = comm_n_ranks(s->job.comm);
     const size_t all = bucket_padded(&b, bucket_padded(&a, n)), spare = 64;
@@ -201,10 +201,10 @@ static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, size_t n)
 {
     const struct codec_call of = {.codec = codec, .step = s->step};
-    const struct fold fold = codec_fold(&of);
+    const struct reduce_op op = codec_reduce_op(&of);
     const struct algo_call call = {.codec = codec,
-                                   .fold = fold,
-                                   .n = bucket_padded(&fold, n),
+                                   .op = op,
+                                   .n = bucket_padded(&op, n),
                                    .codes = s->codes,
                                    .result = s->result,
                                    .scratch = s->scratch,
@@ -217,9 +217,9 @@ static void encode(struct collnet_sum *s, const struct codec *codec, int shift, 
                    size_t n)
 {
     const struct codec_call of = {.codec = codec};
-    const struct fold fold = codec_fold(&of);
-    const size_t bytes = fold.ops->in_bytes(&fold, n),
-                 all = fold.ops->in_bytes(&fold, bucket_padded(&fold, n));
+    const struct reduce_op op = codec_reduce_op(&of);
+    const size_t bytes = op.ops->in_bytes(&op, n),
+                 all = op.ops->in_bytes(&op, bucket_padded(&op, n));
     if (s->kind == COLLNET_WORDS)
         codec_encode(codec, s->step, 0, (uint32_t)comm_rank(s->job.comm), x, n, shift, s->codes);
     else
@@ -241,11 +241,11 @@ static int go(struct summing *a)
 {
     struct collnet_sum *s = a->s;
     const struct codec *codec = &s->job.codec;
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = codec});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = codec});
     int8_t all = a->exponent;
     int rc = 0;
     if (s->kind == COLLNET_WORDS)
-        TRY(rc = offload_way.max(s->offload, tag_of(s, 1, 0), &all, 1));
+        TRY(rc = offload_card_path.max(s->offload, tag_of(s, 1, 0), &all, 1));
     if (rc)
         return LOST_MAX | LOST_SUM;
     a->exponent = all;
@@ -253,13 +253,13 @@ static int go(struct summing *a)
     if (!a->finite)
         return 0;
     encode(s, codec, codec_shift(codec, all), a->x, a->n);
-    const struct way_sum sum = {.codec = codec,
-                                .n = bucket_padded(&fold, a->n),
-                                .codes = s->codes,
-                                .result = s->result,
-                                .tag = tag_of(s, a->n, all),
-                                .flow = {nothing, nothing, NULL}};
-    TRY(rc = offload_way.sum(s->offload, &sum));
+    const struct card_path_sum sum = {.codec = codec,
+                                      .n = bucket_padded(&op, a->n),
+                                      .codes = s->codes,
+                                      .result = s->result,
+                                      .tag = tag_of(s, a->n, all),
+                                      .flow = {nothing, nothing, NULL}};
+    TRY(rc = offload_card_path.sum(s->offload, &sum));
     return rc ? LOST_SUM : 0;
 }
 
@@ -286,14 +286,14 @@ static int sum(struct summing *a)
 {
     struct collnet_sum *s = a->s;
     uint64_t lost = LOST_MAX | LOST_SUM;
-    const int open = offload_way.begin(s->offload);
+    const int open = offload_card_path.begin(s->offload);
     TRY(open);
     if (open) {
         const int missed = go(a);
         TRY(missed);
         lost = (uint64_t)missed;
         TRY(comm_vote(s->job.comm, &lost, 1));
-        TRY(offload_way.end(s->offload, lost != 0));
+        TRY(offload_card_path.end(s->offload, lost != 0));
     }
     s->n_by_card += !lost && a->finite;
     return make_up(a, lost);

@@ -102,7 +102,7 @@ void mesh_close(struct mesh *m)
  * A connecting rank sends {magic, rank, secret}. The secret is in the handle of the listening
  * rank. Only ranks that got it from NCCL are accepted; other connections are closed. */
 
-enum { MAGIC = 0x6e63636e, MOST_RANKS = 4096 };
+enum { MAGIC = 0x6e63636e, MAX_RANKS = 4096 };
 
 struct hello {
     uint32_t magic;
@@ -116,7 +116,7 @@ int mesh_listen(uint32_t ip, struct mesh_listen *out)
     char text[INET_TEXT];
     uint16_t port = 0;
     struct mesh_handle h = {.magic = MAGIC, .ip = ip};
-    const int fd = inet_listen(ip, &port, MOST_RANKS);
+    const int fd = inet_listen(ip, &port, MAX_RANKS);
     if (fd < 0)
         return ERR(fd, "cannot listen on %s: %s", inet_text(ip, 0, text), strerror(-fd));
     if (getrandom(&h.secret, sizeof h.secret, 0) != sizeof h.secret) {
@@ -209,7 +209,7 @@ static int meet(struct mesh *m, const struct mesh_listen *own, void *const *hand
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m)
 {
-    if (n_ranks < 1 || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks)
+    if (n_ranks < 1 || n_ranks > MAX_RANKS || rank < 0 || rank >= n_ranks)
         return ERR(-EINVAL, "cannot be rank %d of %d", rank, n_ranks);
     m->rank = rank, m->n_ranks = n_ranks;
     m->streams = buf_alloc((size_t)n_ranks * sizeof *m->streams);

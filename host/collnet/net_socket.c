@@ -50,7 +50,7 @@ int net_listen(int dev, void *handle, void **listening)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
     struct listening *l = NULL;
-    int rc = dev == 0 && collnet_words() ? 0 : -EINVAL;
+    int rc = dev == 0 && collnet_spec() ? 0 : -EINVAL;
     if (rc == 0)
         rc = (l = buf_alloc(sizeof *l)) ? mesh_listen(collnet_ip(), &l->at) : -ENOMEM;
     err_turn(before);
@@ -139,7 +139,7 @@ int net_accept_from(void *listening, void **comm)
     const double now = clock_s();
     uint64_t said;
     *comm = NULL;
-    for (int i = 0, fd; i < CALLERS_MOST; i++, close(fd)) {
+    for (int i = 0, fd; i < CALLERS_MAX; i++, close(fd)) {
         if ((fd = callers_turn(&l->callers, now, &said)) < 0)
             return NCCL_SUCCESS;
         if (said == l->at.handle.secret)

@@ -18,8 +18,8 @@ int comm_init(struct comm *c)
     const size_t n = (size_t)c->n_ranks, room = 4 * n + 16;
     c->chunk_bytes = (size_t)1 << 30;
     c->scratch = buf_alloc(COMM_BLOCK);
-    c->book = buf_alloc(n * COMM_BOOK);
-    if (c->scratch && c->book && c->ops->make_room(c, room)) {
+    c->host_scratch = buf_alloc(n * COMM_HOST_SCRATCH);
+    if (c->scratch && c->host_scratch && c->ops->make_room(c, room)) {
         c->room = room;
         return 0;
     }
@@ -30,8 +30,8 @@ int comm_init(struct comm *c)
 void comm_fini(struct comm *c)
 {
     free(c->scratch);
-    free(c->book);
-    c->scratch = c->book = NULL;
+    free(c->host_scratch);
+    c->scratch = c->host_scratch = NULL;
 }
 
 int comm_rank(const struct comm *c)
@@ -71,11 +71,11 @@ int comm_agree(struct comm *c, int rc)
     return word == fine ? 0 : -(int)(uint32_t)word;
 }
 
-bool comm_give_in(struct comm *c, int code)
+bool comm_fail(struct comm *c, int code)
 {
-    if (c->ops->give_in)
-        c->ops->give_in(c, code);
-    return c->ops->give_in;
+    if (c->ops->fail)
+        c->ops->fail(c, code);
+    return c->ops->fail;
 }
 
 int comm_failed(const struct comm *c)
@@ -135,7 +135,7 @@ static int list_missing(const struct comm *c, const bool *heard, char *text, siz
     return n;
 }
 
-void comm_roll_say(const struct comm *c, const bool *heard, int code)
+void comm_liveness_report(const struct comm *c, const bool *heard, int code)
 {
     char list[192] = "";
     const int missing = list_missing(c, heard, list, sizeof list);
@@ -191,17 +191,17 @@ int comm_check_version(struct comm *c)
 
 /* ---- steps reduced outside MPI: abandoning the card path, waiting, voting ---- */
 
-int comm_give_up(struct comm *c)
+int comm_abandon(struct comm *c)
 {
-    c->gave_up = true;
-    return c->ops->give_up(c);
+    c->abandoned = true;
+    return c->ops->abandon(c);
 }
 
-bool comm_given_up(struct comm *c)
+bool comm_abandoned(struct comm *c)
 {
     if (c->ops->poll(c) && c->ops->missing(c) < 0)
         return true;
-    return c->ops->given_up(c);
+    return c->ops->abandoned(c);
 }
 
 int comm_missing(struct comm *c)
@@ -223,10 +223,10 @@ int comm_vote(struct comm *c, uint64_t *bits, size_t n)
                    64 * n, COMM_BLOCK * 8 - 64 * (int)mask_words(c));
     memcpy(all, bits, n * sizeof *bits);
     memset(mask, 0, mask_words(c) * sizeof *mask);
-    if (c->gave_up)
+    if (c->abandoned)
         mask[c->rank / 64] |= (uint64_t)1 << c->rank % 64;
     TRY(c->ops->reduce(c, COMM_OR_U64, all, words, "vote"));
     memcpy(bits, all, n * sizeof *bits);
-    c->gave_up = false;
+    c->abandoned = false;
     return c->ops->forget(c, mask);
 }

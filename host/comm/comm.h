@@ -83,7 +83,7 @@ bool comm_is_mpi(const struct comm *c);
 /* Makes all calls of this rank, also pending ones, return `code`, and soon all calls of the other
  * ranks too. Any thread may call it. Works only over the caller's transport: returns false over
  * MPI and for virtual ranks, which need comm_abort(). */
-bool comm_give_in(struct comm *c, int code);
+bool comm_fail(struct comm *c, int code);
 
 /* Returns the error that all calls return after one has failed, or 0. Always 0 except over the
  * caller's transport. Any thread may call it. */
@@ -131,16 +131,16 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
  * prints the missing ranks and over MPI ends the job. */
 int comm_wait(struct comm *c);
 
-/* ---- steps reduced outside MPI (way.h) ---- */
+/* ---- steps reduced outside MPI (card_path.h) ---- */
 
 /* Tells all other ranks that this one abandons the card path in this step. Call it at most
  * once per vote. */
-int comm_give_up(struct comm *c);
+int comm_abandon(struct comm *c);
 
 /* Returns true if another rank has abandoned the card path in this step, or if all calls fail from
  * now on. Call it about every millisecond during waits outside comm_wait(): it also progresses
  * messages and answers the liveness check. */
-bool comm_given_up(struct comm *c);
+bool comm_abandoned(struct comm *c);
 
 /* Runs the liveness check because a wait outside comm_wait() has passed the deadline. Ends the job
  * or, over the caller's transport, returns a negative errno. */

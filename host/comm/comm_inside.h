@@ -9,7 +9,13 @@
 #include "base/deadline.h"
 #include "comm/comm.h"
 
-enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2, COMM_TAG_GIVE_UP = 3, COMM_TAG_SUM = 4, COMM_TAGS };
+enum {
+    COMM_TAG_DATA = 1,
+    COMM_TAG_LIVENESS = 2,
+    COMM_TAG_ABANDON = 3,
+    COMM_TAG_SUM = 4,
+    COMM_TAGS
+};
 
 /* Element-wise reductions over ranks, with the result on every rank. */
 enum comm_reduce {
@@ -67,14 +73,14 @@ struct comm_ops {
     /* Progresses messages and lets other ranks run. Returns true if another rank has started
      * the liveness check. */
     bool (*poll)(struct comm *c);
-    int (*give_up)(struct comm *c);   /* comm_give_up(): notifies the other ranks */
-    bool (*given_up)(struct comm *c); /* true if another rank has abandoned the card path */
-    /* Drops notifications after a vote. gave_up: bit mask of the ranks that had abandoned
+    int (*abandon)(struct comm *c);    /* comm_abandon(): notifies the other ranks */
+    bool (*abandoned)(struct comm *c); /* true if another rank has abandoned the card path */
+    /* Drops notifications after a vote. abandoned: bit mask of the ranks that had abandoned
      * the card path. */
-    int (*forget)(struct comm *c, const uint64_t *gave_up);
+    int (*forget)(struct comm *c, const uint64_t *abandoned);
     int (*missing)(struct comm *c); /* comm_missing() */
-    /* comm_give_in(), or NULL if unsupported. */
-    void (*give_in)(struct comm *c, int code);
+    /* comm_fail(), or NULL if unsupported. */
+    void (*fail)(struct comm *c, int code);
     int (*failed)(const struct comm *c); /* comm_failed(), or NULL: always 0 */
     void (*leave)(struct comm *c);       /* comm_leave(), or NULL: the opener closes it */
     void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* ends the job's processes */
@@ -90,14 +96,14 @@ struct comm {
     /* n_req: places with a message that has been posted and not yet waited for.
      * room: places allocated. */
     size_t n_req, room;
-    bool gave_up;  /* this rank has abandoned the card path in this step */
-    void *scratch; /* [COMM_BLOCK] for collectives */
-    /* [n_ranks * COMM_BOOK] host scratch for pointers and counters of the running algorithm, whose
+    bool abandoned; /* this rank has abandoned the card path in this step */
+    void *scratch;  /* [COMM_BLOCK] for collectives */
+    /* [n_ranks * COMM_HOST_SCRATCH] host scratch for pointers and counters of the running algorithm, whose
      * own scratch may be on a GPU. */
-    void *book;
+    void *host_scratch;
     struct comm_count count;
 };
-enum { COMM_BOOK = 32 }; /* bytes per rank */
+enum { COMM_HOST_SCRATCH = 32 }; /* bytes per rank */
 /* Bytes that a collective handles at a time if it has its own buffer. */
 enum { COMM_BLOCK = 8192 };
 
@@ -138,10 +144,10 @@ void comm_exit(struct comm *c, int code) __attribute__((noreturn));
 
 /* Prints the ranks that have not answered a liveness check, after a wait that failed with code.
  * heard: [n_ranks] true for ranks that answered. */
-void comm_roll_say(const struct comm *c, const bool *heard, int code);
+void comm_liveness_report(const struct comm *c, const bool *heard, int code);
 
 /* Time in which a waiting rank has to answer a liveness check, s. */
-static const double COMM_ROLL_S = 2.0;
+static const double COMM_LIVENESS_S = 2.0;
 
 /* Does the same as comm_wait() and counts it as one point-to-point round. */
 int comm_round(struct comm *c);
@@ -155,33 +161,34 @@ int comm_double(struct comm *c, size_t bytes, uint8_t *all);
  * Returns 0, -EPROTO after one rank has printed both versions, or the error of a message. */
 int comm_check_version(struct comm *c);
 
-/* ---- request groups: wait for some messages while others stay in flight (comm_wait.c) ---- */
+/* ---- batches of requests: wait for some messages while others stay in flight (comm_wait.c) ---- */
 
-/*     comm_lots_begin -> comm_lot_send, comm_lot_recv into groups -> comm_some until some are done
+/* ---- batches of requests: some may end while others stay in flight (comm_wait.c) ---- */
  *        -> comm_wait for all messages that are left, which ends it
  *
  * Do not post other messages in between. */
 
-/* A request group (`lot`): messages at places [at, at + n_places). To reuse it when all are done,
+/* A batch of requests: messages at places [at, at + n_places). To reuse it when all are done,
  * set used to 0. */
-struct comm_lot {
+struct comm_batch {
     size_t at, n_places, used;
 };
 
 /* Makes places for the messages of all groups. n_places: sum over all groups. Returns 0
  * or reports -ENOMEM. */
-int comm_lots_begin(struct comm *c, size_t n_places);
+int comm_batches_begin(struct comm *c, size_t n_places);
 
 /* Returns the number of places that a message needs. */
-size_t comm_lot_places(const struct comm *c, size_t bytes);
+size_t comm_batch_places(const struct comm *c, size_t bytes);
 
 /* Post a message into a group, like comm_send() and comm_recv(). Messages of a pair of ranks with
  * the same tag arrive in order. */
-int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
-                  size_t bytes);
-int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes);
+int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, const void *buf,
+                    size_t bytes);
+int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from, void *buf,
+                    size_t bytes);
 
-bool comm_lot_done(const struct comm *c, const struct comm_lot *lot);
+bool comm_batch_done(const struct comm *c, const struct comm_batch *batch);
 
 /* Progresses messages. If `wait`, it blocks until at least one more message is done, with the
  * deadline and liveness check of comm_wait(); some message must be in flight. Returns how many

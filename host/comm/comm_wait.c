@@ -99,7 +99,7 @@ int comm_round(struct comm *c)
 
 /* ---- request groups: wait for some messages while others stay in flight ---- */
 
-int comm_lots_begin(struct comm *c, size_t n_places)
+int comm_batches_begin(struct comm *c, size_t n_places)
 {
     assert(c->n_req == 0);
     while (c->room < n_places) {
@@ -113,42 +113,43 @@ int comm_lots_begin(struct comm *c, size_t n_places)
     return 0;
 }
 
-size_t comm_lot_places(const struct comm *c, size_t bytes)
+size_t comm_batch_places(const struct comm *c, size_t bytes)
 {
     return (bytes + c->chunk_bytes - 1) / c->chunk_bytes;
 }
 
-static size_t take_place(const struct comm *c, struct comm_lot *lot)
+static size_t take_place(const struct comm *c, struct comm_batch *batch)
 {
-    assert(lot->used < lot->n_places && lot->at + lot->used < c->n_req);
-    return lot->at + lot->used++;
+    assert(batch->used < batch->n_places && batch->at + batch->used < c->n_req);
+    return batch->at + batch->used++;
 }
 
-int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
-                  size_t bytes)
+int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, const void *buf,
+                    size_t bytes)
 {
     const char *at = buf;
     c->count.sent_bytes += bytes;
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
         n = left < c->chunk_bytes ? left : c->chunk_bytes;
-        TRY(c->ops->send(c, take_place(c, lot), tag, to, at, n));
+        TRY(c->ops->send(c, take_place(c, batch), tag, to, at, n));
     }
     return 0;
 }
 
-int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes)
+int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from, void *buf,
+                    size_t bytes)
 {
     char *at = buf;
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
         n = left < c->chunk_bytes ? left : c->chunk_bytes;
-        TRY(c->ops->recv(c, take_place(c, lot), tag, from, at, n));
+        TRY(c->ops->recv(c, take_place(c, batch), tag, from, at, n));
     }
     return 0;
 }
 
-bool comm_lot_done(const struct comm *c, const struct comm_lot *lot)
+bool comm_batch_done(const struct comm *c, const struct comm_batch *batch)
 {
-    return c->ops->done(c, lot->at, lot->used);
+    return c->ops->done(c, batch->at, batch->used);
 }
 
 int comm_some(struct comm *c, bool wait)

@@ -104,7 +104,7 @@ static void welcome(struct connections *c, double now)
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             /* The client stays queued and would wake this loop again at once. */
-            c->deaf_until = now + CONNECTIONS_DEAF_S;
+            c->rests_until = now + CONNECTIONS_REST_S;
         return;
     }
     keep_alive(fd);
@@ -123,7 +123,7 @@ static void welcome(struct connections *c, double now)
  * answered counts as a request, so a peer that sends single bytes does not keep its place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
-    uint8_t bytes[SIMLINK_MOST];
+    uint8_t bytes[SIMLINK_MAX];
     size_t before, after, want;
     ssize_t n;
     int rc;
@@ -152,7 +152,7 @@ static bool is_idle(const struct connections *c, int peer)
 
 double connections_due(const struct connections *c)
 {
-    double due = c->deaf_until > 0 ? c->deaf_until : INFINITY;
+    double due = c->rests_until > 0 ? c->rests_until : INFINITY;
     if (c->ration.rest_until > 0)
         due = fmin(due, c->ration.rest_until);
     for (int i = 0; i < CONTROL_PEERS; i++)
@@ -165,7 +165,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
 {
     const bool rests = ration_rests(&c->ration, now);
     int n = 0;
-    if (c->listener >= 0 && now >= c->deaf_until && !rests)
+    if (c->listener >= 0 && now >= c->rests_until && !rests)
         polls[n++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
     for (int i = 0; i < CONTROL_PEERS; i++) {
         size_t said = 0;
@@ -262,8 +262,8 @@ int connections_serve(struct connections *c, const struct pollfd *polls, int n, 
 {
     short ready[CONTROL_PEERS] = {0};
     const short come = sort_events(c, polls, n, ready);
-    if (now >= c->deaf_until)
-        c->deaf_until = 0;
+    if (now >= c->rests_until)
+        c->rests_until = 0;
     if (c->owner >= 0 && ready[c->owner]) {
         TRY(serve_peer(c, c->owner, ready[c->owner], now));
         ready[c->owner] = 0;

@@ -3,7 +3,7 @@
  * There is room for CONTROL_PEERS peers. A new client that finds no room is told so (simlink.h). A
  * peer that owns no job and has requested nothing for CONNECTIONS_IDLE_S is disconnected, except
  * the program that started the card. If the system has no descriptor for a new client, none is
- * accepted for CONNECTIONS_DEAF_S. Times are seconds of any one clock.
+ * accepted for CONNECTIONS_REST_S. Times are seconds of any one clock.
  *
  * Clients must not delay a card's frames. Therefore peers get a ration of the loop's time
  * (base/ration.h), which is shared fairly: a peer that requests little is served before peers
@@ -14,13 +14,13 @@
 #include "control/control.h"
 #include <poll.h>
 
-enum { CONNECTIONS_POLLS = CONTROL_PEERS + 1, CONNECTIONS_IDLE_S = 10, CONNECTIONS_DEAF_S = 1 };
+enum { CONNECTIONS_POLLS = CONTROL_PEERS + 1, CONNECTIONS_IDLE_S = 10, CONNECTIONS_REST_S = 1 };
 
 struct connections {
     struct control *control;
     int listener;          /* -1 if no client may connect */
     int fd[CONTROL_PEERS]; /* [peer], -1 if there is none */
-    double heard_at[CONTROL_PEERS], deaf_until;
+    double heard_at[CONTROL_PEERS], rests_until;
     int owner; /* peer that started the card, or -1; the card ends with it */
     bool owner_left;
     struct ration ration;

@@ -13,7 +13,7 @@ struct peer {
     char name[64];
     uint32_t ip;
     uint16_t port;
-    /* in [SIMLINK_BYTES + SIMLINK_MOST]: the part of a message that has come. out
+    /* in [SIMLINK_BYTES + SIMLINK_MAX]: the part of a message that has come. out
      * [CONTROL_UNREAD]: answers not sent yet. */
     uint8_t *in, *out;
     size_t in_n, out_n;
@@ -26,7 +26,7 @@ struct control {
     control_bus *bus; /* for the peer jobs.host */
     void *bus_arg;
     struct peer peer[CONTROL_PEERS];
-    uint8_t body[SIMLINK_MOST];
+    uint8_t body[SIMLINK_MAX];
 };
 
 /* ---- messages ---- */
@@ -67,7 +67,7 @@ static const char *nonsense(const struct control *c, int peer, const struct siml
 {
     if (is_bus(m->kind))
         return peer != c->jobs.host                       ? "the card is not on its bus"
-               : m->bytes > SIMLINK_MOST                  ? "it is too long"
+               : m->bytes > SIMLINK_MAX                   ? "it is too long"
                : m->bytes && m->kind != SIMLINK_MEM_WRITE ? "it has a body"
                                                           : NULL;
     switch (m->kind) {
@@ -79,9 +79,9 @@ static const char *nonsense(const struct control *c, int peer, const struct siml
     case SIMLINK_QUIT:
         return m->bytes ? "it has a body" : NULL;
     case SIMLINK_BATCH:
-        return m->bytes > 8 * SIMLINK_BATCH_MOST ? "it is too long"
-               : m->bytes % 8                    ? "its body is not a list of operations"
-                                                 : NULL;
+        return m->bytes > 8 * SIMLINK_BATCH_MAX ? "it is too long"
+               : m->bytes % 8                   ? "its body is not a list of operations"
+                                                : NULL;
     default:
         return "does the other program have another version?";
     }
@@ -122,7 +122,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
         return 0;
     case SIMLINK_WIRE:
         if (c->report) {
-            struct text text = text_in((char *)to, SIMLINK_MOST);
+            struct text text = text_in((char *)to, SIMLINK_MAX);
             c->report(c->arg, &text);
             answer->bytes = (uint32_t)text.n;
         }
@@ -212,10 +212,10 @@ int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port
         return -EAGAIN;
     struct peer *p = &c->peer[i];
     if (!p->in)
-        p->in = buf_alloc(SIMLINK_BYTES + SIMLINK_MOST + CONTROL_UNREAD);
+        p->in = buf_alloc(SIMLINK_BYTES + SIMLINK_MAX + CONTROL_UNREAD);
     if (!p->in)
         return -EAGAIN;
-    p->out = p->in + SIMLINK_BYTES + SIMLINK_MOST;
+    p->out = p->in + SIMLINK_BYTES + SIMLINK_MAX;
     p->here = true;
     snprintf(p->name, sizeof p->name, "%s", name);
     p->ip = ip;

@@ -70,7 +70,7 @@ int control_peers(const struct control *control);
 bool control_owns(const struct control *control, int peer);
 
 /* Executes one whole message, for callers that implement the transport themselves. Stores the
- * answer to m in *answer and its body [answer->bytes] in to[SIMLINK_MOST]. Returns 0, -EPROTO
+ * answer to m in *answer and its body [answer->bytes] in to[SIMLINK_MAX]. Returns 0, -EPROTO
  * after reporting if m is invalid, or -EIO after reporting if the card does not answer. */
 int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body,
                  struct simlink *answer, uint8_t *to);

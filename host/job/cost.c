@@ -66,7 +66,7 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
     if (job->by_card && !b->fp32)
         cost_card(job, cluster, b->n, sum);
     else
-        cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
+        cost_messages(job, cluster, b->fp32, &b->op, b->n, sum);
 }
 
 /* Return the bytes of the message that carries exponents and codes, or 0 if
@@ -76,7 +76,7 @@ static size_t message_bytes(const struct cost_job *job, const struct cost_cluste
 {
     uint64_t code_bytes = 0;
     for (int i = 0; i < cut->n; i++)
-        code_bytes += fold_in_at(&cut->buckets[i].fold, cut->buckets[i].n);
+        code_bytes += reduce_op_in_at(&cut->buckets[i].op, cut->buckets[i].n);
     return job->by_card ? 0
                         : reducer_short_bytes(&job->codecs[0], algo, cluster->n_ranks,
                                               job->n_layers, code_bytes);

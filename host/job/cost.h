@@ -2,9 +2,9 @@
  *
  *     T = casts + exponents + messages + additions - overlap with the backward pass
  *
- * Amounts come from the code that runs: an algorithm's phases (`struct algo_leg` of algo_step.h), a
- * codec's bytes (fold.h), buckets (bucket.h) and a card's packets (packet.h). This module computes
- * their times. With n bytes, P ranks, latency a and bandwidth B:
+ * Amounts come from the code that runs: an algorithm's phases (`struct algo_phase` of algo_step.h),
+ * a codec's bytes (reduce_op.h), buckets (bucket.h) and a card's packets (packet.h). This module
+ * computes their times. With n bytes, P ranks, latency a and bandwidth B:
  *
  *     step of a phase     latency + messages * message_s + bytes / link;  then additions
  *     ring                2(P-1)(a + n/PB)
@@ -108,7 +108,7 @@ double cost_together(double x, double y, double unhidden);
 /* Add to *sum the time of an all-reduce of n elements with this reduce op, and of their decoding,
  * which overlaps if the algorithm supports it (algo.flows). Includes reduce_s. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
-                   const struct fold *f, size_t n, struct cost *sum);
+                   const struct reduce_op *f, size_t n, struct cost *sum);
 /* Return the bytes of a frame to a card on a network of this MTU, with its header. */
 size_t cost_frame_bytes(int mtu);
 

@@ -61,16 +61,16 @@ struct step_time {
 };
 static struct step_time time_step(const struct cost_cluster *cluster,
                                   const struct cost_rates *rates, double port_s,
-                                  const struct algo_leg *leg)
+                                  const struct algo_phase *phase)
 {
     const double bps =
-        leg->inside && cluster->node_link_bps > 0 ? cluster->node_link_bps : cluster->link_bps;
-    const double messages = leg->n_sent > leg->n_got ? leg->n_sent : leg->n_got;
+        phase->inside && cluster->node_link_bps > 0 ? cluster->node_link_bps : cluster->link_bps;
+    const double messages = phase->n_sent > phase->n_got ? phase->n_sent : phase->n_got;
     return (struct step_time){.waits = cluster->latency_s + messages * rates->message_s,
-                              .bytes = (double)larger(leg->sent, leg->got),
+                              .bytes = (double)larger(phase->sent, phase->got),
                               .payload_s = cost_payload_s(bps, cluster->mtu),
-                              .port = (double)(leg->sent + leg->got) * port_s,
-                              .adds = (double)leg->added_bytes * rates->add_s};
+                              .port = (double)(phase->sent + phase->got) * port_s,
+                              .adds = (double)phase->added_bytes * rates->add_s};
 }
 
 /* Add a step. The wire and the CPU overlap. Waits and additions that depend on messages do not
@@ -85,29 +85,29 @@ static void take(const struct cost_cluster *cluster, const struct step_time *t, 
 }
 
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
-                   const struct fold *f, size_t n, struct cost *sum)
+                   const struct reduce_op *f, size_t n, struct cost *sum)
 {
     const struct cost_rates *rates = &job->rates[kind];
     const double bytes = 4 * (double)n, decodes = bytes * rates->decode_s;
     const double port_s = cost_at(&rates->port_s, bytes),
                  unhidden = cost_at(&rates->unhidden, bytes);
-    struct algo_leg legs[ALGO_LEGS];
-    const int n_legs = job->algo->legs(f, n, cluster->n_ranks, job->group, legs);
+    struct algo_phase phases[ALGO_PHASES];
+    const int n_phases = job->algo->phases(f, n, cluster->n_ranks, job->group, phases);
     struct step_time all = {.waits = 0};
-    for (int i = 0; i < n_legs; i++) {
-        const struct step_time t = time_step(cluster, rates, port_s, &legs[i]);
-        const double steps = legs[i].steps;
+    for (int i = 0; i < n_phases; i++) {
+        const struct step_time t = time_step(cluster, rates, port_s, &phases[i]);
+        const double steps = phases[i].steps;
         all.waits += steps * t.waits, all.bytes += steps * t.bytes, all.payload_s = t.payload_s;
         all.port += steps * t.port, all.adds += steps * t.adds;
-        for (int step = 0; step < legs[i].steps && !job->algo->flows; step++)
+        for (int step = 0; step < phases[i].steps && !job->algo->flows; step++)
             take(cluster, &t, t.port, t.adds, unhidden, sum);
-        sum->steps += (uint64_t)legs[i].steps;
-        sum->bytes += (uint64_t)legs[i].steps * larger(legs[i].sent, legs[i].got);
+        sum->steps += (uint64_t)phases[i].steps;
+        sum->bytes += (uint64_t)phases[i].steps * larger(phases[i].sent, phases[i].got);
     }
-    if (job->algo->flows && n_legs > 0) {
+    if (job->algo->flows && n_phases > 0) {
         take(cluster, &all, all.port + all.adds + decodes, 0, unhidden, sum);
     } else {
-        if (n_legs == 0) { /* with one rank, codes are rounded like a sum */
+        if (n_phases == 0) { /* with one rank, codes are rounded like a sum */
             all.adds = (double)f->ops->in_bytes(f, n) * rates->add_s;
             sum->reduce_s += all.adds;
         }

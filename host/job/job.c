@@ -6,7 +6,7 @@
 #include "job/choice.h"
 #include "vec/gpu/gpu.h"
 #include "comm/comm.h"
-#include "comm/gpu/mates_choose.h"
+#include "comm/gpu/gpu_peers_choose.h"
 #include "base/opt/opt.h"
 #include "codec/codec_kind.h"
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* Parses the specs, without communication. codec: out: settled for the algorithm that was found.
  * j->codec is settled later, when the GPUs are known. */
-static int read_words(const struct job_words *w, struct job *j, struct codec *codec)
+static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
@@ -37,7 +37,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
 }
 
 /* Checks that all ranks have equivalent specs. Otherwise they would enter different collectives. */
-static int check_same_words(struct job *j, const struct codec *c, const struct job_words *w)
+static int check_same_words(struct job *j, const struct codec *c, const struct job_spec *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
     snprintf(text, sizeof text, "%s %d %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
@@ -51,33 +51,33 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
     return choice_agree(j->comm, j->cards.where);
 }
 
-static int settle(struct job *j, const struct job_words *words)
+static int settle(struct job *j, const struct job_spec *spec)
 {
     struct codec codec;
     err_hold();
-    TRY(comm_agree(j->comm, read_words(words, j, &codec)));
-    TRY(check_same_words(j, &codec, words));
-    TRY(job_gpu(j, words->gpu));
-    if (j->on_gpu && words->halves)
+    TRY(comm_agree(j->comm, read_words(spec, j, &codec)));
+    TRY(check_same_words(j, &codec, spec));
+    TRY(job_gpu(j, spec->gpu));
+    if (j->on_gpu && spec->halves)
         j->codec.type = VEC_HALF;
     if (node_sum_wanted(j->node_word))
         j->algo = &algo_group_scatter_card;
-    j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);
+    j->overlap = spec->overlap == JOB_YES || (spec->overlap == JOB_AUTO && j->on_gpu);
     err_hold();
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
-    if (rc == 0 && words->sums)
+    if (rc == 0 && spec->sums)
         rc = codec_set_sums(&j->codec);
     return comm_agree(j->comm, rc);
 }
 
-int job_settle(struct comm *c, const struct job_words *words, struct job *out)
+int job_settle(struct comm *c, const struct job_spec *spec, struct job *out)
 {
     struct job j = {.comm = c,
-                    .bucket_bytes = words->bucket_bytes,
-                    .cards = words->cards,
-                    .low_memory = words->low_memory,
-                    .node_word = comm_is_virtual(c) ? NULL : words->node_sum};
-    const int rc = settle(&j, words);
+                    .bucket_bytes = spec->bucket_bytes,
+                    .cards = spec->cards,
+                    .low_memory = spec->low_memory,
+                    .node_word = comm_is_virtual(c) ? NULL : spec->node_sum};
+    const int rc = settle(&j, spec);
     if (rc < 0)
         job_close(&j);
     else
@@ -109,7 +109,7 @@ static int open_cards(struct job *j)
     if (!j->cards.where)
         return 0;
     TRY(offload_open(j->comm, codec_sum(&j->codec), &j->cards, &j->offload));
-    reducer_set_way(j->reducer, &offload_way, j->offload);
+    reducer_set_card_path(j->reducer, &offload_card_path, j->offload);
     return 0;
 }
 
@@ -248,8 +248,9 @@ int job_gpu(struct job *j, enum job_if wanted)
     TRY(take(j));
     err_hold();
     const bool cards = j->cards.where || node_sum_wanted(j->node_word);
-    return comm_agree(j->comm, mates_choose(j->comm, cards, codec_rescales(&j->codec), j->group,
-                                            &j->algo, &j->codec.ops, j->device, sizeof j->device));
+    return comm_agree(j->comm,
+                      gpu_peers_choose(j->comm, cards, codec_rescales(&j->codec), j->group,
+                                       &j->algo, &j->codec.ops, j->device, sizeof j->device));
 }
 
 /* ---- smallest layers in fp32. Source: the 1-bit study, section 3 ---- */

@@ -22,8 +22,8 @@ enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 
 /* Specs as in `narrowcast train --help`. Ranks may spell an option differently if the meaning
  * is the same. */
-struct job_words {
-    struct codec_words codec;
+struct job_spec {
+    struct codec_spec codec;
     const char *quantise; /* large or all; NULL or auto: the codec's default */
     uint64_t seed;        /* for stochastic rounding */
     const char *algo;     /* from algos.def, offload or auto; NULL means auto */
@@ -70,7 +70,7 @@ struct job {
 
 /* Resolve the specs. If it returns 0, *out must be closed with job_close(). Reports -EINVAL (specs
  * or combinations), -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
-int job_settle(struct comm *c, const struct job_words *words, struct job *out);
+int job_settle(struct comm *c, const struct job_spec *spec, struct job *out);
 
 /* Compute the memory that job_open() will allocate on each rank. Does not communicate. */
 int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,

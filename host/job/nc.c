@@ -97,9 +97,9 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
     return 0;
 }
 
-static struct job_words words_of(const struct nc_options *o, const char *device)
+static struct job_spec words_of(const struct nc_options *o, const char *device)
 {
-    return (struct job_words){
+    return (struct job_spec){
         .codec = {.codec = o->codec,
                   .format = o->format,
                   .scale = o->scale,
@@ -166,7 +166,7 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
                     int n_layers)
 {
     const char *device = o->device ? o->device : "cpu";
-    const struct job_words words = words_of(o, device);
+    const struct job_spec spec = words_of(o, device);
     struct reducer_layer *copy = NULL;
     const float **weights = NULL;
     err_hold();
@@ -182,7 +182,7 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     }
     rc = comm_agree(nc->comm, rc);
     if (rc == 0)
-        rc = job_settle(nc->comm, &words, &nc->job);
+        rc = job_settle(nc->comm, &spec, &nc->job);
     if (rc == 0) {
         err_hold();
         rc = comm_agree(nc->comm, check_weights(&nc->job.codec, layers, n_layers));
@@ -343,7 +343,7 @@ void nc_close(struct nc *nc)
     fenv_t fp; /* traps would end the process at the first clock call */
     fp_env_enter(&fp);
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
-        (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
+        (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
     /* A step without nc_wait() still holds the turn. After MPI's end there is none. */
     if (nc->has_turn)
@@ -362,7 +362,7 @@ void nc_abort(struct nc *nc, int code)
     if (!nc || getpid() != nc->pid)
         return;
     code = code < 0 && code > -4096 ? code : -ECANCELED;
-    if (!comm_give_in(nc->comm, code))
+    if (!comm_fail(nc->comm, code))
         comm_abort(nc->comm, code);
     /* If this rank is in a call, that call finds the failure. Between calls this thread must notify
      * the other ranks. */

@@ -13,8 +13,8 @@ static int report_step(struct nc *nc, const struct reducer_step *s, struct nc_re
                                      .fp32_bytes = s->fp32_bytes,
                                      .codec_s = s->codec_s,
                                      .comm_s = s->comm_s,
-                                     .offload = s->by_way,
-                                     .path = s->by_way ? "cards" : nc->path,
+                                     .offload = s->by_card_path,
+                                     .path = s->by_card_path ? "cards" : nc->path,
                                      .underflow = s->lost.underflow,
                                      .saturated = s->lost.saturated};
     return s->skipped ? 1 : 0;

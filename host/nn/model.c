@@ -250,12 +250,12 @@ static void fetch(struct nn_model *m, const real *y, size_t at, float *to, size_
     const size_t bytes = m->ops->act_bytes(m->ctx);
     const char *from = (const char *)y + at * bytes;
     if (bytes == sizeof *to) {
-        m->ops->get(m->ctx, to, from, n * bytes);
+        m->ops->download(m->ctx, to, from, n * bytes);
         return;
     }
     for (size_t i = 0, k; i < n; i += k) {
         k = n - i < 256 ? n - i : 256;
-        m->ops->get(m->ctx, codes, from + i * bytes, k * bytes);
+        m->ops->download(m->ctx, codes, from + i * bytes, k * bytes);
         vec_best()->decode(narrow_of(m), (const uint8_t *)codes, k, 0, 1, to + i);
     }
 }

@@ -38,22 +38,22 @@ struct nn_block {
      * of the last norm is in the place shown above. */
     double factor;
 };
-/* Help text of the spec that nn_block_words parses. */
+/* Help text of the spec that nn_block_spec parses. */
 extern const char nn_block_help[];
 /* Parse the spec plain[:K], zero-gamma[:K] or swap[:K], where 0 < K <= 1. Returns 0 or -EINVAL
  * (reported). */
-int nn_block_words(const char *word, struct nn_block *out);
+int nn_block_spec(const char *word, struct nn_block *out);
 
 /* The loss that training minimises. Evaluations do not smooth. */
 struct nn_loss {
     const char *name; /* name of a loss_kind; NULL: the network's own loss */
     double smoothing; /* share of a target that is spread evenly over all classes */
 };
-/* Help text of the spec that nn_loss_words parses. */
+/* Help text of the spec that nn_loss_spec parses. */
 extern const char nn_loss_help[];
 /* Parse the spec auto, cross-entropy[:smoothing=X] or ctc, where 0 <= X < 1. Returns 0 or -EINVAL
  * (reported). */
-int nn_loss_words(const char *word, struct nn_loss *out);
+int nn_loss_spec(const char *word, struct nn_loss *out);
 
 /* Limits of samples. A sample of width 1 is a sequence of h time steps with c features each. */
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };

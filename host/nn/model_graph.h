@@ -153,7 +153,7 @@ struct nn_model {
     void *words_block, *host_block; /* memory of words and host */
     /* Byte offsets in the blocks: start of the download, end of the upload, end of the results, end
      * of the block. */
-    size_t words_ask, words_told, words_results, words_all;
+    size_t download_at, upload_bytes, words_results, words_all;
     /* [n_groups] shared memory; nonzero: the group's gradients of this pass are final */
     uint32_t *marks;
 
@@ -274,12 +274,12 @@ struct graph_ready {
  * marked so far to it. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
-/* Exchange the words of a pass. open: call before any pass; returns 0 or -ENOMEM. tell: upload the
- * inputs. ask: download the outputs to m->host; they are there after the next wait. */
+/* Exchange the words of a pass. open: call before any pass; returns 0 or -ENOMEM. upload: send the
+ * inputs. download: fetch the outputs to m->host; they are there after the next wait. */
 int graph_words_open(struct nn_model *m);
 void graph_words_close(struct nn_model *m);
-void graph_words_tell(struct nn_model *m, const struct nn_batch *b, uint64_t key);
-void graph_words_ask(struct nn_model *m, bool eval);
+void graph_words_upload(struct nn_model *m, const struct nn_batch *b, uint64_t key);
+void graph_words_download(struct nn_model *m, bool eval);
 
 /* Set up loss scales from the setup. Call before graph_plan. */
 void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);

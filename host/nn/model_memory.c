@@ -22,12 +22,12 @@ int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n)
     uint16_t halves[PIECE];
     float *to = host; /* with halves, real is always float */
     if (!is_half(m)) {
-        m->ops->get(m->ctx, host, from, n * sizeof *from);
+        m->ops->download(m->ctx, host, from, n * sizeof *from);
         return m->ops->wait(m->ctx);
     }
     for (size_t i = 0, k; i < n; i += k) {
         k = n - i < PIECE ? n - i : PIECE;
-        m->ops->get(m->ctx, halves, nn_model_at(m, from, i), k * sizeof *halves);
+        m->ops->download(m->ctx, halves, nn_model_at(m, from, i), k * sizeof *halves);
         vec_best()->decode(mf_half(), (const uint8_t *)halves, k, 0, 1, to + i);
     }
     return m->ops->wait(m->ctx);
@@ -39,13 +39,13 @@ int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n)
     uint16_t halves[PIECE];
     const float *from = host;
     if (!is_half(m)) {
-        m->ops->put(m->ctx, to, host, n * sizeof *to);
+        m->ops->upload(m->ctx, to, host, n * sizeof *to);
         return m->ops->wait(m->ctx);
     }
     for (size_t i = 0, k; i < n; i += k) {
         k = n - i < PIECE ? n - i : PIECE;
         vec_best()->encode(&cast, from + i, k, 0, 0, (uint8_t *)halves);
-        m->ops->put(m->ctx, nn_model_at(m, to, i), halves, k * sizeof *halves);
+        m->ops->upload(m->ctx, nn_model_at(m, to, i), halves, k * sizeof *halves);
     }
     return m->ops->wait(m->ctx);
 }

@@ -12,7 +12,7 @@
 
 static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
-    graph_words_tell(m, b, key);
+    graph_words_upload(m, b, key);
     if (b->x)
         m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, b->n), b->x, m->nodes[0].y);
     else
@@ -22,7 +22,7 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 /* Wait and return the result. The loss is nan if the backend has failed. */
 static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
 {
-    graph_words_ask(m, eval);
+    graph_words_download(m, eval);
     const int rc = m->ops->wait(m->ctx);
     if (rc < 0 && !m->failed)
         m->failed = rc;

@@ -37,9 +37,9 @@ static void lay_out(struct nn_model *m, uint8_t *base, struct graph_words *w)
     w->refresh = place(base, &at, m->adaptive ? sizeof *w->refresh : 0);
     w->labels = place(base, &at, batch * (size_t)m->target.n * sizeof *w->labels);
     w->lengths = place(base, &at, batch * sizeof *w->lengths);
-    m->words_ask = at;
+    m->download_at = at;
     w->scales = place(base, &at, m->adaptive ? nodes * sizeof *w->scales : 0);
-    m->words_told = at;
+    m->upload_bytes = at;
     w->results = place(base, &at, (size_t)m->n_heads * sizeof *w->results);
     m->words_results = at;
     w->tallies = place(base, &at, m->watched ? nodes * sizeof *w->tallies : 0);
@@ -69,7 +69,7 @@ void graph_words_close(struct nn_model *m)
     m->ops->free_shared(m->ctx, m->marks);
 }
 
-void graph_words_tell(struct nn_model *m, const struct nn_batch *b, uint64_t key)
+void graph_words_upload(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
     const struct graph_words *w = &m->host;
     *w->key = key;
@@ -80,12 +80,12 @@ void graph_words_tell(struct nn_model *m, const struct nn_batch *b, uint64_t key
     for (int i = 0; i < b->n; i++)
         w->lengths[i] = b->lengths ? b->lengths[i] : m->nodes[0].window.out.h;
     memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
-    m->ops->tell(m->ctx, m->words_block, m->host_block, m->words_told);
+    m->ops->upload_async(m->ctx, m->words_block, m->host_block, m->upload_bytes);
 }
 
-void graph_words_ask(struct nn_model *m, bool eval)
+void graph_words_download(struct nn_model *m, bool eval)
 {
     const size_t end = m->watch || (eval && m->words.confusion) ? m->words_all : m->words_results;
-    m->ops->ask(m->ctx, (uint8_t *)m->host_block + m->words_ask,
-                (const uint8_t *)m->words_block + m->words_ask, end - m->words_ask);
+    m->ops->download_async(m->ctx, (uint8_t *)m->host_block + m->download_at,
+                           (const uint8_t *)m->words_block + m->download_at, end - m->download_at);
 }

@@ -121,14 +121,14 @@ struct nn_ops {
     void (*free)(void *ctx, void *p);
     void *(*alloc_shared)(void *ctx, size_t bytes);
     void (*free_shared)(void *ctx, void *p);
-    /* tell uploads asynchronously from shared memory, which must not change before wait(). ask
-     * downloads asynchronously to shared memory, which may be read after wait(). */
-    void (*tell)(void *ctx, void *dst, const void *src, size_t bytes);
-    void (*ask)(void *ctx, void *dst, const void *src, size_t bytes);
+    /* Copy asynchronously between shared memory and the backend's memory. The source of an upload
+     * must not change before wait(); the result of a download may be read after wait(). */
+    void (*upload_async)(void *ctx, void *dst, const void *src, size_t bytes);
+    void (*download_async)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Upload from host memory, which may be changed once the call has returned. */
-    void (*put)(void *ctx, void *dst, const void *src, size_t bytes);
+    void (*upload)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Download to host memory. Blocks until the data are there. */
-    void (*get)(void *ctx, void *dst, const void *src, size_t bytes);
+    void (*download)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Wait until all work is done. Returns 0 or the first failure since open (-errno). */
     int (*wait)(void *ctx);
     /* Set *flag (shared) to 1 when all earlier work is done and visible to all processors. */

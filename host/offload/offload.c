@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than reach_s of offload_way.c, since no step waits yet. */
+/* Longer than reach_s of offload_card_path.c, since no step waits yet. */
 static const double open_s = 2;
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
@@ -32,8 +32,8 @@ static int read_names(struct offload *o, const char *where)
     for (const char *at = where, *comma; at; at = comma ? comma + 1 : NULL) {
         comma = strchr(at, ',');
         const size_t n = comma ? (size_t)(comma - at) : strlen(at);
-        if (o->n_cards == OFFLOAD_MOST_CARDS)
-            return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MOST_CARDS, where);
+        if (o->n_cards == OFFLOAD_MAX_CARDS)
+            return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MAX_CARDS, where);
         if (n >= OFFLOAD_NAME_BYTES)
             return ERR(-EINVAL, "the name of card '%s' is too long", where);
         memcpy(o->names[o->n_cards], at, n);

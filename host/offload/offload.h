@@ -1,26 +1,26 @@
 /* offload.h : Adds gradients in network cards. The reducer uses this path
- * (reduce/way.h) while it is open.
+ * (reduce/card_path.h) while it is open.
  *
  *     offload_check()  can a card add these codes at all?
  *     offload_open()   is there such a card?
- *     offload_way      begin, max, sum and end of each step
+ *     offload_card_path      begin, max, sum and end of each step
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets.
  * offload_open() fails if a card cannot exist (an unknown host, a missing file or device). A card
  * that refuses or is silent at the start is left out, which is an error only if `needed` is set.
  * The path stays closed only if no card is left.
  *
- * If a card fails later, the path closes. The next way_ops.begin() reopens it with
+ * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with
  * the cards that are left. It tries each lost card again after 1, 2, 4, ... 10 s,
  * or later if an attempt took long. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
-#include "reduce/way.h"
+#include "reduce/card_path.h"
 #include "offload/card/fpga.h"
 
 struct offload;
 
-enum { OFFLOAD_MOST_CARDS = 16 };
+enum { OFFLOAD_MAX_CARDS = 16 };
 
 struct offload_options {
     /* Comma-separated list of cards: "sim", "sim:rtl" or "sim:c" (rank 0 starts one),
@@ -63,8 +63,8 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
  * have finished the last step. NULL is legal. */
 void offload_close(struct offload *o);
 
-/* Operations of the path. Their `way` argument is the struct offload. */
-extern const struct way_ops offload_way;
+/* Operations of the path. Their first argument is the struct offload. */
+extern const struct card_path_ops offload_card_path;
 
 bool offload_is_open(const struct offload *o);
 

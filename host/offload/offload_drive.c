@@ -49,11 +49,11 @@ static bool over(struct offload *o, bool in_step)
 {
     for (int i = 0; i < o->n_cards; i++)
         if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
-            snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", o->cards[i].why);
-            o->gave_up_card = i;
+            snprintf(o->abandon_why, sizeof o->abandon_why, "%s", o->cards[i].why);
+            o->abandon_card = i;
             return true;
         }
-    return in_step && comm_given_up(o->comm);
+    return in_step && comm_abandoned(o->comm);
 }
 
 int offload_drive(struct offload *o, bool in_step)
@@ -66,8 +66,8 @@ int offload_drive(struct offload *o, bool in_step)
         case WINDOW_DONE:
             return 0;
         case WINDOW_LOST:
-            snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", window_why(o->window));
-            o->gave_up_card = o->members[window_lost(o->window)];
+            snprintf(o->abandon_why, sizeof o->abandon_why, "%s", window_why(o->window));
+            o->abandon_card = o->members[window_lost(o->window)];
             end = true;
             break;
         case WINDOW_STRAGGLER:
@@ -80,15 +80,16 @@ int offload_drive(struct offload *o, bool in_step)
             end = over(o, in_step);
         }
         if (end)
-            return WAY_GAVE_UP;
+            return CARD_PATH_ABANDONED;
         n_idle = moved ? 0 : n_idle + 1;
         pause_between_polls(n_idle);
     }
 }
 
-struct way_count offload_counted(const struct offload *o)
+struct card_path_count offload_counted(const struct offload *o)
 {
-    struct way_count count = o->window ? window_counted(o->window) : (struct way_count){0};
+    struct card_path_count count =
+        o->window ? window_counted(o->window) : (struct card_path_count){0};
     count.packets += o->before.packets;
     count.resent += o->before.resent;
     count.pings += o->before.pings;

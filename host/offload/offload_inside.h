@@ -21,42 +21,43 @@ struct offload {
     struct comm *comm;
     struct vec_sum sum;
     struct card_fit fit;
-    char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
+    char names[OFFLOAD_MAX_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
         local[OFFLOAD_NAME_BYTES];
     char xclbin[PATH_MAX]; /* "" if none is named */
     int n_cards, slots;
     struct fpga_rank group; /* ip 0: no group, or abandoned; same on all ranks */
     double card_deadline_s, deadline_s;
 
-    bool open;    /* same on all ranks */
-    bool failed;  /* rank 0 has reported that the path is closed */
-    bool gave_up; /* this rank has abandoned it in this step */
+    bool open;      /* same on all ranks */
+    bool failed;    /* rank 0 has reported that the path is closed */
+    bool abandoned; /* this rank has abandoned it in this step */
     /* Used by rank 0 only. ops is NULL if the card is not reached. */
-    struct fpga cards[OFFLOAD_MOST_CARDS];
-    struct fpga_caps caps[OFFLOAD_MOST_CARDS]; /* used by rank 0 */
+    struct fpga cards[OFFLOAD_MAX_CARDS];
+    struct fpga_caps caps[OFFLOAD_MAX_CARDS]; /* used by rank 0 */
     /* used by rank 0: the card's address for frames */
-    struct fpga_rank frames_at[OFFLOAD_MOST_CARDS];
-    struct offload_retry retry[OFFLOAD_MOST_CARDS]; /* used by rank 0 */
+    struct fpga_rank frames_at[OFFLOAD_MAX_CARDS];
+    struct offload_retry retry[OFFLOAD_MAX_CARDS]; /* used by rank 0 */
     /* Used by rank 0: bit mask of the cards that some rank has abandoned in this step. */
     uint32_t blamed;
     /* Indices of the cards that take part while the path is open. Packets
      * are distributed in this order. */
-    int members[OFFLOAD_MOST_CARDS], n_members;
-    struct fpga_job jobs[OFFLOAD_MOST_CARDS]; /* of members; slots is 0 if there is none */
+    int members[OFFLOAD_MAX_CARDS], n_members;
+    struct fpga_job jobs[OFFLOAD_MAX_CARDS]; /* of members; slots is 0 if there is none */
     /* Used by rank 0: the ranks' addresses with which the jobs were registered. */
-    struct fpga_rank ranks[OFFLOAD_MOST_CARDS][PKT_MAX_RANKS];
-    struct wire wires[OFFLOAD_MOST_CARDS]; /* of members */
-    struct wire ears[OFFLOAD_MOST_CARDS]; /* of members: multicast receivers, if there is a group */
+    struct fpga_rank ranks[OFFLOAD_MAX_CARDS][PKT_MAX_RANKS];
+    struct wire wires[OFFLOAD_MAX_CARDS]; /* of members */
+    struct wire
+        group_wires[OFFLOAD_MAX_CARDS]; /* of members: multicast receivers, if there is a group */
     /* Used by rank 0 after offload_learn_why(): the group has failed. */
     bool group_failed;
-    struct window *window;       /* NULL while the path is closed */
-    struct way_count before;     /* counts of windows closed earlier */
-    char why[OFFLOAD_WHY_BYTES]; /* used by rank 0 */
+    struct window *window;         /* NULL while the path is closed */
+    struct card_path_count before; /* counts of windows closed earlier */
+    char why[OFFLOAD_WHY_BYTES];   /* used by rank 0 */
     /* This rank's own reason for abandoning the step, and the index of
      * the card that it concerns. */
-    char gave_up_why[OFFLOAD_WHY_BYTES];
-    int gave_up_card;
-    char described[OFFLOAD_MOST_CARDS * OFFLOAD_NAME_BYTES + 128];
+    char abandon_why[OFFLOAD_WHY_BYTES];
+    int abandon_card;
+    char described[OFFLOAD_MAX_CARDS * OFFLOAD_NAME_BYTES + 128];
 };
 
 /* ---- offload_members.c ---- */
@@ -65,7 +66,7 @@ struct offload {
  * 0, or -EINVAL after reporting. */
 int offload_group_parse(const char *words, struct fpga_rank *out);
 
-/* Opens this rank's multicast receivers (`ears`) for all members. cards[i]: address from which
+/* Opens this rank's multicast receivers (group_wires) for all members. cards[i]: address from which
  * card i sends. Returns 0, or a negative errno with the reason in why. */
 int offload_group_join(struct offload *o, const struct fpga_rank *cards, char why[WIRE_WHY_BYTES]);
 
@@ -73,7 +74,7 @@ void offload_group_leave(struct offload *o);
 
 /* Reports that the group is abandoned. Called on rank 0. The caller makes all
  * ranks continue without the group. */
-void offload_group_give_up(struct offload *o, const char *why);
+void offload_group_abandon(struct offload *o, const char *why);
 
 /* ---- offload_join.c ---- */
 
@@ -110,12 +111,12 @@ void offload_say_state(struct offload *o);
 /* ---- offload_drive.c ---- */
 
 /* Calls window_turn() until the window's work is done. in_step: also stop if another rank
- * abandons the step. Returns 0, WAY_GAVE_UP (this rank's own reason, if any, is in
- * o->gave_up_why), or a negative errno. */
+ * abandons the step. Returns 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in
+ * o->abandon_why), or a negative errno. */
 int offload_drive(struct offload *o, bool in_step);
 
 /* Returns the counts of all windows since offload_open(). */
-struct way_count offload_counted(const struct offload *o);
+struct card_path_count offload_counted(const struct offload *o);
 
 /* ---- offload_reason.c ---- */
 

@@ -23,27 +23,27 @@ static const double register_s = 2, stop_s = 0.2;
 
 /* Messages between ranks, sent as raw bytes: all ranks run the same program. */
 struct hello {
-    int n_members, members[OFFLOAD_MOST_CARDS]; /* 0: the path stays closed */
+    int n_members, members[OFFLOAD_MAX_CARDS]; /* 0: the path stays closed */
     /* Some card has a loopback address (127.x.x.x), which other hosts cannot reach. */
     bool on_this_host;
     uint32_t beats;
     /* addresses to which frames go and from which they come */
-    struct fpga_rank cards[OFFLOAD_MOST_CARDS];
+    struct fpga_rank cards[OFFLOAD_MAX_CARDS];
 };
 struct reply {
-    /* joined: the rank has joined the group. deaf: the reason if it has not. unbound: the card
-     * to which the rank could not bind a wire, if `bound` is false. */
+    /* joined: the rank has joined the group. group_failed: the reason if it has not. unbound: the
+     * card to which the rank could not bind a wire, if `bound` is false. */
     bool bound, joined;
     int unbound;
-    char host[64], why[WIRE_WHY_BYTES], deaf[WIRE_WHY_BYTES];
-    struct fpga_rank wires[OFFLOAD_MOST_CARDS];
+    char host[64], why[WIRE_WHY_BYTES], group_failed[WIRE_WHY_BYTES];
+    struct fpga_rank wires[OFFLOAD_MAX_CARDS];
 };
 struct terms {
     bool registered;
     uint64_t nonce; /* goes into the tags; unknown to cards */
     uint64_t secret[4];
     struct fpga_rank group; /* ip 0: no group from now on */
-    struct fpga_job jobs[OFFLOAD_MOST_CARDS];
+    struct fpga_job jobs[OFFLOAD_MAX_CARDS];
 };
 
 /* ---- rank 0 ---- */
@@ -86,12 +86,12 @@ static void look_at_group(struct offload *o, const struct reply *replies)
     char why[WIRE_WHY_BYTES + 16] = {0};
     for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
         if (!replies[r].joined)
-            snprintf(why, sizeof why, "rank %d: %s", r, replies[r].deaf);
+            snprintf(why, sizeof why, "rank %d: %s", r, replies[r].group_failed);
     for (int k = 0; k < o->n_members; k++)
         if (!o->caps[o->members[k]].groups)
             snprintf(why, sizeof why, "card %s cannot send to a group", o->names[o->members[k]]);
     if (why[0])
-        offload_group_give_up(o, why);
+        offload_group_abandon(o, why);
 }
 
 static int register_jobs(struct offload *o, const struct reply *replies, struct terms *terms)
@@ -154,7 +154,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
             o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);
         }
     }
-    mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
+    mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->group_failed);
 }
 
 /* Copies rank 0's terms to *terms on all ranks. terms->registered: all ranks
@@ -186,7 +186,7 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
 /* Returns 1 if every rank got a pong from every card, 0 if one did not, or a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
-    struct window_card cards[OFFLOAD_MOST_CARDS];
+    struct window_card cards[OFFLOAD_MAX_CARDS];
     struct window_config config = {
         .rank = comm_rank(o->comm),
         .n_ranks = comm_n_ranks(o->comm),
@@ -203,7 +203,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
     memcpy(o->jobs, terms->jobs, sizeof o->jobs);
     for (int k = 0; k < o->n_members; k++) {
         const int i = o->members[k];
-        cards[k] = (struct window_card){o->wires[i], o->ears[i], o->jobs[i], o->names[i]};
+        cards[k] = (struct window_card){o->wires[i], o->group_wires[i], o->jobs[i], o->names[i]};
     }
     int rc = window_open(&config, cards, o->n_members, clock_s(), &o->window);
     if (rc)
@@ -220,7 +220,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
 
 void offload_leave(struct offload *o)
 {
-    const struct way_count now = offload_counted(o);
+    const struct card_path_count now = offload_counted(o);
     window_close(o->window);
     o->window = NULL;
     o->before = now;
@@ -241,7 +241,7 @@ static int join_reached(struct offload *o, const struct hello *hello)
     struct terms terms = {0};
     const double start_s = clock_s();
     o->blamed = 0;
-    o->gave_up_why[0] = 0;
+    o->abandon_why[0] = 0;
     o->n_members = hello->n_members;
     memcpy(o->members, hello->members, sizeof o->members);
     bind_wires(o, hello, &mine);

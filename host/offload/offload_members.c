@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* SPARED: failed attempts may use at most 1/SPARED of the time */
-enum { MOST_RETRY_S = 10, SPARED = 10 };
+enum { MAX_RETRY_S = 10, SPARED = 10 };
 
 static int reach(struct offload *o, int i, double timeout_s)
 {
@@ -33,7 +33,7 @@ static void put_off(struct offload *o, int i, double spent_s)
     struct offload_retry *retry = &o->retry[i];
     fpga_close(&o->cards[i]);
     retry->at = clock_s() + (SPARED * spent_s > retry->wait_s ? SPARED * spent_s : retry->wait_s);
-    retry->wait_s = 2 * retry->wait_s < MOST_RETRY_S ? 2 * retry->wait_s : MOST_RETRY_S;
+    retry->wait_s = 2 * retry->wait_s < MAX_RETRY_S ? 2 * retry->wait_s : MAX_RETRY_S;
 }
 
 int offload_reach(struct offload *o, double budget_s)
@@ -85,7 +85,7 @@ void offload_blame(struct offload *o, uint32_t cards, double spent_s)
 const char *offload_describe(struct offload *o)
 {
     struct text to = text_in(o->described, sizeof o->described);
-    const struct way_count count = offload_counted(o);
+    const struct card_path_count count = offload_counted(o);
     char group[INET_TEXT];
     text_add(&to, "%d card%s (", o->n_members, o->n_members == 1 ? "" : "s");
     for (int i = 0; i < o->n_members; i++)
@@ -181,7 +181,7 @@ int offload_group_join(struct offload *o, const struct fpga_rank *cards, char wh
         const struct wire_options words = {.local = o->local[0] ? o->local : NULL,
                                            .card_ip = cards[i].ip,
                                            .card_port = cards[i].port};
-        TRY(wire_join(&words, o->group.ip, o->group.port, &o->ears[i], why));
+        TRY(wire_join(&words, o->group.ip, o->group.port, &o->group_wires[i], why));
     }
     return 0;
 }
@@ -189,13 +189,13 @@ int offload_group_join(struct offload *o, const struct fpga_rank *cards, char wh
 void offload_group_leave(struct offload *o)
 {
     for (int i = 0; i < o->n_cards; i++) {
-        if (o->ears[i].ops)
-            o->ears[i].ops->close(o->ears[i].own);
-        o->ears[i] = (struct wire){0};
+        if (o->group_wires[i].ops)
+            o->group_wires[i].ops->close(o->group_wires[i].own);
+        o->group_wires[i] = (struct wire){0};
     }
 }
 
-void offload_group_give_up(struct offload *o, const char *why)
+void offload_group_abandon(struct offload *o, const char *why)
 {
     char text[INET_TEXT];
     err_news("group %s abandoned: %s; cards send to each rank instead, with the same bits",

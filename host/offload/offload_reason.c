@@ -11,7 +11,7 @@ static const double ask_s = 0.2;
 /* why is "" if the rank has no reason of its own. */
 struct reason {
     int card;
-    bool deaf; /* the cause is the group, not the card */
+    bool group_failed; /* the cause is the group, not the card */
     char why[OFFLOAD_WHY_BYTES];
 };
 
@@ -42,28 +42,28 @@ static void look_at_group(struct offload *o, const struct reason *reasons)
     bool any = false;
     for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--) {
         any = any || reasons[r].why[0];
-        if (reasons[r].deaf) {
+        if (reasons[r].group_failed) {
             o->group_failed = true;
             snprintf(why, sizeof why, "rank %d: %s", r, reasons[r].why);
         }
     }
     o->group_failed = o->group_failed || !any;
     if (o->group_failed)
-        offload_group_give_up(o, why);
+        offload_group_abandon(o, why);
 }
 
 int offload_learn_why(struct offload *o)
 {
-    struct reason mine = {.card = o->gave_up_card, .deaf = window_deaf(o->window)},
+    struct reason mine = {.card = o->abandon_card, .group_failed = window_group_failed(o->window)},
                   all[PKT_MAX_RANKS] = {{0}};
-    memcpy(mine.why, o->gave_up_why, sizeof mine.why);
+    memcpy(mine.why, o->abandon_why, sizeof mine.why);
     o->group_failed = false;
     TRY(comm_gather(o->comm, &mine, sizeof mine, all));
     if (comm_rank(o->comm) == 0) {
         snprintf(o->why, sizeof o->why, "a rank abandoned the card path");
         o->blamed = 0;
         for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
-            if (all[r].why[0] && !all[r].deaf) {
+            if (all[r].why[0] && !all[r].group_failed) {
                 snprintf(o->why, sizeof o->why, "%s", all[r].why);
                 o->blamed |= 1u << all[r].card;
             }

@@ -17,7 +17,7 @@
 
 /* ---- pmpi_begin.c: the options in the environment ---- */
 
-struct pmpi_words {
+struct pmpi_spec {
     const char *format, *scale, *sum, *round, *algo, *out_format; /* NULL: the default */
     const char *comms;  /* "all", "world", or names of communicators separated by commas */
     size_t least_bytes; /* shorter all-reduces pass through */
@@ -26,7 +26,7 @@ struct pmpi_words {
 };
 /* Returns the options, which are read once. `on` is false without
  * NARROWCAST_FORMAT, or if an option is invalid. */
-const struct pmpi_words *pmpi_words(void);
+const struct pmpi_spec *pmpi_spec(void);
 /* Prints one line, on rank 0 only. */
 void pmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a line of narrowcast.h, but only once in this process, because all communicators and

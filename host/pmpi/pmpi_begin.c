@@ -17,7 +17,7 @@ static struct {
 enum { TAGS = 32768 }; /* tag values that every MPI supports */
 
 /* Returns a checksum of all options. */
-static unsigned tag_of(const struct pmpi_words *w)
+static unsigned tag_of(const struct pmpi_spec *w)
 {
     const char *const all[] = {w->format, w->scale,      w->sum,  w->round,
                                w->algo,   w->out_format, w->comms};
@@ -29,7 +29,7 @@ static unsigned tag_of(const struct pmpi_words *w)
 
 /* True if all ranks have the same options and `on` is true for all. Also determines whether all
  * ranks have the threads that are needed. */
-static bool all_agree(const struct pmpi_words *w, int level)
+static bool all_agree(const struct pmpi_spec *w, int level)
 {
     const unsigned tag = tag_of(w);
     unsigned mine[] = {tag, ~tag, (unsigned)level, w->on}, least[4];
@@ -44,7 +44,7 @@ static bool all_agree(const struct pmpi_words *w, int level)
 
 void pmpi_begin(void)
 {
-    const struct pmpi_words *w = pmpi_words();
+    const struct pmpi_spec *w = pmpi_spec();
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
     state.on = all_agree(w, level);
@@ -84,7 +84,7 @@ void pmpi_end(void)
     unsigned long long n, bytes, codes;
     pmpi_leave_all();
     pmpi_counts(&n, &bytes, &codes);
-    if (state.on && pmpi_words()->report)
+    if (state.on && pmpi_spec()->report)
         pmpi_say("%llu all-reduces narrowed: %llu bytes of codes instead of %llu", n, codes, bytes);
     if (state.self != MPI_COMM_NULL)
         PMPI_Comm_free(&state.self);
@@ -93,7 +93,7 @@ void pmpi_end(void)
 
 /* ---- the environment: NARROWCAST_FORMAT and its companions ---- */
 
-static struct pmpi_words words;
+static struct pmpi_spec spec;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void pmpi_say(const char *format, ...)
@@ -113,9 +113,9 @@ void pmpi_say(const char *format, ...)
 
 void pmpi_say_once(void *arg, int level, const char *line)
 {
-    enum { MOST = 64 }; /* later messages may be printed more than once */
+    enum { MAX_SAID = 64 }; /* later messages may be printed more than once */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint32_t said[MOST];
+    static uint32_t said[MAX_SAID];
     static int n_said;
     const uint32_t crc = crc_of(line, strlen(line));
     bool is_new = true;
@@ -123,7 +123,7 @@ void pmpi_say_once(void *arg, int level, const char *line)
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n_said && is_new; i++)
         is_new = said[i] != crc;
-    if (is_new && n_said < MOST)
+    if (is_new && n_said < MAX_SAID)
         said[n_said++] = crc;
     pthread_mutex_unlock(&lock);
     if (is_new)
@@ -153,23 +153,23 @@ static void read_words(void)
 {
     double least;
     const bool fine = number("NARROWCAST_LEAST_BYTES", 65536, &least) &&
-                      number("NARROWCAST_DEADLINE", 1e8, &words.deadline_s);
-    words.format = word_of("NARROWCAST_FORMAT");
-    words.scale = word_of("NARROWCAST_SCALE");
-    words.sum = word_of("NARROWCAST_SUM");
-    words.round = word_of("NARROWCAST_ROUND");
-    words.algo = word_of("NARROWCAST_ALGO");
-    words.out_format = word_of("NARROWCAST_OUT_FORMAT");
-    words.comms = word_of("NARROWCAST_COMMS");
-    words.least_bytes = fine ? (size_t)least : 0;
-    words.report = word_of("NARROWCAST_REPORT");
-    words.on = words.format && fine;
-    if (!words.comms)
-        words.comms = "all";
+                      number("NARROWCAST_DEADLINE", 1e8, &spec.deadline_s);
+    spec.format = word_of("NARROWCAST_FORMAT");
+    spec.scale = word_of("NARROWCAST_SCALE");
+    spec.sum = word_of("NARROWCAST_SUM");
+    spec.round = word_of("NARROWCAST_ROUND");
+    spec.algo = word_of("NARROWCAST_ALGO");
+    spec.out_format = word_of("NARROWCAST_OUT_FORMAT");
+    spec.comms = word_of("NARROWCAST_COMMS");
+    spec.least_bytes = fine ? (size_t)least : 0;
+    spec.report = word_of("NARROWCAST_REPORT");
+    spec.on = spec.format && fine;
+    if (!spec.comms)
+        spec.comms = "all";
 }
 
-const struct pmpi_words *pmpi_words(void)
+const struct pmpi_spec *pmpi_spec(void)
 {
     pthread_once(&once, read_words);
-    return &words;
+    return &spec;
 }

@@ -5,8 +5,8 @@
 int MPI_Init(int *argc, char ***argv)
 {
     int level;
-    const int rc = pmpi_words()->on ? PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level)
-                                    : PMPI_Init(argc, argv);
+    const int rc = pmpi_spec()->on ? PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level)
+                                   : PMPI_Init(argc, argv);
     if (rc == MPI_SUCCESS)
         pmpi_begin();
     return rc;
@@ -14,7 +14,7 @@ int MPI_Init(int *argc, char ***argv)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    const int wanted = pmpi_words()->on ? MPI_THREAD_MULTIPLE : required;
+    const int wanted = pmpi_spec()->on ? MPI_THREAD_MULTIPLE : required;
     const int rc = PMPI_Init_thread(argc, argv, wanted, provided);
     if (rc == MPI_SUCCESS)
         pmpi_begin();

@@ -70,7 +70,7 @@ static bool is_wanted(MPI_Comm comm)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int is_inter = 0, n_ranks = 1, length = 0;
-    const char *comms = pmpi_words()->comms;
+    const char *comms = pmpi_spec()->comms;
     PMPI_Comm_test_inter(comm, &is_inter);
     PMPI_Comm_size(comm, &n_ranks);
     if (is_inter || n_ranks < 2)
@@ -135,7 +135,7 @@ struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_
                              MPI_Op op, MPI_Comm comm)
 {
     if (recv == MPI_IN_PLACE || recv == send || op != MPI_SUM || count <= 0 || !is_float(type) ||
-        inside || !pmpi_is_on() || (size_t)count * sizeof(float) < pmpi_words()->least_bytes ||
+        inside || !pmpi_is_on() || (size_t)count * sizeof(float) < pmpi_spec()->least_bytes ||
         comm == MPI_COMM_NULL)
         return NULL;
     struct pmpi_comm *c = find(comm);
@@ -155,7 +155,7 @@ static struct length *oldest(struct pmpi_comm *c)
 
 static struct nc *open_length(struct pmpi_comm *c, int count)
 {
-    const struct pmpi_words *w = pmpi_words();
+    const struct pmpi_spec *w = pmpi_spec();
     const struct nc_layer layer = {.name = "all-reduce", .n = (size_t)count};
     struct nc_options o = nc_options_default();
     struct nc *nc = NULL;

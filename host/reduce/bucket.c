@@ -10,15 +10,15 @@ static struct codec_layer describe(const struct reducer_layer *layers, int i)
                                 .stride = layers[i].stride};
 }
 
-static size_t code_bytes(const struct fold *f, size_t n)
+static size_t code_bytes(const struct reduce_op *f, size_t n)
 {
     return f->ops->in_bytes(f, n);
 }
 
 static bool same_class(const struct bucket *a, const struct bucket *b)
 {
-    return a->fp32 == b->fp32 && a->fold.unit == b->fold.unit &&
-           code_bytes(&a->fold, a->fold.unit) == code_bytes(&b->fold, b->fold.unit);
+    return a->fp32 == b->fp32 && a->op.unit == b->op.unit &&
+           code_bytes(&a->op, a->op.unit) == code_bytes(&b->op, b->op.unit);
 }
 
 /* Returns the latest bucket of the class of `alone` if that bucket has room, else NULL. */
@@ -27,7 +27,7 @@ static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struc
 {
     for (struct bucket *b = out + n_buckets; b-- > out;)
         if (same_class(b, alone))
-            return code_bytes(&b->fold, b->n) < bucket_bytes ? b : NULL;
+            return code_bytes(&b->op, b->n) < bucket_bytes ? b : NULL;
     return NULL;
 }
 
@@ -46,14 +46,14 @@ static void place(const struct reducer_layer *layers, const int *began, struct b
     for (struct bucket *b = out; b < out + n_buckets; b++) {
         b->call.layers = placed;
         b->call.n_layers = b->n_layers;
-        b->fold.ctx = &b->call;
+        b->op.ctx = &b->call;
         size_t at = 0;
         for (int i = b->last; i >= b->first; i--) {
             if (began[i] != b->last)
                 continue;
             *placed = describe(layers, i);
             placed++->at = at;
-            at += bucket_padded(&b->fold, layers[i].n);
+            at += bucket_padded(&b->op, layers[i].n);
         }
     }
 }
@@ -69,15 +69,15 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
         placed[i] = describe(layers, i);
         alone.call =
             (struct codec_call){.codec = &codecs[alone.fp32], .layers = &placed[i], .n_layers = 1};
-        alone.fold = codec_fold(&alone.call);
-        const size_t n = bucket_padded(&alone.fold, layers[i].n);
-        struct bucket *b = code_bytes(&alone.fold, n) < bucket_bytes
+        alone.op = codec_reduce_op(&alone.call);
+        const size_t n = bucket_padded(&alone.op, layers[i].n);
+        struct bucket *b = code_bytes(&alone.op, n) < bucket_bytes
                                ? open_bucket(out, n_buckets, &alone, bucket_bytes)
                                : NULL;
         if (!b) {
             b = &out[n_buckets++];
             *b = alone;
-            b->fold.ctx = &b->call;
+            b->op.ctx = &b->call;
         }
         b->first = i;
         b->n_layers++;

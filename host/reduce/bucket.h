@@ -10,12 +10,12 @@ struct bucket {
     size_t n;  /* elements, padding included */
     bool fp32; /* travels in fp32 instead of the codec's format */
     struct codec_call call;
-    struct fold fold; /* the reduce op of this call */
+    struct reduce_op op; /* the reduce op of this call */
 };
 
 /* Returns the number of elements that a layer of n occupies in its bucket: n rounded up to a
  * multiple of the unit. */
-static inline size_t bucket_padded(const struct fold *f, size_t n)
+static inline size_t bucket_padded(const struct reduce_op *f, size_t n)
 {
     return (n + f->unit - 1) / f->unit * f->unit;
 }

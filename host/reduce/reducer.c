@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_parcel.h"
+#include "reduce/reducer_packed.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void size_buffers(struct reducer *r)
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < r->plans[p].n_buckets; i++) {
             const struct bucket *b = &r->plans[p].buckets[i];
-            const struct fold *f = &b->fold;
+            const struct reduce_op *f = &b->op;
             codes = larger(codes, f->ops->in_bytes(f, b->n));
             result = larger(result, f->ops->out_bytes(f, b->n));
             scratch =
@@ -68,18 +68,18 @@ static void size_buffers(struct reducer *r)
         }
     }
     scratch = r->low ? reducer_low_bytes(r) : scratch;
-    r->home =
-        (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
+    r->buffers = (struct algo_buffers){
+        .codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
 /* Allocates the buffers in memory that the backend and MPI can access. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
-    r->home.codes = r->codes = ops->alloc(r->home.codes_bytes);
-    r->home.result = r->result = ops->alloc(r->home.result_bytes);
-    r->scratch = ops->alloc(r->home.scratch_bytes);
-    r->home.scratch = r->scratch;
+    r->buffers.codes = r->codes = ops->alloc(r->buffers.codes_bytes);
+    r->buffers.result = r->result = ops->alloc(r->buffers.result_bytes);
+    r->scratch = ops->alloc(r->buffers.scratch_bytes);
+    r->buffers.scratch = r->scratch;
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
@@ -130,7 +130,7 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
         rc = make_buffers(r);
     if (rc == 0 && owns)
-        rc = reducer_message_bytes(r) ? parcels_open(r) : 0;
+        rc = reducer_message_bytes(r) ? packed_all_open(r) : 0;
     if (rc < 0) {
         reducer_close(r);
         return rc;
@@ -159,8 +159,9 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
 {
     struct reducer *r;
     TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, low, false, &r));
-    const size_t codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes +
-                         (reducer_message_bytes(r) ? parcels_bytes(r) : 0);
+    const size_t codes = r->buffers.codes_bytes + r->buffers.result_bytes +
+                         r->buffers.scratch_bytes +
+                         (reducer_message_bytes(r) ? packed_all_bytes(r) : 0);
     out->codes = r->low ? 0 : codes;
     out->common = r->low ? codes : 0;
     out->state = 2 * r->state_bytes;
@@ -176,7 +177,7 @@ void reducer_close(struct reducer *r)
     overlap_close(r->overlap);
     /* A failed step may have posted messages that still write into these buffers. */
     (void)comm_wait(r->comm);
-    algo_leave(r->algo, r->comm, &r->home);
+    algo_leave(r->algo, r->comm, &r->buffers);
     for (int i = 0; i < 2; i++) {
         free(r->plans[i].buckets);
         free(r->plans[i].places);
@@ -201,7 +202,7 @@ void reducer_close(struct reducer *r)
         ops->free(r->result);
         ops->free(r->scratch);
     }
-    parcels_close(r->parcels);
+    packed_all_close(r->packed);
     reducer_close_streams(r);
     reducer_state_close(r);
     free(r);
@@ -217,10 +218,10 @@ void reducer_force_fp32(struct reducer *r, bool on)
     r->force_fp32 = on;
 }
 
-void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg)
+void reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg)
 {
-    r->way = ops;
-    r->way_arg = arg;
+    r->card_path = ops;
+    r->card_path_arg = arg;
 }
 
 void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node)

@@ -19,7 +19,7 @@
 #include "comm/algo/algo.h"
 
 struct reducer;
-struct way_ops;
+struct card_path_ops;
 struct trace;
 
 struct reducer_layer {
@@ -42,7 +42,7 @@ struct reducer_step {
     /* Number of layers whose first codes had the right shift, although they were made before the
      * exponents were known. Repeated buckets are not counted. */
     int n_guessed;
-    bool by_way; /* all narrow buckets came over the card path */
+    bool by_card_path; /* all narrow buckets came over the card path */
     /* Elements that casts lose in this rank's narrow layers. Counted after reducer_count_lost(). */
     int n_redone;
     struct codec_lost lost; /* in this rank's narrow layers, if counted */
@@ -98,15 +98,15 @@ bool reducer_short_pays(int n_ranks, size_t bytes);
 /* Closes r. All ranks call it between steps. After a step has failed, a single rank may call it. */
 void reducer_close(struct reducer *r);
 
-/* Connects r, from reducer_open_low(), to the memory of `lead`, the reducer of rank 0. Call it for
- * the reducer of every rank, rank 0's own included, after all of them are open. Close lead last.
+/* Connects r, from reducer_open_low(), to the memory of `owner`, the reducer of rank 0. Call it for
+ * the reducer of every rank, rank 0's own included, after all of them are open. Close owner last.
  * again(ctx) must make the gradients of the current step a second time, in the same memory. */
-void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *ctx), void *ctx);
+void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx);
 
-/* Sends narrow layers over this card path (way.h) while it is open, and otherwise over MPI with the
- * algorithm. The bits are the same if the algorithm adds exactly. arg is passed to the functions of
- * ops and must outlive the reducer. */
-void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
+/* Sends narrow layers over this card path (card_path.h) while it is open, and otherwise over MPI
+ * with the algorithm. The bits are the same if the algorithm adds exactly. arg is passed to the
+ * functions of ops and must outlive the reducer. */
+void reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg);
 
 /* Hands the codes of narrow layers to `node`, through an algorithm that supports it
  * (algo_group_scatter_card). node must outlive the reducer. NULL ends this. All ranks call

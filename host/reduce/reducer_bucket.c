@@ -14,7 +14,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
                     size_t *from, size_t *to)
 {
     const size_t start = reducer_layer(r, i)->at;
-    const size_t end = start + bucket_padded(&b->fold, r->layers[i].n);
+    const size_t end = start + bucket_padded(&b->op, r->layers[i].n);
     if (end <= at || start >= at + n)
         return false;
     *from = at > start ? at - start : 0;
@@ -81,7 +81,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
         const size_t end = to < layer->n ? to : layer->n;
         const int shift =
             codec_shift(codec, reducer_exponent(r, i)) + codec_rescaled(codec, b->call.rescaled[k]);
-        const size_t place = fold_out_at(&b->fold, layer->at + from);
+        const size_t place = reduce_op_out_at(&b->op, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans] =
             codec_out(codec, r->result + place, end - from, shift,
@@ -151,14 +151,14 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     if (whole)
         encode(&casting, 0, b->n);
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
-                                   .fold = b->fold,
+                                   .op = b->op,
                                    .n = b->n,
                                    .codes = r->codes + r->plans[r->force_fp32].places[b->last],
                                    .result = r->result,
                                    .scratch = r->scratch,
                                    .group = r->group,
                                    .flow = whole ? NULL : &flow,
-                                   .home = &r->home,
+                                   .buffers = &r->buffers,
                                    .node = b->fp32 ? NULL : r->node};
     const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
@@ -188,15 +188,15 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
                               p->placed, p->bucket_of);
     for (int i = 0; i < p->n_buckets; i++) {
         struct bucket *b = &p->buckets[i];
-        const struct fold *f = &b->fold;
+        const struct reduce_op *f = &b->op;
         b->call.rescaled = p->rescaled + (b->call.layers - p->placed);
         const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
         for (int k = 0; k < b->n_layers; k++) {
             const struct codec_layer *layer = &b->call.layers[k];
             p->rank_of[layer->index] = (int)(layer - p->placed);
-            p->places[layer->index] = place + fold_in_at(f, layer->at);
+            p->places[layer->index] = place + reduce_op_in_at(f, layer->at);
         }
-        p->code_bytes += fold_in_at(f, b->n);
+        p->code_bytes += reduce_op_in_at(f, b->n);
     }
     return 0;
 }
@@ -212,8 +212,8 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
     r->spans[k] = (struct vec_span){
         .x = codec_at(&r->codecs[b->fp32], s->grads[i], from),
         .type = r->codecs[b->fp32].type,
-        .codes = r->codes + plan->places[i] + fold_in_at(&b->fold, layer->at + from) -
-                 fold_in_at(&b->fold, layer->at),
+        .codes = r->codes + plan->places[i] + reduce_op_in_at(&b->op, layer->at + from) -
+                 reduce_op_in_at(&b->op, layer->at),
         .n = end > from ? end - from : 0,
         .padded = to - from,
         .at = from,

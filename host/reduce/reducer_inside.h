@@ -5,7 +5,7 @@
 #define REDUCER_INSIDE_H
 #include "base/trace.h"
 #include "reduce/bucket.h"
-#include "reduce/way.h"
+#include "reduce/card_path.h"
 
 /* A partition of the layers into buckets: as configured, or all in fp32. */
 struct plan {
@@ -28,15 +28,15 @@ struct group {
 };
 
 struct overlap;
-struct parcels; /* reducer_parcel.h */
+struct packed; /* reducer_packed.h */
 
 struct reducer {
     struct comm *comm;
     struct codec codecs[2];
     const struct algo *algo;
     int group;
-    const struct way_ops *way; /* card path, or NULL */
-    void *way_arg;
+    const struct card_path_ops *card_path; /* card path, or NULL */
+    void *card_path_arg;
     struct algo_node_sum *node;   /* or NULL */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
@@ -53,7 +53,7 @@ struct reducer {
     float *maxima;         /* [n_layers] over all ranks, for codecs that ask for them */
     /* guesses[i]: shift of layer i in the last step, or CODEC_NO_GUESS. Unused in forced fp32. */
     int *guesses;
-    uint64_t *failed;         /* bits of the vote, laid out as in reducer_way.c */
+    uint64_t *failed;         /* bits of the vote, laid out as in reducer_card_path.c */
     struct vec_span *spans;   /* [n_layers] scratch for one call */
     struct vec_out *outs;     /* [n_layers] scratch for one call */
     struct codec_part *parts; /* [n_layers] part of a layer for each span or out */
@@ -64,12 +64,12 @@ struct reducer {
     uint8_t *result; /* of one bucket; buckets use it in turn */
     void *scratch;
     /* Memory of short steps (reducer_short.c), or NULL if this reducer has none. */
-    struct parcels *parcels;
+    struct packed *packed;
     /* Codec state of all narrow layers: [0] as the last step left it, [1] as this
      * step writes it. */
     uint8_t *state[2];
     size_t state_bytes;
-    struct algo_home home; /* codes, result, scratch as registered buffers */
+    struct algo_buffers buffers; /* codes, result, scratch as registered buffers */
     /* Both [n_layers], see reducer_stream.c. NULL until reducer_note_stream() is called. */
     struct dev_event **events, **after;
     /* The communication thread. NULL without overlap: reducer_next() or reducer_finish()
@@ -189,12 +189,12 @@ void bucket_summed(struct bucket_flow *b);
 /* All-reduces bucket i of the plan in use over MPI, with the reducer's algorithm. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
 
-/* ---- reducer_way.c ---- */
+/* ---- reducer_card_path.c ---- */
 
 /* Runs a whole step with narrow buckets on the card path, and repeats the missed ones over MPI.
  * Sets *finite to false if some rank has inf or nan in a group. This group and all later ones are
  * then not summed. */
-int reducer_step_way(const struct reducing *s, bool *finite);
+int reducer_step_card_path(const struct reducing *s, bool *finite);
 
 /* Returns the length of the vote for so many buckets, in 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
@@ -215,7 +215,7 @@ bool reducer_is_short(const struct reducer *r);
  * before bucket_encoded() replaces the guesses. */
 void reducer_short_note(struct reducer *r);
 
-/* Runs a whole step in one message. *finite as in reducer_step_way(). */
+/* Runs a whole step in one message. *finite as in reducer_step_card_path(). */
 int reducer_step_short(const struct reducing *s, bool *finite);
 
 /* ---- reducer_low.c ---- */
@@ -224,7 +224,7 @@ int reducer_step_short(const struct reducing *s, bool *finite);
 int reducer_low_check(const struct reducer *r);
 /* Returns the bytes of the accumulators of all buckets, which are in scratch. */
 size_t reducer_low_bytes(const struct reducer *r);
-/* Runs a whole step in low memory. *finite as in reducer_step_way(). */
+/* Runs a whole step in low memory. *finite as in reducer_step_card_path(). */
 int reducer_step_low(const struct reducing *s, bool *finite);
 
 /* ---- reducer_step.c ---- */

@@ -30,7 +30,7 @@ int reducer_low_check(const struct reducer *r)
                    "or exact sums of all layers",
                    r->algo->name);
     for (int i = 0; i < r->plans[NARROW].n_buckets; i++)
-        adds = adds && r->plans[NARROW].buckets[i].fold.ops->add;
+        adds = adds && r->plans[NARROW].buckets[i].op.ops->add;
     if (!adds)
         return ERR(-EINVAL,
                    "low memory adds each rank's codes as soon as they are made, but codec \"%s\" "
@@ -42,7 +42,7 @@ int reducer_low_check(const struct reducer *r)
 /* Bytes of one bucket's accumulators. The buckets' accumulators follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
-    return (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
+    return (b->op.ops->acc_bytes(&b->op, b->n) + 63) & ~(size_t)63;
 }
 
 size_t reducer_low_bytes(const struct reducer *r)
@@ -57,11 +57,11 @@ size_t reducer_low_bytes(const struct reducer *r)
     return most;
 }
 
-void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *ctx), void *ctx)
+void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx)
 {
-    r->codes = lead->codes;
-    r->result = lead->result;
-    r->scratch = lead->scratch;
+    r->codes = owner->codes;
+    r->result = owner->result;
+    r->scratch = owner->scratch;
     r->again = again;
     r->again_ctx = ctx;
 }
@@ -77,8 +77,8 @@ static void add_codes(const struct reducing *s)
         struct algo_flow flow = bucket_flow(&casting);
         flow.need(flow.arg, 0, b->n);
         s->report->codec_s += casting.codec_s;
-        b->fold.ops->add(&b->fold, 0, acc, r->codes + p->places[b->last], b->n,
-                         comm_rank(r->comm) == 0);
+        b->op.ops->add(&b->op, 0, acc, r->codes + p->places[b->last], b->n,
+                       comm_rank(r->comm) == 0);
         acc += acc_room(b);
     }
 }
@@ -92,7 +92,7 @@ static void make_means(const struct reducing *s)
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
         struct bucket_flow casting = {.step = s, .bucket = b};
-        b->fold.ops->done(&b->fold, 0, acc, b->n, r->result);
+        b->op.ops->done(&b->op, 0, acc, b->n, r->result);
         acc += acc_room(b);
         bucket_decode(&casting);
         s->report->codec_s += casting.codec_s;

@@ -21,8 +21,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
                            !codec_asks_max(codec, reducer_layer(r, i)) &&
                            r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
-        const struct fold *fold = &plan->buckets[plan->bucket_of[i]].fold;
-        reducer_span(s, i, 0, bucket_padded(fold, r->layers[i].n), guess ? r->guesses[i] : 0, at);
+        const struct reduce_op *op = &plan->buckets[plan->bucket_of[i]].op;
+        reducer_span(s, i, 0, bucket_padded(op, r->layers[i].n), guess ? r->guesses[i] : 0, at);
     }
     const int first_rest = r->n_layers - n_rest;
     if (n_guessed)

@@ -7,14 +7,14 @@
  *
  * Codes are made with the last step's shift. A layer is sent as words if it has no known shift, or
  * if its guessed shift was wrong more than once in the last eight steps. Any rank can make its
- * codes from words once the shift is known (reducer_parcel.c). If the codec does not allow words,
+ * codes from words once the shift is known (reducer_packed.c). If the codec does not allow words,
  * or the longest message with words does not fit, a step with such a layer sends exponents first,
  * like a step in buckets. The bits are the same in all cases: codes have the agreed shift, and sums
  * are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
-#include "reduce/reducer_parcel.h"
+#include "reduce/reducer_packed.h"
 #include <string.h>
 
 enum {
@@ -30,11 +30,11 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
                            int n_layers, uint64_t code_bytes)
 {
     struct vec_cast cast;
-    const uint64_t bytes = parcel_lines((size_t)n_layers) + parcel_lines(code_bytes);
-    const bool may = algo->together && n_ranks > 1 && n_ranks <= 1 << ALGO_LEGS &&
+    const uint64_t bytes = packed_lines((size_t)n_layers) + packed_lines(code_bytes);
+    const bool may = algo->together && n_ranks > 1 && n_ranks <= 1 << ALGO_PHASES &&
                      codec_cast(codec, &cast) && !codec_rescales(codec) &&
                      !codec_asks_max(codec, NULL);
-    return may && bytes <= PARCEL_LONGEST ? bytes : 0;
+    return may && bytes <= PACKED_LONGEST ? bytes : 0;
 }
 
 size_t reducer_message_bytes(const struct reducer *r)
@@ -57,10 +57,10 @@ bool reducer_short_pays(int n_ranks, size_t bytes)
 
 bool reducer_is_short(const struct reducer *r)
 {
-    if (!r->parcels || r->overlap || r->force_fp32 || r->node)
+    if (!r->packed || r->overlap || r->force_fp32 || r->node)
         return false;
-    for (int i = 0; i < r->n_layers && !r->parcels->has_words; i++)
-        if (!parcel_is_guessed(r, i))
+    for (int i = 0; i < r->n_layers && !r->packed->has_words; i++)
+        if (!packed_is_guessed(r, i))
             return false;
     return true;
 }
@@ -72,9 +72,9 @@ void reducer_short_note(struct reducer *r)
     if (r->force_fp32)
         return;
     for (int i = 0; i < r->n_layers; i++) {
-        uint8_t *misses = &r->parcels->misses[i];
+        uint8_t *misses = &r->packed->misses[i];
         *misses =
-            (uint8_t)(*misses << 1 | (r->guesses[i] != CODEC_NO_GUESS && !parcel_is_right(r, i)));
+            (uint8_t)(*misses << 1 | (r->guesses[i] != CODEC_NO_GUESS && !packed_is_right(r, i)));
     }
 }
 
@@ -82,10 +82,10 @@ static int exchange(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
     const double start = clock_s();
-    TRY(parcel_send(r));
+    TRY(packed_send(r));
     memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
     for (int p = 0; p < comm_n_ranks(r->comm); p++)
-        comm_larger_i8((size_t)r->n_layers, r->exponents, r->parcels->of[p]);
+        comm_larger_i8((size_t)r->n_layers, r->exponents, r->packed->of[p]);
     s->report->comm_s += clock_s() - start;
     trace_add(r->trace, reducer_row(r), "all-reduce", g->bucket, start);
     return 0;
@@ -96,7 +96,7 @@ static void sum(const struct reducing *s, const struct bucket *b)
     struct reducer *r = s->r;
     struct bucket_flow casting = {.step = s, .bucket = b};
     const double start = clock_s();
-    b->fold.ops->sum(&b->fold, 0, parcel_parts(r, b), comm_n_ranks(r->comm), b->n, true, r->result);
+    b->op.ops->sum(&b->op, 0, packed_parts(r, b), comm_n_ranks(r->comm), b->n, true, r->result);
     s->report->comm_s += clock_s() - start;
     bucket_decode(&casting);
     bucket_encoded(&casting);
@@ -114,7 +114,7 @@ int reducer_step_short(const struct reducing *s, bool *finite)
     if (!*finite)
         return 0;
     reducer_lost(s, &g);
-    TRY(parcel_open(s));
+    TRY(packed_open(s));
     reducer_short_note(r);
     for (int i = 0; i < plan->n_buckets; i++)
         sum(s, &plan->buckets[i]);

@@ -9,9 +9,9 @@
  * buckets are thus in memory at once. In forced fp32 they would need too much memory, so buckets
  * use one buffer in turn.
  *
- * reducer_bucket.c casts a bucket while it travels. reducer_way.c sends narrow buckets over the
- * card path. overlap.c sends each bucket's exponents in a message of its own. reducer_short.c sends
- * a short step in one message. */
+ * reducer_bucket.c casts a bucket while it travels. reducer_card_path.c sends narrow buckets over
+ * the card path. overlap.c sends each bucket's exponents in a message of its own. reducer_short.c
+ * sends a short step in one message. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -38,7 +38,7 @@ static int step_mpi(const struct reducing *s, bool *finite)
         *finite = reducer_all_finite(r, &g);
         if (*finite)
             reducer_lost(s, &g);
-        if (*finite && r->parcels && !r->overlap)
+        if (*finite && r->packed && !r->overlap)
             reducer_short_note(r);
         for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
             if (k == n_groups - 1)
@@ -50,17 +50,18 @@ static int step_mpi(const struct reducing *s, bool *finite)
 }
 
 /* Returns 1 if this step uses the card path, else 0, or a negative errno. */
-static int way_is_open(const struct reducer *r)
+static int card_path_is_open(const struct reducer *r)
 {
     bool narrow = false;
     for (int i = 0; i < r->n_layers; i++)
         narrow = narrow || !r->layers[i].fp32;
-    return r->way && narrow && !r->force_fp32 ? r->way->begin(r->way_arg) : 0;
+    return r->card_path && narrow && !r->force_fp32 ? r->card_path->begin(r->card_path_arg) : 0;
 }
 
 static uint64_t sent(const struct reducer *r)
 {
-    return comm_counted(r->comm).sent_bytes + (r->way ? r->way->counted(r->way_arg).sent_bytes : 0);
+    return comm_counted(r->comm).sent_bytes +
+           (r->card_path ? r->card_path->counted(r->card_path_arg).sent_bytes : 0);
 }
 
 int reducer_step_all(struct reducer *r)
@@ -75,11 +76,11 @@ int reducer_step_all(struct reducer *r)
     r->max_s = 0;
     *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
                                   .fp32_bytes = r->fp32_bytes};
-    int open = way_is_open(r);
+    int open = card_path_is_open(r);
     TRY(open);
     done->comm_s = clock_s() - start;
     TRY(r->low                ? reducer_step_low(&s, &finite)
-        : open                ? reducer_step_way(&s, &finite)
+        : open                ? reducer_step_card_path(&s, &finite)
         : reducer_is_short(r) ? reducer_step_short(&s, &finite)
                               : step_mpi(&s, &finite));
     if (r->batches)
@@ -87,7 +88,7 @@ int reducer_step_all(struct reducer *r)
     if (finite && !r->force_fp32)
         reducer_state_swap(r);
     done->skipped = !finite;
-    done->by_way = open && !done->n_redone;
+    done->by_card_path = open && !done->n_redone;
     done->sent_bytes = r->low ? 0 : sent(r) - sent_before; /* low: no algorithm runs */
     return 0;
 }

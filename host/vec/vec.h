@@ -68,7 +68,8 @@ struct vec_ops {
 
     /* acc += codes of the format sum->in, by sum->rule. first: overwrite acc, which need not be
      * initialised. Codes in acc have the format vec_acc_fmt(sum). */
-    void (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first);
+    void (*accumulate)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                       bool first);
 
     /* codes = acc / 2^shift, rounded to `out`: sum->out, or vec_acc_fmt(sum) for a partial sum that
      * is sent on. shift: must be 0 unless the rule is exact or nearest. A zero sum is +0. The sign
@@ -81,9 +82,9 @@ struct vec_ops {
      * last byte. */
     void (*add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
-    /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0. The result equals that of fold() of
-     * each part in this order, then finish(), but no accumulators are kept in memory. codes may be
-     * one of the parts if `out` is sum->in. */
+    /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0. The result equals that of
+     * accumulate() of each part in this order, then finish(), but no accumulators are kept in
+     * memory. codes may be one of the parts if `out` is sum->in. */
     void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
@@ -98,9 +99,9 @@ struct vec_ops {
 
     /* VEC_EXACT only: converts accumulators to wide partial sums, of vec_wide_bytes(). */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
-    /* VEC_EXACT only: acc += wide partial sums. first: as in fold. */
-    void (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                      bool first);
+    /* VEC_EXACT only: acc += wide partial sums. first: as in accumulate. */
+    void (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                            bool first);
 
     /* The *_all slots handle many spans, on a GPU in one launch. ops: this table. */
 

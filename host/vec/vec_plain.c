@@ -151,8 +151,8 @@ static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *
     }
 }
 
-static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
-                       bool first)
+static void plain_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                             bool first)
 {
     uint32_t block[BLOCK];
     const uint64_t mode = fp_mode_ieee();
@@ -236,7 +236,7 @@ static void plain_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *co
 static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                       struct mf_fmt out, int shift, uint8_t *codes)
 {
-    sum_blocks(plain_fold, plain_finish, sum, parts, n_parts, n, out, shift, codes);
+    sum_blocks(plain_accumulate, plain_finish, sum, parts, n_parts, n, out, shift, codes);
 }
 
 static uint32_t plain_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
@@ -278,8 +278,8 @@ static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, ui
     }
 }
 
-static void plain_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                            bool first)
+static void plain_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
+                                  size_t n, bool first)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
     const size_t bytes = vec_wide_bytes(sum, 1);
@@ -308,14 +308,14 @@ const struct vec_ops vec_plain = {
     .encode = plain_encode,
     .scan_encode = plain_scan_encode,
     .decode = plain_decode,
-    .fold = plain_fold,
+    .accumulate = plain_accumulate,
     .finish = plain_finish,
     .add = plain_add,
     .sum = plain_sum,
     .hop = plain_hop,
     .peak = plain_peak,
     .spill = plain_spill,
-    .fold_wide = plain_fold_wide,
+    .accumulate_wide = plain_accumulate_wide,
     .absmax_all = vec_absmax_each,
     .encode_all = vec_encode_each,
     .scan_encode_all = vec_scan_encode_each,

@@ -15,7 +15,7 @@ module card #(
   input  logic        rst_i,
   input  logic [15:0] port_i,                // the card's UDP port for frames
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        beside_i,  // constant; 1: registers are driven by s_*, control is off
+  input  logic        direct_i,  // constant; 1: registers are driven by s_*, control is off
   // frames in
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
@@ -53,7 +53,7 @@ module card #(
   output logic [15:0] answer_length_o,
   output logic        answer_valid_o,
   input  logic        answer_ready_i,
-  // registers (AXI-Lite) for beside_i: hls/card/regs.def
+  // registers (AXI-Lite) for direct_i: hls/card/regs.def
   input  logic [11:0] s_awaddr_i,
   input  logic        s_awvalid_i,
   output logic        s_awready_o,
@@ -108,20 +108,20 @@ module card #(
     .rx_port_i(rx_port), .rx_valid_i(rx_valid), .rx_ready_o(rx_ready),
     .tx_data_o(tx_data), .tx_last_o(tx_last), .tx_ip_o(tx_ip), .tx_port_o(tx_port),
     .tx_valid_o(tx_valid), .tx_ready_i(tx_ready),
-    .s_awaddr_i(beside_i ? s_awaddr_i : awaddr), .s_awvalid_i(beside_i ? s_awvalid_i : awvalid),
+    .s_awaddr_i(direct_i ? s_awaddr_i : awaddr), .s_awvalid_i(direct_i ? s_awvalid_i : awvalid),
     .s_awready_o(awready),
-    .s_wdata_i(beside_i ? s_wdata_i : wdata), .s_wstrb_i(beside_i ? s_wstrb_i : wstrb),
-    .s_wvalid_i(beside_i ? s_wvalid_i : wvalid), .s_wready_o(wready),
-    .s_bresp_o, .s_bvalid_o, .s_bready_i(beside_i ? s_bready_i : bready),
-    .s_araddr_i(beside_i ? s_araddr_i : araddr), .s_arvalid_i(beside_i ? s_arvalid_i : arvalid),
+    .s_wdata_i(direct_i ? s_wdata_i : wdata), .s_wstrb_i(direct_i ? s_wstrb_i : wstrb),
+    .s_wvalid_i(direct_i ? s_wvalid_i : wvalid), .s_wready_o(wready),
+    .s_bresp_o, .s_bvalid_o, .s_bready_i(direct_i ? s_bready_i : bready),
+    .s_araddr_i(direct_i ? s_araddr_i : araddr), .s_arvalid_i(direct_i ? s_arvalid_i : arvalid),
     .s_arready_o(arready),
-    .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i(beside_i ? s_rready_i : rready));
+    .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i(direct_i ? s_rready_i : rready));
   assign s_awready_o = awready;
   assign s_wready_o  = wready;
   assign s_arready_o = arready;
 
   control #(.Jobs(Jobs), .Slots(Slots)) u_control (
-    .clk_i, .rst_i(rst_i || beside_i), .tick_i, .frame_port_i(port_i), .busy_o,
+    .clk_i, .rst_i(rst_i || direct_i), .tick_i, .frame_port_i(port_i), .busy_o,
     .in_valid_i(ask_valid_i), .in_ready_o(ask_ready), .in_last_i(ask_last_i),
     .in_data_i(ask_data_i), .in_last_be_i(ask_last_be_i), .in_error_i(ask_error_i),
     .in_src_ip_i(ask_ip_i), .in_src_port_i(ask_port_i), .in_length_i(ask_length_i),
@@ -133,8 +133,8 @@ module card #(
     .m_bresp_i(s_bresp_o), .m_bvalid_i(s_bvalid_o), .m_bready_o(bready),
     .m_araddr_o(araddr), .m_arvalid_o(arvalid), .m_arready_i(arready),
     .m_rdata_i(s_rdata_o), .m_rresp_i(s_rresp_o), .m_rvalid_i(s_rvalid_o), .m_rready_o(rready));
-  assign ask_ready_o    = beside_i || ask_ready;
-  assign answer_valid_o = !beside_i && answer_valid;
+  assign ask_ready_o    = direct_i || ask_ready;
+  assign answer_valid_o = !direct_i && answer_valid;
 
   assign rx_waits_o = rx_valid && !rx_ready;
   assign tx_waits_o = tx_valid && !tx_ready;

@@ -71,7 +71,7 @@ module card_ecpix5 #(
     .control_sink_ready(answer_ready));
 
   card u_card (
-    .clk_i(clk), .rst_i(rst), .port_i(Port), .tick_i(tick_q), .beside_i(1'b0),
+    .clk_i(clk), .rst_i(rst), .port_i(Port), .tick_i(tick_q), .direct_i(1'b0),
     .in_data_i(in_data), .in_last_i(in_last), .in_last_be_i(in_last_be),
     .in_error_i(in_error != '0), .in_ip_i(in_ip), .in_port_i(in_port),
     .in_valid_i(in_valid), .in_ready_o(in_ready),

@@ -8,7 +8,7 @@ module card_sim (
   input  logic [15:0] port_i,
   input  logic [15:0] control_port_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        beside_i,              // 1: registers are driven by s_*, control is off
+  input  logic        direct_i,              // 1: registers are driven by s_*, control is off
   // the wire: four bytes a clock, the first in bits 7..0
   input  logic [31:0] rx_data_i,
   input  logic        rx_last_i,
@@ -82,7 +82,7 @@ module card_sim (
   /* verilator lint_on PINCONNECTEMPTY */
 
   card u_card (
-    .clk_i, .rst_i, .port_i, .tick_i, .beside_i,
+    .clk_i, .rst_i, .port_i, .tick_i, .direct_i,
     .in_data_i(in_data), .in_last_i(in_last), .in_last_be_i(in_last_be),
     .in_error_i(in_error != '0), .in_ip_i(in_ip), .in_port_i(in_port),
     .in_valid_i(in_valid), .in_ready_o(in_ready),

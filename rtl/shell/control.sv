@@ -12,7 +12,7 @@
 // request. A repetition with the same number of operations is answered from there. An
 // expired lease is ended before any other work.
 module control #(
-  parameter int Leases = nc_pkg::LEASE_MOST,
+  parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,  // ticks of silence that end a lease
   parameter int Jobs   = nc_pkg::CARD_JOBS,
   parameter int Slots  = nc_pkg::CARD_SLOTS

@@ -2,7 +2,7 @@
 // hls/card/sharing.def, as host/control does.
 // It judges each operation before it is done, and is told afterwards what was done.
 module control_jobs #(
-  parameter int Leases = nc_pkg::LEASE_MOST,
+  parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Jobs   = nc_pkg::CARD_JOBS,
   parameter int Slots  = nc_pkg::CARD_SLOTS,
   localparam int IndexW = $clog2(Leases + 1),

@@ -1,7 +1,7 @@
 // control_leases: stores each lease's secret, last request, answer buffer and remaining time.
 // It looks at one lease at a time and writes only that one.
 module control_leases #(
-  parameter int Leases = nc_pkg::LEASE_MOST,
+  parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,
   localparam int IndexW = $clog2(Leases + 1),   // one more buffer than leases
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1),

@@ -12,7 +12,7 @@ enum {
     BUS_CLOCKS = 1000, /* far more than any register takes */
     RESET_CLOCKS = 2,
     STEP_CLOCKS = 512,
-    MOST_BURSTS = 8,
+    MAX_BURSTS = 8,
     DECERR = 3
 };
 
@@ -22,7 +22,7 @@ struct burst {
 };
 
 struct bursts {
-    struct burst of[MOST_BURSTS];
+    struct burst of[MAX_BURSTS];
     unsigned put, get;
 };
 
@@ -96,17 +96,17 @@ static void bind(struct mm *s)
 
 static bool is_full(const struct bursts *q)
 {
-    return q->put - q->get == MOST_BURSTS;
+    return q->put - q->get == MAX_BURSTS;
 }
 
 static struct burst *first(struct bursts *q)
 {
-    return q->put == q->get ? NULL : &q->of[q->get % MOST_BURSTS];
+    return q->put == q->get ? NULL : &q->of[q->get % MAX_BURSTS];
 }
 
 static void add(struct bursts *q, uint64_t at, unsigned len)
 {
-    q->of[q->put++ % MOST_BURSTS] = (struct burst){at, len + 1};
+    q->of[q->put++ % MAX_BURSTS] = (struct burst){at, len + 1};
 }
 
 /* Moves on to the next beat. Returns true at the burst's end. */

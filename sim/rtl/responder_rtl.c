@@ -10,7 +10,7 @@
 
 enum {
     /* Far more than any request takes, even one that waits until a job has stopped. */
-    MOST_CLOCKS = 1 << 20,
+    MAX_CLOCKS = 1 << 20,
     RESET_CLOCKS = 4
 };
 
@@ -119,7 +119,7 @@ static int tick(struct responder *r)
 
 static int settle(struct responder *r)
 {
-    for (int i = 0; i < MOST_CLOCKS; i++) {
+    for (int i = 0; i < MAX_CLOCKS; i++) {
         model_eval(r->model);
         if (!*r->busy)
             return 0;

@@ -21,16 +21,16 @@ enum {
     CRC = 4,
     RESIDUE = 0x2144df1c, /* CRC32 of data followed by its CRC */
     GAP = 12,             /* bytes between frames */
-    LEAST = 60,
+    MIN_BYTES = 60,
     BEAT = 64,
-    MOST = PREAMBLE + ETHER_MOST + CRC
+    MAX_BYTES = PREAMBLE + ETHER_MAX + CRC
 };
 
 /* One direction of the wire. */
 struct way {
     uint8_t *last, *last_be, *valid, *ready;
     uint32_t *data;
-    uint8_t frame[MOST + 4];
+    uint8_t frame[MAX_BYTES + 4];
     /* n: bytes of `frame`. at: bytes already sent (in) or received (out). */
     size_t n, at;
     int credit; /* tenths of bytes that may pass */
@@ -72,10 +72,10 @@ static int begin(struct eth *s)
         return 0;
     struct way *w = &s->rx;
     uint8_t *at = w->frame + PREAMBLE;
-    const size_t most = ETHER_MOST, short_n = f->n < most ? f->n : most;
-    const size_t n = short_n < LEAST && !(f->port & SHELL_ETH_SHORT) ? LEAST : short_n;
+    const size_t most = ETHER_MAX, short_n = f->n < most ? f->n : most;
+    const size_t n = short_n < MIN_BYTES && !(f->port & SHELL_ETH_SHORT) ? MIN_BYTES : short_n;
     memcpy(w->frame, preamble, PREAMBLE);
-    memset(at, 0, LEAST);
+    memset(at, 0, MIN_BYTES);
     memcpy(at, s->in->bytes + f->at, short_n);
     const uint32_t crc = (uint32_t)crc32(0, at, (uInt)n) ^ ((f->port & SHELL_ETH_BAD_CRC) != 0);
     for (int i = 0; i < CRC; i++)
@@ -137,15 +137,15 @@ static void gave(struct eth *s)
         s->counts.hole = s->hole;
     s->hole = 0;
     for (int i = 0; i < 4; i++)
-        if (w->at + (size_t)i < MOST)
+        if (w->at + (size_t)i < MAX_BYTES)
             w->frame[w->at + (size_t)i] = (uint8_t)(*w->data >> 8 * i);
     const int last = *w->last, be = last ? *w->last_be : 8;
     const size_t n = w->at + (be & 1 ? 1 : be & 2 ? 2 : be & 4 ? 3 : 4);
     spend(s, w, last);
-    w->at = last ? 0 : n < MOST ? n : MOST;
+    w->at = last ? 0 : n < MAX_BYTES ? n : MAX_BYTES;
     if (!last)
         return;
-    const int good = n <= MOST && n >= PREAMBLE + LEAST + CRC &&
+    const int good = n <= MAX_BYTES && n >= PREAMBLE + MIN_BYTES + CRC &&
                      !memcmp(w->frame, preamble, PREAMBLE) &&
                      crc32(0, w->frame + PREAMBLE, (uInt)(n - PREAMBLE)) == RESIDUE;
     s->counts.sent++;
@@ -259,7 +259,7 @@ static int eth_open(const char *wave, shell_out *out, void *arg, void **shell)
     s->out = out;
     s->arg = arg;
     bind(s);
-    *(uint8_t *)port(s->model, "beside_i") = 1;
+    *(uint8_t *)port(s->model, "direct_i") = 1;
     reset(s);
     s->random = s->now = 1;
     s->line = SHELL_ETH_GIGABIT;
@@ -278,7 +278,7 @@ static void eth_address(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t
     *(uint32_t *)port(s->model, "ip_i") = ip;
     *(uint16_t *)port(s->model, "port_i") = udp_port;
     *(uint16_t *)port(s->model, "control_port_i") = control_port;
-    *(uint8_t *)port(s->model, "beside_i") = !control_port;
+    *(uint8_t *)port(s->model, "direct_i") = !control_port;
     s->controlled = control_port != 0;
     s->pulse_s = clock_s();
     reset(s);

@@ -8,8 +8,8 @@
 static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     (void)wave, (void)out, (void)arg, (void)shell;
-    return ERR(-ENOSYS, "no Verilated card: built without Verilator; --model c, --offload sim:c "
-                        "and --on model give the same bits");
+    return ERR(-ENOSYS, "no Verilated card: built without Verilator; --engine c, --offload sim:c "
+                        "and --on c give the same bits");
 }
 
 /* The other functions are never called, because no open() succeeds. */

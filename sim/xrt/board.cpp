@@ -64,8 +64,8 @@ static std::string listen_on(unsigned index)
 void Board::start_card()
 {
     const std::string path = program(), listen = listen_on(index);
-    const char *const words[] = {"--listen", listen.c_str(), "--model",
-                                 environment("NARROWCAST_SIM_MODEL", SIM_MODEL), nullptr};
+    const char *const words[] = {"--listen", listen.c_str(), "--engine",
+                                 environment("NARROWCAST_SIM_ENGINE", SIM_ENGINE), nullptr};
     char why[CARD_LINK_WHY];
     card_link *started = nullptr;
     link.reset();  // frees its port

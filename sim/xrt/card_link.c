@@ -126,7 +126,7 @@ int card_link_read(struct card_link *l, uint64_t address, uint32_t *value)
 
 static size_t piece(size_t left)
 {
-    return left < SIMLINK_MOST ? left : SIMLINK_MOST;
+    return left < SIMLINK_MAX ? left : SIMLINK_MAX;
 }
 
 int card_link_put(struct card_link *l, uint64_t address, const void *from, size_t bytes)

@@ -25,7 +25,7 @@ enum {
     CALL_BYTES = 14, /* tag, u64 length, tag, u32 number */
     ANSWER_BYTES = 9,
     FIELDS = 8,
-    MOST = 1 << 28,
+    MAX_BYTES = 1 << 28,
     CALL_CLOSE = 1,
     CALL_ALLOC = 4,
     CALL_FREE = 5,
@@ -172,14 +172,15 @@ static int serve(int fd, struct card_link *card)
     TRY(sock_recv(fd, header, sizeof header));
     memcpy(&n, header + 1, sizeof n);
     memcpy(&number, header + 10, sizeof number);
-    if (header[0] != 0x09 || header[9] != 0x15 || n > MOST)
+    if (header[0] != 0x09 || header[9] != 0x15 || n > MAX_BYTES)
         return ERR(-EPROTO, "libxrt_hwemu starts with an unexpected call");
     uint8_t *body = buf_alloc((size_t)n + 1);
     int rc = body ? sock_recv(fd, body, (size_t)n) : -ENOMEM;
-    if (!rc && (!parse(body, (size_t)n, &f) || f.number[5] > MOST || f.number[3] > UINT64_MAX / 2))
+    if (!rc &&
+        (!parse(body, (size_t)n, &f) || f.number[5] > MAX_BYTES || f.number[3] > UINT64_MAX / 2))
         rc = ERR(-EPROTO, "cannot read call %u of libxrt_hwemu", number);
     const uint64_t more = rc ? 0 : number == CALL_GET ? f.number[5] : f.number[3];
-    if (!rc && number == CALL_READ && more > MOST)
+    if (!rc && number == CALL_READ && more > MAX_BYTES)
         rc = ERR(-EPROTO, "cannot read call %u of libxrt_hwemu", number);
     if (!rc && !(a.bytes = buf_alloc((number == CALL_GET || number == CALL_READ ? more : 0) + 64)))
         rc = -ENOMEM;

@@ -26,13 +26,13 @@ struct Opened {
     xclDeviceHandle handle;
 };
 
-enum { MOST_CARDS = 8 };
+enum { MAX_CARDS = 8 };
 
 // Never freed, since threads may use it until the process ends.
 struct State {
     std::mutex lock;
     // [card]: held while the card's process starts, so that other cards need not wait.
-    std::mutex starts[MOST_CARDS];
+    std::mutex starts[MAX_CARDS];
     std::map<const Device *, Opened> opened;
     std::map<unsigned, std::weak_ptr<Board>> boards;
     void *noop = nullptr;
@@ -184,7 +184,7 @@ unsigned n_cards()
     const char *text = getenv("NARROWCAST_SIM_CARDS");
     char rest;
     unsigned n = 1;
-    if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > MOST_CARDS))
+    if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > MAX_CARDS))
         fail(EINVAL, std::string("bad NARROWCAST_SIM_CARDS='") + text + "': need 0 to 8");
     return n;
 }

@@ -160,7 +160,7 @@ if command -v gnuplot >/dev/null; then
     refused 'gnuplot stopped midway' sh -c "ulimit -f 4; exec '$n' plot step-loss steps --out out.png"
     refused 'gnuplot stopped midway' sh -c "ulimit -f 30; exec '$n' report steps --out out"
 fi
-for what in '--help' 'emulate --help' "info --json" 'model --json' 'sim --help'; do
+for what in '--help' 'emulate --help' "info --json" 'predict --json' 'sim --help'; do
     rm -f out
     # shellcheck disable=SC2086 # words
     said=$(sh -c 'ulimit -f 0; "$@" 2>&1 >out; echo "ends with $?"' - "$n" $what)

@@ -51,7 +51,7 @@ ends 0 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec ./other docto
 has '^warn  program       rank 1 on .* runs another build'
 
 # --- cards ---
-"$B/narrowcast-sim" --listen 127.0.0.1:0 --model c >card.out 2>&1 &
+"$B/narrowcast-sim" --listen 127.0.0.1:0 --engine c >card.out 2>&1 &
 card=$!
 for _ in $(seq 100); do
     port=$(sed -n 's/^listening on 127.0.0.1://p' card.out)

@@ -8,7 +8,7 @@
 
 enum { SEED = 12, LONGEST_NAME = 250 };
 
-static uint8_t input[MOST_INPUT];
+static uint8_t input[INPUT_MAX];
 static size_t input_n;
 
 static void add(const void *from, size_t n)
@@ -34,7 +34,7 @@ static void begin(int kind)
 /* A checkpoint of this plan, with another length of its options. */
 static void seed_plan(const struct checkpoint_plan *plan, uint32_t text_bytes)
 {
-    static uint8_t bytes[MOST_INPUT];
+    static uint8_t bytes[INPUT_MAX];
     static const uint8_t sections[FUZZ_SECTIONS_BYTES] = {7};
     struct file_in in;
     size_t n;

@@ -100,7 +100,7 @@ says ": did you mean 'e4m3' or 'e5m2'?" emulate --format fp8
 says ": did you mean 'e4m3fn'?" cast --format float8_e4m3fn x y
 says ": did you mean 'bf16'?" emulate --out-format BFLOAT16
 says ": did you mean 'resnet32'?" emulate --model resnet34
-says ": did you mean 'resnet50'?" model --network ResNet50
+says ": did you mean 'resnet50'?" predict --network ResNet50
 says ": did you mean 'idx:DIR'?" emulate --data mnist
 says ": did you mean 'idx:DIR'?" emulate --data fashion-mnist:/x
 says ": did you mean 'cifar10:DIR'?" emulate --data cifar

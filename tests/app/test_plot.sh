@@ -63,8 +63,8 @@ row() { echo "{\"kind\":\"error\",\"format\":\"e5m2\",\"scale\":\"aps\",\"sum\":
 table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps nearest, eq. 5 (error, %)
 8 50 25 100
 16 25 12.5 50' roundoff groups
-"$B/narrowcast" model --json --ranks 4,2 --size 64k --link 1G --algo ring --format e5m2 >predicted || fail 'model'
-plot model predicted >out || fail 'plot model'
+"$B/narrowcast" predict --json --ranks 4,2 --size 64k --link 1G --algo ring --format e5m2 >predicted || fail predict
+plot predict predicted >out || fail 'plot predict'
 [ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
 
 # --- output of train --stats: the last step counts ---

@@ -5,7 +5,7 @@ set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
-export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 export TMPDIR="$dir" # the lock file of simulated devices lies there
 
 # part FILE BYTES: random-looking bytes, always the same: the program's
@@ -73,9 +73,9 @@ same --format e2m1 --count 2599999
 # --- Verilated ---
 if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
     files 3 5000
-    NARROWCAST_SIM_MODEL=rtl same --format e4m3
-    NARROWCAST_SIM_MODEL=rtl same --format e2m1 --out-format fp16 --count 9999
-    NARROWCAST_SIM_MODEL=rtl same --format fp16 --out-format e5m2 --out-shift 1 --overflow inf
+    NARROWCAST_SIM_ENGINE=rtl same --format e4m3
+    NARROWCAST_SIM_ENGINE=rtl same --format e2m1 --out-format fp16 --count 9999
+    NARROWCAST_SIM_ENGINE=rtl same --format fp16 --out-format e5m2 --out-shift 1 --overflow inf
 fi
 
 # --- refused ---

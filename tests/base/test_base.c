@@ -304,7 +304,7 @@ static int call(size_t bytes)
  * in the turn at time `later` and not before. */
 static void one_of_many(int n, size_t bytes, double later)
 {
-    int others[CALLERS_MOST];
+    int others[CALLERS_MAX];
     char said[sizeof own_word] = "";
     callers_init(&callers, callers.listener, sizeof own_word);
     for (int i = 0; i < n; i++)
@@ -340,12 +340,12 @@ static void test_callers(void)
 {
     struct rlimit before, low;
     callers_port = 0;
-    callers.listener = inet_listen(INADDR_LOOPBACK, &callers_port, CALLERS_MOST);
+    callers.listener = inet_listen(INADDR_LOOPBACK, &callers_port, CALLERS_MAX);
     CHECK(callers.listener >= 0 && callers_port > 0, "cannot listen");
     one_of_many(0, 0, 0);
     one_of_many(50, 0, 0);
     one_of_many(50, sizeof own_word - 1, 0);
-    one_of_many(CALLERS_MOST, 0, CALLERS_GRACE_S);
+    one_of_many(CALLERS_MAX, 0, CALLERS_GRACE_S);
     one_that_dawdles();
     getrlimit(RLIMIT_NOFILE, &before); /* descriptors for one accepted caller and two that call */
     low = before;

@@ -27,8 +27,8 @@ static void test_words(void)
 {
     struct codec codec;
     struct schedule schedule;
-    const struct codec_words words = {.scale = "const:0.5"};
-    CHECK(codec_parse(&words, &codec) == 0 && minifloat_of(&codec)->const_shift == -1,
+    const struct codec_spec spec = {.scale = "const:0.5"};
+    CHECK(codec_parse(&spec, &codec) == 0 && minifloat_of(&codec)->const_shift == -1,
           "const:0.5 is 2^%d", minifloat_of(&codec)->const_shift);
     CHECK(schedule_parse("step:0.5,0.75", &schedule) == 0 && schedule.at[1] == 0.75,
           "step:0.5,0.75");

@@ -117,21 +117,21 @@ static void test_values(void)
 /* The longest possible table: its last row must be found, and not be mistaken for another. */
 static void test_long_table(void)
 {
-    static struct opt rows[OPT_MOST];
-    static char names[OPT_MOST][16], word[16];
-    bool values[OPT_MOST] = {false};
+    static struct opt rows[OPT_MAX];
+    static char names[OPT_MAX][16], word[16];
+    bool values[OPT_MAX] = {false};
     struct opt_parsed p;
-    for (int i = 0; i < OPT_MOST; i++) {
+    for (int i = 0; i < OPT_MAX; i++) {
         snprintf(names[i], sizeof names[i], "row%d", i);
         rows[i] = (struct opt){
             .name = names[i], .type = OPT_FLAG, .at = (size_t)i * sizeof *values, .help = ""};
     }
     const struct opt_command long_one = {
-        .name = "long", .args = "", .opts = rows, .n_opts = OPT_MOST};
-    snprintf(word, sizeof word, "--row%d", OPT_MOST - 1);
+        .name = "long", .args = "", .opts = rows, .n_opts = OPT_MAX};
+    snprintf(word, sizeof word, "--row%d", OPT_MAX - 1);
     CHECK(opt_parse(&long_one, 1, (char *[]){word}, values, &p) == 0, "%s", word);
-    for (int i = 0; i < OPT_MOST; i++)
-        CHECK(opt_given(&long_one, &p, names[i]) == (i == OPT_MOST - 1) && values[i] == p.given[i],
+    for (int i = 0; i < OPT_MAX; i++)
+        CHECK(opt_given(&long_one, &p, names[i]) == (i == OPT_MAX - 1) && values[i] == p.given[i],
               "%s by %s", names[i], word);
 }
 

@@ -114,7 +114,7 @@ if [ $code -ne 0 ]; then
 else
     # shellcheck disable=SC2016
     "$here/../bench/netlab.sh" -n 4 -r none -- bash -c '
-        "$0/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null & trap "kill $!" EXIT
+        "$0/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null & trap "kill $!" EXIT
         sleep 0.5
         mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_bench_model_check.sh : tests model_check.sh, which compares measured
+# test_bench_model_check.sh : tests predict_check.sh, which compares measured
 # times with the performance model.
 # A time that is a third off is found, and so is a point that the model lacks. It measures nothing.
 set -u
@@ -14,7 +14,7 @@ fail() {
 }
 ln -s "$program" "$dir/narrowcast"
 export B=$dir
-check() { bench/allreduce/model_check.sh --table >"$dir/out" 2>&1; }
+check() { bench/allreduce/predict_check.sh --table >"$dir/out" 2>&1; }
 
 check && fail 'a table of nothing'
 grep -q 'run it without --table first' "$dir/out" || fail "nothing measured: $(cat "$dir/out")"
@@ -23,20 +23,20 @@ grep -q 'run it without --table first' "$dir/out" || fail "nothing measured: $(c
 row() {
     echo "{\"kind\":\"allreduce\",\"label\":\"$2\",\"algo\":\"$3\",\"type\":\"$4\",\"ranks\":4,\"size\":$5,\"time_us\":$6,\"wrong\":0,\"ratio\":1}" >>"$dir/$1"
 }
-echo '{"kind":"cast","name":"fp32 -> e5m2","gbs":10,"ratio":1}' >"$dir/model_rates.json"
-row model_rates.json none ring e5m2 1024 400
-row model_rates.json none ring e5m2 2097152 5000
-row model_rates.json none offload e5m2 2097152 7000
-row model_rates.json 500mbit ring e5m2 2097152 20000
+echo '{"kind":"cast","name":"fp32 -> e5m2","gbs":10,"ratio":1}' >"$dir/predict_rates.json"
+row predict_rates.json none ring e5m2 1024 400
+row predict_rates.json none ring e5m2 2097152 5000
+row predict_rates.json none offload e5m2 2097152 7000
+row predict_rates.json 500mbit ring e5m2 2097152 20000
 # all points, with 1 s each; then with the model's times
 points() { # points FILE: with the ms in FILE
-    rm -f "$dir/model_points.json"
+    rm -f "$dir/predict_points.json"
     local i=0
     for link in 1gbit 2.5gbit; do
         for algo in direct ring offload; do
             for size in 1048576 67108864; do
                 i=$((i + 1))
-                row model_points.json $link $algo e5m2 $size "$(sed -n "${i}p" "$1")e3"
+                row predict_points.json $link $algo e5m2 $size "$(sed -n "${i}p" "$1")e3"
             done
         done
     done
@@ -55,7 +55,7 @@ check && fail 'a third was within 20 %'
 grep -q '^11 of 12 points within 20 %' "$dir/out" || fail "not 11: $(cat "$dir/out")"
 [ "$(grep -c '^| 1gbit | offload | e5m2 | 1 MiB .* 0.75 off |$' "$dir/out")" = 1 ] || fail "not the fifth: $(cat "$dir/out")"
 points "$dir/ms"
-row model_points.json 1gbit gather e5m2 1048576 1000
+row predict_points.json 1gbit gather e5m2 1048576 1000
 check && fail 'a point without an answer'
 grep -q 'the model says nothing of 1gbit gather e5m2 1048576' "$dir/out" || fail "gather: $(cat "$dir/out")"
 exit $bad

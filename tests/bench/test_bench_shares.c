@@ -3,8 +3,8 @@
 #include "dump_fixture.h"
 #include "relgrad_slow.h"
 
-enum { RANKS = 4, NODE = 2, STEPS = 2, FIRST = 7, N_LAYERS = 3, N_MOST = 1000 };
-static const size_t layer_n[N_LAYERS] = {N_MOST, 17, 600}; /* read whole to find quantiles */
+enum { RANKS = 4, NODE = 2, STEPS = 2, FIRST = 7, N_LAYERS = 3, N_MAX = 1000 };
+static const size_t layer_n[N_LAYERS] = {N_MAX, 17, 600}; /* read whole to find quantiles */
 static const char *const names[N_LAYERS] = {"conv.weight", "conv.bias", "last.weight"};
 
 static float gradient(int step, int rank, int layer, size_t i)
@@ -43,7 +43,7 @@ static float quantile(int step, int layer, float eps)
 {
     float most = 0;
     for (int r = 0; r < RANKS; r++) {
-        float d[N_MOST];
+        float d[N_MAX];
         for (size_t i = 0; i < layer_n[layer]; i++)
             d[i] = fabsf(gradient(step, r, layer, i) /
                          (eps > 0 ? fabsf(weight(step, layer, i)) + eps : 1));

@@ -73,7 +73,7 @@ refused "MIB '1k': must be" MIB='16 1k' bench/gpu/gpu_all.sh 1
 refused "RUNS 'x': must be" bench/median.sh x true
 refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2
 refused "RANKS '-h2': must be" bench/allreduce/bench_overlap.sh -h2
-refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/model_check.sh
+refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/predict_check.sh
 refused "EPOCHS 'x': must be 0 or a number of passes" bench/papers/papers.sh 9 '0 x'
 for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh layers' 'loss_scale.sh sweep' 'papers.sh 9' 'papers.sh 4' 'pure_fp16.sh' \
     'relgrad_caffenet.sh' 'sequences.sh' 'papers.sh fig1'; do

@@ -11,10 +11,10 @@ enum { ALL = (1 << VEC_RULES) - 1, N = 512, MAX_P = 12, SEED = 5 };
 static struct codec make_rounded(const char *format, const char *scale, const char *round,
                                  int n_ranks)
 {
-    const struct codec_words words = {
+    const struct codec_spec spec = {
         .format = format, .scale = scale, .overflow = "inf", .round = round};
     struct codec c;
-    if (codec_parse(&words, &c) || codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test"}))
+    if (codec_parse(&spec, &c) || codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test"}))
         exit(1);
     return c;
 }
@@ -124,7 +124,7 @@ static int8_t agreed_exponent(const struct codec *c)
 /* Encode all ranks and add. Returns how many codes overflowed, of single values and of the sum. */
 static int count_overflows(const struct codec *c, int shift)
 {
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
     uint8_t codes[N * 4];
     uint64_t acc[N];
     float x[N];
@@ -134,9 +134,9 @@ static int count_overflows(const struct codec *c, int shift)
         c->ops->decode(codec_sum(c)->in, codes, N, 0, 1, x);
         for (size_t i = 0; i < N; i++)
             bad += !isfinite(x[i]);
-        fold.ops->add(&fold, 0, acc, codes, N, r == 0);
+        op.ops->add(&op, 0, acc, codes, N, r == 0);
     }
-    fold.ops->done(&fold, 0, acc, N, codes);
+    op.ops->done(&op, 0, acc, N, codes);
     c->ops->decode(codec_sum(c)->out, codes, N, 0, 1, x);
     for (size_t i = 0; i < N; i++)
         bad += !isfinite(x[i]);

@@ -81,7 +81,7 @@ static double error_of(const struct codec *c)
     static uint8_t codes[N * 4], result[N * 4];
     static uint64_t acc[N];
     static float mean[N];
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
     int8_t exponent = CODEC_ALL_ZERO;
     for (int r = 0; r < c->n_ranks; r++) {
         int8_t mine = codec_exponent(c, c->ops->absmax(grads[r], N));
@@ -90,9 +90,9 @@ static double error_of(const struct codec *c)
     int shift = codec_shift(c, exponent);
     for (int r = 0; r < c->n_ranks; r++) {
         codec_encode(c, 0, 0, (uint32_t)r, grads[r], N, shift, codes);
-        fold.ops->add(&fold, 0, acc, codes, N, r == 0);
+        op.ops->add(&op, 0, acc, codes, N, r == 0);
     }
-    fold.ops->done(&fold, 0, acc, N, result);
+    op.ops->done(&op, 0, acc, N, result);
     codec_decode(c, result, N, shift, mean);
     double diff2 = 0, ref2 = 0;
     for (size_t i = 0; i < N; i++) {
@@ -108,10 +108,10 @@ static double error_of(const struct codec *c)
 
 static int run_row(const struct row *row, int n_ranks, double *error)
 {
-    const struct codec_words words = {
+    const struct codec_spec spec = {
         .format = row->format, .scale = row->scale, .sum = row->sum, .out_format = row->out};
     struct codec c;
-    int rc = codec_parse(&words, &c);
+    int rc = codec_parse(&spec, &c);
     if (rc == 0)
         rc = codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test"});
     if (rc == 0)

@@ -15,7 +15,7 @@ static struct vec_out outs[2][LAYERS];
 static uint8_t codes[2][8 * ROOM], sums[2][8 * ROOM], was[KEPT * ROOM], next[2][KEPT * ROOM];
 
 /* Lay out both sides contiguously, from zeroed memory. Returns the elements of the bucket. */
-static size_t lay_out(const struct codec *c, const struct fold *f)
+static size_t lay_out(const struct codec *c, const struct reduce_op *f)
 {
     size_t at = 0;
     memset(codes, 0, sizeof codes), memset(sums, 0, sizeof sums);
@@ -38,25 +38,25 @@ static size_t lay_out(const struct codec *c, const struct fold *f)
             const struct codec_layer *l = &layers[s][i];
             parts[s][i] = (struct codec_part){.layer = l};
             spans[s][i] = (struct vec_span){.x = x + l->at,
-                                            .codes = codes[s] + fold_in_at(f, l->at),
+                                            .codes = codes[s] + reduce_op_in_at(f, l->at),
                                             .n = l->n,
                                             .padded = (l->n + f->unit - 1) / f->unit * f->unit,
                                             .key = codec_key(c, 3, (uint32_t)i, 0)};
-            outs[s][i] = codec_out(c, sums[s] + fold_out_at(f, l->at), l->n, 0, y[s] + l->at);
+            outs[s][i] = codec_out(c, sums[s] + reduce_op_out_at(f, l->at), l->n, 0, y[s] + l->at);
         }
     return at;
 }
 
 static void check_kind(const char *word, bool scan)
 {
-    const struct codec_words words = {.codec = word};
+    const struct codec_spec spec = {.codec = word};
     struct codec c;
-    if (codec_parse(&words, &c) || codec_settle(&c, 2, &(struct codec_adder){.name = "test"}))
+    if (codec_parse(&spec, &c) || codec_settle(&c, 2, &(struct codec_adder){.name = "test"}))
         exit(1);
     c.seed = SEED;
     struct codec_call call[2] = {{.codec = &c, .step = 3, .layers = layers[0], .n_layers = LAYERS},
                                  {.codec = &c, .step = 3, .layers = layers[1], .n_layers = LAYERS}};
-    const struct fold f = codec_fold(&call[0]), g = codec_fold(&call[1]);
+    const struct reduce_op f = codec_reduce_op(&call[0]), g = codec_reduce_op(&call[1]);
     const size_t n = lay_out(&c, &f);
     (scan ? codec_scan_encode_all : codec_encode_all)(&c, spans[0], parts[0], LAYERS);
     for (int i = 0; i < LAYERS; i++) {
@@ -70,7 +70,7 @@ static void check_kind(const char *word, bool scan)
         const struct vec_span *s = &spans[1][i];
         const uint8_t *one[2] = {s->codes, s->codes};
         g.ops->sum(&g, layers[1][i].at, one, 2, s->padded, true,
-                   sums[1] + fold_out_at(&g, layers[1][i].at));
+                   sums[1] + reduce_op_out_at(&g, layers[1][i].at));
     }
     CHECK(memcmp(sums[0], sums[1], sizeof sums[0]) == 0, "%s: sums", word);
     CHECK(memcmp(next[0], next[1], sizeof next[0]) == 0, "%s: what is kept", word);

@@ -9,10 +9,10 @@
 
 enum { ALL = (1 << VEC_RULES) - 1, N = 300, MAX_P = 33, SEED = 6 };
 
-static struct codec make(struct codec_words words, int n_ranks, unsigned needs)
+static struct codec make(struct codec_spec spec, int n_ranks, unsigned needs)
 {
     struct codec c;
-    if (codec_parse(&words, &c) ||
+    if (codec_parse(&spec, &c) ||
         codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test", .needs = needs}))
         exit(1);
     return c;
@@ -46,7 +46,7 @@ static double slow_round(struct mf_fmt f, double x)
 
 static int encode_and_add(const struct codec *c, float mean[N])
 {
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
     static uint8_t codes[N * 4], result[N * 4];
     static uint64_t acc[N];
     int8_t exponent = CODEC_ALL_ZERO;
@@ -61,12 +61,11 @@ static int encode_and_add(const struct codec *c, float mean[N])
         c->ops->decode(codec_sum(c)->in, codes, N, 0, 1, x);
         for (size_t i = 0; i < N; i++)
             values[r][i] = (double)x[i];
-        fold.ops->add(&fold, 0, acc, codes, N, r == 0);
+        op.ops->add(&op, 0, acc, codes, N, r == 0);
     }
-    CHECK(fold.unit == 8 && fold.ops->in_bytes(&fold, N) == vec_bytes(codec_sum(c)->in, N),
-          "bytes in");
-    CHECK(fold.ops->out_bytes(&fold, N) == vec_bytes(codec_sum(c)->out, N), "bytes out");
-    fold.ops->done(&fold, 0, acc, N, result);
+    CHECK(op.unit == 8 && op.ops->in_bytes(&op, N) == vec_bytes(codec_sum(c)->in, N), "bytes in");
+    CHECK(op.ops->out_bytes(&op, N) == vec_bytes(codec_sum(c)->out, N), "bytes out");
+    op.ops->done(&op, 0, acc, N, result);
     codec_decode(c, result, N, shift, mean);
     return shift;
 }
@@ -75,7 +74,7 @@ static void check_exact_mean(const char *format, const char *scale, const char *
                              int size)
 {
     const struct codec c =
-        make((struct codec_words){.format = format, .scale = scale, .out_format = out}, p, ALL);
+        make((struct codec_spec){.format = format, .scale = scale, .out_format = out}, p, ALL);
     const int out_shift = strcmp(scale, "aps-tight") == 0 ? (int)ceil(log2(p)) : 0;
     float mean[N];
     fill_layer(p, size);
@@ -113,8 +112,7 @@ static void check_exact_means(void)
  * an algorithm has only nearest. */
 static void check_fp32_mean(int p, unsigned needs)
 {
-    const struct codec e4m3 =
-        make((struct codec_words){.format = "e4m3", .scale = "aps"}, p, needs);
+    const struct codec e4m3 = make((struct codec_spec){.format = "e4m3", .scale = "aps"}, p, needs);
     struct codec c = codec_fp32(&e4m3, &(struct codec_adder){.needs = needs});
     float mean[N];
     fill_layer(p, -3);
@@ -132,13 +130,13 @@ static void check_fp32_mean(int p, unsigned needs)
 }
 
 /* Partial sums travel in the input format, or in wide ones if the sum is exact. */
-static void check_fold_sizes(void)
+static void check_reduce_op_sizes(void)
 {
-    const struct codec wide = make((struct codec_words){.format = "e3m0"}, 4, ALL);
+    const struct codec wide = make((struct codec_spec){.format = "e3m0"}, 4, ALL);
     const struct codec ring =
-        make((struct codec_words){.format = "e3m0", .out_format = "e4m3"}, 4, FOLD_PARTS);
-    const struct fold w = codec_fold(&(struct codec_call){.codec = &wide}),
-                      r = codec_fold(&(struct codec_call){.codec = &ring});
+        make((struct codec_spec){.format = "e3m0", .out_format = "e4m3"}, 4, REDUCE_PARTS);
+    const struct reduce_op w = codec_reduce_op(&(struct codec_call){.codec = &wide}),
+                           r = codec_reduce_op(&(struct codec_call){.codec = &ring});
     CHECK(w.ops->wide_bytes(&w, 8) == 8 * 2 && r.ops->wide_bytes(&r, 8) == 0,
           "wide bytes: exact only");
     CHECK(w.ops->acc_bytes(&w, 8) == 64 && r.ops->acc_bytes(&r, 8) == 32, "accumulators");
@@ -166,8 +164,8 @@ int main(void)
     check_exact_means();
     for (int p = 1; p <= MAX_P; p += 2) {
         check_fp32_mean(p, ALL);
-        check_fp32_mean(p, FOLD_PARTS);
+        check_fp32_mean(p, REDUCE_PARTS);
     }
-    check_fold_sizes();
+    check_reduce_op_sizes();
     DONE();
 }

@@ -14,12 +14,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_LAYERS = 6, N_MOST = 192 * 120, MOST_RANKS = 8, SEED = 1414 };
+enum { N_LAYERS = 6, N_MAX = 192 * 120, MAX_RANKS = 8, SEED = 1414 };
 enum { N_STEPS = 8, SKIPPED = 5, WIDE = 6, SAME_STEPS = 100 };
 static const struct {
     size_t n, column, stride;
-} shapes[N_LAYERS] = {{960, 3, 16}, {48, 6, 8},      {640, 10, 64},
-                      {40, 0, 0},   {N_MOST, 3, 64}, {1, 1, 1}};
+} shapes[N_LAYERS] = {{960, 3, 16}, {48, 6, 8},     {640, 10, 64},
+                      {40, 0, 0},   {N_MAX, 3, 64}, {1, 1, 1}};
 
 static const struct {
     const char *word;
@@ -34,9 +34,9 @@ enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float *all[MOST_RANKS][N_LAYERS], *left[MOST_RANKS + 1][2][N_LAYERS];
+    float *all[MAX_RANKS][N_LAYERS], *left[MAX_RANKS + 1][2][N_LAYERS];
     float *want[N_LAYERS], *got[N_LAYERS];
-    uint8_t *codes[MOST_RANKS + 1], *before, *after;
+    uint8_t *codes[MAX_RANKS + 1], *before, *after;
 } t;
 
 static void *take(size_t bytes)
@@ -61,9 +61,9 @@ static void open_memory(void)
         }
     }
     for (int r = 0; r <= t.n_ranks; r++)
-        t.codes[r] = take((size_t)N_MOST * 16);
-    t.before = take((size_t)N_MOST * 32);
-    t.after = take((size_t)N_MOST * 32);
+        t.codes[r] = take((size_t)N_MAX * 16);
+    t.before = take((size_t)N_MAX * 32);
+    t.after = take((size_t)N_MAX * 32);
 }
 
 static double normal(uint64_t key, uint64_t i)
@@ -147,7 +147,7 @@ static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap
         for (int p = 0; p <= t.n_ranks; p++)
             memset(t.left[p][0][l], 0, shapes[l].n * sizeof(float));
     }
-    CHECK((state > 0) == (kinds[k].keeps > 0) && state <= (size_t)N_MOST * 32, "%zu", state);
+    CHECK((state > 0) == (kinds[k].keeps > 0) && state <= (size_t)N_MAX * 32, "%zu", state);
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
         CHECK(reducer_state_get(r, t.before) == 0, "get");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct refusal {
-    struct codec_words words;
+    struct codec_spec spec;
     const char *says;
 };
 /* Refused when parsed. */
@@ -72,7 +72,7 @@ static void check_refusal(const struct refusal *r, int n_ranks, int group)
     struct codec c;
     struct capture capture;
     capture_begin(&capture);
-    int rc = codec_parse(&r->words, &c);
+    int rc = codec_parse(&r->spec, &c);
     const bool parsed = rc == 0;
     if (parsed)
         rc = codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test", .group = group});
@@ -93,8 +93,8 @@ static void check_refusals(void)
 static void check_acc(const char *format, const char *acc, int e, int m)
 {
     struct codec c;
-    const struct codec_words words = {.format = format, .sum = "nearest", .acc_format = acc};
-    CHECK(codec_parse(&words, &c) == 0 &&
+    const struct codec_spec spec = {.format = format, .sum = "nearest", .acc_format = acc};
+    CHECK(codec_parse(&spec, &c) == 0 &&
               codec_settle(&c, 4, &(struct codec_adder){.name = "test"}) == 0,
           "%s in %s", format, acc);
     CHECK(codec_sum(&c)->acc.e == e && codec_sum(&c)->acc.m == m, "%s in %s: e%dm%d", format, acc,
@@ -107,13 +107,13 @@ static void check_acc(const char *format, const char *acc, int e, int m)
 static void check_rescale(void)
 {
     struct codec c, one;
-    const struct codec_words words = {
+    const struct codec_spec spec = {
         .format = "e4m3", .scale = "aps", .sum = "nearest", .rescale = true};
-    struct codec_words plain = words;
+    struct codec_spec plain = spec;
     char text[CODEC_TEXT_BYTES];
     plain.rescale = false;
     const struct codec_adder by = {.name = "test", .group = 4};
-    CHECK(codec_parse(&words, &c) == 0 && codec_parse(&plain, &one) == 0 &&
+    CHECK(codec_parse(&spec, &c) == 0 && codec_parse(&plain, &one) == 0 &&
               codec_settle(&c, 32, &by) == 0 && codec_settle(&one, 32, &by) == 0,
           "settled");
     CHECK(codec_exponent(&c, 0x3f800000) == 2 && codec_exponent(&one, 0x3f800000) == 5, "of 1: %d",

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_LAYERS = 5, N_MOST = 200000, MOST_RANKS = 8, SEED = 77, STEP = 3 };
-static const size_t sizes[N_LAYERS] = {40, 1, N_MOST, 700, 512};
+enum { N_LAYERS = 5, N_MAX = 200000, MAX_RANKS = 8, SEED = 77, STEP = 3 };
+static const size_t sizes[N_LAYERS] = {40, 1, N_MAX, 700, 512};
 
 static const struct {
     const char *word;
@@ -30,7 +30,7 @@ enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float *all[MOST_RANKS][N_LAYERS], *want[N_LAYERS], *got[N_LAYERS];
+    float *all[MAX_RANKS][N_LAYERS], *want[N_LAYERS], *got[N_LAYERS];
 } t;
 
 static float *floats(size_t n)
@@ -60,8 +60,8 @@ static void make_grads(void)
 /* Compute all in plain C, layer by layer, without the reducer or an algorithm. */
 static void work_out(const struct levels_rule *r)
 {
-    const size_t most = levels_bytes(r, N_MOST);
-    uint8_t *codes[MOST_RANKS], *sum = malloc(most);
+    const size_t most = levels_bytes(r, N_MAX);
+    uint8_t *codes[MAX_RANKS], *sum = malloc(most);
     for (int k = 0; k < t.n_ranks; k++)
         codes[k] = malloc(most);
     for (uint32_t l = 0; l < N_LAYERS; l++) {

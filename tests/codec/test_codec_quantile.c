@@ -10,14 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = 1000, P_MOST = 8, SEED = 29 };
-static float grads[P_MOST][N], mean[N];
-static uint8_t codes[P_MOST][N * 4], result[N * 4];
+enum { N = 1000, P_MAX = 8, SEED = 29 };
+static float grads[P_MAX][N], mean[N];
+static uint8_t codes[P_MAX][N * 4], result[N * 4];
 
 /* One in 20 elements is above 1, the quantile. */
 static void make_inputs(void)
 {
-    for (uint32_t r = 0; r < P_MOST; r++) {
+    for (uint32_t r = 0; r < P_MAX; r++) {
         const uint64_t key = philox_key(SEED, r, 0, 0, 0);
         for (size_t i = 0; i < N; i++) {
             const double u = (double)philox_u32(key, i) * 0x1p-32, v = u < 0.95 ? u : u * 1.3;
@@ -70,16 +70,16 @@ static void check(const char *format, const char *rule, int n_ranks, float q, fl
     struct codec c;
     const struct algo *algo;
     int group;
-    const struct codec_words words = {.format = format, .scale = "quantile", .sum = rule};
-    if (codec_parse(&words, &c) < 0 || algo_find("direct", n_ranks, &algo, &group) < 0 ||
+    const struct codec_spec spec = {.format = format, .scale = "quantile", .sum = rule};
+    if (codec_parse(&spec, &c) < 0 || algo_find("direct", n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, n_ranks, &c) < 0)
         exit(1);
     const struct vec_sum *s = codec_sum(&c);
     const struct codec_layer layer = {.n = N, .max = q};
     const struct codec_call call = {.codec = &c, .layers = &layer, .n_layers = 1};
     const struct codec_part part = {.layer = &layer};
-    const struct fold f = codec_fold(&call);
-    const uint8_t *parts[P_MOST];
+    const struct reduce_op f = codec_reduce_op(&call);
+    const uint8_t *parts[P_MAX];
     for (int r = 0; r < n_ranks; r++) {
         struct vec_span span = {
             .x = grads[r], .codes = codes[r], .n = N, .padded = N, .key = (uint64_t)r};
@@ -104,7 +104,7 @@ static void check(const char *format, const char *rule, int n_ranks, float q, fl
 static void check_refusals(void)
 {
     static const struct {
-        struct codec_words words;
+        struct codec_spec spec;
         const char *says;
     } refused[] = {
         {{.scale = "quantile:"},
@@ -135,7 +135,7 @@ static void check_refusals(void)
         struct codec c;
         struct capture capture;
         capture_begin(&capture);
-        const int rc = codec_parse(&refused[i].words, &c);
+        const int rc = codec_parse(&refused[i].spec, &c);
         const char *text = capture_end(&capture);
         CHECK(rc == -EINVAL && strstr(text, refused[i].says) && capture_lines(text) == 1,
               "%d: \"%s\", want \"%s\"", rc, text, refused[i].says);
@@ -156,7 +156,7 @@ int main(void)
     static const char *const rules[] = {"exact", "nearest", "fp32"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         for (int r = i < 6 ? 0 : 1; r < 3; r++)
-            for (int p = 1; p <= P_MOST; p += p < 4 ? 1 : 4) {
+            for (int p = 1; p <= P_MAX; p += p < 4 ? 1 : 4) {
                 check(formats[i].name, rules[r], p, 1, formats[i].top);
                 check(formats[i].name, rules[r], p, 0.3f, formats[i].top);
                 check(formats[i].name, rules[r], p, 37, formats[i].top);

@@ -11,11 +11,11 @@
 #include "vec/vec_isa.h"
 #include <string.h>
 
-enum { SEED = 17, N_MOST = 999983, P_MOST = SLOW_RANKS, STEP = 3, LAYER = 2 };
+enum { SEED = 17, N_MAX = 999983, P_MAX = SLOW_RANKS, STEP = 3, LAYER = 2 };
 
 static struct {
-    float *grads[P_MOST], *weights, *mean;
-    uint8_t *codes[P_MOST], *nodes[P_MOST], *sum, *cut;
+    float *grads[P_MAX], *weights, *mean;
+    uint8_t *codes[P_MAX], *nodes[P_MAX], *sum, *cut;
     struct vec_ops tables[VEC_ISAS];
     int n_tables;
 } t;
@@ -30,11 +30,11 @@ static double unit(uint64_t key, uint64_t i)
 static void make_inputs(void)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
-    for (size_t i = 0; i < N_MOST; i++) {
+    for (size_t i = 0; i < N_MAX; i++) {
         const double w = pow(10, 5 * unit(key, 3 * i) - 5);
         const bool zero = unit(key, 3 * i + 1) < 0.02;
         t.weights[i] = (float)(zero ? 0 : unit(key, 3 * i + 2) < 0.5 ? -w : w);
-        for (uint32_t r = 0; r < P_MOST; r++) {
+        for (uint32_t r = 0; r < P_MAX; r++) {
             const uint64_t own = philox_key(SEED, 2, r, 0, 0);
             const double u = unit(own, 3 * i), size = pow(10, 6 * unit(own, 3 * i + 1) - 6) * w,
                          far = unit(own, 3 * i + 2) < 1e-3 ? 1e6 : 1;
@@ -55,15 +55,15 @@ static void *memory(size_t bytes)
 
 static void open_all(void)
 {
-    for (int r = 0; r < P_MOST; r++) {
-        t.grads[r] = memory(N_MOST * sizeof(float));
-        t.codes[r] = memory(N_MOST + 8);
-        t.nodes[r] = memory(N_MOST + 8);
+    for (int r = 0; r < P_MAX; r++) {
+        t.grads[r] = memory(N_MAX * sizeof(float));
+        t.codes[r] = memory(N_MAX + 8);
+        t.nodes[r] = memory(N_MAX + 8);
     }
-    t.weights = memory(N_MOST * sizeof(float));
-    t.mean = memory(N_MOST * sizeof(float));
-    t.sum = memory(N_MOST + 8);
-    t.cut = memory(N_MOST + 8);
+    t.weights = memory(N_MAX * sizeof(float));
+    t.mean = memory(N_MAX * sizeof(float));
+    t.sum = memory(N_MAX + 8);
+    t.cut = memory(N_MAX + 8);
     for (int i = 0; i < VEC_ISAS; i++)
         t.n_tables += vec_isa_table((enum vec_isa)i, &t.tables[t.n_tables]);
 }
@@ -105,10 +105,10 @@ static void encode(const struct run *r, uint32_t rank, size_t from, size_t to, u
 static void go(const struct run *r)
 {
     const struct codec_call call = {.codec = &r->codec, .layers = &r->layer, .n_layers = 1};
-    const struct fold f = codec_fold(&call);
+    const struct reduce_op f = codec_reduce_op(&call);
     const int n_nodes = r->slow.n_ranks / r->slow.node;
     const struct codec_part part = {.layer = &r->layer};
-    const uint8_t *parts[P_MOST];
+    const uint8_t *parts[P_MAX];
     for (int p = 0; p < r->slow.n_ranks; p++) {
         encode(r, (uint32_t)p, 0, r->padded, t.codes[p]);
         parts[p] = t.codes[p];
@@ -140,7 +140,7 @@ static void check_elements(const struct run *r)
     const char *isa = t.tables[0].name;
     const int n_nodes = r->slow.n_ranks / r->slow.node;
     for (size_t i = 0; i < r->padded; i++) {
-        float grads[P_MOST] = {0};
+        float grads[P_MAX] = {0};
         for (int p = 0; p < r->slow.n_ranks && i < r->n; p++)
             grads[p] = t.grads[p][i];
         const struct slow_element want = slow_element(&r->slow, grads, i < r->n ? t.weights[i] : 0);
@@ -176,11 +176,11 @@ static void check_cut(const struct run *r)
 static void check_run(const char *word, const char *algo_word, const char *sum, int n_ranks,
                       size_t n, float q)
 {
-    const struct codec_words words = {.codec = word, .sum = sum};
+    const struct codec_spec spec = {.codec = word, .sum = sum};
     struct run r = {.word = word, .algo = algo_word, .sum = sum, .n = n, .padded = (n + 7) / 8 * 8};
     const struct algo *algo;
     int group;
-    if (codec_parse(&words, &r.codec) < 0 || algo_find(algo_word, n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(&spec, &r.codec) < 0 || algo_find(algo_word, n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, n_ranks, &r.codec) < 0)
         exit(1);
     r.codec.seed = SEED;
@@ -213,7 +213,7 @@ static float check_quantile(uint32_t rank, size_t n, const char *word, int perce
 {
     static float sizes[16384];
     struct codec codec;
-    if (codec_parse(&(struct codec_words){.codec = word}, &codec) < 0)
+    if (codec_parse(&(struct codec_spec){.codec = word}, &codec) < 0)
         exit(1);
     codec.seed = SEED;
     const uint64_t key = codec_key(&codec, STEP, LAYER, rank),
@@ -253,15 +253,15 @@ int main(void)
     open_all();
     make_inputs();
     check_rules_differ();
-    const float q = check_quantile(0, N_MOST, "relgrad", 95, 1024);
+    const float q = check_quantile(0, N_MAX, "relgrad", 95, 1024);
     check_quantile(3, 1024, "relgrad", 95, 1024);
     check_quantile(3, 1025, "relgrad", 95, 1024);
     check_quantile(1, 1, "relgrad", 95, 1024);
     check_quantile(2, 20, "relgrad", 95, 1024);
     check_quantile(2, 19999, "relgrad:q=0.5,samples=16384", 50, 16384);
     check_quantile(2, 100, "relgrad:q=1", 100, 1024);
-    check_run("relgrad", "group-scatter:4", "trunc", 8, N_MOST, q);
-    check_run("relgrad", "group-scatter:2", "trunc", 8, N_MOST, q);
+    check_run("relgrad", "group-scatter:4", "trunc", 8, N_MAX, q);
+    check_run("relgrad", "group-scatter:2", "trunc", 8, N_MAX, q);
     check_run("relgrad", "direct", "trunc", 7, 40009, q); /* divided by 7, in this order */
     check_run("relgrad", "group-scatter:2", "trunc", 6, 40009, q);
     static const size_t sizes[] = {1, 7, 8, 1001, 4099};

@@ -10,8 +10,8 @@
 #include "relgrad_slow.h"
 #include <string.h>
 
-enum { N_LAYERS = 5, N_MOST = 9001, SEED = 3, ZEROS = 1, N_STEPS = 8, EVERY = 3 };
-static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, N_MOST};
+enum { N_LAYERS = 5, N_MAX = 9001, SEED = 3, ZEROS = 1, N_STEPS = 8, EVERY = 3 };
+static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, N_MAX};
 
 static struct {
     struct comm *c;
@@ -130,7 +130,7 @@ static void check_run(const char *word, const char *algo, const char *sum, size_
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
         if (step == 2)
-            t.grads[t.n_ranks - 1][4][N_MOST - 1] = NAN;
+            t.grads[t.n_ranks - 1][4][N_MAX - 1] = NAN;
         reducer_force_fp32(r, step == 5);
         const bool taken = run(r, step);
         CHECK(taken == (step != 2), "step %u", step);

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_LAYERS = 6, N_MOST = 129, MOST_RANKS = 3, N_STEPS = 10, SKIPPED = 3, WIDE = 5, MOVED = 6 };
+enum { N_LAYERS = 6, N_MAX = 129, MAX_RANKS = 3, N_STEPS = 10, SKIPPED = 3, WIDE = 5, MOVED = 6 };
 enum { FP32_LAYER = 3, SEED = 1507 };
-static const size_t sizes[N_LAYERS] = {37, 8, N_MOST, 5, 64, 3};
+static const size_t sizes[N_LAYERS] = {37, 8, N_MAX, 5, 64, 3};
 
 /* ---- the codec: integers, halved when added; the remainder is kept for the next step ---- */
 
@@ -64,18 +64,18 @@ static void make_means(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-static size_t as_many(const struct fold *f, size_t n)
+static size_t as_many(const struct reduce_op *f, size_t n)
 {
     (void)f;
     return n;
 }
-static size_t nothing(const struct fold *f, size_t n)
+static size_t nothing(const struct reduce_op *f, size_t n)
 {
     (void)f, (void)n;
     return 0;
 }
 
-static void halve(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+static void halve(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
@@ -122,7 +122,7 @@ static size_t state_bytes(const struct codec *c, const struct codec_layer *l)
     return 2 * l->n * sizeof(float);
 }
 
-static const struct fold_ops carry_fold = {
+static const struct reduce_op_kind carry_accumulate = {
     .in_bytes = as_many,
     .out_bytes = as_many,
     .acc_bytes = as_many,
@@ -139,16 +139,16 @@ static const struct codec_kind carry = {.name = "carry",
                                         .encode = make_codes,
                                         .scan_encode = scan_codes,
                                         .decode = make_means,
-                                        .fold = &carry_fold};
+                                        .op = &carry_accumulate};
 
 /* ---- the job ---- */
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float all[MOST_RANKS][N_LAYERS][N_MOST], weights[N_LAYERS][N_MOST];
-    float sent[MOST_RANKS][N_LAYERS][N_MOST], added[N_LAYERS][N_MOST]; /* residuals */
-    float want[N_LAYERS][N_MOST];
+    float all[MAX_RANKS][N_LAYERS][N_MAX], weights[N_LAYERS][N_MAX];
+    float sent[MAX_RANKS][N_LAYERS][N_MAX], added[N_LAYERS][N_MAX]; /* residuals */
+    float want[N_LAYERS][N_MAX];
 } t;
 
 static struct reducer *open_reducer(const char *word, bool overlap)
@@ -177,7 +177,7 @@ static struct reducer *open_reducer(const char *word, bool overlap)
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
-        for (uint32_t i = 0; i < N_MOST; i++) {
+        for (uint32_t i = 0; i < N_MAX; i++) {
             t.weights[l][i] = i % 3 ? 1 : 2;
             for (uint32_t r = 0; r < (uint32_t)t.n_ranks; r++) {
                 const uint32_t bits = philox_u32(philox_key(SEED, step, l, r, 2), i);
@@ -209,7 +209,7 @@ static void work_out(void)
         }
 }
 
-static struct reducer_step run(struct reducer *r, uint32_t step, float got[N_LAYERS][N_MOST])
+static struct reducer_step run(struct reducer *r, uint32_t step, float got[N_LAYERS][N_MAX])
 {
     struct reducer_step report;
     float *at[N_LAYERS];
@@ -225,7 +225,7 @@ static void check_run(const char *algo, const char *other)
 {
     struct reducer *r = open_reducer(algo, false), *late = NULL;
     static uint8_t before[1 << 14], after[1 << 14];
-    static float got[N_LAYERS][N_MOST], again[N_LAYERS][N_MOST];
+    static float got[N_LAYERS][N_MAX], again[N_LAYERS][N_MAX];
     const size_t bytes = reducer_state_bytes(r);
     CHECK(bytes >= 8 * (37 + 8 + 129 + 64 + 3) && bytes <= sizeof before, "%zu bytes", bytes);
     memset(t.sent, 0, sizeof t.sent);

@@ -12,14 +12,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_LAYERS = 7, N_MOST = 90001, MOST_RANKS = 6, SEED = 3, N_DRAWS = 4000 };
-static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, 257, N_MOST, 64};
+enum { N_LAYERS = 7, N_MAX = 90001, MAX_RANKS = 6, SEED = 3, N_DRAWS = 4000 };
+static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, 257, N_MAX, 64};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float *all[MOST_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
-    float clip[MOST_RANKS][N_LAYERS], max[N_LAYERS]; /* expected */
+    float *all[MAX_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
+    float clip[MAX_RANKS][N_LAYERS], max[N_LAYERS]; /* expected */
 } t;
 
 static float *floats(size_t n)
@@ -64,7 +64,7 @@ static void work_out_scales(void)
             const double clip = 2.5 * sqrt(squares / (double)sizes[l]);
             struct vec_span span = {.x = t.all[r][l], .n = sizes[l]};
             struct codec codec;
-            if (codec_parse(&(struct codec_words){.codec = "ternary"}, &codec) < 0)
+            if (codec_parse(&(struct codec_spec){.codec = "ternary"}, &codec) < 0)
                 exit(1);
             codec_absmax_all(&codec, &span, NULL, 1);
             memcpy(&t.clip[r][l], &span.absmax, sizeof(float));

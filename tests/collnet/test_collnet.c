@@ -16,10 +16,10 @@ static const struct work {
              {NCCL_FP32, 70001, false}, {NCCL_E5M2, 30000, false}, {NCCL_FP16, 999, false},
              {NCCL_FP32, 70001, true},  {NCCL_BF16, 2048, false},  {NCCL_FP32, 13, false},
              {NCCL_E4M3FN, 8, false}};
-enum { WORKS = sizeof works / sizeof *works, MOST = 70001 };
+enum { WORKS = sizeof works / sizeof *works, MAX_N = 70001 };
 
 /* Results of nc_allreduce() for each of works, for each number of ranks. */
-static uint8_t (*want)[WORKS][MOST * 4];
+static uint8_t (*want)[WORKS][MAX_N * 4];
 
 static size_t bytes_of(int type)
 {
@@ -40,7 +40,7 @@ static void fill(int k, int rank, int n_ranks, void *x, float *exact)
 {
     const struct work *w = &works[k];
     const uint64_t key = philox_key(seed, (uint32_t)k, 0, (uint32_t)rank, 0);
-    static float values[MOST];
+    static float values[MAX_N];
     for (size_t i = 0; i < w->n; i++)
         values[i] = ldexpf((float)(int32_t)philox_u32(key, i), -31 - (int)(philox_u32(key, i) % 9));
     if (w->infinite && rank == n_ranks - 1)
@@ -60,8 +60,8 @@ static void fill(int k, int rank, int n_ranks, void *x, float *exact)
 /* Compute them by narrowcast's own interface without a card, or in fp32 if there is inf. */
 static int reference(const struct nc_transport *t, void *ctx)
 {
-    static float x[MOST];
-    static uint8_t codes[MOST * 4];
+    static float x[MAX_N];
+    static uint8_t codes[MAX_N * 4];
     (void)ctx;
     for (int k = 0; k < WORKS; k++) {
         const struct work *w = &works[k];
@@ -79,7 +79,7 @@ static int reference(const struct nc_transport *t, void *ctx)
         CHECK(rc == w->infinite, "work %d: %d", k, rc);
         nc_close(nc);
         if (w->infinite) { /* in rank order, as the algorithm adds */
-            static float one[MOST];
+            static float one[MAX_N];
             memset(x, 0, sizeof x);
             for (int r = 0; r < t->n_ranks; r++) {
                 fill(k, r, t->n_ranks, codes, one);
@@ -137,8 +137,8 @@ static void check_memory(const struct drive *d, void *comm, void *x)
 /* Run all works at a time, test them out of order, then run the first again in place. */
 static void sums(struct drive *d)
 {
-    static uint8_t send[WORKS][MOST * 4], recv[WORKS][MOST * 4];
-    static float exact[MOST];
+    static uint8_t send[WORKS][MAX_N * 4], recv[WORKS][MAX_N * 4];
+    static float exact[MAX_N];
     void *comm = NULL, *requests[WORKS], *flushed = &comm;
     char all_by_card[80]; /* all except the one with inf */
     int bytes = 0;
@@ -207,7 +207,7 @@ static void many(struct drive *d)
 
 int main(void)
 {
-    want = mmap(NULL, (RANKS_MOST + 1) * sizeof *want, PROT_READ | PROT_WRITE,
+    want = mmap(NULL, (RANKS_MAX + 1) * sizeof *want, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (want == MAP_FAILED || !ranks_begin())
         return 1;

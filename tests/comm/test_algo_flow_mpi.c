@@ -10,7 +10,7 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-enum { MOST = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
+enum { MAX_RANKS = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
 static const uint64_t seed = 20261121;
 
 struct caller {
@@ -103,7 +103,7 @@ static void check_counts(const struct comm *c, const struct codec *codec, size_t
 
 static void run_once(struct comm *c, const struct codec *codec, size_t n, bool flows)
 {
-    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
+    const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = codec});
     const size_t in = vec_bytes(codec_sum(codec)->in, n), out = vec_bytes(codec_sum(codec)->out, n);
     const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, c->n_ranks, 0);
     uint8_t *all = buf_alloc((size_t)c->n_ranks * in), *want = buf_alloc(out),
@@ -116,7 +116,7 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
                        .needed = buf_alloc(n / UNIT),
                        .had = buf_alloc(n / UNIT),
                        .n = n};
-    const uint8_t *parts[MOST];
+    const uint8_t *parts[MAX_RANKS];
     for (int r = 0; r < c->n_ranks; r++) {
         make_codes(codec_sum(codec)->in, n, r, all + (size_t)r * in);
         parts[r] = all + (size_t)r * in;
@@ -130,7 +130,7 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
     scratch[scratch_bytes] = k.result[out] = CANARY;
     const struct algo_flow flow = {need, have, &k};
     const struct algo_call call = {.codec = codec,
-                                   .fold = f,
+                                   .op = f,
                                    .n = n,
                                    .codes = k.codes,
                                    .result = k.result,
@@ -150,10 +150,10 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
 
 static int check_flow(struct comm *c, void *ctx)
 {
-    static const struct codec_words rows[] = {{.format = "e5m2", .out_format = "e5m2"},
-                                              {.format = "e3m0", .out_format = "e4m3"},
-                                              {.format = "e3m0", .out_format = "e3m0"},
-                                              {.format = "fp32", .sum = "fp32"}};
+    static const struct codec_spec rows[] = {{.format = "e5m2", .out_format = "e5m2"},
+                                             {.format = "e3m0", .out_format = "e4m3"},
+                                             {.format = "e3m0", .out_format = "e3m0"},
+                                             {.format = "fp32", .sum = "fp32"}};
     (void)ctx;
     const size_t chunk = c->chunk_bytes;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -16,15 +16,15 @@ static const uint64_t seed = 20261125;
 struct trial {
     struct comm *c;
     const struct algo *algo;
-    struct fold fold;
+    struct reduce_op op;
     size_t n;
     struct algo_range mine;
     uint8_t *given;      /* codes (sums in allgather()), copied into the call when requested */
     uint8_t *into;       /* destination */
     const uint8_t *want; /* sums that must be complete when announced */
     const uint8_t *result;
-    uint8_t *needed, *had;                           /* [n / unit] number of calls */
-    size_t (*from)(const struct fold *f, size_t at); /* offset in given */
+    uint8_t *needed, *had;                                /* [n / unit] number of calls */
+    size_t (*from)(const struct reduce_op *f, size_t at); /* offset in given */
     char what[96];
 };
 
@@ -32,7 +32,7 @@ struct trial {
 
 static void note(const struct trial *t, uint8_t *times, size_t at, size_t n)
 {
-    const size_t unit = t->fold.unit;
+    const size_t unit = t->op.unit;
     CHECK(n > 0 && at % unit == 0 && n % unit == 0 && at + n <= t->n, "%s: range %zu + %zu of %zu",
           t->what, at, n, t->n);
     for (size_t i = at / unit; i < (at + n) / unit; i++)
@@ -42,7 +42,7 @@ static void note(const struct trial *t, uint8_t *times, size_t at, size_t n)
 static void need(void *arg, size_t at, size_t n)
 {
     const struct trial *t = arg;
-    const size_t from = t->from(&t->fold, at), to = t->from(&t->fold, at + n);
+    const size_t from = t->from(&t->op, at), to = t->from(&t->op, at + n);
     note(t, t->needed, at, n);
     memcpy(t->into + from, t->given + from, to - from);
 }
@@ -50,7 +50,7 @@ static void need(void *arg, size_t at, size_t n)
 static void have(void *arg, size_t at, size_t n)
 {
     const struct trial *t = arg;
-    const size_t from = fold_out_at(&t->fold, at), to = fold_out_at(&t->fold, at + n);
+    const size_t from = reduce_op_out_at(&t->op, at), to = reduce_op_out_at(&t->op, at + n);
     note(t, t->had, at, n);
     CHECK(memcmp(t->result + from, t->want + from, to - from) == 0, "%s: %zu + %zu does not stand",
           t->what, at, n);
@@ -59,10 +59,10 @@ static void have(void *arg, size_t at, size_t n)
 /* Units of r were reported once, all others never. */
 static void check_told(const struct trial *t, uint8_t *times, struct algo_range r, const char *when)
 {
-    for (size_t i = 0, at = 0; at < t->n; i++, at += t->fold.unit)
+    for (size_t i = 0, at = 0; at < t->n; i++, at += t->op.unit)
         CHECK(times[i] == (at >= r.at && at < r.at + r.n), "%s: %s: unit %zu %d times", t->what,
               when, i, times[i]);
-    memset(times, 0, t->n / t->fold.unit);
+    memset(times, 0, t->n / t->op.unit);
 }
 
 /* ---- one bucket ---- */
@@ -82,22 +82,22 @@ static uint8_t *canaries(size_t bytes)
 
 static void check_halves(struct trial *t, struct algo_call call, uint8_t *result, size_t bytes)
 {
-    const size_t from = fold_out_at(&t->fold, t->mine.at),
-                 to = fold_out_at(&t->fold, t->mine.at + t->mine.n);
+    const size_t from = reduce_op_out_at(&t->op, t->mine.at),
+                 to = reduce_op_out_at(&t->op, t->mine.at + t->mine.n);
     const struct algo_range all = {.n = t->n};
     const struct algo_flow flow = {need, have, t};
     call.result = result;
     t->result = result;
     if (t->algo->flows) {
-        t->into = memset((uint8_t *)(uintptr_t)call.codes, CANARY, fold_in_at(&t->fold, t->n));
-        t->from = fold_in_at;
+        t->into = memset((uint8_t *)(uintptr_t)call.codes, CANARY, reduce_op_in_at(&t->op, t->n));
+        t->from = reduce_op_in_at;
         call.flow = &flow;
     }
     CHECK(t->algo->reduce_scatter(t->c, &call) == 0, "%s", t->what);
     CHECK(memcmp(result + from, t->want + from, to - from) == 0, "%s: wrong sums", t->what);
     CHECK(is_canary(result, 0, from) && is_canary(result, to, bytes + 1),
           "%s: wrote outside its range", t->what);
-    CHECK(memcmp(call.codes, t->given, fold_in_at(&t->fold, t->n)) == 0, "%s: changed the codes",
+    CHECK(memcmp(call.codes, t->given, reduce_op_in_at(&t->op, t->n)) == 0, "%s: changed the codes",
           t->what);
     if (t->algo->flows) {
         check_told(t, t->needed, all, "codes");
@@ -105,7 +105,7 @@ static void check_halves(struct trial *t, struct algo_call call, uint8_t *result
         memcpy(t->given = canaries(bytes), t->want, bytes);
         memset(result, CANARY, bytes);
         t->into = result;
-        t->from = fold_out_at;
+        t->from = reduce_op_out_at;
     }
     CHECK(t->algo->allgather(t->c, &call) == 0, "%s", t->what);
     CHECK(memcmp(result, t->want, bytes) == 0 && result[bytes] == CANARY, "%s: wrong bytes",
@@ -119,19 +119,19 @@ static void check_halves(struct trial *t, struct algo_call call, uint8_t *result
 
 /* ---- other codes of the same ranges: 4 bytes an element; the reduce op has only out_bytes ---- */
 
-static size_t word_bytes(const struct fold *f, size_t n)
+static size_t word_bytes(const struct reduce_op *f, size_t n)
 {
     (void)f;
     return 4 * n;
 }
-static const struct fold_ops words_alone = {.out_bytes = word_bytes};
+static const struct reduce_op_kind words_alone = {.out_bytes = word_bytes};
 
 static void check_other_codes(const struct trial *t, int k)
 {
     uint32_t *words = (uint32_t *)(void *)canaries(4 * t->n);
     for (size_t i = t->mine.at; i < t->mine.at + t->mine.n; i++)
         words[i] = (uint32_t)i * 2654435761u;
-    const struct algo_call call = {.fold = {.ops = &words_alone, .unit = t->fold.unit},
+    const struct algo_call call = {.op = {.ops = &words_alone, .unit = t->op.unit},
                                    .n = t->n,
                                    .result = (uint8_t *)words,
                                    .group = k};
@@ -147,9 +147,9 @@ static void check_other_codes(const struct trial *t, int k)
 
 static void check_owned(const struct trial *t, int n_ranks, int k)
 {
-    uint8_t *times = buf_alloc(t->n / t->fold.unit);
+    uint8_t *times = buf_alloc(t->n / t->op.unit);
     for (int r = 0; r < n_ranks; r++) {
-        const struct algo_range o = algo_owned(t->n, t->fold.unit, n_ranks, k, r);
+        const struct algo_range o = algo_owned(t->n, t->op.unit, n_ranks, k, r);
         if (o.n > 0)
             note(t, times, o.at, o.n);
     }
@@ -168,20 +168,20 @@ static struct comm_count since(struct comm *c, struct comm_count before)
 static void try_one(struct trial *t, const struct codec *codec, int k, bool cut)
 {
     struct comm *c = t->c;
-    const size_t in = fold_in_at(&t->fold, t->n), out = fold_out_at(&t->fold, t->n),
-                 scratch_bytes = t->algo->scratch_bytes(&t->fold, t->n, c->n_ranks, k);
+    const size_t in = reduce_op_in_at(&t->op, t->n), out = reduce_op_out_at(&t->op, t->n),
+                 scratch_bytes = t->algo->scratch_bytes(&t->op, t->n, c->n_ranks, k);
     uint8_t *codes = buf_alloc(in), *want = canaries(out), *result = canaries(out),
             *scratch = canaries(scratch_bytes), *given = buf_alloc(in);
     const uint64_t key = philox_key(seed, (uint32_t)t->n, 0, (uint32_t)c->rank, 0);
     for (size_t i = 0; i < in; i++)
         codes[i] = given[i] = philox_u32(key, i) & 0xbf; /* no nan of fp32 */
-    t->needed = buf_alloc(t->n / t->fold.unit);
-    t->had = buf_alloc(t->n / t->fold.unit);
-    t->mine = algo_owned(t->n, t->fold.unit, c->n_ranks, k, c->rank);
+    t->needed = buf_alloc(t->n / t->op.unit);
+    t->had = buf_alloc(t->n / t->op.unit);
+    t->mine = algo_owned(t->n, t->op.unit, c->n_ranks, k, c->rank);
     t->given = given;
     t->want = want;
     const struct algo_call call = {.codec = codec,
-                                   .fold = t->fold,
+                                   .op = t->op,
                                    .n = t->n,
                                    .codes = codes,
                                    .result = want,
@@ -230,11 +230,11 @@ static void try_lengths(struct comm *c, const struct algo *a, int k, const struc
         struct codec_layer layers[LAYERS];
         int8_t rescaled[LAYERS] = {0};
         struct codec_call bucket = {.codec = codec, .layers = layers, .rescaled = rescaled};
-        struct trial t = {.c = c, .algo = a, .fold = codec_fold(&bucket)};
-        t.n = units[i] * t.fold.unit;
+        struct trial t = {.c = c, .algo = a, .op = codec_reduce_op(&bucket)};
+        t.n = units[i] * t.op.unit;
         if (t.n == 0)
             continue;
-        bucket.n_layers = lay_out(layers, t.fold.unit, t.n);
+        bucket.n_layers = lay_out(layers, t.op.unit, t.n);
         snprintf(t.what, sizeof t.what, "%s:%d of %zu, %s, n %zu", a->name, k, p, name, t.n);
         c->chunk_bytes = i % 2 ? 9973 : chunk;
         try_one(&t, codec, k, i > 5);
@@ -244,7 +244,7 @@ static void try_lengths(struct comm *c, const struct algo *a, int k, const struc
 
 static int check_all(struct comm *c, void *ctx)
 {
-    static const struct codec_words rows[] = {
+    static const struct codec_spec rows[] = {
         {.format = "e5m2", .sum = "exact"},
         {.format = "e3m0", .sum = "nearest", .out_format = "e4m3"},
         {.format = "e4m3", .sum = "nearest", .scale = "aps", .rescale = true},

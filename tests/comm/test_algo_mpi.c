@@ -10,9 +10,9 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
 {
     struct codec codec;
     const size_t chunk = t->c->chunk_bytes;
-    const struct codec_words words = {
+    const struct codec_spec spec = {
         .format = format, .sum = sum, .overflow = overflow, .out_format = out_format};
-    if (!settle(t, &algo_native, 0, &words, &codec, true))
+    if (!settle(t, &algo_native, 0, &spec, &codec, true))
         return;
     const struct vec_cast cast = {
         .fmt = codec_sum(&codec)->in, .round = MF_NEAREST, .overflow = codec_sum(&codec)->overflow};
@@ -43,15 +43,15 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
 /* native refuses what MPI cannot do, even if codec and rule could. */
 static void test_native_refusals(const struct algo_rank *t)
 {
-    static const struct codec_words wrong[] = {{.format = "e4m3", .sum = "nearest"},
-                                               {.format = "e5m2", .sum = "exact"},
-                                               {.format = "fp16", .sum = "fp32"},
-                                               {.format = "fp32", .sum = "nearest"}};
+    static const struct codec_spec wrong[] = {{.format = "e4m3", .sum = "nearest"},
+                                              {.format = "e5m2", .sum = "exact"},
+                                              {.format = "fp16", .sum = "fp32"},
+                                              {.format = "fp32", .sum = "nearest"}};
     struct codec codec;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         settle(t, &algo_native, 0, &wrong[i], &codec, false);
     for (int i = 0; i < 2; i++) {
-        settle(t, &algo_native, 0, &(struct codec_words){.format = i ? "fp16" : "e5m2"}, &codec,
+        settle(t, &algo_native, 0, &(struct codec_spec){.format = i ? "fp16" : "e5m2"}, &codec,
                true);
         CHECK(codec_sum(&codec)->rule == VEC_NEAREST, "auto settles on what MPI can do");
     }

@@ -39,7 +39,7 @@ static size_t longest(int n_ranks)
 /* So few elements that most ranges are empty, half of them, none. */
 static int sweep(struct comm *c, void *world)
 {
-    static const struct codec_words rules[] = {
+    static const struct codec_spec rules[] = {
         {.format = "e5m2", .sum = "nearest"},
         {.format = "e5m2", .sum = "exact"},
         {.format = "e5m2", .sum = "kahan"},

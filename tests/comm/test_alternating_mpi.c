@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_LAYERS = 24, N_MOST = 288, N_STEPS = 4, SEED = 1507 };
+enum { N_LAYERS = 24, N_MAX = 288, N_STEPS = 4, SEED = 1507 };
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
     struct reducer_layer layers[N_LAYERS];
-    float mine[N_LAYERS][N_MOST], got[N_LAYERS][N_MOST], want[N_STEPS][N_LAYERS][N_MOST];
+    float mine[N_LAYERS][N_MAX], got[N_LAYERS][N_MAX], want[N_STEPS][N_LAYERS][N_MAX];
     float *at[N_LAYERS];
-    uint8_t state[N_LAYERS * N_MOST * 16], first_state[N_LAYERS * N_MOST * 16];
+    uint8_t state[N_LAYERS * N_MAX * 16], first_state[N_LAYERS * N_MAX * 16];
 } t;
 
 /* Weights of 3 x 3 kernels, every third one larger; after each a norm. */
@@ -27,7 +27,7 @@ static void make_layers(void)
             .name = norm ? "norm" : "weights",
             .n = norm    ? 5 + (size_t)l
                  : l % 3 ? 144
-                         : N_MOST,
+                         : N_MAX,
             .fp32 = norm,
             .column = norm    ? 1
                       : l % 3 ? 9
@@ -41,17 +41,17 @@ static void make_layers(void)
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
-        for (uint32_t i = 0; i < N_MOST; i++)
+        for (uint32_t i = 0; i < N_MAX; i++)
             t.mine[l][i] = (float)philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i) /
                                4294967296.0f -
                            0.5f;
 }
 
-static struct reducer *open_reducer(const struct codec_words *codec, const char *algo_word,
+static struct reducer *open_reducer(const struct codec_spec *codec, const char *algo_word,
                                     size_t bucket_bytes, bool overlap)
 {
-    const struct reducer_words words = {*codec, algo_word, bucket_bytes, overlap, SEED};
-    return open_reducer_of(t.c, &words, t.layers, N_LAYERS, NULL);
+    const struct reducer_words spec = {*codec, algo_word, bucket_bytes, overlap, SEED};
+    return open_reducer_of(t.c, &spec, t.layers, N_LAYERS, NULL);
 }
 
 static int run(struct reducer *r, uint32_t step)
@@ -68,13 +68,13 @@ static int run(struct reducer *r, uint32_t step)
 }
 
 /* rounds_each: rounds of a message. */
-static void check_codec(const struct codec_words *words, const char *algo, int n_classes,
+static void check_codec(const struct codec_spec *spec, const char *algo, int n_classes,
                         int rounds_each)
 {
     static const size_t bucket_bytes[] = {1, 300, 1 << 20};
-    const char *name = words->codec ? words->codec : words->format;
+    const char *name = spec->codec ? spec->codec : spec->format;
     for (int k = 0; k < 6; k++) {
-        struct reducer *r = open_reducer(words, algo, bucket_bytes[k % 3], k >= 3);
+        struct reducer *r = open_reducer(spec, algo, bucket_bytes[k % 3], k >= 3);
         const size_t state = reducer_state_bytes(r);
         CHECK(state <= sizeof t.state, "%zu bytes", state);
         for (uint32_t step = 0; step < N_STEPS; step++) {
@@ -108,7 +108,7 @@ int main(void)
     t.rank = comm_rank(t.c);
     make_layers();
     static const struct {
-        struct codec_words words;
+        struct codec_spec spec;
         int n_classes;
     } codecs[] = {
         {{.format = "e5m2", .scale = "aps", .round = "stochastic"}, 2},
@@ -120,8 +120,8 @@ int main(void)
         {{.codec = "ternary"}, 2},
     };
     for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
-        check_codec(&codecs[i].words, "gather", codecs[i].n_classes, 1);
-        check_codec(&codecs[i].words, "direct", codecs[i].n_classes, 2);
+        check_codec(&codecs[i].spec, "gather", codecs[i].n_classes, 1);
+        check_codec(&codecs[i].spec, "direct", codecs[i].n_classes, 2);
     }
     comm_close(t.c);
     DONE();

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST = 8 }; /* ranks */
+enum { MAX_RANKS = 8 }; /* ranks */
 
 static void nap(double s)
 {
@@ -126,20 +126,21 @@ static void test_mpi_error_in_wait(struct comm *c)
 static void test_mpi_error_in_some(struct comm *c)
 {
     char from[64] = "x", to[2][8] = {"", ""};
-    struct comm_lot lots[2] = {{.n_places = 1}, {.at = 1, .n_places = 1}};
+    struct comm_batch batches[2] = {{.n_places = 1}, {.at = 1, .n_places = 1}};
     struct capture cap;
-    int rc = comm_lots_begin(c, 2);
+    int rc = comm_batches_begin(c, 2);
     capture_begin(&cap);
     /* the first one is too long for its buffer */
     for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++)
         rc = c->rank == 0
-                 ? comm_lot_send(c, &lots[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
-                 : comm_lot_recv(c, &lots[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
-    while (rc >= 0 && c->rank == 1 && !(comm_lot_done(c, &lots[0]) && comm_lot_done(c, &lots[1])))
+                 ? comm_batch_send(c, &batches[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
+                 : comm_batch_recv(c, &batches[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
+    while (rc >= 0 && c->rank == 1 &&
+           !(comm_batch_done(c, &batches[0]) && comm_batch_done(c, &batches[1])))
         rc = comm_some(c, true);
     capture_end(&cap);
     CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
-    CHECK(c->rank != 1 || (comm_lot_done(c, &lots[1]) && to[1][0] == 'x'),
+    CHECK(c->rank != 1 || (comm_batch_done(c, &batches[1]) && to[1][0] == 'x'),
           "a receive is still under way");
     CHECK(comm_wait(c) == 0, "the job goes on");
 }
@@ -149,7 +150,7 @@ static int test_all(void)
     MPI_Init(NULL, NULL);
     if (comm_open(60, &c) < 0)
         return 1;
-    CHECK(c->n_ranks <= MOST, "%d ranks", c->n_ranks);
+    CHECK(c->n_ranks <= MAX_RANKS, "%d ranks", c->n_ranks);
     test_check_equal(c);
     for (unsigned failing = 0; failing < 1u << c->n_ranks; failing += mask_step(c))
         agree_once(c, failing);
@@ -194,7 +195,7 @@ static int stopped(const char *how)
 {
     enum { DEADLINE_S = 4, STOPPED_S = 5 };
     struct comm *c;
-    pid_t mine = getpid(), pids[MOST];
+    pid_t mine = getpid(), pids[MAX_RANKS];
     uint64_t bit = 1;
     if (comm_open(DEADLINE_S, &c) < 0 || comm_gather(c, &mine, sizeof mine, pids) < 0 ||
         comm_bcast(c, pids, sizeof pids, 0) < 0)
@@ -214,14 +215,14 @@ static int stopped(const char *how)
               (unsigned long long)bit);
     } else {
         char buf[1] = "";
-        struct comm_lot lots[MOST];
-        CHECK(comm_lots_begin(c, MOST) == 0, "lots");
+        struct comm_batch batches[MAX_RANKS];
+        CHECK(comm_batches_begin(c, MAX_RANKS) == 0, "lots");
         for (int r = 0; r < last; r++) {
-            lots[r] = (struct comm_lot){.at = (size_t)r, .n_places = 1};
+            batches[r] = (struct comm_batch){.at = (size_t)r, .n_places = 1};
             if (c->rank == last)
-                CHECK(comm_lot_send(c, &lots[r], COMM_TAG_DATA, r, "x", 1) == 0, "send");
+                CHECK(comm_batch_send(c, &batches[r], COMM_TAG_DATA, r, "x", 1) == 0, "send");
             else if (c->rank == r)
-                CHECK(comm_lot_recv(c, &lots[r], COMM_TAG_DATA, last, buf, 1) == 0 &&
+                CHECK(comm_batch_recv(c, &batches[r], COMM_TAG_DATA, last, buf, 1) == 0 &&
                           comm_some(c, true) == 1 && *buf == 'x',
                       "rank %d has '%c'", r, *buf);
         }

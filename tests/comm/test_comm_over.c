@@ -89,23 +89,23 @@ static void comes_late(struct comm *c)
     usleep(3500000);
 }
 
-static void calls_the_roll(struct comm *c)
+static void checks_liveness(struct comm *c)
 {
     CHECK(comm_missing(c) < 0, "missing");
 }
 
-static void *give_in(void *arg)
+static void *fail_soon(void *arg)
 {
     usleep(100000);
-    CHECK(comm_give_in(arg, -ECANCELED), "these ranks can");
+    CHECK(comm_fail(arg, -ECANCELED), "these ranks can");
     return NULL;
 }
 
 /* In another thread than the waiting one. */
-static void gives_in(struct comm *c)
+static void fails_soon(struct comm *c)
 {
     static pthread_t thread;
-    pthread_create(&thread, NULL, give_in, c);
+    pthread_create(&thread, NULL, fail_soon, c);
     CHECK(comm_recv(c, 0, c->scratch, 8) == 0 && comm_wait(c) == -ECANCELED, "the wait goes on");
     pthread_join(thread, NULL);
 }
@@ -126,8 +126,8 @@ static int fail(const struct nc_transport *t, void *ctx)
     const double start = clock_s();
     uint64_t bits = 0;
     CHECK(comm_failed(c) == f->code && comm_barrier(c) == f->code && comm_agree(c, 0) == f->code &&
-              comm_vote(c, &bits, 1) == f->code && comm_give_up(c) == f->code &&
-              comm_missing(c) == f->code && comm_given_up(c) && comm_some(c, true) == f->code,
+              comm_vote(c, &bits, 1) == f->code && comm_abandon(c) == f->code &&
+              comm_missing(c) == f->code && comm_abandoned(c) && comm_some(c, true) == f->code,
           "%s: rank %d goes on", f->what, c->rank);
     CHECK(clock_s() - start < 0.2, "%s: waits after the failure", f->what);
     comm_leave(c);
@@ -146,8 +146,8 @@ static void test_failures(void)
         {"roll",
          "narrowcast: waited 0.5 s for each other although all 3 ranks answer: they run different "
          "steps, or the deadline is too short\n",
-         2, calls_the_roll, -ETIMEDOUT},
-        {"gives in", "", 1, gives_in, -ECANCELED}};
+         2, checks_liveness, -ETIMEDOUT},
+        {"gives in", "", 1, fails_soon, -ECANCELED}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct capture cap;
         capture_begin(&cap);

@@ -30,7 +30,7 @@ static int as_real(struct comm *c, void *ctx)
 /* Counters and open state continue from run to run. */
 static void test_as_real(void)
 {
-    for (int p = 1; p <= COMM_CHECK_MOST; p++) {
+    for (int p = 1; p <= COMM_CHECK_MAX; p++) {
         struct comm_virtual *v = open_ranks(p);
         CHECK(comm_virtual_run(v, as_real, NULL) == 0, "%d ranks", p);
         const struct comm_count once = comm_counted(comm_virtual_rank(v, p - 1));
@@ -129,13 +129,13 @@ static int too_long(struct comm *c, void *ctx)
 static int other_tag(struct comm *c, void *ctx)
 {
     char buf[64] = "";
-    struct comm_lot lot = {.n_places = 1};
+    struct comm_batch batch = {.n_places = 1};
     (void)ctx;
-    TRY(comm_lots_begin(c, 1));
-    TRY(c->rank == 0 ? comm_lot_send(c, &lot, COMM_TAG_SUM, 1, buf, 3)
-                     : comm_lot_recv(c, &lot, COMM_TAG_DATA, 0, buf, 3));
+    TRY(comm_batches_begin(c, 1));
+    TRY(c->rank == 0 ? comm_batch_send(c, &batch, COMM_TAG_SUM, 1, buf, 3)
+                     : comm_batch_recv(c, &batch, COMM_TAG_DATA, 0, buf, 3));
     const int rc = comm_some(c, true);
-    CHECK(rc < 0 && comm_lot_done(c, &lot) && c->n_req == 0, "%d", rc);
+    CHECK(rc < 0 && comm_batch_done(c, &batch) && c->n_req == 0, "%d", rc);
     return rc;
 }
 
@@ -176,7 +176,7 @@ static int leaves_some(struct comm *c, void *ctx)
 static int waits_for_none(struct comm *c, void *ctx)
 {
     (void)ctx;
-    TRY(comm_lots_begin(c, 1));
+    TRY(comm_batches_begin(c, 1));
     return c->rank == 1 ? comm_some(c, true) : comm_barrier(c);
 }
 
@@ -261,7 +261,7 @@ static int is_missing(struct comm *c, void *ctx)
     char buf[3];
     (void)ctx;
     if (c->rank == 1) {
-        CHECK(!comm_given_up(c), "given up"); /* the others go on until they wait */
+        CHECK(!comm_abandoned(c), "given up"); /* the others go on until they wait */
         comm_missing(c);
     }
     TRY(comm_recv(c, 1, buf, 3));

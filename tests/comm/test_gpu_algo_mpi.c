@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "comm/comm.h"
-#include "comm/gpu/mates_choose.h"
+#include "comm/gpu/gpu_peers_choose.h"
 #include "device/run/dev_nccl.h"
 #include "gpu_fixture.h"
 #include "hls/arith/philox.h"
@@ -15,7 +15,7 @@
 
 enum {
     SEED = 4711,
-    N_MOST = 2 * 264 * 1024,
+    N_MAX = 2 * 264 * 1024,
     WIDEST = 4,
     ROOM = 64
 }; /* two chunks of group-scatter for each of two ranks */
@@ -24,7 +24,7 @@ static struct {
     struct comm *c;
     int rank, n_ranks, n_gpus;
     bool emulated;
-    float *grads, *on_gpu; /* [N_MOST] */
+    float *grads, *on_gpu; /* [N_MAX] */
     uint8_t *codes, *want, *got;
     int n_run, n_refused;
 } t;
@@ -33,12 +33,12 @@ static struct {
 
 struct memory {
     const struct vec_ops *ops;
-    struct algo_home home;
+    struct algo_buffers buffers;
     size_t n[2];
 };
 
 static bool open_memory(struct memory *m, const struct vec_ops *ops, const struct algo *a,
-                        int group, const struct fold *f)
+                        int group, const struct reduce_op *f)
 {
     size_t scratch = ROOM;
     for (int b = 0; b < 2; b++) {
@@ -47,21 +47,21 @@ static bool open_memory(struct memory *m, const struct vec_ops *ops, const struc
     }
     const size_t longest = m->n[0] > m->n[1] ? m->n[0] : m->n[1];
     m->ops = ops;
-    m->home = (struct algo_home){.codes_bytes = f->ops->in_bytes(f, m->n[0] + m->n[1]) + ROOM,
-                                 .result_bytes = f->ops->out_bytes(f, longest) + ROOM,
-                                 .scratch_bytes = scratch};
-    m->home.codes = ops->alloc(m->home.codes_bytes);
-    m->home.result = ops->alloc(m->home.result_bytes);
-    m->home.scratch = ops->alloc(m->home.scratch_bytes);
-    return m->home.codes && m->home.result && m->home.scratch;
+    m->buffers = (struct algo_buffers){.codes_bytes = f->ops->in_bytes(f, m->n[0] + m->n[1]) + ROOM,
+                                       .result_bytes = f->ops->out_bytes(f, longest) + ROOM,
+                                       .scratch_bytes = scratch};
+    m->buffers.codes = ops->alloc(m->buffers.codes_bytes);
+    m->buffers.result = ops->alloc(m->buffers.result_bytes);
+    m->buffers.scratch = ops->alloc(m->buffers.scratch_bytes);
+    return m->buffers.codes && m->buffers.result && m->buffers.scratch;
 }
 
 static void close_memory(struct memory *m, const struct algo *a)
 {
-    algo_leave(a, t.c, &m->home);
-    m->ops->free(m->home.codes);
-    m->ops->free(m->home.result);
-    m->ops->free(m->home.scratch);
+    algo_leave(a, t.c, &m->buffers);
+    m->ops->free(m->buffers.codes);
+    m->ops->free(m->buffers.result);
+    m->ops->free(m->buffers.scratch);
 }
 
 static void copy(void *dst, const void *src, size_t bytes)
@@ -76,33 +76,33 @@ static void copy(void *dst, const void *src, size_t bytes)
 static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m,
                        const float *x, uint8_t *codes_out, uint8_t *out)
 {
-    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
+    const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = codec});
     const bool gpu_memory = codec->ops != vec_best();
     size_t at = 0, done = 0;
     for (int b = 0; b < 2; b++) {
-        uint8_t *codes = m->home.codes + f.ops->in_bytes(&f, at);
+        uint8_t *codes = m->buffers.codes + f.ops->in_bytes(&f, at);
         codec_encode(codec, 5, (uint32_t)b, (uint32_t)t.rank, x + at, m->n[b], 4, codes);
         const struct algo_call call = {.codec = codec,
-                                       .fold = f,
+                                       .op = f,
                                        .n = m->n[b],
                                        .codes = codes,
-                                       .result = m->home.result,
-                                       .scratch = m->home.scratch,
+                                       .result = m->buffers.result,
+                                       .scratch = m->buffers.scratch,
                                        .group = group,
-                                       .home = &m->home};
+                                       .buffers = &m->buffers};
         TRY(a->run(t.c, &call));
         const size_t bytes = f.ops->out_bytes(&f, m->n[b]);
         if (gpu_memory)
-            copy(out + done, m->home.result, bytes);
+            copy(out + done, m->buffers.result, bytes);
         else
-            memcpy(out + done, m->home.result, bytes);
+            memcpy(out + done, m->buffers.result, bytes);
         done += bytes;
         at += m->n[b];
     }
     if (gpu_memory)
-        copy(codes_out, m->home.codes, f.ops->in_bytes(&f, at));
+        copy(codes_out, m->buffers.codes, f.ops->in_bytes(&f, at));
     else
-        memcpy(codes_out, m->home.codes, f.ops->in_bytes(&f, at));
+        memcpy(codes_out, m->buffers.codes, f.ops->in_bytes(&f, at));
     return 0;
 }
 
@@ -117,13 +117,13 @@ static uint32_t hash(const uint8_t *p, size_t bytes)
 }
 
 static void check_case(const char *transport, const struct algo *plain, const struct algo *on_gpu,
-                       const struct vec_ops *ops, int group, const struct codec_words *words,
+                       const struct vec_ops *ops, int group, const struct codec_spec *spec,
                        const size_t *n, const char *label)
 {
     struct codec cpu, device;
     struct memory a = {.n = {n[0], n[1]}}, b = a;
     err_hold();
-    bool fits = codec_parse(words, &cpu) == 0;
+    bool fits = codec_parse(spec, &cpu) == 0;
     device = cpu;
     device.ops = ops;
     fits = fits && algo_settle(plain, group, t.n_ranks, &cpu) == 0 &&
@@ -131,8 +131,8 @@ static void check_case(const char *transport, const struct algo *plain, const st
     err_release(false);
     if (!fits)
         return;
-    const struct fold f = codec_fold(&(struct codec_call){.codec = &cpu});
-    const struct fold g = codec_fold(&(struct codec_call){.codec = &device});
+    const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = &cpu});
+    const struct reduce_op g = codec_reduce_op(&(struct codec_call){.codec = &device});
     if (!open_memory(&a, vec_best(), plain, group, &f) || !open_memory(&b, ops, on_gpu, group, &g))
         comm_abort(t.c, -ENOMEM);
     const struct comm_count before = comm_counted(t.c);
@@ -145,14 +145,14 @@ static void check_case(const char *transport, const struct algo *plain, const st
         comm_abort(t.c, rc);
     const struct comm_count after = comm_counted(t.c);
     CHECK(hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1])) == codes, "%s by %s, %s: codes differ",
-          label, transport, words->format);
+          label, transport, spec->format);
     const size_t bytes = f.ops->out_bytes(&f, n[0] + n[1]);
     size_t first = 0;
     while (first < bytes && t.got[first] == t.want[first])
         first++;
     CHECK(first == bytes,
           "%s by %s, %s, sum %s, %zu and %zu elements: byte %zu of %zu differs: %02x, not %02x",
-          label, transport, words->format, words->sum, n[0], n[1], first, bytes, t.got[first],
+          label, transport, spec->format, spec->sum, n[0], n[1], first, bytes, t.got[first],
           t.want[first]);
     if (plain != &algo_group_master &&
         /* not where chunks are cut differently, or the master's ring has 2 counts */
@@ -198,7 +198,7 @@ static void check_algo(const char *transport, const char *word)
     on_gpu = plain;
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
     err_hold();
-    const int rc = mates_choose(t.c, false, false, group, &on_gpu, &ops, said, sizeof said);
+    const int rc = gpu_peers_choose(t.c, false, false, group, &on_gpu, &ops, said, sizeof said);
     err_release(false);
     const bool should = possible(transport, plain);
     CHECK(rc == (should ? 0 : -EINVAL), "%s by %s: %d", word, transport, rc);
@@ -209,18 +209,18 @@ static void check_algo(const char *transport, const char *word)
         printf("%-8s %s\n", transport, said);
     /* MPI and NCCL add in their own order: gradients are whole numbers
      * there, whose sums are exact. */
-    for (size_t i = 0; i < N_MOST; i++) {
+    for (size_t i = 0; i < N_MAX; i++) {
         const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
         t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
                                            : ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
     }
-    copy(t.on_gpu, t.grads, N_MOST * sizeof(float));
-    static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MOST - 8 * 1024, 8 * 1024}};
+    copy(t.on_gpu, t.grads, N_MAX * sizeof(float));
+    static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MAX - 8 * 1024, 8 * 1024}};
     for (int i = 0; i < N_FORMATS; i++) {
-        const struct codec_words words = {
+        const struct codec_spec spec = {
             .format = formats[i][0], .sum = formats[i][1], .acc_format = formats[i][2]};
         for (int s = 0; s < (plain == &algo_group_scatter && group == 2 && i < 2 ? 3 : 2); s++)
-            check_case(transport, plain, on_gpu, ops, group, &words, sizes[s], word);
+            check_case(transport, plain, on_gpu, ops, group, &spec, sizes[s], word);
     }
 }
 
@@ -233,7 +233,7 @@ static void check_words(void)
         char said[160];
         setenv("NARROWCAST_GPU_TRANSPORT", wrong[i], 1);
         err_hold();
-        CHECK(mates_choose(t.c, false, false, 0, &a, &ops, said, sizeof said) == -EINVAL &&
+        CHECK(gpu_peers_choose(t.c, false, false, 0, &a, &ops, said, sizeof said) == -EINVAL &&
                   a == &algo_direct && !ops,
               "\"%s\"", wrong[i]);
         err_release(false);
@@ -242,7 +242,7 @@ static void check_words(void)
     const struct vec_ops *ops = NULL;
     char said[160];
     setenv("NARROWCAST_GPU_TRANSPORT", "auto", 1);
-    CHECK(mates_choose(t.c, true, false, 0, &a, &ops, said, sizeof said) == 0 &&
+    CHECK(gpu_peers_choose(t.c, true, false, 0, &a, &ops, said, sizeof said) == 0 &&
               a == &algo_direct && strstr(said, "pinned"),
           "with cards: %s", said);
 }
@@ -263,11 +263,11 @@ static void open_job(double deadline_s)
         comm_abort(t.c, rc);
     t.n_gpus = gpu()->run->count();
     t.emulated = strcmp(gpu_info()->name, "emulated") == 0;
-    t.grads = buf_alloc(N_MOST * sizeof(float));
-    t.on_gpu = gpu()->run->alloc(N_MOST * sizeof(float));
-    t.codes = buf_alloc(N_MOST * WIDEST);
-    t.want = buf_alloc(N_MOST * WIDEST);
-    t.got = buf_alloc(N_MOST * WIDEST);
+    t.grads = buf_alloc(N_MAX * sizeof(float));
+    t.on_gpu = gpu()->run->alloc(N_MAX * sizeof(float));
+    t.codes = buf_alloc(N_MAX * WIDEST);
+    t.want = buf_alloc(N_MAX * WIDEST);
+    t.got = buf_alloc(N_MAX * WIDEST);
     if (t.rank == 0)
         printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
 }
@@ -276,7 +276,7 @@ static void open_job(double deadline_s)
  * which the others must not return. */
 static int silent(const char *transport, const char *word)
 {
-    const struct codec_words words = {.format = "e5m2"};
+    const struct codec_spec spec = {.format = "e5m2"};
     const struct algo *a;
     struct codec codec;
     struct memory m = {.n = {8000, 16}};
@@ -286,14 +286,14 @@ static int silent(const char *transport, const char *word)
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
     int rc = algo_find(word, t.n_ranks, &a, &group);
     if (rc == 0)
-        rc = codec_parse(&words, &codec);
+        rc = codec_parse(&spec, &codec);
     if (rc == 0)
-        rc = mates_choose(t.c, false, false, group, &a, &codec.ops, said, sizeof said);
+        rc = gpu_peers_choose(t.c, false, false, group, &a, &codec.ops, said, sizeof said);
     if (rc == 0)
         rc = algo_settle(a, group, t.n_ranks, &codec);
     if (rc < 0)
         comm_abort(t.c, rc);
-    const struct fold f = codec_fold(&(struct codec_call){.codec = &codec});
+    const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = &codec});
     if (!open_memory(&m, codec.ops, a, group, &f))
         comm_abort(t.c, -ENOMEM);
     for (int i = 0; i < 2; i++) {
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
         return silent(argv[2], argv[3]);
     open_job(60);
     static const char *const transports[] = {"ipc", "nccl", "pinned", "mpi", "auto"};
-    static const char *const words[] = {
+    static const char *const spec[] = {
         "direct",          "ring",           "gather",         "native",         "group-scatter:1",
         "group-scatter:2", "group-master:1", "group-master:2", "group-master:4", "gather-sum"};
     const char *strict = getenv("EMU_STRICT");
@@ -324,8 +324,8 @@ int main(int argc, char **argv)
             continue;
         }
         for (int w = 0; w < 10; w++)
-            if (strchr(words[w], ':') == NULL || t.n_ranks % atoi(strchr(words[w], ':') + 1) == 0)
-                check_algo(transports[i], words[w]);
+            if (strchr(spec[w], ':') == NULL || t.n_ranks % atoi(strchr(spec[w], ':') + 1) == 0)
+                check_algo(transports[i], spec[w]);
     }
     check_words();
     CHECK(t.n_run > 100 && t.n_refused > 4, "%d cases, %d refusals", t.n_run, t.n_refused);

@@ -7,7 +7,7 @@
 /* All ranks find the error, one prints it. */
 static void test_native(void)
 {
-    static struct trial t = {.words = {.codec = {.format = "fp32"}, .algo = "native"}};
+    static struct trial t = {.spec = {.codec = {.format = "fp32"}, .algo = "native"}};
     struct comm_virtual *v;
     struct capture cap;
     if (comm_virtual_open(4, &v) < 0)

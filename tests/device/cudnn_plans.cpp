@@ -106,13 +106,13 @@ int main()
                 d.math = (enum nn_math)(i % MATHS);
                 int n = 0;
                 if (nn_pure(&d)) {
-                    n = candidates(&d, &key, CUDNN_DATA_HALF, CONV_SCRATCH_MOST, plans, &why);
+                    n = candidates(&d, &key, CUDNN_DATA_HALF, CONV_SCRATCH_MAX, plans, &why);
                     n_pure++;
                     n_half += n > 0;
                     for (int j = 0; j < n; j++)
                         conv_plan_close(&plans[j]);
                 }
-                n = conv_candidates(&d, &key, CONV_SCRATCH_MOST, plans, &why);
+                n = conv_candidates(&d, &key, CONV_SCRATCH_MAX, plans, &why);
                 n_passes++;
                 n_plans += n;
                 if (n == 0 && n_failed++ < 10)

@@ -266,10 +266,10 @@ static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, con
     void *cpu;
     if (nn_cpu.open(NULL, &cpu) < 0)
         exit(1);
-    nn_cuda.get(ctx, z, logits, n * sizeof *z);
+    nn_cuda.download(ctx, z, logits, n * sizeof *z);
     nn_cpu.softmax_loss(cpu, batch, classes, smoothing, z, labels, dlogits ? dz : NULL, result);
     if (dlogits)
-        nn_cuda.put(ctx, dlogits, dz, n * sizeof *dz);
+        nn_cuda.upload(ctx, dlogits, dz, n * sizeof *dz);
     nn_cpu.close(cpu);
     free(z), free(dz);
 }
@@ -282,7 +282,7 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
     struct nn_ops ops = nn_cuda;
     ops.softmax_loss = loss_on_cpu;
     struct round_setup on_cpu = {.below = NULL}, on_gpu;
-    const bool rounds = round_words(quant, &on_cpu) == 1;
+    const bool rounds = round_spec(quant, &on_cpu) == 1;
     on_gpu = on_cpu;
     on_cpu.below = &nn_cpu;
     on_gpu.below = &ops;
@@ -315,7 +315,7 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
 static void check_records(void)
 {
     struct round_setup round;
-    if (round_words("act=e4m3,weight=e4m3,error=e5m2", &round) != 1)
+    if (round_spec("act=e4m3,weight=e4m3,error=e5m2", &round) != 1)
         exit(1);
     round.below = &nn_cuda;
     const struct nn_setup setup = {.round = &round};

@@ -101,7 +101,7 @@ static void lay_out(struct side *s, size_t skew)
                                   .state = s->was + 8 * (at - skew),
                                   .next_state = s->next + 8 * (at - skew)};
         const struct codec_call one = {.codec = c, .layers = l, .n_layers = 1};
-        const struct fold f = codec_fold(&one);
+        const struct reduce_op f = codec_reduce_op(&one);
         const size_t padded = (n + f.unit - 1) / f.unit * f.unit;
         s->parts[i] = (struct codec_part){.layer = l};
         s->spans[i] = (struct vec_span){.x = codec_at(c, s->x, at),
@@ -112,16 +112,16 @@ static void lay_out(struct side *s, size_t skew)
                                         .key = codec_key(c, 3, (uint32_t)i, 0)};
         s->outs[i] = codec_out(c, s->codes + code, n, 0, codec_at(c, s->y, at));
         at += n + skew;
-        code += (fold_in_at(&f, padded) + fold_out_at(&f, padded) + 15) / 16 * 16 + skew;
+        code += (reduce_op_in_at(&f, padded) + reduce_op_out_at(&f, padded) + 15) / 16 * 16 + skew;
         CHECK(at <= ROOM && code <= BYTES, "no room");
     }
 }
 
-static struct codec codec_of(const struct codec_words *words, const struct side *s,
+static struct codec codec_of(const struct codec_spec *spec, const struct side *s,
                              enum vec_type type)
 {
     struct codec c;
-    if (codec_parse(words, &c) || codec_settle(&c, 2, &(struct codec_adder){.name = "test"}))
+    if (codec_parse(spec, &c) || codec_settle(&c, 2, &(struct codec_adder){.name = "test"}))
         exit(1);
     c.seed = SEED;
     c.ops = s->ops;
@@ -167,10 +167,10 @@ static void check_means(const char *what)
         const struct vec_span *s = &cpu.spans[i];
         const struct codec_call one = {
             .codec = &cpu.codec, .step = 3, .layers = &cpu.layers[i], .n_layers = 1};
-        const struct fold f = codec_fold(&one);
+        const struct reduce_op f = codec_reduce_op(&one);
         const uint8_t *parts[2] = {s->codes, s->codes};
         f.ops->sum(&f, 0, parts, 2, s->padded, true, sums);
-        memcpy(s->codes, sums, fold_out_at(&f, s->padded));
+        memcpy(s->codes, sums, reduce_op_out_at(&f, s->padded));
     }
     gpus.ops->copy(gpus.codes, cpu.codes, BYTES);
     codec_decode_all(&cpu.codec, cpu.outs, cpu.parts, LAYERS);
@@ -190,11 +190,11 @@ static void check_means(const char *what)
     CHECK(memcmp(floats, y, sizeof floats) == 0, "%s: means in fp32 differ", what);
 }
 
-static void check_codec(const struct codec_words *words, size_t skew, bool scan)
+static void check_codec(const struct codec_spec *spec, size_t skew, bool scan)
 {
     char what[CODEC_TEXT_BYTES + 32], text[CODEC_TEXT_BYTES];
-    cpu.codec = codec_of(words, &cpu, VEC_FLOAT);
-    gpus.codec = codec_of(words, &gpus, VEC_HALF);
+    cpu.codec = codec_of(spec, &cpu, VEC_FLOAT);
+    gpus.codec = codec_of(spec, &gpus, VEC_HALF);
     snprintf(what, sizeof what, "%s, %zu off", codec_describe(&cpu.codec, text), skew);
     lay_out(&cpu, skew), lay_out(&gpus, skew);
     encode(&cpu, scan), encode(&gpus, scan);
@@ -252,7 +252,7 @@ static void check_all(void)
 
 int main(void)
 {
-    static const struct codec_words words[] = {
+    static const struct codec_spec spec[] = {
         {.format = "e4m3"},
         {.format = "e5m2", .scale = "none", .overflow = "inf"},
         {.format = "e2m1", .round = "stochastic"},
@@ -280,9 +280,9 @@ int main(void)
     }
     side_open(&cpu, &vec_plain);
     side_open(&gpus, vec_cuda());
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < sizeof spec / sizeof *spec; i++)
         for (size_t skew = 0; skew < 2; skew++)
-            check_codec(&words[i], skew, i % 2 == skew);
+            check_codec(&spec[i], skew, i % 2 == skew);
     check_all();
     side_close(&cpu), side_close(&gpus);
     gpu_close();

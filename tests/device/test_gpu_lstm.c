@@ -4,9 +4,9 @@
 #include "gpu_layers.h"
 #include "gpu_models.h"
 
-enum { X, DY, WX, WR, WP, PEEP, BIAS, N_IN };
-enum { Y, DX, D_WX, D_WR, D_WP, D_PEEP, D_BIAS, N_OUT };
-static const char *const out_names[N_OUT] = {"y", "dx", "dwx", "dwr", "dwp", "dpeep", "dbias"};
+enum { X, DY, WX, WR, WP, PEEPHOLE, BIAS, N_IN };
+enum { Y, DX, D_WX, D_WR, D_WP, D_PEEPHOLE, D_BIAS, N_OUT };
+static const char *const out_names[N_OUT] = {"y", "dx", "dwx", "dwr", "dwp", "dpeephole", "dbias"};
 
 struct lstm {
     struct nn_lstm f;
@@ -20,7 +20,7 @@ static void fill(struct lstm *t, struct nn_lstm f, int batch)
     const size_t rows = (size_t)batch * (size_t)f.steps, c = (size_t)f.cells, in = (size_t)f.in,
                  out = (size_t)f.out;
     const size_t n[N_IN] = {rows * in, rows * out, 4 * c * in, 4 * c * out, out * c, 3 * c, 4 * c};
-    const size_t o[N_OUT] = {n[DY], n[X], n[WX], n[WR], n[WP], n[PEEP], n[BIAS]};
+    const size_t o[N_OUT] = {n[DY], n[X], n[WX], n[WR], n[WP], n[PEEPHOLE], n[BIAS]};
     t->f = f, t->batch = batch;
     memcpy(t->n_in, n, sizeof n);
     memcpy(t->n_out, o, sizeof o);
@@ -30,7 +30,7 @@ static void fill(struct lstm *t, struct nn_lstm f, int batch)
 static struct nn_lstm with_weights(const struct lstm *t, float *const *in)
 {
     struct nn_lstm f = t->f;
-    f.wx = in[WX], f.wr = in[WR], f.wp = in[WP], f.peep = in[PEEP], f.bias = in[BIAS];
+    f.wx = in[WX], f.wr = in[WR], f.wp = in[WP], f.peephole = in[PEEPHOLE], f.bias = in[BIAS];
     return f;
 }
 
@@ -43,7 +43,7 @@ static void on_cpu(struct layers *g, const struct lstm *t, float *const *in, flo
     float *kept = layers_memory(t->n_kept * sizeof *kept);
     for (int i = 0; i < N_OUT; i++)
         out[i] = layers_memory(t->n_out[i] * sizeof **out);
-    const struct nn_lstm_grads dw = {out[D_WX], out[D_WR], out[D_WP], out[D_PEEP], out[D_BIAS]};
+    const struct nn_lstm_grads dw = {out[D_WX], out[D_WR], out[D_WP], out[D_PEEPHOLE], out[D_BIAS]};
     memcpy(dy, in[DY], t->n_in[DY] * sizeof(float));
     nn_cpu.lstm_forward(g->cpu, &f, t->batch, t->lengths, in[X], out[Y], kept, scratch);
     nn_cpu.lstm_backward(g->cpu, &f, t->batch, t->lengths, in[X], out[Y], dy, out[DX], &dw, kept,
@@ -68,7 +68,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
     for (int i = D_WX; i < N_OUT; i++)
         grads[i] = layers_put_par(g, all, t->n_out[i]);
     const struct nn_lstm f = with_weights(t, d_in);
-    const struct nn_lstm_grads dw = {grads[D_WX], grads[D_WR], grads[D_WP], grads[D_PEEP],
+    const struct nn_lstm_grads dw = {grads[D_WX], grads[D_WR], grads[D_WP], grads[D_PEEPHOLE],
                                      grads[D_BIAS]};
     void *x = layers_put(g, in[X], t->n_in[X]), *y = layers_put(g, in[DY], t->n_in[DY]);
     float *dy = layers_memory(t->n_in[DY] * sizeof *dy), *k = g->run->alloc_pinned(sizeof *k);

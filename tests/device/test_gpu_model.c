@@ -54,7 +54,7 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     struct scale_choice own; /* a scale per layer, if loss_scale is ADAPTIVE */
     struct nn_setup setup = {
         .math = math, .scaled = math == NN_FP16_PURE, .loss_scale = loss_scale};
-    CHECK(scale_words("adaptive", &own) == 0, "adaptive");
+    CHECK(scale_spec("adaptive", &own) == 0, "adaptive");
     scale_format(&own.adaptive.rule, mf_half());
     setup.adaptive = loss_scale == ADAPTIVE ? &own.adaptive : NULL;
     struct images d = images_open(in, batch);

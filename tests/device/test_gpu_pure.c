@@ -167,7 +167,7 @@ static void check_pure(const char *name, struct nn_shape in, const char *block,
                              .loss_scale = scales ? 0 : 16,
                              .adaptive = scales,
                              .block = &form};
-    CHECK(nn_block_words(block, &form) == 0, "%s", block);
+    CHECK(nn_block_spec(block, &form) == 0, "%s", block);
     (void)train(name, in, &setup, true);
     CHECK(noted.wide_gemms == 0 && noted.n_gemms > 0, "%s: %d of %d products add in float", name,
           noted.wide_gemms, noted.n_gemms);
@@ -197,7 +197,7 @@ int main(void)
     check_pure("kinds", (struct nn_shape){12, 11, 3}, "plain", NULL, false);
     check_pure("branches", (struct nn_shape){9, 10, 3}, "plain", NULL, false);
     struct scale_choice c;
-    CHECK(scale_words("adaptive", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     check_pure("resnet8", (struct nn_shape){28, 28, 3}, "swap", &c.adaptive, true);
     const struct nn_setup mixed = {.math = NN_FP16, .loss_scale = 16};

@@ -80,7 +80,7 @@ static void check_products(struct layers *g, struct words *w, size_t n)
 static void check_rule(struct layers *g, struct words *w)
 {
     struct scale_choice c;
-    CHECK(scale_words("adaptive:0.01,1,4096,256", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive:0.01,1,4096,256", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     for (uint64_t i = 0; i < 300; i++) {
         const struct node_scale node = {.carried = (float)ldexp(1, (int)(i % 13)),
@@ -145,7 +145,7 @@ int main(void)
     setenv("NARROWCAST_CONV", "first", 0); /* both networks use the same plans */
     layers_open(&g, 43);
     struct words *w = g.run->alloc_pinned(sizeof *w);
-    if (!w || scale_words("adaptive", &c) < 0)
+    if (!w || scale_spec("adaptive", &c) < 0)
         return 1;
     w->yes = 1, w->no = 0;
     for (size_t m = 0; m < LAYERS_PAR_MATHS; m++)

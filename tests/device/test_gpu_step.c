@@ -257,7 +257,7 @@ int main(void)
 {
     const struct nn_setup fp16 = {.math = NN_FP16, .loss_scale = 64};
     struct scale_choice scales;
-    if (scale_words("adaptive:1e-3,2", &scales) < 0)
+    if (scale_spec("adaptive:1e-3,2", &scales) < 0)
         return 1;
     scale_format(&scales.adaptive.rule, mf_half());
     const struct nn_setup adaptive = {.math = NN_FP16, .adaptive = &scales.adaptive};

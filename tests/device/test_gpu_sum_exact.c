@@ -9,7 +9,7 @@ static void check_wide(const struct vec_sum *s, int p, size_t n, unsigned skew)
     const size_t bytes = vec_wide_bytes(s, n);
     place(s, p, n, 0);
     for (int r = 0; r < p; r++)
-        vec_plain.fold(s, want_acc, g.list[r], n, r == 0);
+        vec_plain.accumulate(s, want_acc, g.list[r], n, r == 0);
     memcpy(g.acc, want_acc, 8 * n);
     memset(want_wide, CANARY, bytes + skew + GUARD);
     memset(g.wide, CANARY, bytes + skew + GUARD);
@@ -18,9 +18,9 @@ static void check_wide(const struct vec_sum *s, int p, size_t n, unsigned skew)
     CHECK(memcmp(g.wide, want_wide, bytes + skew + GUARD) == 0, "spill of e%um%u, %d ranks",
           s->in.e, s->in.m, p);
     for (int first = 0; first < 2; first++) {
-        vec_plain.fold_wide(s, want_acc, want_wide + skew, n, first);
-        done(g.vec->fold_wide(s, g.acc, g.wide + skew, n, first, g.s));
-        CHECK(memcmp(g.acc, want_acc, 8 * n) == 0, "fold_wide of e%um%u, %d ranks, first %d",
+        vec_plain.accumulate_wide(s, want_acc, want_wide + skew, n, first);
+        done(g.vec->accumulate_wide(s, g.acc, g.wide + skew, n, first, g.s));
+        CHECK(memcmp(g.acc, want_acc, 8 * n) == 0, "accumulate_wide of e%um%u, %d ranks, first %d",
               s->in.e, s->in.m, p, first);
     }
 }

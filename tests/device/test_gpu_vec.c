@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SEED = 77, N_MOST = 70008, PARTS = 5, CANARY = 0x5a, BEHIND = 16 };
+enum { SEED = 77, N_MAX = 70008, PARTS = 5, CANARY = 0x5a, BEHIND = 16 };
 
 static struct {
     float *x, *want_x, *got_x;
@@ -27,7 +27,7 @@ struct on_gpu {
 static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {4, 1, 0},
                                         {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {2, 4, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
-static const size_t lengths[] = {0, 1, 7, 8, 1000, N_MOST - 3};
+static const size_t lengths[] = {0, 1, 7, 8, 1000, N_MAX - 3};
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 
 static const char *name_of(struct mf_fmt f)
@@ -39,15 +39,15 @@ static const char *name_of(struct mf_fmt f)
 
 static void open_host(void)
 {
-    host.x = buf_alloc(N_MOST * sizeof(float));
-    host.want_x = buf_alloc(N_MOST * sizeof(float));
-    host.got_x = buf_alloc(N_MOST * sizeof(float));
+    host.x = buf_alloc(N_MAX * sizeof(float));
+    host.want_x = buf_alloc(N_MAX * sizeof(float));
+    host.got_x = buf_alloc(N_MAX * sizeof(float));
     for (int p = 0; p < PARTS; p++)
-        host.codes[p] = buf_alloc(N_MOST * 4 + BEHIND);
-    host.want = buf_alloc(N_MOST * 8 + BEHIND);
-    host.got = buf_alloc(N_MOST * 8 + BEHIND);
-    host.acc = buf_alloc(N_MOST * sizeof *host.acc);
-    for (size_t i = 0; i < N_MOST; i++) { /* of many sizes, no inf */
+        host.codes[p] = buf_alloc(N_MAX * 4 + BEHIND);
+    host.want = buf_alloc(N_MAX * 8 + BEHIND);
+    host.got = buf_alloc(N_MAX * 8 + BEHIND);
+    host.acc = buf_alloc(N_MAX * sizeof *host.acc);
+    for (size_t i = 0; i < N_MAX; i++) { /* of many sizes, no inf */
         const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64)
                                                                               << 23;
         memcpy(&host.x[i], &bits, sizeof bits);
@@ -56,11 +56,11 @@ static void open_host(void)
 
 static struct on_gpu open_gpu(const struct vec_ops *ops)
 {
-    struct on_gpu g = {.ops = ops, .x = gpu()->run->alloc(N_MOST * sizeof(float))};
+    struct on_gpu g = {.ops = ops, .x = gpu()->run->alloc(N_MAX * sizeof(float))};
     for (int p = 0; p < PARTS; p++)
-        g.codes[p] = ops->alloc(N_MOST * 4 + BEHIND);
-    g.out = ops->alloc(N_MOST * 8 + BEHIND);
-    g.acc = ops->alloc(N_MOST * sizeof(uint64_t));
+        g.codes[p] = ops->alloc(N_MAX * 4 + BEHIND);
+    g.out = ops->alloc(N_MAX * 8 + BEHIND);
+    g.acc = ops->alloc(N_MAX * sizeof(uint64_t));
     return g;
 }
 
@@ -97,8 +97,8 @@ static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t
 
 static void clear_out(const struct on_gpu *g)
 {
-    memset(host.got, CANARY, N_MOST * 8 + BEHIND);
-    copy(g->out, host.got, N_MOST * 8 + BEHIND);
+    memset(host.got, CANARY, N_MAX * 8 + BEHIND);
+    copy(g->out, host.got, N_MAX * 8 + BEHIND);
 }
 
 static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
@@ -218,9 +218,9 @@ static void check_not_finite(const struct on_gpu *g)
 {
     const uint32_t inf = 0xff800000;
     copy((void *)(g->x + 12345), &inf, sizeof inf);
-    CHECK(g->ops->absmax(g->x, N_MOST) >= 0x7f800000, "%s: absmax with an inf", g->ops->name);
+    CHECK(g->ops->absmax(g->x, N_MAX) >= 0x7f800000, "%s: absmax with an inf", g->ops->name);
     copy((void *)(g->x + 12345), host.x + 12345, sizeof inf);
-    CHECK(g->ops->absmax(g->x, N_MOST) < 0x7f800000, "%s: absmax without", g->ops->name);
+    CHECK(g->ops->absmax(g->x, N_MAX) < 0x7f800000, "%s: absmax without", g->ops->name);
 }
 
 /* ---- sums ---- */
@@ -230,13 +230,13 @@ static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n
     const size_t bytes = vec_bytes(s->out, n);
     make_codes(g, s->in, n);
     for (int p = 0; p < PARTS; p++) {
-        vec_plain.fold(s, host.acc, host.codes[p], n, p == 0);
-        g->ops->fold(s, g->acc, g->codes[p], n, p == 0);
+        vec_plain.accumulate(s, host.acc, host.codes[p], n, p == 0);
+        g->ops->accumulate(s, g->acc, g->codes[p], n, p == 0);
     }
     vec_plain.finish(s, host.acc, n, s->out, s->out_shift, host.want);
     clear_out(g);
     g->ops->finish(s, g->acc, n, s->out, s->out_shift, g->out);
-    same(g, "fold, finish", s->in, n, bytes);
+    same(g, "accumulate, finish", s->in, n, bytes);
     clear_out(g);
     g->ops->sum(s, (const uint8_t *const *)g->codes, PARTS, n, s->out, s->out_shift, g->out);
     same(g, "sum", s->in, n, bytes);
@@ -246,13 +246,13 @@ static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n
         clear_out(g);
         g->ops->spill(s, g->acc, n, g->out);
         same(g, "spill", s->in, n, wide);
-        g->ops->fold_wide(s, g->acc, g->out, n, true);
-        g->ops->fold_wide(s, g->acc, g->out, n, false);
-        vec_plain.fold_wide(s, host.acc, host.want, n, false);
+        g->ops->accumulate_wide(s, g->acc, g->out, n, true);
+        g->ops->accumulate_wide(s, g->acc, g->out, n, false);
+        vec_plain.accumulate_wide(s, host.acc, host.want, n, false);
         vec_plain.finish(s, host.acc, n, s->out, s->out_shift, host.want);
         clear_out(g);
         g->ops->finish(s, g->acc, n, s->out, s->out_shift, g->out);
-        same(g, "fold_wide", s->in, n, bytes);
+        same(g, "accumulate_wide", s->in, n, bytes);
     }
     if (s->rule == VEC_NEAREST || s->rule == VEC_TRUNC) {
         vec_plain.add(s, host.codes[0], host.codes[1], n);
@@ -275,7 +275,7 @@ static bool rule_fits(enum vec_rule rule, struct mf_fmt f)
 static void check_table(const struct vec_ops *ops)
 {
     struct on_gpu g = open_gpu(ops);
-    copy(g.x, host.x, N_MOST * sizeof(float));
+    copy(g.x, host.x, N_MAX * sizeof(float));
     for (int i = 0; i < N_FORMATS; i++) {
         const struct mf_fmt f = formats[i];
         check_spans(&g, f);
@@ -284,7 +284,7 @@ static void check_table(const struct vec_ops *ops)
             const size_t n = lengths[l];
             check_casts(&g, f, n, i % 2 ? MF_STOCHASTIC : MF_NEAREST);
             for (int rule = 0; rule < VEC_RULES; rule++)
-                if (rule_fits((enum vec_rule)rule, f) && (n < N_MOST / 2 || (i + rule) % 3 == 0)) {
+                if (rule_fits((enum vec_rule)rule, f) && (n < N_MAX / 2 || (i + rule) % 3 == 0)) {
                     const struct vec_sum s = {.rule = (enum vec_rule)rule,
                                               .overflow = MF_SATURATE,
                                               .in = f,

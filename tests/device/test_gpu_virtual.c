@@ -13,7 +13,7 @@ static const struct reducer_layer layers[] = {{.name = "a", .n = 2901}, {.name =
 static const struct dev_library *lib;
 
 struct trial {
-    struct job_words words;
+    struct job_spec spec;
     float mean[N_RANKS][N];
     char device[256]; /* the job's description of it */
 };
@@ -49,7 +49,7 @@ static int run_job(struct comm *c, void *ctx)
 {
     struct trial *t = ctx;
     struct job job = {.comm = NULL};
-    int rc = job_settle(c, &t->words, &job);
+    int rc = job_settle(c, &t->spec, &job);
     if (rc == 0 && comm_rank(c) == 0)
         snprintf(t->device, sizeof t->device, "%s", job.device);
     if (rc == 0)
@@ -58,12 +58,12 @@ static int run_job(struct comm *c, void *ctx)
     return rc;
 }
 
-static void compare(struct comm_virtual *v, const char *algo, struct codec_words codec)
+static void compare(struct comm_virtual *v, const char *algo, struct codec_spec codec)
 {
     static struct trial cpu, gpu;
     char want[64];
-    cpu = gpu = (struct trial){.words = {.codec = codec, .algo = algo, .bucket_bytes = 1000}};
-    gpu.words.gpu = JOB_YES;
+    cpu = gpu = (struct trial){.spec = {.codec = codec, .algo = algo, .bucket_bytes = 1000}};
+    gpu.spec.gpu = JOB_YES;
     CHECK(comm_virtual_run(v, run_job, &cpu) == 0, "%s on the CPU", algo);
     CHECK(comm_virtual_run(v, run_job, &gpu) == 0, "%s on the GPU", algo);
     CHECK(memcmp(cpu.mean, gpu.mean, sizeof cpu.mean) == 0, "%s: other means", algo);
@@ -73,7 +73,7 @@ static void compare(struct comm_virtual *v, const char *algo, struct codec_words
 
 static void refused(struct comm_virtual *v, const char *transport)
 {
-    struct trial t = {.words = {.codec = {.format = "e5m2"}, .gpu = JOB_YES, .bucket_bytes = 1}};
+    struct trial t = {.spec = {.codec = {.format = "e5m2"}, .gpu = JOB_YES, .bucket_bytes = 1}};
     struct capture cap;
     char want[160];
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
@@ -90,21 +90,21 @@ static void refused(struct comm_virtual *v, const char *transport)
 
 int main(void)
 {
-    static const char *const words[] = {"direct", "ring", "gather", "group-scatter:2",
-                                        "group-master:2"};
+    static const char *const spec[] = {"direct", "ring", "gather", "group-scatter:2",
+                                       "group-master:2"};
     struct comm_virtual *v;
     lib = gpu_fixture();
     if (comm_virtual_open(N_RANKS, &v) < 0)
         return 1;
-    const struct codec_words plain = {.format = "e5m2", .scale = "aps", .sum = "nearest"};
-    struct codec_words partial = plain, rescaled = plain;
+    const struct codec_spec plain = {.format = "e5m2", .scale = "aps", .sum = "nearest"};
+    struct codec_spec partial = plain, rescaled = plain;
     partial.acc_format = "e6m9";
     rescaled.format = "e4m3", rescaled.rescale = true;
     for (int i = 0; i < 5; i++) {
-        compare(v, words[i], plain);
-        compare(v, words[i], partial);
-        if (strchr(words[i], ':'))
-            compare(v, words[i], rescaled);
+        compare(v, spec[i], plain);
+        compare(v, spec[i], partial);
+        if (strchr(spec[i], ':'))
+            compare(v, spec[i], rescaled);
     }
     refused(v, "nccl");
     refused(v, "ipc");

@@ -10,7 +10,7 @@
 enum {
     EMU_SMS = 4,
     EMU_BLOCKS_PER_SM = 2,
-    EMU_SHARED_MOST = 227 << 10,
+    EMU_SHARED_MAX = 227 << 10,
     EMU_SHARED_PLAIN = 48 << 10
 };
 
@@ -37,7 +37,7 @@ cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value
         return emu_error(cudaErrorNoKernelImageForDevice);
     if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return cudaSuccess;
-    if (value < 0 || value > EMU_SHARED_MOST)
+    if (value < 0 || value > EMU_SHARED_MAX)
         return emu_error(cudaErrorInvalidValue);
     std::lock_guard<std::mutex> hold(kernels_lock);
     int &most = shared_allowed[kernel];
@@ -69,8 +69,8 @@ cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t s
     if (threads < 1 || threads > 1024)
         return emu_error(cudaErrorInvalidValue);
     *blocks = shared > (size_t)emu_allowed(kernel) ? 0
-              : shared > EMU_SHARED_MOST / 2       ? 1
-                                             : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
+              : shared > EMU_SHARED_MAX / 2        ? 1
+                                            : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
     return cudaSuccess;
 }
 

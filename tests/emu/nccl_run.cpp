@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <vector>
 
-enum { CHUNK = 1 << 16, MOST_RANKS = 64 };
+enum { CHUNK = 1 << 16, MAX_RANKS = 64 };
 
 struct mailbox {
     std::atomic<uint32_t> full;
@@ -28,7 +28,7 @@ struct mailbox {
 
 struct shared {
     std::atomic<int> joined;
-    std::atomic<int> pid[MOST_RANKS], gpu[MOST_RANKS];
+    std::atomic<int> pid[MAX_RANKS], gpu[MAX_RANKS];
     mailbox boxes[]; /* [n_ranks * n_ranks], from * n_ranks + to */
 };
 
@@ -74,7 +74,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId 
 {
     int gpu = 0;
     cudaDeviceProp prop;
-    if (rank < 0 || rank >= n_ranks || n_ranks > MOST_RANKS)
+    if (rank < 0 || rank >= n_ranks || n_ranks > MAX_RANKS)
         return ncclInvalidArgument;
     if (config->blocking)
         emu_die("NCCL: blocking communicators have no deadline");

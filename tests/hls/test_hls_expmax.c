@@ -6,10 +6,10 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-enum { SEED = 3, MOST = 200, GARBAGE = 0x7fc00000 };
+enum { SEED = 3, MAX_N = 200, GARBAGE = 0x7fc00000 };
 static uint64_t drawn;
-static struct beat x[MOST / 16 + 2];
-static float plain[MOST];
+static struct beat x[MAX_N / 16 + 2];
+static float plain[MAX_N];
 
 static uint32_t draw(void)
 {
@@ -42,8 +42,8 @@ int main(void)
     printf("seed %d\n", SEED);
     static const uint32_t ranks[] = {1, 2, 3, 5, 8, 64, 1000, 65536};
     for (unsigned round = 0; round < 20000; round++) {
-        uint32_t n = draw() % MOST, p = ranks[draw() % 8];
-        for (uint32_t i = 0; i < 16 * (MOST / 16 + 2); i++)
+        uint32_t n = draw() % MAX_N, p = ranks[draw() % 8];
+        for (uint32_t i = 0; i < 16 * (MAX_N / 16 + 2); i++)
             x[i / 16].w[i % 16] = i < n ? value(round % 6) : GARBAGE;
         for (uint32_t i = 0; i < n; i++)
             memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);

@@ -6,10 +6,10 @@
 #include "vec/vec.h"
 #include <string.h>
 
-enum { SEED = 4, MOST = 300, BEATS = MOST / 16 + 10, CANARY = 0xa5 };
+enum { SEED = 4, MAX_N = 300, BEATS = MAX_N / 16 + 10, CANARY = 0xa5 };
 static uint64_t drawn;
 static struct beat x[BEATS], codes[BEATS], back[BEATS];
-static float plain[MOST], plain_back[MOST];
+static float plain[MAX_N], plain_back[MAX_N];
 
 static uint32_t draw(void)
 {
@@ -35,7 +35,7 @@ static void all(const uint8_t *bytes, size_t from, size_t to, uint8_t want, cons
 static void one(uint32_t byte)
 {
     const struct mf_fmt f = beat_format(byte).fmt;
-    const uint32_t n = draw() % MOST, saturate = draw() % 2, spread = draw() % 3;
+    const uint32_t n = draw() % MAX_N, saturate = draw() % 2, spread = draw() % 3;
     const int shift = spread == 2 ? (int)(draw() % 300) - 150 : (int)(draw() % 20) - 10;
     for (uint32_t i = 0; i < 16 * BEATS; i++)
         x[i / 16].w[i % 16] = spread ? draw() : (draw() & 0x80ffffff) | (100 + draw() % 40) << 23;
@@ -44,7 +44,7 @@ static void one(uint32_t byte)
 
     struct vec_cast cast = {
         .fmt = f, .round = MF_NEAREST, .overflow = saturate ? MF_SATURATE : MF_INF};
-    uint8_t want[MOST * 2];
+    uint8_t want[MAX_N * 2];
     uint32_t status = 7;
     vec_plain.encode(&cast, plain, n, 0, shift, want);
     memset(codes, CANARY, sizeof codes);

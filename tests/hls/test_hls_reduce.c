@@ -6,10 +6,10 @@
 #include "vec/vec.h"
 #include <string.h>
 
-enum { SEED = 6, MOST = 70, PARTS = 64, CANARY = 0xa5 };
+enum { SEED = 6, MAX_N = 70, PARTS = 64, CANARY = 0xa5 };
 static uint64_t drawn;
-static struct beat in[PARTS * (MOST + 3)], out[4 * MOST + 4];
-static uint8_t parts[PARTS][MOST * 64], want[4 * MOST * 64], got[sizeof out];
+static struct beat in[PARTS * (MAX_N + 3)], out[4 * MAX_N + 4];
+static uint8_t parts[PARTS][MAX_N * 64], want[4 * MAX_N * 64], got[sizeof out];
 
 static uint32_t draw(uint32_t below)
 {
@@ -25,7 +25,7 @@ static void store(void)
 static void one(uint32_t from, uint32_t to, uint32_t n_parts)
 {
     const struct beat_fmt f = beat_format(from), g = beat_format(to);
-    const uint32_t n_beats = draw(4) ? draw(MOST) : draw(4), stride = n_beats + draw(4),
+    const uint32_t n_beats = draw(4) ? draw(MAX_N) : draw(4), stride = n_beats + draw(4),
                    kind = draw(3);
     const uint32_t shift = draw(7), saturate = draw(2);
     const uint8_t *list[PARTS];

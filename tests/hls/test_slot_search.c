@@ -163,7 +163,7 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     if (outstanding(c, from, r, n) && says == PONG_LOST_STATE) {
         if (!from->restarted)
             search_bad(s, "rank %d gives up a card that has lost nothing", r);
-        w.rank[r].gave_up = 1;
+        w.rank[r].abandoned = 1;
     }
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
@@ -179,9 +179,9 @@ static void gives_up(struct search *s, const struct world_config *c, const struc
     reason = reason || (from->restarted && job->registered == job->epoch && job->key != job->epoch);
     reason = reason && !c->goes_on;
     for (int k = world_first(c, j); k < world_first(c, j) + c->ranks[j]; k++)
-        reason = reason || from->rank[k].gave_up;
+        reason = reason || from->rank[k].abandoned;
     if (reason && active(from, j, r) && !complete(c, from, j, r)) {
-        w.rank[r].gave_up = 1;
+        w.rank[r].abandoned = 1;
         TO(s, c, &w, "rank %d gives up", r);
     } else if (!job->over && from->rank[r].epoch < job->epoch && job->registered == job->epoch) {
         w.rank[r].epoch = job->epoch;
@@ -197,8 +197,8 @@ static void registration(struct search *s, const struct world_config *c, const s
     const int first = world_first(c, j), last = first + c->ranks[j];
     bool done = true, failed = false;
     for (int r = first; r < last; r++) {
-        done = done && (from->rank[r].gave_up || complete(c, from, j, r));
-        failed = failed || from->rank[r].gave_up;
+        done = done && (from->rank[r].abandoned || complete(c, from, j, r));
+        failed = failed || from->rank[r].abandoned;
     }
     if (c->leaves && j == 0 && complete(c, from, 0, 0) && w.job[0].key != NO_KEY) {
         w.job[0].key = NO_KEY;
@@ -207,7 +207,7 @@ static void registration(struct search *s, const struct world_config *c, const s
     w = *from;
     if (done && failed && !w.job[j].over) {
         for (int r = first; r < last; r++)
-            w.rank[r].have = w.rank[r].gave_up = 0;
+            w.rank[r].have = w.rank[r].abandoned = 0;
         if (w.job[j].epoch + 1 < c->epochs)
             w.job[j].epoch++;
         else

@@ -34,8 +34,8 @@ static struct cost answer(const struct ask *q)
                            .backward_s = q->backward_s,
                            .rates = (struct cost_rates[]){q->rates, q->rates}};
     struct cost_cluster cluster = q->cluster;
-    const struct codec_words words = {.format = q->format ? q->format : "e5m2", .scale = q->scale};
-    if (codec_parse(&words, &codecs[0]) < 0 ||
+    const struct codec_spec spec = {.format = q->format ? q->format : "e5m2", .scale = q->scale};
+    if (codec_parse(&spec, &codecs[0]) < 0 ||
         algo_find(q->algo, q->n_ranks, &job.algo, &job.group) < 0 ||
         algo_settle(job.algo, job.group, q->n_ranks, &codecs[0]) < 0)
         exit(1);

@@ -23,27 +23,27 @@ static void run(struct job *job, float x[128])
     CHECK(reducer_run(job->reducer, 3, grads, &step) == 0 && !step.skipped, "a step");
 }
 
-static struct job_words plain(void)
+static struct job_spec plain(void)
 {
-    return (struct job_words){.codec = {.format = "e4m3"}, .bucket_bytes = 64};
+    return (struct job_spec){.codec = {.format = "e4m3"}, .bucket_bytes = 64};
 }
 
 /* Ranks spell the same options differently. */
 static void test_words(void)
 {
     struct job job = {.comm = NULL};
-    struct job_words words = plain();
+    struct job_spec spec = plain();
     if (rank == n_ranks - 1 && n_ranks > 1) {
-        words.algo = "auto";
-        words.codec = (struct codec_words){.format = "e4m3",
-                                           .scale = "none",
-                                           .sum = "exact",
-                                           .out_format = "e4m3",
-                                           .overflow = "saturate",
-                                           .round = "nearest"};
-        words.cards.where = "off";
+        spec.algo = "auto";
+        spec.codec = (struct codec_spec){.format = "e4m3",
+                                         .scale = "none",
+                                         .sum = "exact",
+                                         .out_format = "e4m3",
+                                         .overflow = "saturate",
+                                         .round = "nearest"};
+        spec.cards.where = "off";
     }
-    CHECK(job_settle(comm, &words, &job) == 0, "the same in other words");
+    CHECK(job_settle(comm, &spec, &job) == 0, "the same in other words");
     CHECK(!strcmp(job.algo->name, n_ranks > 1 ? "direct" : "self") && !job.on_gpu && !job.overlap,
           "%s", job.algo->name);
     job_close(&job);
@@ -54,11 +54,11 @@ static void test_two_jobs(void)
 {
     struct job narrow, wide;
     float x[128], first[128];
-    struct job_words words = plain();
-    CHECK(job_settle(comm, &words, &narrow) == 0 && job_open(&narrow, layers, 2) == 0, "e4m3");
-    words.codec.format = "fp32";
-    words.overlap = JOB_YES;
-    CHECK(job_settle(comm, &words, &wide) == 0 && job_open(&wide, layers, 2) == 0, "fp32");
+    struct job_spec spec = plain();
+    CHECK(job_settle(comm, &spec, &narrow) == 0 && job_open(&narrow, layers, 2) == 0, "e4m3");
+    spec.codec.format = "fp32";
+    spec.overlap = JOB_YES;
+    CHECK(job_settle(comm, &spec, &wide) == 0 && job_open(&wide, layers, 2) == 0, "fp32");
     run(&narrow, first);
     run(&wide, x);
     for (int i = 0; i < 128; i++)
@@ -75,15 +75,15 @@ static void test_refused(void)
 {
     struct job job;
     struct capture said;
-    struct job_words words = plain();
+    struct job_spec spec = plain();
     memset(&job, 7, sizeof job);
     const struct job before = job;
-    words.algo = "tree";
+    spec.algo = "tree";
     capture_begin(&said);
-    const int unknown = job_settle(comm, &words, &job);
-    words = plain();
-    words.bucket_bytes += rank == n_ranks - 1;
-    const int differ = n_ranks > 1 ? job_settle(comm, &words, &job) : -EPROTO;
+    const int unknown = job_settle(comm, &spec, &job);
+    spec = plain();
+    spec.bucket_bytes += rank == n_ranks - 1;
+    const int differ = n_ranks > 1 ? job_settle(comm, &spec, &job) : -EPROTO;
     capture_end(&said);
     CHECK(unknown == -EINVAL && differ == -EPROTO, "%d, %d", unknown, differ);
     CHECK(!memcmp(&job, &before, sizeof job), "a job that was refused is written");
@@ -95,20 +95,20 @@ static void test_short(void)
 {
     const struct reducer_layer longer[] = {{.name = "long", .n = 200000}};
     struct job short_job, named, long_job;
-    struct job_words words = plain();
+    struct job_spec spec = plain();
     struct reducer_bytes bytes;
     float x[128], y[128];
-    CHECK(job_settle(comm, &words, &short_job) == 0 &&
+    CHECK(job_settle(comm, &spec, &short_job) == 0 &&
               job_measure(&short_job, layers, 2, &bytes) == 0 &&
               job_open(&short_job, layers, 2) == 0,
           "short");
     CHECK(short_job.algo == (n_ranks > 1 ? &algo_gather_sum : &algo_self) &&
               bytes.sent == 104 + 32 * 4,
           "%s, %d bytes", short_job.algo->name, (int)bytes.sent);
-    CHECK(job_settle(comm, &words, &long_job) == 0 && job_open(&long_job, longer, 1) == 0, "long");
+    CHECK(job_settle(comm, &spec, &long_job) == 0 && job_open(&long_job, longer, 1) == 0, "long");
     CHECK(long_job.algo == (n_ranks > 1 ? &algo_direct : &algo_self), "%s", long_job.algo->name);
-    words.algo = "direct";
-    CHECK(job_settle(comm, &words, &named) == 0 && job_open(&named, layers, 2) == 0, "direct");
+    spec.algo = "direct";
+    CHECK(job_settle(comm, &spec, &named) == 0 && job_open(&named, layers, 2) == 0, "direct");
     CHECK(named.algo == &algo_direct && (n_ranks == 1 || named.tag == short_job.tag), "%s",
           named.algo->name);
     run(&short_job, x);
@@ -118,9 +118,9 @@ static void test_short(void)
     job_close(&long_job);
     job_close(&short_job);
     struct capture said;
-    words.algo = rank ? "direct" : "auto";
+    spec.algo = rank ? "direct" : "auto";
     capture_begin(&said);
-    const int rc = job_settle(comm, &words, &named);
+    const int rc = job_settle(comm, &spec, &named);
     capture_end(&said);
     CHECK(n_ranks == 1 ? rc == 0 : rc == -EPROTO, "some name an algorithm: %d", rc);
     CHECK(rank || n_ranks == 1 || strstr(said.text, "an option"), "said \"%s\"", said.text);
@@ -134,13 +134,13 @@ static void test_ways(void)
     struct job job;
     char line[256];
     struct text path = text_in(line, sizeof line);
-    struct job_words words = plain();
+    struct job_spec spec = plain();
     setenv("NARROWCAST_OFFLOAD", "sim:c", 1);
     setenv("NARROWCAST_CUDA", "nosuch.so", 1);
-    words.codec.format = "fp32";
-    words.cards.where = "auto";
-    words.gpu = words.overlap = JOB_AUTO;
-    CHECK(job_settle(comm, &words, &job) == 0 && job_open(&job, layers, 2) == 0, "auto");
+    spec.codec.format = "fp32";
+    spec.cards.where = "auto";
+    spec.gpu = spec.overlap = JOB_AUTO;
+    CHECK(job_settle(comm, &spec, &job) == 0 && job_open(&job, layers, 2) == 0, "auto");
     job_path(&job, &path);
     CHECK(!job.offload && strstr(line, ": a card cannot add fp32: "), "%s", line);
     CHECK(!job.on_gpu && !job.overlap && strstr(job.device, "nosuch.so"), "%s", job.device);

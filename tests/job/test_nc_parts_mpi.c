@@ -41,15 +41,14 @@ static void by_train(const struct nc_options *o, uint64_t n_steps, float means[]
     struct job job = {.comm = NULL};
     struct reducer_step s;
     struct reducer_layer own[N_LAYERS];
-    const struct job_words words = {
+    const struct job_spec spec = {
         .codec = {.codec = o->codec, .format = o->format, .scale = o->scale, .round = o->round},
         .seed = o->seed,
         .bucket_bytes = o->bucket_bytes};
     for (int l = 0; l < N_LAYERS; l++)
         own[l] = (struct reducer_layer){
             .name = layers[l].name, .n = layers[l].n, .fp32 = layers[l].fp32};
-    const int rc =
-        comm_open(60, &c) || job_settle(c, &words, &job) || job_open(&job, own, N_LAYERS);
+    const int rc = comm_open(60, &c) || job_settle(c, &spec, &job) || job_open(&job, own, N_LAYERS);
     CHECK(rc == 0, "train's reducer");
     for (uint64_t step = 0; step < n_steps; step++) {
         float *list[N_LAYERS];

@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 ranks_in "$dir" # the lock file of simulated devices lies there
 
 # devices: prints the processes of this test's simulated devices
@@ -53,7 +53,7 @@ wanted() {
 # --- the same bits ---
 direct=$(wanted 4 --steps 12)
 for model in c $rtl; do
-    NARROWCAST_SIM_MODEL=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
+    NARROWCAST_SIM_ENGINE=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
 done
 small="--steps 4 --scale none --format e3m0 --bucket-bytes 4k --fp32-last-layer"
 # shellcheck disable=SC2086

@@ -6,12 +6,12 @@
 #include "job/job.h"
 #include <string.h>
 
-enum { N_MOST = 6 };
+enum { N_MAX = 6 };
 
 /* Sizes; layers already in fp32; layers that must be in fp32. */
 static const struct {
-    size_t n[N_MOST];
-    bool fp32[N_MOST], want[N_MOST];
+    size_t n[N_MAX];
+    bool fp32[N_MAX], want[N_MAX];
 } cases[] = {
     {{9900, 49, 50, 1}, {false}, {false, true, false, true}}, /* 50, and 100 with the next one */
     {{9901, 49, 49, 1}, {false}, {false, true, true, true}},  /* 99 of 10000 */
@@ -26,9 +26,9 @@ static const struct {
 static void check_cases(void)
 {
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        struct reducer_layer layers[N_MOST];
+        struct reducer_layer layers[N_MAX];
         int n = 0;
-        for (; n < N_MOST && cases[k].n[n]; n++)
+        for (; n < N_MAX && cases[k].n[n]; n++)
             layers[n] = (struct reducer_layer){.n = cases[k].n[n], .fp32 = cases[k].fp32[n]};
         quantise_leave_small(layers, n);
         for (int i = 0; i < n; i++)
@@ -50,7 +50,7 @@ static void check_words(void)
     bool small;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         small = !words[i].want;
-        CHECK(codec_parse(&(struct codec_words){.codec = words[i].codec}, &codec) == 0 &&
+        CHECK(codec_parse(&(struct codec_spec){.codec = words[i].codec}, &codec) == 0 &&
                   quantise_parse(words[i].word, &codec, &small) == 0 && small == words[i].want,
               "%s: %s", words[i].codec, words[i].word ? words[i].word : "NULL");
     }

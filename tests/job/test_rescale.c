@@ -10,7 +10,7 @@
 #include "job/job.h"
 #include "mf_slow.h"
 
-enum { MOST = 64, N_LAYERS = 6, N = 300 + 1 + 77 + 41 + 64 + 8 };
+enum { MAX_RANKS = 64, N_LAYERS = 6, N = 300 + 1 + 77 + 41 + 64 + 8 };
 static const uint64_t seed = 20261123;
 /* Only the last one travels in fp32. */
 static const struct reducer_layer layers[N_LAYERS] = {
@@ -18,8 +18,8 @@ static const struct reducer_layer layers[N_LAYERS] = {
     {.name = "d", .n = 41},  {.name = "e", .n = 64}, {.name = "f", .n = 8, .fp32 = true}};
 static const double sizes[N_LAYERS] = {1, 1e-3, 3e4, 1e-30, 0, 1};
 
-static float grads[MOST][N];
-static long double codes[MOST][N]; /* values of codes, then of groups' sums */
+static float grads[MAX_RANKS][N];
+static long double codes[MAX_RANKS][N]; /* values of codes, then of groups' sums */
 
 /* Magnitudes over 12 binades, partly equal on all ranks. */
 static void make_grads(int n_ranks)
@@ -38,7 +38,7 @@ static void make_grads(int n_ranks)
 /* ---- the real reducer ---- */
 
 struct trial {
-    struct job_words words;
+    struct job_spec spec;
     float mean[N]; /* of rank 0 */
     int rc;
 };
@@ -52,7 +52,7 @@ static int run_job(struct comm *c, void *ctx)
     memcpy(own, grads[c->rank], sizeof own);
     for (int l = 0; l < N_LAYERS; next += layers[l++].n)
         at[l] = next;
-    int rc = job_settle(c, &t->words, &job);
+    int rc = job_settle(c, &t->spec, &job);
     if (rc == 0)
         rc = job_open(&job, layers, N_LAYERS);
     if (rc == 0)
@@ -71,7 +71,7 @@ static bool run(int n_ranks, struct trial *t)
     if (comm_virtual_open(n_ranks, &v) < 0)
         exit(1);
     const int rc = comm_virtual_run(v, run_job, t);
-    CHECK(rc == 0, "%s of %d: %d", t->words.algo, n_ranks, rc);
+    CHECK(rc == 0, "%s of %d: %d", t->spec.algo, n_ranks, rc);
     comm_virtual_close(v);
     return rc == 0;
 }
@@ -117,7 +117,7 @@ static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size
                        float *mean)
 {
     const int n_groups = s->n_ranks / s->group, bias = mf_bias(s->in.f);
-    long double most = 0, column[MOST];
+    long double most = 0, column[MAX_RANKS];
     for (int r = 0; r < s->n_ranks; r++)
         for (size_t i = at; i < at + n; i++)
             most = fmaxl(most, fabsl((long double)grads[r][i]));
@@ -210,14 +210,14 @@ static double compare(int n_ranks, const char *name, int group, const char *in, 
     snprintf(algo, sizeof algo, "%s:%d", name, group);
     static struct trial t;
     static float want[N];
-    t = (struct trial){.words = {.codec = {.format = in,
-                                           .scale = "aps",
-                                           .sum = "nearest",
-                                           .acc_format = acc,
-                                           .out_format = out,
-                                           .rescale = rescale},
-                                 .algo = algo,
-                                 .bucket_bytes = one_bucket ? 1 << 20 : 1}};
+    t = (struct trial){.spec = {.codec = {.format = in,
+                                          .scale = "aps",
+                                          .sum = "nearest",
+                                          .acc_format = acc,
+                                          .out_format = out,
+                                          .rescale = rescale},
+                                .algo = algo,
+                                .bucket_bytes = one_bucket ? 1 << 20 : 1}};
     struct slow_job s = {.in = slow_open(format_of(in)),
                          .acc = slow_open(format_of(acc ? acc : in)),
                          .out = slow_open(format_of(out)),

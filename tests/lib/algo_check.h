@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* largest number of ranks; bytes of the widest element */
-enum { ALGO_CHECK_MOST = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
+enum { ALGO_CHECK_MAX = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
 static const uint64_t algo_check_seed = 20240607;
 
 /* Data of all ranks and the expected results. Each process can compute all of it. */
@@ -20,8 +20,8 @@ struct algo_world {
     /* true if the ranks are threads of one process: rank 0 then fills this for all */
     bool shared;
     int n_ranks;
-    size_t n_most;                                           /* elements */
-    uint8_t *codes[ALGO_CHECK_MOST], *sums[ALGO_CHECK_MOST]; /* [n_most * WIDEST] bytes */
+    size_t n_most;                                         /* elements */
+    uint8_t *codes[ALGO_CHECK_MAX], *sums[ALGO_CHECK_MAX]; /* [n_most * WIDEST] bytes */
     uint8_t *want;
     uint32_t *acc; /* [n_most * 2] */
 };
@@ -64,7 +64,7 @@ static inline void add_in_order(const struct algo_world *w, const struct vec_sum
 {
     const struct mf_fmt to = last ? s->out : vec_acc_fmt(s);
     for (int i = 0; i < n_vectors; i++)
-        vec_plain.fold(s, w->acc, vectors[order[i]] + vec_bytes(s->in, at), n, i == 0);
+        vec_plain.accumulate(s, w->acc, vectors[order[i]] + vec_bytes(s->in, at), n, i == 0);
     vec_plain.finish(s, w->acc, n, to, last ? s->out_shift : 0, out + vec_bytes(to, at));
 }
 
@@ -72,7 +72,7 @@ static inline void add_by_rank(const struct algo_world *w, const struct vec_sum 
                                uint8_t *const *vectors, int n_vectors, size_t n, bool last,
                                uint8_t *out)
 {
-    int order[ALGO_CHECK_MOST];
+    int order[ALGO_CHECK_MAX];
     for (int i = 0; i < n_vectors; i++)
         order[i] = i;
     add_in_order(w, s, vectors, order, n_vectors, 0, n, last, out);
@@ -84,7 +84,7 @@ static inline void add_by_ring(const struct algo_world *w, const struct vec_sum 
                                uint8_t *out)
 {
     for (int j = 0; j < n_vectors; j++) {
-        int order[ALGO_CHECK_MOST];
+        int order[ALGO_CHECK_MAX];
         for (int i = 0; i < n_vectors; i++)
             order[i] = (j + 1 + i) % n_vectors;
         add_in_order(w, s, vectors, order, n_vectors, part_at(n, n_vectors, j),
@@ -130,7 +130,7 @@ static inline void make_codes(const struct algo_world *w, struct mf_fmt fmt, siz
 
 static inline double max_of_ranks(const struct algo_rank *t, double x)
 {
-    double all[ALGO_CHECK_MOST] = {0}, max = 0;
+    double all[ALGO_CHECK_MAX] = {0}, max = 0;
     all[t->rank] = x;
     comm_sum_f64(t->c, all, (size_t)t->n_ranks);
     for (int r = 0; r < t->n_ranks; r++)
@@ -143,7 +143,7 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
 {
-    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
+    const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = codec});
     const size_t scratch_bytes = by->scratch_bytes(&f, n, t->n_ranks, k),
                  in_bytes = vec_bytes(codec_sum(codec)->in, n),
                  out_bytes = vec_bytes(codec_sum(codec)->out, n);
@@ -154,7 +154,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
     memset(result, ALGO_CHECK_CANARY, out_bytes + 1);
     scratch[scratch_bytes] = ALGO_CHECK_CANARY;
     const struct algo_call call = {.codec = codec,
-                                   .fold = f,
+                                   .op = f,
                                    .n = n,
                                    .codes = mine,
                                    .result = result,
@@ -225,14 +225,14 @@ static inline bool runs_here(const struct algo_rank *t, const struct algo *a, in
 }
 
 static inline bool settle(const struct algo_rank *t, const struct algo *a, int k,
-                          const struct codec_words *words, struct codec *codec, bool should)
+                          const struct codec_spec *spec, struct codec *codec, bool should)
 {
-    if (codec_parse(words, codec) < 0)
+    if (codec_parse(spec, codec) < 0)
         return false;
     err_hold();
     int rc = algo_settle(a, k, t->n_ranks, codec);
     err_release(should);
-    CHECK((rc == 0) == should, "%s:%d %s %s: %d", a->name, k, words->format, words->sum, rc);
+    CHECK((rc == 0) == should, "%s:%d %s %s: %d", a->name, k, spec->format, spec->sum, rc);
     return rc == 0;
 }
 
@@ -241,21 +241,21 @@ static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 static inline void test_combination(const struct algo_rank *t, const struct algo *a, int k,
-                                    const struct codec_words *words, enum vec_rule rule)
+                                    const struct codec_spec *spec, enum vec_rule rule)
 {
     char what[128];
     struct codec codec, known;
-    if (codec_parse(words, &known) < 0) {
-        CHECK(false, "%s", words->format);
+    if (codec_parse(spec, &known) < 0) {
+        CHECK(false, "%s", spec->format);
         return;
     }
     const bool should = runs_here(t, a, k) && allowed(a, rule, codec_sum(&known)->in) &&
                         !(a == &algo_native && codec_sum(&known)->acc.e);
-    if (!settle(t, a, k, words, &codec, should) || a == &algo_native)
+    if (!settle(t, a, k, spec, &codec, should) || a == &algo_native)
         return;
     for (int i = 0; i<N_SIZES; i += t->n_ranks> 4 ? 3 : 1) {
-        snprintf(what, sizeof what, "%s:%d %s %s %s n %zu", a->name, k, words->format, words->sum,
-                 words->overflow, sizes[i]);
+        snprintf(what, sizeof what, "%s:%d %s %s %s n %zu", a->name, k, spec->format, spec->sum,
+                 spec->overflow, sizes[i]);
         check_sums(t, a, k, &codec, sizes[i], (uint32_t)i, what);
     }
 }
@@ -277,7 +277,7 @@ static inline void test_combinations(const struct algo_rank *t)
                 for (int rule = 0; rule < VEC_RULES; rule++)
                     test_combination(
                         t, a, k,
-                        &(struct codec_words){
+                        &(struct codec_spec){
                             .format = formats[f],
                             .sum = rules[rule],
                             .out_format = a == &algo_native ? NULL : outs[f],
@@ -289,7 +289,7 @@ static inline void test_combinations(const struct algo_rank *t)
 /* The same for codecs whose partial sums have their own format. */
 static inline void test_partials(const struct algo_rank *t)
 {
-    static const struct codec_words rows[] = {
+    static const struct codec_spec rows[] = {
         {.format = "e5m2", .sum = "nearest", .acc_format = "e6m9"},
         {.format = "e5m2", .sum = "kahan", .acc_format = "e5m10"},
         {.format = "e3m0", .sum = "nearest", .acc_format = "e5m2", .overflow = "inf"},
@@ -309,10 +309,10 @@ static inline void test_long_and_chunked(const struct algo_rank *t)
     for (int i = 0; (a = algo_at(i)); i++) {
         struct codec codec;
         const int k = !a->grouped ? 0 : t->n_ranks % 2 ? t->n_ranks : 2;
-        const bool exact = !a->adds && (!a->needs || a->needs & FOLD_WIDE);
+        const bool exact = !a->adds && (!a->needs || a->needs & REDUCE_WIDE);
         if (a == &algo_native || !runs_here(t, a, k) ||
             !settle(t, a, k,
-                    &(struct codec_words){.format = "e4m3", .sum = exact ? "exact" : "nearest"},
+                    &(struct codec_spec){.format = "e4m3", .sum = exact ? "exact" : "nearest"},
                     &codec, true))
             continue;
         check_sums(t, a, k, &codec, n, 77, a->name);

@@ -76,7 +76,7 @@ static inline uint32_t get(uint64_t at, void *to, size_t n)
 
 static inline void start(const char *model, const char *listen)
 {
-    const char *const words[] = {"--model", model, listen ? "--listen" : NULL, listen, NULL};
+    const char *const words[] = {"--engine", model, listen ? "--listen" : NULL, listen, NULL};
     char why[FPGA_WHY_BYTES];
     if (fpga_process_start(&card, words, true, 30, why)) {
         fprintf(stderr, "cannot start a card: %s\n", why);
@@ -132,14 +132,14 @@ static inline void set_reduce(struct mm_run r)
 
 static inline void put_all(uint64_t at, const uint8_t *from, size_t n)
 {
-    for (size_t i = 0; i < n; i += SIMLINK_MOST)
-        CHECK(put(at + i, from + i, n - i < SIMLINK_MOST ? n - i : SIMLINK_MOST) == 0, "put");
+    for (size_t i = 0; i < n; i += SIMLINK_MAX)
+        CHECK(put(at + i, from + i, n - i < SIMLINK_MAX ? n - i : SIMLINK_MAX) == 0, "put");
 }
 
 static inline void get_all(uint64_t at, uint8_t *to, size_t n)
 {
-    for (size_t i = 0; i < n; i += SIMLINK_MOST)
-        CHECK(get(at + i, to + i, n - i < SIMLINK_MOST ? n - i : SIMLINK_MOST) == 0, "get");
+    for (size_t i = 0; i < n; i += SIMLINK_MAX)
+        CHECK(get(at + i, to + i, n - i < SIMLINK_MAX ? n - i : SIMLINK_MAX) == 0, "get");
 }
 
 enum { MANY = 20001 }; /* values: a run needs several pieces */
@@ -195,7 +195,7 @@ static inline void poison_words(void)
 /* Call test for the C model and, if it is built, the Verilated card. */
 static inline void of_both(const char *program, void (*test)(const char *model))
 {
-    static const char *const rtl[] = {"--model", "rtl", NULL};
+    static const char *const rtl[] = {"--engine", "rtl", NULL};
     char here[PATH_MAX], path[2 * PATH_MAX], why[FPGA_WHY_BYTES];
     snprintf(here, sizeof here, "%s", program);
     snprintf(path, sizeof path, "%s/..:%s", dirname(here), getenv("PATH"));

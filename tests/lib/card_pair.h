@@ -9,7 +9,7 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 
-enum { PAIR_MOST = 1 << 15 }; /* most frames out of one run */
+enum { PAIR_MAX = 1 << 15 }; /* most frames out of one run */
 
 struct side {
     const struct shell_ops *ops;
@@ -19,7 +19,7 @@ struct side {
     struct {
         uint64_t hash;
         struct pkt_header h;
-    } out[PAIR_MOST];
+    } out[PAIR_MAX];
 };
 static struct side rtl, c;
 static uint64_t pair_seed, pair_drawn;
@@ -32,8 +32,8 @@ static inline uint32_t draw(uint32_t below)
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct side *s = arg;
-    if (s->n_out == PAIR_MOST) {
-        CHECK(0, "more than %d frames", PAIR_MOST);
+    if (s->n_out == PAIR_MAX) {
+        CHECK(0, "more than %d frames", PAIR_MAX);
         return;
     }
     uint64_t hash = (0xcbf29ce484222325u ^ ip ^ (uint64_t)port << 40) * 0x100000001b3u;

@@ -18,7 +18,7 @@ static void check_refused(const char *word, const char *const *algos, size_t n, 
         const struct algo *algo;
         int group;
         capture_begin(&capture);
-        const int rc = codec_parse(&(struct codec_words){.codec = word}, &codec) < 0 ||
+        const int rc = codec_parse(&(struct codec_spec){.codec = word}, &codec) < 0 ||
                                algo_find(algos[i], n_ranks, &algo, &group) < 0
                            ? 0
                            : algo_settle(algo, group, n_ranks, &codec);

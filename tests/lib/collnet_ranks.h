@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { RANKS_MOST = 4, RANKS_TEXT = 4000 };
+enum { RANKS_MAX = 4, RANKS_TEXT = 4000 };
 
 struct ranks_shared {
     atomic_int here[64]; /* ranks that have reached a meeting */
-    char handles[RANKS_MOST][NCCL_HANDLE_BYTES];
-    char said[RANKS_MOST][RANKS_TEXT]; /* NCCL's log: warnings */
-    char info[RANKS_MOST][RANKS_TEXT]; /* NCCL's log: other lines */
+    char handles[RANKS_MAX][NCCL_HANDLE_BYTES];
+    char said[RANKS_MAX][RANKS_TEXT]; /* NCCL's log: warnings */
+    char info[RANKS_MAX][RANKS_TEXT]; /* NCCL's log: other lines */
     pid_t card;
 };
 static struct ranks_shared *ranks_shared;
@@ -93,7 +93,7 @@ static inline bool ranks_start_card(void)
     if (card == 0) {
         dup2(out[1], 1);
         close(out[0]);
-        execl(path, path, "--model", "c", "--listen", "127.0.0.1:0", (char *)NULL);
+        execl(path, path, "--engine", "c", "--listen", "127.0.0.1:0", (char *)NULL);
         _exit(127);
     }
     ranks_shared->card = card;
@@ -122,7 +122,7 @@ static inline void ranks_stop_card(void)
 static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
 {
     int failed = 0, status;
-    pid_t pid[RANKS_MOST];
+    pid_t pid[RANKS_MAX];
     const pid_t card = ranks_shared->card;
     memset(ranks_shared, 0, sizeof *ranks_shared);
     ranks_shared->card = card;
@@ -157,7 +157,7 @@ static inline bool ranks_begin(void)
  * connect; *comm stays NULL if it fails. */
 static inline int ranks_connect(struct drive *d, void **comm)
 {
-    void *listening = NULL, *handles[RANKS_MOST];
+    void *listening = NULL, *handles[RANKS_MAX];
     *comm = NULL;
     CHECK(drive_init_net(d, ranks_log) == NCCL_SUCCESS &&
               drive_init_coll(d, ranks_log) == NCCL_SUCCESS,

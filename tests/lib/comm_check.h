@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMM_CHECK_MOST = 8 }; /* most ranks */
+enum { COMM_CHECK_MAX = 8 }; /* most ranks */
 
 /* Byte i of a message from rank `from` to rank `to`. */
 static inline uint8_t byte_of(int from, int to, size_t i)
@@ -74,7 +74,7 @@ static inline void test_sum(struct comm *c, size_t n)
 
 static inline void test_gather_pass(struct comm *c, size_t bytes)
 {
-    uint8_t mine[500], all[COMM_CHECK_MOST * 500];
+    uint8_t mine[500], all[COMM_CHECK_MAX * 500];
     for (size_t i = 0; i < bytes; i++)
         mine[i] = byte_of(c->rank, 0, i);
     CHECK(comm_gather(c, mine, bytes, c->rank == 0 ? all : NULL) == 0, "gather");
@@ -91,8 +91,8 @@ static inline void test_gather_pass(struct comm *c, size_t bytes)
 
 static inline void test_all_gather(struct comm *c, size_t bytes)
 {
-    uint8_t mine[500] = {0}, all[COMM_CHECK_MOST * 500];
-    const uint8_t *parts[COMM_CHECK_MOST];
+    uint8_t mine[500] = {0}, all[COMM_CHECK_MAX * 500];
+    const uint8_t *parts[COMM_CHECK_MAX];
     const struct comm_count before = comm_counted(c);
     uint64_t rounds = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -185,12 +185,12 @@ static inline void test_votes(struct comm *c)
         for (int r = 0; r < c->n_ranks; r++)
             others = others || (r != c->rank && gives_up(r, step)), want |= (uint64_t)1 << r;
         if (gives_up(c->rank, step))
-            CHECK(comm_give_up(c) == 0, "step %d", step);
-        while (others && !comm_given_up(c))
+            CHECK(comm_abandon(c) == 0, "step %d", step);
+        while (others && !comm_abandoned(c))
             ;
         CHECK(comm_vote(c, bits, 3) == 0, "step %d", step);
         CHECK(bits[0] == want && bits[1] == 0 && bits[2] == (step < c->n_ranks), "step %d", step);
-        CHECK(comm_barrier(c) == 0 && !comm_given_up(c) && comm_barrier(c) == 0,
+        CHECK(comm_barrier(c) == 0 && !comm_abandoned(c) && comm_barrier(c) == 0,
               "step %d: not forgotten", step);
     }
 }
@@ -198,7 +198,7 @@ static inline void test_votes(struct comm *c)
 /* All ranks of a test are on one machine. */
 static inline void test_nodes(struct comm *c)
 {
-    int32_t lowest[COMM_CHECK_MOST];
+    int32_t lowest[COMM_CHECK_MAX];
     CHECK(comm_rank_on_node(c) == c->rank && comm_nodes(c, lowest) == 0, "rank %d", c->rank);
     for (int r = 0; r < c->n_ranks; r++)
         CHECK(lowest[r] == 0, "rank %d: %d", r, lowest[r]);

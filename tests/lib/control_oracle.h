@@ -10,7 +10,7 @@
 #include "sim/card_model.h"
 #include <string.h>
 
-enum { FRAME_PORT = 20035, MOST_LOG = 512 };
+enum { FRAME_PORT = 20035, MAX_LOG = 512 };
 enum {
 #define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
 #include "hls/card/shell.def"
@@ -19,7 +19,7 @@ enum {
 
 struct side {
     struct card *card;
-    uint32_t log[MOST_LOG][2]; /* register writes since the last datagram */
+    uint32_t log[MAX_LOG][2]; /* register writes since the last datagram */
     int n_log;
     uint32_t index, stopping,
         /* JOB_INDEX; reads of STATUS that still report stopping; number of stops */
@@ -31,7 +31,7 @@ static struct control_jobs jobs; /* of the oracle; peers are leases */
 static int side_write(void *arg, uint32_t at, uint32_t value)
 {
     struct side *s = arg;
-    if (s->n_log < MOST_LOG) {
+    if (s->n_log < MAX_LOG) {
         s->log[s->n_log][0] = at;
         s->log[s->n_log++][1] = value;
     }
@@ -74,12 +74,12 @@ static struct {
     int left;
     uint8_t answer[LEASE_BYTES];
     size_t answer_n;
-} lease[LEASE_MOST];
+} lease[LEASE_MAX];
 static uint32_t malformed, expired;
 
 static int lease_of(uint64_t secret)
 {
-    for (int i = 0; i < LEASE_MOST; i++)
+    for (int i = 0; i < LEASE_MAX; i++)
         if (lease[i].live && lease[i].secret == secret)
             return i;
     return -1;
@@ -95,7 +95,7 @@ static void end_lease(int i)
 static bool local(uint32_t at, uint32_t *value)
 {
     uint32_t live = 0;
-    for (int i = 0; i < LEASE_MOST; i++)
+    for (int i = 0; i < LEASE_MAX; i++)
         live += lease[i].live;
     switch (at) {
     case SHELL_PORT:
@@ -107,7 +107,7 @@ static bool local(uint32_t at, uint32_t *value)
     case LEASE_REG_EXPIRED:
         return *value = expired, true;
     case LEASE_REG_LIVE:
-        return *value = live | LEASE_MOST << 16, true;
+        return *value = live | LEASE_MAX << 16, true;
     case LEASE_REG_SILENCE:
         return *value = LEASE_TICKS * LEASE_TICK_MS, true;
     default:
@@ -161,7 +161,7 @@ static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
     if (m.kind == LEASE_OPEN && l >= 0)
         out.status = LEASE_STATUS_SEQUENCE;
     else if (m.kind == LEASE_OPEN) {
-        for (l = LEASE_MOST - 1; l >= 0 && lease[l].live; l--) {
+        for (l = LEASE_MAX - 1; l >= 0 && lease[l].live; l--) {
         }
         out.status = l < 0 ? LEASE_STATUS_FULL : LEASE_STATUS_DONE;
     } else if (l < 0)

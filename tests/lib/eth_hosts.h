@@ -8,7 +8,7 @@
 #include "sim/ether.h"
 #include "sim/rtl/shell_eth.h"
 
-enum { CARD_PORT = 20035, HOSTS_MOST = 1 << 16 /* most datagrams of a run */ };
+enum { CARD_PORT = 20035, HOSTS_MAX = 1 << 16 /* most datagrams of a run */ };
 static const uint32_t card_ip = 0x0a000063;
 static const uint8_t card_mac[6] = {2, 0x6e, 0x63, 0, 0, 0x63};
 
@@ -26,9 +26,9 @@ static struct {
     uint32_t silent; /* IP of a host that answers no ARP; 0: all answer */
     uint64_t asked;  /* ARP requests of the card for that host */
     int n_arp, n_echo, n_astray, n;
-    uint8_t echo[ETHER_MOST];
+    uint8_t echo[ETHER_MAX];
     size_t echo_n;
-    struct reached of[HOSTS_MOST];
+    struct reached of[HOSTS_MAX];
 } net;
 
 static inline void be16(uint8_t *to, uint32_t v)
@@ -186,7 +186,7 @@ static inline void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t
         return;
     }
     if (f[23] != 17 || of_be16(f + 34) != CARD_PORT || of_be16(f + 38) != total - 20 ||
-        net.n == HOSTS_MOST) {
+        net.n == HOSTS_MAX) {
         net.n_astray++;
         return;
     }

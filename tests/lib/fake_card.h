@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SEED = 2020, MOST_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
+enum { SEED = 2020, MAX_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
 
 static struct {
     int fd;
     uint16_t port;
     _Atomic int version, status, status_of_keep, lose; /* lose: of 256 messages each way */
-    _Atomic bool end, deaf, says_no_silence, beside_forger;
+    _Atomic bool end, group_failed, says_no_silence, beside_forger;
     _Atomic uint64_t secret, closed;
     uint64_t drawn;
     uint32_t sequence;
@@ -27,7 +27,7 @@ static struct {
     struct {
         uint32_t at, value;
         bool begins;
-    } ops[MOST_OPS];
+    } ops[MAX_OPS];
     _Atomic int n_ops, keeps;
 } fake;
 
@@ -38,7 +38,7 @@ static bool chance(int of_256)
 
 static void operate(const struct lease_message *m, struct lease_message *out)
 {
-    for (int i = 0; i < m->n && fake.n_ops < MOST_OPS; i++, out->done++) {
+    for (int i = 0; i < m->n && fake.n_ops < MAX_OPS; i++, out->done++) {
         fake.ops[fake.n_ops].at = m->at[i];
         fake.ops[fake.n_ops].value = m->value[i];
         fake.ops[fake.n_ops].begins = i == 0;
@@ -114,7 +114,7 @@ static void *be_card(void *arg)
         struct lease_message m;
         const ssize_t n =
             recvfrom(fake.fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &n_from);
-        if (n <= 0 || fake.deaf || chance(fake.lose) || !lease_get(&m, bytes, (size_t)n))
+        if (n <= 0 || fake.group_failed || chance(fake.lose) || !lease_get(&m, bytes, (size_t)n))
             continue;
         if (fake.beside_forger && m.kind != LEASE_KEEP) /* a KEEP's number is always 0 */
             forge(&m, &from);

@@ -37,7 +37,7 @@
 #include <zlib.h>
 
 enum { CHECKPOINT, IDX, CIFAR, CODES, PICTURE, SOUND, FUZZ_KINDS };
-enum { MOST_INPUT = 20000 };
+enum { INPUT_MAX = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const idx_names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
@@ -131,7 +131,7 @@ static int fuzz_plan_write(const char *path, const struct checkpoint_plan *plan,
 /* An accepted checkpoint must be written back with the same bytes. */
 static void fuzz_checkpoint(const uint8_t *data, size_t n)
 {
-    static uint8_t file[MOST_INPUT + 4], again[MOST_INPUT + 5];
+    static uint8_t file[INPUT_MAX + 4], again[INPUT_MAX + 5];
     struct file_in in;
     memcpy(file, data, n);
     const uint32_t crc = (uint32_t)crc32_z(0, data, n);
@@ -250,7 +250,7 @@ static void fuzz_png(uint8_t *png, size_t n)
 
 static void fuzz_picture(const uint8_t *data, size_t n)
 {
-    static uint8_t file[MOST_INPUT];
+    static uint8_t file[INPUT_MAX];
     struct picture p = {.pixels = NULL};
     uint64_t sum = 0;
     memcpy(file, data, n);
@@ -271,16 +271,16 @@ static void fuzz_picture(const uint8_t *data, size_t n)
 
 static void fuzz_sound(const uint8_t *data, size_t n)
 {
-    enum { RATE = 16000, LEAST = 400, MOST = 9000 };
+    enum { RATE = 16000, LEAST = 400, MAX_N = 9000 };
     int16_t *samples = NULL;
     size_t n_samples = 0;
     int64_t sum = 0;
     fuzz_put("sound", data, n);
-    const int rc = wav_read(".", "sound", RATE, LEAST, MOST, &samples, &n_samples);
-    MUST(rc ? !samples : n_samples >= LEAST && n_samples <= MOST && 2 * n_samples < n);
+    const int rc = wav_read(".", "sound", RATE, LEAST, MAX_N, &samples, &n_samples);
+    MUST(rc ? !samples : n_samples >= LEAST && n_samples <= MAX_N && 2 * n_samples < n);
     for (size_t i = 0; !rc && i < n_samples; i++)
         sum += samples[i];
-    MUST(sum <= INT16_MAX * (int64_t)MOST);
+    MUST(sum <= INT16_MAX * (int64_t)MAX_N);
     free(samples);
     fuzz_end(SOUND, rc);
 }
@@ -291,7 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes, fuzz_picture, fuzz_sound};
     if (!fuzz.folder[0])
         fuzz_open();
-    if (!size || size > MOST_INPUT)
+    if (!size || size > INPUT_MAX)
         return 0;
     err_hold();
     readers[data[0] % FUZZ_KINDS](data + 1, size - 1);

@@ -75,16 +75,16 @@ static void start_work(void)
         const uint32_t key = philox_u32(fuzz.works, (unsigned)r) | 1;
         for (uint32_t i = 0; i < CODES; i++)
             fuzz.codes[r][i] = (uint8_t)(i * key >> 24);
-        vec_plain.fold(codec_sum(&fuzz.job.codec), acc, fuzz.codes[r], CODES, r == 0);
+        vec_plain.accumulate(codec_sum(&fuzz.job.codec), acc, fuzz.codes[r], CODES, r == 0);
     }
     vec_plain.finish(codec_sum(&fuzz.job.codec), acc, CODES, codec_sum(&fuzz.job.codec)->out, 0,
                      fuzz.want);
     for (int r = 0; r < 2; r++) {
-        const struct way_sum sum = {.codec = &fuzz.job.codec,
-                                    .n = CODES,
-                                    .codes = fuzz.codes[r],
-                                    .result = fuzz.got[r],
-                                    .tag = (uint32_t)fuzz.works};
+        const struct card_path_sum sum = {.codec = &fuzz.job.codec,
+                                          .n = CODES,
+                                          .codes = fuzz.codes[r],
+                                          .result = fuzz.got[r],
+                                          .tag = (uint32_t)fuzz.works};
         window_start_sum(fuzz.job.windows[r], &sum, fuzz.net.now);
     }
 }
@@ -103,11 +103,11 @@ static void go_on(void)
     }
     net_tick(&fuzz.net);
     for (int c = 0; c < 2; c++) {
-        const struct net_wire *w = &fuzz.net.wires[0][c], *ear = &fuzz.net.ears[0][c];
+        const struct net_wire *w = &fuzz.net.wires[0][c], *group_wire = &fuzz.net.group_wires[0][c];
         for (int i = 0; i < w->n; i++)
             fuzz.seen[fuzz.n_seen++ % SEEN] = *w->queue[i];
-        for (int i = 0; i < ear->n; i++)
-            fuzz.seen[fuzz.n_seen++ % SEEN] = *ear->queue[i];
+        for (int i = 0; i < group_wire->n; i++)
+            fuzz.seen[fuzz.n_seen++ % SEEN] = *group_wire->queue[i];
     }
 }
 

@@ -8,9 +8,9 @@
 #include "nn/cpu/gemm_low.h"
 #include <string.h>
 
-enum { GEMM_SEED = 23, GEMM_MOST = 96 * 200, GEMM_BORDER = 0x4b4b4b4b };
+enum { GEMM_SEED = 23, GEMM_MAX = 96 * 200, GEMM_BORDER = 0x4b4b4b4b };
 
-static float gemm_a[GEMM_MOST], gemm_b[GEMM_MOST], gemm_c[GEMM_MOST], gemm_want[GEMM_MOST];
+static float gemm_a[GEMM_MAX], gemm_b[GEMM_MAX], gemm_c[GEMM_MAX], gemm_want[GEMM_MAX];
 
 struct gemm_shape {
     bool ta, tb, add;
@@ -58,7 +58,7 @@ static inline float gemm_number(struct mf_fmt f, int kind, uint64_t i)
 
 static inline void gemm_fill(struct mf_fmt f, int kind, uint64_t key)
 {
-    for (int i = 0; i < GEMM_MOST; i++) {
+    for (int i = 0; i < GEMM_MAX; i++) {
         gemm_a[i] = gemm_number(f, kind, key + 3 * (uint64_t)i);
         gemm_b[i] = gemm_number(f, kind, key + 3 * (uint64_t)i + 1);
         gemm_want[i] = gemm_c[i] = gemm_number(f, kind, key + 3 * (uint64_t)i + 2);
@@ -146,7 +146,7 @@ static inline void slow_gemm(const struct gemm_rule *r, const struct gemm_shape 
 static inline void gemm_compare(const char *what, const struct gemm_rule *r,
                                 const struct gemm_shape *s, const float *got, const float *want)
 {
-    for (int i = 0; i < GEMM_MOST; i++)
+    for (int i = 0; i < GEMM_MAX; i++)
         CHECK(gemm_bits(got[i]) == gemm_bits(want[i]),
               "%s: e%um%u fn %u overflow %d kahan %d, %d x %d x %d, ta %d tb %d add %d: [%d] = %a, "
               "want %a",

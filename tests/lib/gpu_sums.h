@@ -62,7 +62,7 @@ static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
     }
 }
 
-/* Check sum, and fold + finish with, for exact rules, the wide partial sums between them. */
+/* Check sum, and accumulate + finish with, for exact rules, the wide partial sums between them. */
 static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
 {
     const struct mf_fmt out = s->out;
@@ -71,7 +71,7 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
     memset(want_out, CANARY, bytes + GUARD);
     memset(want_acc, CANARY, vec_acc_bytes(s, n) + GUARD);
     for (int r = 0; r < p; r++)
-        vec_plain.fold(s, want_acc, g.list[r], n, r == 0);
+        vec_plain.accumulate(s, want_acc, g.list[r], n, r == 0);
     vec_plain.finish(s, want_acc, n, out, shift, want_out + skew);
 
     memset(g.out, CANARY, bytes + GUARD);
@@ -80,11 +80,11 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
 
     memset(g.acc, CANARY, vec_acc_bytes(s, n) + GUARD);
     for (int r = 0; r < p; r++)
-        done(g.vec->fold(s, g.acc, g.list[r], n, r == 0, g.s));
+        done(g.vec->accumulate(s, g.acc, g.list[r], n, r == 0, g.s));
     if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
         CHECK(memcmp(g.acc, want_acc, vec_acc_bytes(s, n) + GUARD) == 0,
-              "fold: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e, s->in.m, p,
-              n);
+              "accumulate: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e,
+              s->in.m, p, n);
     memset(g.out, CANARY, bytes + GUARD);
     done(g.vec->finish(s, g.acc, n, out, shift, g.out + skew, g.s));
     compare(s, "finish", want_out, bytes, p, n);

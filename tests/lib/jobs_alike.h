@@ -11,7 +11,7 @@
 #include "job/job.h"
 #include <string.h>
 
-enum { MOST = 8, N = 4000, N_LAYERS = 4, STEPS = 3 };
+enum { MAX_RANKS = 8, N = 4000, N_LAYERS = 4, STEPS = 3 };
 static const uint64_t seed = 20261122;
 static const struct reducer_layer layers[N_LAYERS] = {{.name = "a", .n = 2900, .column = 29},
                                                       {.name = "b", .n = 1},
@@ -25,8 +25,8 @@ struct ended {
 };
 
 struct trial {
-    struct job_words words;
-    struct ended ended[MOST];
+    struct job_spec spec;
+    struct ended ended[MAX_RANKS];
 };
 
 /* Gradients of many magnitudes; some overflow the codes. */
@@ -59,7 +59,7 @@ static inline int run_job(struct comm *c, void *ctx)
     struct ended *e = &t->ended[c->rank];
     struct job job = {.comm = NULL};
     const struct comm_count before = comm_counted(c);
-    e->rc = job_settle(c, &t->words, &job);
+    e->rc = job_settle(c, &t->spec, &job);
     if (e->rc == 0)
         e->rc = run_steps(c, &job, e);
     job_close(&job);
@@ -71,7 +71,7 @@ static inline int run_job(struct comm *c, void *ctx)
 
 static inline void compare(const struct trial *real, const struct trial *virtual, int n_ranks)
 {
-    const struct job_words *w = &real->words;
+    const struct job_spec *w = &real->spec;
     for (int r = 0; r < n_ranks; r++) {
         const struct ended *a = &real->ended[r], *b = &virtual->ended[r];
         const char *kind = w->codec.codec ? w->codec.codec : w->codec.format;
@@ -84,11 +84,11 @@ static inline void compare(const struct trial *real, const struct trial *virtual
     }
 }
 
-static inline void try_both(struct comm *c, struct job_words words)
+static inline void try_both(struct comm *c, struct job_spec spec)
 {
     static struct trial real, virtual;
-    real = virtual = (struct trial){.words = words};
-    CHECK(run_job(c, &real) == 0, "%s", words.algo);
+    real = virtual = (struct trial){.spec = spec};
+    CHECK(run_job(c, &real) == 0, "%s", spec.algo);
     if (comm_gather(c, &real.ended[c->rank], sizeof *real.ended, real.ended) < 0)
         exit(1);
     if (c->rank > 0)
@@ -96,48 +96,48 @@ static inline void try_both(struct comm *c, struct job_words words)
     struct comm_virtual *v;
     if (comm_virtual_open(c->n_ranks, &v) < 0)
         exit(1);
-    CHECK(comm_virtual_run(v, run_job, &virtual) == 0, "%s", words.algo);
+    CHECK(comm_virtual_run(v, run_job, &virtual) == 0, "%s", spec.algo);
     compare(&real, &virtual, c->n_ranks);
     comm_virtual_close(v);
 }
 
-static inline void try_codecs(struct comm *c, const char *algo, const struct codec_words *codecs,
+static inline void try_codecs(struct comm *c, const char *algo, const struct codec_spec *codecs,
                               size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        try_both(c, (struct job_words){
+        try_both(c, (struct job_spec){
                         .codec = codecs[i], .seed = 5, .algo = algo, .bucket_bytes = 2000});
 }
 
 static inline void check_jobs(struct comm *c)
 {
-    static const struct codec_words rounded[] =
+    static const struct codec_spec rounded[] =
         {{.format = "e5m2", .scale = "aps", .sum = "nearest"},
          {.format = "e3m0", .scale = "aps", .sum = "nearest", .round = "stochastic"},
          {.format = "e5m2", .scale = "const:2", .sum = "trunc"}},
-                                    exact[] = {{.format = "e4m3", .scale = "aps-tight"}},
-                                    in_order[] = {{.format = "e5m2", .sum = "kahan"},
-                                                  {.format = "fp32"},
-                                                  {.codec = "qsgd:4"},
-                                                  {.codec = "onebit"},
-                                                  {.codec = "ternary"}};
-    static const char *const words[] = {
+                                   exact[] = {{.format = "e4m3", .scale = "aps-tight"}},
+                                   in_order[] = {{.format = "e5m2", .sum = "kahan"},
+                                                 {.format = "fp32"},
+                                                 {.codec = "qsgd:4"},
+                                                 {.codec = "onebit"},
+                                                 {.codec = "ternary"}};
+    static const char *const spec[] = {
         "direct",          "gather",         "gather-sum",      "ring",
         "group-scatter:1", "group-master:1", "group-scatter:2", "group-master:2"};
     if (c->rank == 0)
         printf("seed %llu\n", (unsigned long long)seed);
     for (int i = 0; i < (c->n_ranks % 2 ? 6 : 8); i++) {
-        try_codecs(c, words[i], rounded, sizeof rounded / sizeof *rounded);
+        try_codecs(c, spec[i], rounded, sizeof rounded / sizeof *rounded);
         if (i < 3)
-            try_codecs(c, words[i], in_order, sizeof in_order / sizeof *in_order);
+            try_codecs(c, spec[i], in_order, sizeof in_order / sizeof *in_order);
         if (i < 3 || i == 4 || i == 6)
-            try_codecs(c, words[i], exact, 1);
+            try_codecs(c, spec[i], exact, 1);
     }
-    static const struct codec_words partial[] = {
+    static const struct codec_spec partial[] = {
         {.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e6m9"},
         {.format = "e4m3", .scale = "aps", .sum = "nearest", .rescale = true}};
     for (int i = 6; i < 8 && c->n_ranks > 2 && c->n_ranks % 2 == 0; i++)
-        try_codecs(c, words[i], partial, sizeof partial / sizeof *partial);
+        try_codecs(c, spec[i], partial, sizeof partial / sizeof *partial);
 }
 
 #endif

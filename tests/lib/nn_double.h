@@ -24,7 +24,7 @@ static inline double uniform(uint64_t key, uint64_t i)
 /* Step of the differences. With third derivatives of order one their error is about h^2 = 1e-10,
  * plus eps / h = 2e-11 of the function's size. */
 static const double STEP = 1e-5;
-static const double MOST_ERROR = 1e-6;
+static const double MAX_ERROR = 1e-6;
 
 static inline double rms(const double *x, size_t n)
 {

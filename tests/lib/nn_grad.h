@@ -101,7 +101,7 @@ static inline void check_layer(struct layer *l)
             n_points++, n_skipped += skip;
             double error = skip ? 0 : grad_error((up - down) / (2 * STEP), var->d[i], typical);
             worst = error > worst ? error : worst;
-            CHECK(error <= MOST_ERROR, "%s: var %d element %zu: %.12g, by differences %.12g",
+            CHECK(error <= MAX_ERROR, "%s: var %d element %zu: %.12g, by differences %.12g",
                   l->name, k, i, var->d[i], (up - down) / (2 * STEP));
         }
     }

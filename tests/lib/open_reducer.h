@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 struct reducer_words {
-    struct codec_words codec;
+    struct codec_spec codec;
     const char *algo;
     size_t bucket_bytes;
     bool overlap;

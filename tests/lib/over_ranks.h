@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-enum { OVER_MOST = 8 };
+enum { OVER_MAX = 8 };
 
 /* Run body on n_ranks ranks. Its return value is the rank's exit status; failed CHECKs count
  * too. Returns the number of failed ranks; a killed rank is not one. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {
-    int fd[OVER_MOST][OVER_MOST], failed = 0, status;
+    int fd[OVER_MAX][OVER_MAX], failed = 0, status;
     for (int a = 0; a < n_ranks; a++)
         for (int b = 0; b < a; b++) {
             int pair[2];

@@ -4,22 +4,22 @@
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"
-#include "fake_way.h"
+#include "fake_card_path.h"
 #include "reduce/reducer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { N_LAYERS = 9, N_MOST = 1200, N_STEPS = 24, SEED = 6006 };
-static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 640, 9, 1000, 8, 333, 50};
+enum { N_LAYERS = 9, N_MAX = 1200, N_STEPS = 24, SEED = 6006 };
+static const size_t sizes[N_LAYERS] = {N_MAX, 1, 77, 640, 9, 1000, 8, 333, 50};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[N_LAYERS][N_MOST], late[N_LAYERS][N_MOST], early[N_LAYERS][N_MOST];
+    float grads[N_LAYERS][N_MAX], late[N_LAYERS][N_MAX], early[N_LAYERS][N_MAX];
     struct reducer_layer layers[N_LAYERS];
-    struct fake_way fake;
+    struct fake_card_path fake;
 } t;
 
 static inline uint32_t dice(uint32_t step, uint32_t what, uint32_t i)
@@ -38,7 +38,7 @@ static inline uint32_t shared_dice(uint32_t step, uint32_t what)
 static inline bool make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
-        for (uint32_t i = 0; i < N_MOST; i++) {
+        for (uint32_t i = 0; i < N_MAX; i++) {
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = ldexpf((float)word / 4294967296.0f - 0.5f, (int)(step / (l + 1) % 5));
         }
@@ -51,7 +51,7 @@ static inline bool make_grads(uint32_t step)
 }
 
 struct setting {
-    struct codec_words words;
+    struct codec_spec spec;
     const char *algo;
     size_t bucket_bytes;
     bool batches; /* use a backend that takes many spans in one launch, as a GPU does */
@@ -91,7 +91,7 @@ static inline struct reducer *open_reducer(const struct setting *s, const struct
     struct codec codec;
     int group = 0;
     struct reducer *r = NULL;
-    if (codec_parse(&s->words, &codec) < 0 ||
+    if (codec_parse(&s->spec, &codec) < 0 ||
         (!algo && algo_find(s->algo, t.n_ranks, &algo, &group) < 0))
         exit(1);
     codec.seed = SEED;
@@ -103,7 +103,7 @@ static inline struct reducer *open_reducer(const struct setting *s, const struct
     return r;
 }
 
-static inline void point(float grads[N_LAYERS][N_MOST], float *at[N_LAYERS])
+static inline void point(float grads[N_LAYERS][N_MAX], float *at[N_LAYERS])
 {
     for (int l = 0; l < N_LAYERS; l++)
         at[l] = grads[l];
@@ -180,7 +180,7 @@ static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
 {
     for (int l = 0; l < N_LAYERS; l++) {
         int touched = 0;
-        for (int i = 0; i < N_MOST && out[l]; i++)
+        for (int i = 0; i < N_MAX && out[l]; i++)
             touched += memcmp(&t.early[l][i], "ZZZZ", 4) != 0;
         CHECK(!touched, "step %u: layer %d was touched after it was handed out", step, l);
         if (out[l])
@@ -197,7 +197,7 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
     bool out[N_LAYERS] = {false};
     struct reducer_step report = {0};
     for (int l = 0; l < N_LAYERS; l++)
-        for (int i = 0; i < N_MOST; i++)
+        for (int i = 0; i < N_MAX; i++)
             t.early[l][i] = NAN;
     point(t.early, at);
     reducer_begin(r, step, at);

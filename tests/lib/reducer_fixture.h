@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8, N_LAYERS = 10, N_MOST = 700 };
+enum { MAX_RANKS = 8, N_LAYERS = 10, N_MAX = 700 };
 static const uint64_t seed = 31337;
 
 /* ZERO: two layers; ONE_RANK: only one rank has values; SUBNORMAL: of fp32 (f > 127);
@@ -19,17 +19,17 @@ static const struct {
     size_t n;
     enum kind kind;
     double size;
-} shape[N_LAYERS] = {{1, NORMAL, 1},          {7, ZERO, 0},           {8, NORMAL, 1e-3},
-                     {9, ONE_RANK, 0.25},     {N_MOST, NORMAL, 3e-2}, {333, SUBNORMAL, 1e-41},
-                     {64, HUGE_VALUES, 1e37}, {257, NORMAL, 1e-12},   {40, NORMAL, 1},
+} shape[N_LAYERS] = {{1, NORMAL, 1},          {7, ZERO, 0},          {8, NORMAL, 1e-3},
+                     {9, ONE_RANK, 0.25},     {N_MAX, NORMAL, 3e-2}, {333, SUBNORMAL, 1e-41},
+                     {64, HUGE_VALUES, 1e37}, {257, NORMAL, 1e-12},  {40, NORMAL, 1},
                      {5, NORMAL, 0.3}};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[MOST][N_LAYERS][N_MOST]; /* of every rank */
-    float mine[N_LAYERS][N_MOST];        /* the reducer's buffers */
-    float *at[N_LAYERS];                 /* pointers into mine */
+    float grads[MAX_RANKS][N_LAYERS][N_MAX]; /* of every rank */
+    float mine[N_LAYERS][N_MAX];             /* the reducer's buffers */
+    float *at[N_LAYERS];                     /* pointers into mine */
     struct reducer_layer layers[N_LAYERS];
 } t;
 
@@ -64,16 +64,16 @@ static inline bool mine_unchanged(void)
     return same;
 }
 
-static inline struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+static inline struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                            size_t bucket_bytes, struct codec *codec)
 {
     const struct algo *algo;
     int group;
     struct reducer *r = NULL;
-    if (codec_parse(words, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(spec, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, t.n_ranks, codec) < 0 ||
         reducer_open(t.c, codec, algo, group, bucket_bytes, t.layers, N_LAYERS, &r) < 0) {
-        fprintf(stderr, "cannot open %s\n", words->format);
+        fprintf(stderr, "cannot open %s\n", spec->format);
         exit(1);
     }
     return r;

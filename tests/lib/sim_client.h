@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENT_RANKS = 3, CLIENT_MOST = 2176 };
+enum { CLIENT_RANKS = 3, CLIENT_MAX = 2176 };
 
 static inline double client_s(void)
 {
@@ -33,7 +33,7 @@ static inline struct sockaddr_in client_at(uint32_t ip, uint16_t port)
 
 struct client {
     int fd;
-    uint8_t body[SIMLINK_MOST]; /* of the last answer */
+    uint8_t body[SIMLINK_MAX]; /* of the last answer */
 };
 
 /* Send m and wait for the answer. Returns 0, or -1 if the card hangs up. */
@@ -46,7 +46,7 @@ static inline int client_ask(struct client *c, struct simlink m, const uint8_t *
         sock_recv(c->fd, header, sizeof header))
         return -1;
     *answer = simlink_get(header);
-    return answer->bytes > SIMLINK_MOST || sock_recv(c->fd, c->body, answer->bytes) ? -1 : 0;
+    return answer->bytes > SIMLINK_MAX || sock_recv(c->fd, c->body, answer->bytes) ? -1 : 0;
 }
 
 /* Use an open socket and wait for HELLO. Returns 0 or -1. */
@@ -103,7 +103,7 @@ static inline int64_t client_wire(struct client *c, const char *name)
     struct simlink answer;
     if (client_ask(c, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer))
         return -1;
-    c->body[answer.bytes < SIMLINK_MOST ? answer.bytes : SIMLINK_MOST - 1] = 0;
+    c->body[answer.bytes < SIMLINK_MAX ? answer.bytes : SIMLINK_MAX - 1] = 0;
     const char *at = strstr((const char *)c->body, name);
     return at && at[strlen(name)] == ' ' ? strtoll(at + strlen(name), NULL, 10) : -1;
 }
@@ -177,7 +177,7 @@ static inline uint8_t client_code(uint32_t rank, uint32_t slot, uint32_t chunk, 
 
 static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slot, uint32_t beats)
 {
-    uint8_t frame[CLIENT_MOST];
+    uint8_t frame[CLIENT_MAX];
     struct pkt_header h;
     memset(&h, 0, sizeof h);
     h.rank = (uint16_t)rank;
@@ -247,7 +247,7 @@ static inline int client_chunk(struct client_job *j, uint32_t beats, double agai
             p[r] = (struct pollfd){.fd = j->udp[r], .events = POLLIN};
         poll(p, CLIENT_RANKS, 5);
         for (uint32_t r = 0; r < CLIENT_RANKS; r++) {
-            uint8_t bytes[CLIENT_MOST];
+            uint8_t bytes[CLIENT_MAX];
             ssize_t n;
             while ((n = recv(j->udp[r], bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
                 const int slot = client_check(j, r, bytes, (size_t)n, beats);

@@ -57,7 +57,7 @@ struct world_config {
 struct world_rank {
     uint8_t have;  /* packets whose results it has */
     uint8_t epoch; /* whose key it has */
-    uint8_t gave_up;
+    uint8_t abandoned;
     uint8_t in_card;           /* CELL_BITS for each cell */
     uint8_t submitted, places; /* next_free: packets that have a slot; the slots */
     /* pings: the latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
@@ -271,7 +271,7 @@ static inline bool outstanding(const struct world_config *c, const struct world 
 /* True if rank r takes part in sums by the card. */
 static inline bool active(const struct world *w, int job, int r)
 {
-    return !w->job[job].over && !w->rank[r].gave_up && w->rank[r].epoch == w->job[job].epoch;
+    return !w->job[job].over && !w->rank[r].abandoned && w->rank[r].epoch == w->job[job].epoch;
 }
 static inline bool complete(const struct world_config *c, const struct world *w, int job, int r)
 {

@@ -29,17 +29,17 @@ static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, st
     memset(acc_want, CANARY, sizeof acc_want);
     memset(box_want, CANARY, sizeof box_want);
     for (int r = 0; r < p; r++)
-        vec_plain.fold(s, acc_want, parts[r], n, r == 0);
+        vec_plain.accumulate(s, acc_want, parts[r], n, r == 0);
     vec_plain.finish(s, acc_want, n, out, shift, box_want + 1);
     for (int i = 0; i < n_tables; i++) {
         const struct vec_ops *t = &tables[i];
         memset(acc_got, CANARY, sizeof acc_got);
         memset(box_got, CANARY, sizeof box_got);
         for (int r = 0; r < p; r++)
-            t->fold(s, acc_got, parts[r], n, r == 0);
+            t->accumulate(s, acc_got, parts[r], n, r == 0);
         if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
             CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
-                  "%s: fold: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu", t->name,
+                  "%s: accumulate: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu", t->name,
                   (int)s->rule, s->in.e, s->in.m, s->in.fn, s->acc.e, s->acc.m, p, n);
         t->finish(s, acc_got, n, out, shift, box_got + 1);
         compare(t, s, "finish", p, n, out, shift);

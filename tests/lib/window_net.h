@@ -51,8 +51,8 @@ struct net {
     size_t known, narrow;
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
-    struct net_wire wires[NET_RANKS][NET_CARDS], ears[NET_RANKS][NET_CARDS];
-    unsigned deaf;                             /* ranks that do not receive from the group */
+    struct net_wire wires[NET_RANKS][NET_CARDS], group_wires[NET_RANKS][NET_CARDS];
+    unsigned group_failed;                     /* ranks that do not receive from the group */
     void (*overhear)(const uint8_t *, size_t); /* called with what goes to the group; may be NULL */
     uint64_t card_frames[2], card_bytes[2];    /* sent by cards to ranks, to the group */
     struct net_card cards[NET_CARDS];
@@ -197,7 +197,7 @@ static void net_card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *b
         card->net->overhear(bytes, n);
     struct net_datagram d = {.card = card->index, .to_group = true};
     for (; to_group && d.rank < NET_RANKS; d.rank++)
-        if (!(card->net->deaf >> d.rank & 1))
+        if (!(card->net->group_failed >> d.rank & 1))
             net_send(card->net, d, bytes, n);
     if (to_group)
         return;
@@ -238,7 +238,7 @@ static void net_open(struct net *net, uint64_t seed)
         net->cards[c] = (struct net_card){.net = net, .index = c};
         net_card_restart(&net->cards[c]);
         for (int r = 0; r < NET_RANKS; r++)
-            net->wires[r][c] = net->ears[r][c] =
+            net->wires[r][c] = net->group_wires[r][c] =
                 (struct net_wire){.net = net, .rank = r, .card = c};
     }
 }
@@ -251,7 +251,7 @@ static void net_close(struct net *net)
     for (int c = 0; c < NET_CARDS; c++) {
         card_close(net->cards[c].model);
         for (int r = 0; r < 2 * NET_RANKS; r++) {
-            struct net_wire *w = &(r < NET_RANKS ? net->wires : net->ears)[r % NET_RANKS][c];
+            struct net_wire *w = &(r < NET_RANKS ? net->wires : net->group_wires)[r % NET_RANKS][c];
             for (free(w->reading); w->n; w->n--)
                 free(w->queue[w->n - 1]);
         }
@@ -264,7 +264,7 @@ static void net_tick(struct net *net)
     net->now += net_tick_s;
     while (net->n_heap && net->heap[0]->at <= net->now) {
         struct net_datagram *d = net_pop(net);
-        struct net_wire *w = &(d->to_group ? net->ears : net->wires)[d->rank][d->card];
+        struct net_wire *w = &(d->to_group ? net->group_wires : net->wires)[d->rank][d->card];
         struct net_card *card = &net->cards[d->card];
         if (d->to_card && !card->silent)
             card_frame(card->model, NET_IP + (uint32_t)d->rank, (uint16_t)(NET_PORT + d->card),
@@ -296,12 +296,12 @@ struct net_job {
 static struct codec net_codec(const char *format, const char *out_format, const char *overflow,
                               int n_ranks)
 {
-    const struct codec_words words = {
+    const struct codec_spec spec = {
         .format = format, .out_format = out_format, .overflow = overflow, .sum = "exact"};
     struct codec codec;
-    CHECK(codec_parse(&words, &codec) == 0 &&
+    CHECK(codec_parse(&spec, &codec) == 0 &&
               codec_settle(&codec, n_ranks,
-                           &(struct codec_adder){.name = "test", .needs = FOLD_WIDE}) == 0,
+                           &(struct codec_adder){.name = "test", .needs = REDUCE_WIDE}) == 0,
           "%s %s", format, out_format);
     return codec;
 }
@@ -339,7 +339,7 @@ static void net_job_open(struct net_job *j)
         for (int c = 0; c < j->n_cards; c++)
             cards[c] = (struct window_card){
                 .wire = {&net_wire_ops, &j->net->wires[j->first + r][c]},
-                .group = {j->grouped ? &net_wire_ops : NULL, &j->net->ears[j->first + r][c]},
+                .group = {j->grouped ? &net_wire_ops : NULL, &j->net->group_wires[j->first + r][c]},
                 .job = j->jobs[c],
                 .name = "net"};
         CHECK(window_open(&config, cards, j->n_cards, j->net->now, &j->windows[r]) == 0, "rank %d",

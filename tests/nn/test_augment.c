@@ -25,7 +25,7 @@ static void test_words(void)
                 {"crop-reflect+flip+cutout:8", {4, 1, 1, 8}}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct augment a = {9, 9, 9, 9};
-        CHECK(augment_words(good[i].words, &a) == 0 && !memcmp(&a, &good[i].want, sizeof a),
+        CHECK(augment_spec(good[i].words, &a) == 0 && !memcmp(&a, &good[i].want, sizeof a),
               "%s: crop %d, reflect %d, flip %d, cutout %d", good[i].words, a.crop, a.reflect,
               a.flip, a.cutout);
     }
@@ -57,7 +57,7 @@ static void test_words(void)
         struct augment a = {9, 9, 9, 9};
         struct capture said;
         capture_begin(&said);
-        const int rc = augment_words(bad[i], &a);
+        const int rc = augment_spec(bad[i], &a);
         capture_end(&said);
         CHECK(rc == -EINVAL && a.crop == 9 && capture_lines(said.text) == 1 &&
                   strstr(said.text, "crop-reflect+flip+cutout:8"),

@@ -198,14 +198,14 @@ static size_t change(struct draw *d, uint8_t *bytes, size_t n)
 
 static void check_changes(const char *path, const char *scene, uint32_t which)
 {
-    enum { SEED = 4711, ROUNDS = 150, MOST = H * W * 3 + 1000 };
-    static uint8_t good[MOST], bad[MOST + 1];
+    enum { SEED = 4711, ROUNDS = 150, MAX_N = H * W * 3 + 1000 };
+    static uint8_t good[MAX_N], bad[MAX_N + 1];
     struct draw draw = draw_open(SEED, DRAW_IMAGE, 0, which);
     char all[300];
     snprintf(all, sizeof all, "%s/%s", folder, path);
     FILE *f = fopen(all, "rb");
-    const size_t n = f ? fread(good, 1, MOST, f) : 0;
-    CHECK(f && n > 100 && n < MOST && !fclose(f), "%s: %zu bytes", path, n);
+    const size_t n = f ? fread(good, 1, MAX_N, f) : 0;
+    CHECK(f && n > 100 && n < MAX_N && !fclose(f), "%s: %zu bytes", path, n);
     int n_taken = 0;
     for (int round = 0; round < ROUNDS; round++) {
         struct dataset *d = NULL;

@@ -61,7 +61,7 @@ static void check_rule(void)
 {
     struct scale_choice c;
     int lifted = 0, lowered = 0, untouched = 0;
-    CHECK(scale_words("adaptive:0.001,1,1024,16", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive:0.001,1,1024,16", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     const struct scale_rule *r = &c.adaptive.rule;
     CHECK(r->least == 0x1p-24 && r->largest == 65504 && r->highest == 1024 && r->most == 16,
@@ -97,7 +97,7 @@ static void check_meeting(void)
 {
     int lowered = 0, raised = 0;
     struct scale_choice c;
-    CHECK(scale_words("adaptive", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     for (uint64_t i = 0; i < RANDOM; i++) {
         struct node_scale node = random_scale(i), in = {.carried = (float)power(8, i, -3, 16)},
@@ -196,7 +196,7 @@ static void step(struct learner *l, const struct images *d, uint64_t key)
 static void check_planted(const char *name, double width, struct nn_shape in, int steps)
 {
     struct scale_choice c;
-    CHECK(scale_words("adaptive", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
     const struct nn_setup setup = {.scaled = true, .adaptive = &c.adaptive, .width = width},
                           unscaled = {.width = width};
     struct learner plain = learner_open(&nn_cpu, &unscaled, name, in, BATCH),
@@ -243,7 +243,7 @@ static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **
 {
     const struct nn_shape in = {28, 28, 3};
     static struct round_setup rounds;
-    CHECK(round_words("error=e5m10,overflow=inf", &rounds) == 1, "e5m10");
+    CHECK(round_spec("error=e5m10,overflow=inf", &rounds) == 1, "e5m10");
     rounds.below = &nn_cpu;
     const struct nn_setup setup = {
         .round = &rounds, .adaptive = adaptive, .scaled = adaptive, .watched = true};
@@ -274,7 +274,7 @@ static void check_e5m10(void)
     struct scale_choice c;
     struct nn_model *none, *adaptive;
     int lifted = 0;
-    CHECK(scale_words("adaptive", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     const double without = e5m10_error(NULL, &none), with = e5m10_error(&c.adaptive, &adaptive);
     for (int i = 1; i < adaptive->n_nodes; i++) {
@@ -303,7 +303,7 @@ static void check_watched(void)
 {
     const struct nn_shape in = {28, 28, 1};
     struct round_setup rounds;
-    CHECK(round_words("error=e8m23", &rounds) == 1, "e8m23");
+    CHECK(round_spec("error=e8m23", &rounds) == 1, "e8m23");
     rounds.below = &nn_cpu;
     const struct nn_setup setup = {.watched = true}, narrow = {.watched = true, .round = &rounds};
     struct nn_model *a = model_open(&nn_cpu, &setup, "lenet5", in, 3),

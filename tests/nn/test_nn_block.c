@@ -32,7 +32,7 @@ static struct nn_model *open_model(const char *name, const char *word)
     struct nn_block block;
     struct nn_model *m;
     const struct nn_setup setup = {.block = &block};
-    CHECK(nn_block_words(word, &block) == 0, "%s is refused", word);
+    CHECK(nn_block_spec(word, &block) == 0, "%s is refused", word);
     if (nn_model_open(&nn_cpu, &setup, name, (struct nn_shape){SIDE, SIDE, 3}, CLASSES, BATCH, 1,
                       &m) < 0)
         exit(1);
@@ -122,7 +122,7 @@ static void check_refusals(void)
     const struct nn_setup setup = {.block = &block};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         capture_begin(&said);
-        CHECK(nn_block_words(words[i], &block) == -EINVAL, "'%s' is taken", words[i]);
+        CHECK(nn_block_spec(words[i], &block) == -EINVAL, "'%s' is taken", words[i]);
         check_said(words[i], capture_end(&said), "--block");
     }
     for (size_t i = 0; i < 3 * sizeof names / sizeof *names; i++) {

@@ -17,7 +17,7 @@ static struct nn_lstm lstm_of_layer(const struct layer *l)
         .wx = l->vars[1].v,
         .wr = l->vars[2].v,
         .wp = l->vars[3].v,
-        .peep = l->vars[4].v,
+        .peephole = l->vars[4].v,
         .bias = l->vars[5].v,
     };
 }
@@ -74,15 +74,15 @@ static double summed(const struct nn_lstm *f, int gate, int j, const double *x, 
 static void check_equations(struct layer *l)
 {
     const struct nn_lstm f = lstm_of_layer(l);
-    enum { MOST = 40 };
+    enum { MAX_N = 40 };
     l->forward(l);
     for (int b = 0; b < l->batch; b++) {
-        double r[MOST] = {0}, c[MOST] = {0}, m[MOST];
+        double r[MAX_N] = {0}, c[MAX_N] = {0}, m[MAX_N];
         for (int t = 0; t < f.steps; t++) {
             const double *x = l->vars[0].v + (b * f.steps + t) * f.in;
             const double *y = l->y + (b * f.steps + t) * f.out;
             for (int j = 0; j < f.cells && t < l->labels[b]; j++) {
-                const double *p = f.peep;
+                const double *p = f.peephole;
                 const double in = squashed(summed(&f, 0, j, x, r) + p[j] * c[j]);
                 const double forget = squashed(summed(&f, 1, j, x, r) + p[f.cells + j] * c[j]);
                 c[j] = forget * c[j] + in * tanh(summed(&f, 2, j, x, r));
@@ -112,7 +112,7 @@ static void check_lstm(void *ctx, struct sizes s, const int32_t *lengths)
     add_var(&l, LSTM_GATES * cells * in, 2);
     add_var(&l, LSTM_GATES * cells * out, 2);
     add_var(&l, out * cells, 2);
-    add_var(&l, LSTM_PEEPS * cells, 2);
+    add_var(&l, LSTM_PEEPHOLES * cells, 2);
     add_var(&l, LSTM_GATES * cells, 3);
     set_output(&l, rows * out);
     const struct nn_lstm f = lstm_of_layer(&l);

@@ -78,7 +78,7 @@ static void check_model(const char *name, struct nn_model *m)
             points++, skipped += skip;
             double error = skip ? 0 : grad_error((up - down) / (2 * STEP), grads[i], typical);
             worst = error > worst ? error : worst;
-            CHECK(error <= MOST_ERROR, "%s, %s [%zu]: %.12g, by differences %.12g", name, p->name,
+            CHECK(error <= MAX_ERROR, "%s, %s [%zu]: %.12g, by differences %.12g", name, p->name,
                   i - p->offset, grads[i], (up - down) / (2 * STEP));
         }
     }
@@ -151,7 +151,7 @@ static struct nn_model *sums(struct nn_shape in)
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {
-    if (nn_block_words(form, &m->block) < 0 || graph_plan(build(m), 4) < 0)
+    if (nn_block_spec(form, &m->block) < 0 || graph_plan(build(m), 4) < 0)
         exit(1);
     for (int k = 0; k < m->n_params; k++)
         for (size_t i = 0; strstr(m->params[k].name, "norm") && i < m->params[k].n; i++)

@@ -100,7 +100,7 @@ static int open_net(const struct net *t, const char *word, struct nn_model **m)
 {
     struct nn_loss loss;
     const struct nn_setup setup = {.loss = &loss, .width = 0.1};
-    const int rc = nn_loss_words(word, &loss);
+    const int rc = nn_loss_spec(word, &loss);
     return rc ? rc : nn_model_open(&nn_cpu, &setup, t->name, t->in, CLASSES, BATCH, 1, m);
 }
 
@@ -211,13 +211,13 @@ static void check_words(void)
     struct nn_loss loss;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         capture_begin(&said);
-        CHECK(nn_loss_words(words[i], &loss) == -EINVAL, "'%s' is taken", words[i]);
+        CHECK(nn_loss_spec(words[i], &loss) == -EINVAL, "'%s' is taken", words[i]);
         capture_end(&said);
         CHECK(strstr(said.text, "--loss") && capture_lines(said.text) == 1, "'%s': said '%s'",
               words[i], said.text);
     }
-    CHECK(!nn_loss_words("auto", &loss) && !loss.name && loss.smoothing == 0, "auto");
-    CHECK(!nn_loss_words("cross-entropy:smoothing=0.25", &loss) && loss.smoothing == 0.25,
+    CHECK(!nn_loss_spec("auto", &loss) && !loss.name && loss.smoothing == 0, "auto");
+    CHECK(!nn_loss_spec("cross-entropy:smoothing=0.25", &loss) && loss.smoothing == 0.25,
           "smoothing of 0.25 is %g", loss.smoothing);
 }
 

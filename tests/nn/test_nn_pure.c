@@ -77,9 +77,9 @@ static void look(const char *slot)
     }
 #include "hls/nn/layers.def"
 
-static void watch_put(void *ctx, void *dst, const void *src, size_t bytes)
+static void watch_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
-    nn_round.put(ctx, dst, src, bytes);
+    nn_round.upload(ctx, dst, src, bytes);
     look("put");
 }
 
@@ -109,7 +109,7 @@ static struct nn_ops watching(void)
 #define PLAN(name, params, args)
 #define PASS(name, params, args, makes) ops.name = watch_##name;
 #include "hls/nn/layers.def"
-    ops.put = watch_put;
+    ops.upload = watch_upload;
     ops.input = watch_input;
     ops.add_divide = watch_add_divide;
     ops.optim = watch_optim;
@@ -181,7 +181,7 @@ static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round
     struct nn_model *m;
     if (!strcmp(name, "transformer"))
         return open_transformer(ops, &setup, in);
-    if (nn_block_words(block, &form) < 0 ||
+    if (nn_block_spec(block, &form) < 0 ||
         nn_model_open(ops, &setup, name, in, CLASSES, BATCH, 1, &m) < 0)
         exit(1);
     return m;
@@ -303,7 +303,7 @@ static void check_values(const char *name, const char *block)
 {
     const struct round_setup round = pure_setup();
     struct round_setup words;
-    CHECK(round_words("act=e5m10,error=e5m10,overflow=inf", &words) == 1, "words");
+    CHECK(round_spec("act=e5m10,error=e5m10,overflow=inf", &words) == 1, "words");
     words.below = &nn_cpu;
     struct nn_model *pure = open_model(&nn_round, &round, name, block),
                     *wide = open_model(&nn_round, &words, name, block);
@@ -348,7 +348,7 @@ int main(void)
                                         .beta2 = 0.999,
                                         .eps = 1e-4};
     struct scale_choice c;
-    CHECK(scale_words("adaptive:1e-7", &c) == 0, "adaptive");
+    CHECK(scale_spec("adaptive:1e-7", &c) == 0, "adaptive");
     scale_format(&c.adaptive.rule, mf_half());
     nn_cpu_threads(1);
     puts("seeds: weights 1, images 0 to 7");

@@ -59,14 +59,14 @@ static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *
     struct node *top = &m->nodes[m->heads[0].node];
     m->heads[0].loss->pass(m, top, BATCH, train ? top->dy : NULL, &m->words.results[0]);
     if (train)
-        round_all(s, ROUND_ERROR, top->dy, out_n(top));
+        round_all(s, ROUND_ACT_GRAD, top->dy, out_n(top));
     for (int i = m->n_nodes - 1; train && i > 0; i--) {
         struct node *node = &m->nodes[i], *in = &m->nodes[node->in];
         mask_relu(node);
         node->kind->backward(m, node, BATCH);
-        round_all(s, ROUND_ERROR, in->dy, out_n(in));
+        round_all(s, ROUND_ACT_GRAD, in->dy, out_n(in));
         if (node->addend > 0)
-            round_all(s, ROUND_ERROR, m->nodes[node->addend].dy, out_n(node));
+            round_all(s, ROUND_ACT_GRAD, m->nodes[node->addend].dy, out_n(node));
     }
     return m->words.results[0];
 }
@@ -87,9 +87,9 @@ static bool same(double a, double b)
 static struct round_setup setup_of(const char *words, int shift)
 {
     struct round_setup s;
-    CHECK(round_words(words, &s) == 1, "%s: refused", words);
+    CHECK(round_spec(words, &s) == 1, "%s: refused", words);
     s.below = &nn_cpu;
-    s.of[ROUND_ERROR].rule.shift = shift;
+    s.of[ROUND_ACT_GRAD].rule.shift = shift;
     return s;
 }
 
@@ -206,10 +206,10 @@ static void check_words(void)
                                  "act=e4m3e4m3e4m3e4m3e4m3"};
     struct round_setup s = {.below = &nn_cuda};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        CHECK(round_words(wrong[i], &s) == -EINVAL, "\"%s\" was taken", wrong[i]);
-    CHECK(round_words("none", &s) == 0 && s.below == &nn_cuda, "none: something was written");
-    CHECK(round_words("error=fp16,overflow=inf,act=e4m3fn", &s) == 1 && !s.of[ROUND_WEIGHT].on &&
-              s.of[ROUND_ERROR].rule.fmt.m == 10 && s.of[ROUND_ACT].rule.overflow == MF_INF &&
+        CHECK(round_spec(wrong[i], &s) == -EINVAL, "\"%s\" was taken", wrong[i]);
+    CHECK(round_spec("none", &s) == 0 && s.below == &nn_cuda, "none: something was written");
+    CHECK(round_spec("error=fp16,overflow=inf,act=e4m3fn", &s) == 1 && !s.of[ROUND_WEIGHT].on &&
+              s.of[ROUND_ACT_GRAD].rule.fmt.m == 10 && s.of[ROUND_ACT].rule.overflow == MF_INF &&
               s.of[ROUND_ACT].rule.fmt.fn,
           "error=fp16,overflow=inf,act=e4m3fn is read otherwise");
 }

@@ -151,7 +151,7 @@ int main(void)
     setenv("NARROWCAST_XRT", path, 1);
     snprintf(path, sizeof path, "%s/xrt", b);
     setenv("XILINX_XRT", path, 1);
-    setenv("NARROWCAST_SIM_MODEL", "c", 1);
+    setenv("NARROWCAST_SIM_ENGINE", "c", 1);
     test_many_runs();
     test_memory();
     test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1), 1); /* half fits, and half of that */

@@ -12,7 +12,7 @@ static struct net net;
 static struct net_job job;
 static struct control *control;
 static int forger;
-static uint8_t answer_body[SIMLINK_MOST];
+static uint8_t answer_body[SIMLINK_MAX];
 static int8_t exponents[RANKS][N];
 static uint8_t codes[RANKS][N + 8], sums[RANKS][N];
 
@@ -68,7 +68,7 @@ static bool step(uint32_t k, uint64_t key)
         int wrong = 0;
         forge(is_max, key, tag, tag);
         for (int r = 0; r < RANKS; r++) {
-            const struct way_sum sum = {
+            const struct card_path_sum sum = {
                 .codec = &job.codec, .n = N, .codes = codes[r], .result = sums[r], .tag = tag};
             memset(exponents[r], r, N);
             memset(codes[r], 0x38, N); /* 1 */

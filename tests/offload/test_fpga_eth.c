@@ -54,9 +54,9 @@ static void open_fails(int want, const char *why, const char *where)
 
 static void failures(const char *where)
 {
-    fake.deaf = true;
+    fake.group_failed = true;
     open_fails(-ETIMEDOUT, "does not answer", where);
-    fake.deaf = false;
+    fake.group_failed = false;
     fake.version = 9;
     open_fails(-EPROTO, "has another version: 9 instead of 1", where);
     fake.version = LEASE_VERSION;
@@ -140,10 +140,10 @@ static void kept(const char *where)
     while (fake.keeps < before + 3 && clock_s() < until)
         usleep(10000);
     CHECK(fake.keeps >= before + 3 && card.ops->alive(&card), "%d keeps", fake.keeps - before);
-    fake.deaf = true;
+    fake.group_failed = true;
     usleep(2 * SILENCE_MS * 1000);
     CHECK(card.ops->alive(&card), "a lease whose card is silent is over: %s", card.why);
-    fake.deaf = false;
+    fake.group_failed = false;
     fake.status = fake.status_of_keep = LEASE_STATUS_UNKNOWN;
     until = clock_s() + 10;
     while (card.ops->alive(&card) && clock_s() < until)

@@ -2,7 +2,7 @@
  * tests/lib/fuzz_receive.c. `long`: ten times as many. */
 #include "fuzz_receive.c"
 
-enum { SEED = 31, MOST_BYTES = 200 };
+enum { SEED = 31, MAX_BYTES = 200 };
 
 int main(int argc, char **argv)
 {
@@ -11,12 +11,12 @@ int main(int argc, char **argv)
     (void)argv;
     printf("seed %d\n", SEED);
     for (uint64_t i = 0; i < n_inputs; i++) {
-        uint8_t data[MOST_BYTES];
+        uint8_t data[MAX_BYTES];
         const uint32_t draw = philox_u32(SEED, i);
         /* mostly replays and damage; a forgery with the job's own key sometimes ends the job */
-        const size_t n = draw % 64 ? 3 + 3 * (draw >> 8 & 3) : 1 + (draw >> 8) % (MOST_BYTES - 1);
+        const size_t n = draw % 64 ? 3 + 3 * (draw >> 8 & 3) : 1 + (draw >> 8) % (MAX_BYTES - 1);
         for (size_t k = 0; k < n; k += 4) {
-            const uint32_t word = philox_u32(SEED + 1, i * MOST_BYTES + k);
+            const uint32_t word = philox_u32(SEED + 1, i * MAX_BYTES + k);
             memcpy(data + k, &word, n - k < 4 ? n - k : 4);
         }
         if (draw >> 16 & 15)

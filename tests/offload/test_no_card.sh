@@ -133,7 +133,7 @@ added 'one card of two' offload
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
 # --- places on the bus, with and without the domain, in every option that takes one ---
-export XILINX_XRT="$B/xrt" NARROWCAST_SIM_MODEL=c
+export XILINX_XRT="$B/xrt" NARROWCAST_SIM_ENGINE=c
 head -c 4000 /dev/zero >zeros
 for at in 00:00.0 0000:00:00.0; do
     "${train[@]}" --offload "xrt:$at" >out 2>err || fail "--offload xrt:$at: exit $?"

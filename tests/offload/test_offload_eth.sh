@@ -24,7 +24,7 @@ through() {
 }
 
 on 3 --steps 4 --algo direct >direct.out 2>>stderr
-card plain --control 0 --model c
+card plain --control 0 --engine c
 through "3 ranks, the C model" "$(checksum direct.out)" 3 plain --steps 4
 [ "${1-}" != check ] || exit $bad
 [ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
@@ -33,7 +33,7 @@ through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 core --steps 4
 [ "$(counter core IN_ADDED)" -gt 0 ] || fail "no counters by datagrams: $("$n" sim --counters "$(at core)")"
 [ "$(counter core leases) $(counter core leases_expired) $(counter core control_malformed)" = "0 0 0" ] || fail "leases: $("$n" sim --counters "$(at core)")"
 uncard core
-card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
+card bad --control 0 --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
 uncard bad
 
@@ -46,7 +46,7 @@ on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: 
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
 
 # --- two owners and a stranger; one owner is killed, the other continues ---
-card shared --control 0 --model c
+card shared --control 0 --engine c
 on 2 --steps 30 --algo direct >direct.out 2>>stderr
 on 2 --steps 1000000 --offload "$(at shared)" --seed 8 --log "$dir/log.victim" >/dev/null 2>&1 &
 victim=$!

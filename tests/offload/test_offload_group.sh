@@ -57,7 +57,7 @@ through() {
 given_up() { [ "$(grep -c "group $group:.* abandoned: $2; cards send to each rank instead" "$dir/err")" = 1 ] || fail "$1: not one line with '$2'"; }
 
 if [ -z "${NETLAB_HOSTS-}" ]; then
-    card 127.0.0.1:0 --model c
+    card 127.0.0.1:0 --engine c
     for np in 2 4; do
         wanted "$np" 4
         before=$(counter OUT_RESULT)
@@ -69,7 +69,7 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
         [ $(($(counter OUT_RESULT) - before - alone)) = $(((alone - 4 * np) / np + 4 * np)) ] || fail "$np ranks: $(counter OUT_RESULT) results"
     done
     plain=$at
-    card 127.0.0.2:0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
+    card 127.0.0.2:0 --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
     through '5 % lost' 4 4 --card-group $group:5002
     at=$plain
     ! grep -q 'given up' "$dir/err" || fail '5 % lost: given up'
@@ -103,7 +103,7 @@ fi
 
 # --- a switch: ranks at nodes 1 to 4, the card at 5 ---
 wanted 4 4
-card 10.77.0.5:0 --model c
+card 10.77.0.5:0 --engine c
 through 'a switch' 4 4 --card-group $group
 before=$(counter OUT_RESULT)
 [ "$before" = 192 ] || fail "a switch: $before results"

@@ -51,10 +51,10 @@ static void make_codes(uint32_t step, uint32_t bucket)
 
 static void sum_by_direct(size_t n)
 {
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = &t.codec});
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = &t.codec});
     const struct algo *algo = t.n_ranks > 1 ? &algo_direct : &algo_self;
     const struct algo_call call = {.codec = &t.codec,
-                                   .fold = fold,
+                                   .op = op,
                                    .n = n,
                                    .codes = t.codes,
                                    .result = t.want,
@@ -67,13 +67,13 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
 {
     static int8_t x[EXPONENTS], want[EXPONENTS];
     uint64_t failed = 0;
-    int missed = 0, rc = offload_way.begin(o);
+    int missed = 0, rc = offload_card_path.begin(o);
     CHECK(rc >= 0, "begin: %d", rc);
     if (rc != 1)
         return -1;
     for (size_t i = 0; i < EXPONENTS; i++)
         x[i] = want[i] = (int8_t)philox_u32(philox_key(seed, number, 99, (uint32_t)t.rank, 0), i);
-    if (offload_way.max(o, number, x, EXPONENTS))
+    if (offload_card_path.max(o, number, x, EXPONENTS))
         failed |= 1;
     CHECK(comm_max_i8(t.c, want, EXPONENTS) == 0 && (failed || !memcmp(x, want, EXPONENTS)),
           "step %u: maxima", number);
@@ -83,14 +83,14 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
             kill(((struct fpga_process *)o->cards[0].own)->pid, signal_number);
         make_codes(number, b);
         t.needed = t.had = 0;
-        const struct way_sum sum = {.codec = &t.codec,
-                                    .n = n,
-                                    .codes = t.codes,
-                                    .result = t.result,
-                                    .tag = number * 16 + b,
-                                    .flow = {on_need, on_have, NULL}};
-        rc = offload_way.sum(o, &sum);
-        CHECK(rc == 0 || rc == WAY_GAVE_UP, "step %u, bucket %u: %d", number, b, rc);
+        const struct card_path_sum sum = {.codec = &t.codec,
+                                          .n = n,
+                                          .codes = t.codes,
+                                          .result = t.result,
+                                          .tag = number * 16 + b,
+                                          .flow = {on_need, on_have, NULL}};
+        rc = offload_card_path.sum(o, &sum);
+        CHECK(rc == 0 || rc == CARD_PATH_ABANDONED, "step %u, bucket %u: %d", number, b, rc);
         CHECK(t.needed == n && (rc || t.had == n), "step %u: asked for %zu, told of %zu of %zu",
               number, t.needed, t.had, n);
         failed |= rc ? 2ull << b : 0;
@@ -102,7 +102,7 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
         }
     }
     CHECK(comm_vote(t.c, &failed, 1) == 0, "vote");
-    CHECK(offload_way.end(o, failed != 0) == 0, "end");
+    CHECK(offload_card_path.end(o, failed != 0) == 0, "end");
     return missed;
 }
 
@@ -111,13 +111,13 @@ static void try_cards(const char *where, const char *format, const char *out_for
 {
     char why[160];
     struct offload *o;
-    const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
+    const struct codec_spec spec = {.format = format, .out_format = out_format, .sum = "exact"};
     /* a silent card is waited for */
     const struct offload_options options = {
         .where = where, .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3, .deadline_s = 20};
-    CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
+    CHECK(codec_parse(&spec, &t.codec) == 0, "%s", format);
     CHECK(codec_settle(&t.codec, t.n_ranks,
-                       &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
+                       &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
           "%s", format);
     CHECK(offload_check(codec_sum(&t.codec), t.n_ranks, why, sizeof why) == 0, "%s: %s", format,
           why);
@@ -135,7 +135,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
     for (uint32_t s = 0; s < STEPS; s++)
         CHECK(step(o, s, -1, 0) == 0, "step %u", s);
     const double done = clock_s();
-    const struct way_count count = offload_way.counted(o);
+    const struct card_path_count count = offload_card_path.counted(o);
     if (t.rank == 0)
         printf("%s %s -> %s: %s; opened in %.0f ms, %d steps in %.0f ms, %llu packets, %llu again, "
                "%llu pings, %llu "
@@ -168,13 +168,13 @@ static void try_cards(const char *where, const char *format, const char *out_for
 static void try_one_of_two(int signal_number)
 {
     struct offload *o;
-    const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     const struct offload_options options = {.where = "sim:c,sim:c",
                                             .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3,
                                             .deadline_s = 20};
-    CHECK(codec_parse(&words, &t.codec) == 0 &&
+    CHECK(codec_parse(&spec, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks,
-                           &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
+                           &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
           "codec");
     if (offload_open(t.c, codec_sum(&t.codec), &options, &o)) {
         CHECK(0, "cannot open two cards");
@@ -200,12 +200,12 @@ static void try_one_of_two(int signal_number)
 static void try_nat(void)
 {
     struct offload *o;
-    const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     const struct offload_options options = {
         .where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
-    CHECK(codec_parse(&words, &t.codec) == 0 &&
+    CHECK(codec_parse(&spec, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks,
-                           &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
+                           &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
           "codec");
     if (offload_open(t.c, codec_sum(&t.codec), &options, &o) || !offload_is_open(o)) {
         CHECK(0, "cannot open a card");

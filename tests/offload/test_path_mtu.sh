@@ -35,7 +35,7 @@ on() {
 checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 
 udp=10.77.0.254:4711
-"$n" sim --listen $udp --model c >"$dir/card" 2>&1 &
+"$n" sim --listen $udp --engine c >"$dir/card" 2>&1 &
 card=$!
 while ! grep -qs '^listening' "$dir/card" && kill -0 $card; do sleep 0.1; done
 on --steps 6 --offload off

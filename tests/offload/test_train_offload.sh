@@ -43,7 +43,7 @@ through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --ste
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
 for i in 1 2 3 4; do
     # shellcheck disable=SC2086
-    card c$i --model c $bad_net --seed $i
+    card c$i --engine c $bad_net --seed $i
 done
 # shellcheck disable=SC2086
 [ -z "$rtl" ] || card rtl $bad_net --seed 9
@@ -86,10 +86,10 @@ killed() {
         ;;
     esac
 }
-card steady --model c
+card steady --engine c
 for moment in 1 2 3 4 5; do
     [ "$moment" -lt 4 ] || beside=steady
-    killed $moment 120 80 --model c
+    killed $moment 120 80 --engine c
     same "moment $moment" out "$direct"
     [ "$moment" -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
 done
@@ -97,19 +97,19 @@ beside=
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 if [ -n "$rtl" ]; then
-    killed "of a Verilated card" 12 6 --model rtl
+    killed "of a Verilated card" 12 6 --engine rtl
     same "a Verilated card that died" out "$(checksum direct.out)"
 fi
 
 # --- a card killed and restarted on the same port: the run returns to it ---
-card phoenix --model c
+card phoenix --engine c
 port=$(sed 's/.*://' phoenix.at)
 rm -f log
 on 4 --steps 800 --offload "$(at phoenix)" --card-deadline 3 --log "$dir/log" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.01; done
 uncard phoenix KILL
-"$n" sim --listen "127.0.0.1:$port" --model c >phoenix.out 2>phoenix.err &
+"$n" sim --listen "127.0.0.1:$port" --engine c >phoenix.out 2>phoenix.err &
 echo $! >phoenix.pid
 cards="$cards $!"
 wait $run || fail "the run with a card that came back failed: $(cat err)"

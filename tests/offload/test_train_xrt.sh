@@ -52,12 +52,12 @@ done
 
 # --- rank 0 owns the card ---
 for model in c $rtl; do
-    NARROWCAST_SIM_MODEL=$model on 4 --steps 12 --offload xrt --log log >out 2>>stderr || fail "--offload xrt ($model): exit $?"
+    NARROWCAST_SIM_ENGINE=$model on 4 --steps 12 --offload xrt --log log >out 2>>stderr || fail "--offload xrt ($model): exit $?"
     same "--offload xrt ($model)" out "$direct"
     all_by_card "--offload xrt ($model)" log
     rm -f log
 done
-export NARROWCAST_SIM_MODEL=c
+export NARROWCAST_SIM_ENGINE=c
 LD_LIBRARY_PATH=$B mpirun -np 2 "$B/tests/test_nc_fork_mpi" xrt >out 2>&1 || fail "forked children that exit: $(tail -n 3 out)"
 
 # --- a process owns it, for two jobs at once ---

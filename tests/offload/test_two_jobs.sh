@@ -41,6 +41,6 @@ two() {
     uncard shared
     rm -f log1 log2 shared.pcap
 }
-two 4 200000 60 --model c
-[ -z "$rtl" ] || two 8 200 5 --model rtl # a frame takes 24 of its 60,000 clocks a second
+two 4 200000 60 --engine c
+[ -z "$rtl" ] || two 8 200 5 --engine rtl # a frame takes 24 of its 60,000 clocks a second
 exit $bad

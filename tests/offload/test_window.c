@@ -4,20 +4,20 @@
  * reported once, and bytes are counted. */
 #include "window_net.h"
 
-enum { MOST = 500000, WIDEST = 2 };
-static uint8_t codes[NET_RANKS][MOST * WIDEST + 8], want[MOST * WIDEST],
-    got[NET_RANKS][MOST * WIDEST + 64];
+enum { MAX_N = 500000, WIDEST = 2 };
+static uint8_t codes[NET_RANKS][MAX_N * WIDEST + 8], want[MAX_N * WIDEST],
+    got[NET_RANKS][MAX_N * WIDEST + 64];
 static const uint64_t seed = 20261121;
 
 /* The calls that a rank's flow received. */
 static struct flow {
-    uint8_t needed[MOST], had[MOST];
+    uint8_t needed[MAX_N], had[MAX_N];
 } flows[NET_RANKS];
 
 static void on_need(void *arg, size_t at, size_t n)
 {
     struct flow *f = arg;
-    CHECK(at % 8 == 0 && at + n <= MOST, "need %zu at %zu", n, at);
+    CHECK(at % 8 == 0 && at + n <= MAX_N, "need %zu at %zu", n, at);
     for (size_t i = at; i < at + n; i++)
         f->needed[i]++;
 }
@@ -42,9 +42,9 @@ static void make_codes(const struct net_job *j, size_t n, uint32_t which)
 
 static void sum_on_host(const struct net_job *j, size_t n)
 {
-    static uint64_t acc[MOST];
+    static uint64_t acc[MAX_N];
     for (int r = 0; r < j->n_ranks; r++)
-        vec_plain.fold(codec_sum(&j->codec), acc, codes[r], n, r == 0);
+        vec_plain.accumulate(codec_sum(&j->codec), acc, codes[r], n, r == 0);
     vec_plain.finish(codec_sum(&j->codec), acc, n, codec_sum(&j->codec)->out,
                      codec_sum(&j->codec)->out_shift, want);
 }
@@ -55,7 +55,7 @@ static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
     sum_on_host(j, n);
     memset(flows, 0, sizeof flows);
     for (int r = 0; r < j->n_ranks; r++) {
-        struct way_sum sum = {
+        struct card_path_sum sum = {
             .codec = &j->codec, .n = n, .codes = codes[r], .result = got[r], .tag = which};
         if (with_flow)
             sum.flow = (struct algo_flow){on_need, on_have, &flows[r]};
@@ -128,7 +128,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
         run_sum(&j, 8 * (step + 1), 300 + step, false);
         run_sum(&j, 40000 + 1608 * (step % 40), 400 + step, true);
     }
-    const struct way_count count = window_counted(j.windows[0]);
+    const struct card_path_count count = window_counted(j.windows[0]);
     printf("%-5s -> %-5s %d ranks %d cards%s: %llu packets, %llu again, %llu pings, %llu stale; "
            "%.1f ms, RTT %.0f us; "
            "%.2f %% "
@@ -173,7 +173,7 @@ static void try_uneven(void)
     net_pings(&j);
     for (uint32_t step = 0; step < 3; step++) {
         run_max(&j, 3000, step);
-        run_sum(&j, MOST / 4 + 8 * step, 10 + step, true);
+        run_sum(&j, MAX_N / 4 + 8 * step, 10 + step, true);
     }
     net_job_close(&j);
     net_close(&net);
@@ -187,14 +187,14 @@ int main(void)
     printf("seed %llu\n", (unsigned long long)seed);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int bad = 0; bad < 2; bad++)
-            try_job(formats[f][0], formats[f][1], 4, 1 << f % 3, bad, 2, MOST / 8);
+            try_job(formats[f][0], formats[f][1], 4, 1 << f % 3, bad, 2, MAX_N / 8);
     for (int n_ranks = 1; n_ranks <= NET_RANKS; n_ranks++)
         for (int n_cards = 1; n_cards <= NET_CARDS; n_cards *= 2)
-            try_job("e4m3", "e4m3", n_ranks, n_cards, n_ranks % 2, 3, MOST / 4);
+            try_job("e4m3", "e4m3", n_ranks, n_cards, n_ranks % 2, 3, MAX_N / 4);
     try_job("e4m3", "e4m3", 3, 1, true, 8,
-            MOST); /* slots are reused while other ranks wait for them */
-    try_job("e3m0", "e3m0", 4, 1, true, 8, MOST);
-    try_job("e5m10", "e5m10", 2, 2, true, 8, MOST);
+            MAX_N); /* slots are reused while other ranks wait for them */
+    try_job("e3m0", "e3m0", 4, 1, true, 8, MAX_N);
+    try_job("e5m10", "e5m10", 2, 2, true, 8, MAX_N);
     try_uneven();
     DONE();
 }

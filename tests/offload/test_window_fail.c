@@ -30,7 +30,7 @@ static void close_job(void)
 static void start(unsigned ranks, size_t n)
 {
     for (int r = 0; r < job.n_ranks; r++) {
-        const struct way_sum sum = {
+        const struct card_path_sum sum = {
             .codec = &job.codec, .n = n, .codes = codes[r], .result = result[r], .tag = 5};
         if (ranks >> r & 1)
             window_start_sum(job.windows[r], &sum, net.now);
@@ -106,7 +106,7 @@ static void rank_is_late(void)
                   "rank %d: %d, missing %llx: %s", r, job.windows[r]->state,
                   (unsigned long long)window_missing(job.windows[r]), window_why(job.windows[r]));
     CHECK(net.now - start_s > 3 && net.now - start_s < 4, "after %g s", net.now - start_s);
-    const struct way_count count = window_counted(job.windows[0]);
+    const struct card_path_count count = window_counted(job.windows[0]);
     CHECK(!count.resent && (double)count.pings < 64 * 2 * 3 / 0.03, "%llu again, %llu pings",
           (unsigned long long)count.resent, (unsigned long long)count.pings);
     close_job();
@@ -131,7 +131,7 @@ static void ranks_contradict(void)
     open_job(2, 1);
     start(1, N);
     net_run(&job, 1, 0.001);
-    const struct way_sum sum = {
+    const struct card_path_sum sum = {
         .codec = &job.codec, .n = N, .codes = codes[1], .result = result[1], .tag = 6};
     window_start_sum(job.windows[1], &sum, net.now);
     expect_lost(2, "differ from the first contribution", 0.1);

@@ -6,8 +6,8 @@
 #include "offload/window/siphash.h"
 #include "window_net.h"
 
-enum { MOST = 60000 };
-static uint8_t codes[NET_RANKS][MOST + 8], want[MOST], got[NET_RANKS][MOST];
+enum { MAX_N = 60000 };
+static uint8_t codes[NET_RANKS][MAX_N + 8], want[MAX_N], got[NET_RANKS][MAX_N];
 static const uint64_t seed = 20261123;
 static struct net net;
 
@@ -27,12 +27,12 @@ static void open_job(struct net_job *j, int n_ranks, int n_cards, bool grouped)
 /* Starts a sum of n elements on all ranks; the expected sum is in want. */
 static void start_sum(struct net_job *j, size_t n, uint32_t which)
 {
-    static uint64_t acc[MOST];
+    static uint64_t acc[MAX_N];
     for (int r = 0; r < j->n_ranks; r++) {
         for (size_t i = 0; i < n + 8; i++)
             codes[r][i] = (uint8_t)philox_u32(philox_key(seed, which, (uint32_t)r, 0, 0), i);
-        vec_plain.fold(codec_sum(&j->codec), acc, codes[r], n, r == 0);
-        const struct way_sum sum = {
+        vec_plain.accumulate(codec_sum(&j->codec), acc, codes[r], n, r == 0);
+        const struct card_path_sum sum = {
             .codec = &j->codec, .n = n, .codes = codes[r], .result = got[r], .tag = which};
         memset(got[r], 0x5a, sizeof got[r]);
         window_start_sum(j->windows[r], &sum, j->net->now);
@@ -74,9 +74,9 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     memset(net.card_bytes, 0, sizeof net.card_bytes);
     for (uint32_t step = 0; step < 4; step++) {
         run_max(&j, 2 * step);
-        run_sum(&j, MOST - 8 * step, 2 * step + 1);
+        run_sum(&j, MAX_N - 8 * step, 2 * step + 1);
     }
-    const struct way_count count = window_counted(j.windows[0]);
+    const struct card_path_count count = window_counted(j.windows[0]);
     const uint64_t of_one = count.packets - 4, frames = net.card_frames[0] + net.card_frames[1];
     printf("%d ranks, %d cards, %s, %2.0f %% lost: %llu sums; cards send %llu frames to ranks, "
            "%llu to the group, %llu "
@@ -103,26 +103,27 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
 }
 
 /* Short work continues without the group; long work detects and reports it. */
-static void not_heard(unsigned deaf)
+static void not_heard(unsigned group_failed)
 {
     struct net_job j;
     net_open(&net, seed);
-    net.deaf = deaf;
+    net.group_failed = group_failed;
     open_job(&j, 3, 1, true);
     run_sum(&j, 15 * 2048, 1);
     run_max(&j, 2);
-    start_sum(&j, MOST, 3);
+    start_sum(&j, MAX_N, 3);
     net_run(&j, net_everyone(&j), 5);
     for (int r = 0; r < 3; r++) {
         const struct window *w = j.windows[r];
-        CHECK(w->deaf == (deaf >> r & 1) && (w->state == WINDOW_LOST) == w->deaf,
-              "rank %d of deaf %x: state %d, %s", r, deaf, (int)w->state, window_why(w));
-        CHECK(!w->deaf ||
+        CHECK(w->group_failed == (group_failed >> r & 1) &&
+                  (w->state == WINDOW_LOST) == w->group_failed,
+              "rank %d of failed %x: state %d, %s", r, group_failed, (int)w->state, window_why(w));
+        CHECK(!w->group_failed ||
                   !strcmp(window_why(w),
                           "card net sends multicast packets that this rank does not receive"),
               "%s", window_why(w));
     }
-    printf("ranks %x do not hear the group: found at %.1f ms\n", deaf, net.now * 1e3);
+    printf("ranks %x do not hear the group: found at %.1f ms\n", group_failed, net.now * 1e3);
     net_job_close(&j);
     net_close(&net);
 }
@@ -191,7 +192,7 @@ static void forgeries(void)
     CHECK(net_run(&j, 3, 5) == 0 && !memcmp(got[0], want, 8 * 2048), "beside forgeries");
 
     /* A changed copy of the right answer, before that arrives, is taken, and the digests differ. */
-    net.deaf = 1;
+    net.group_failed = 1;
     CHECK(window_digest(w) == window_digest(j.windows[1]), "digests differ before");
     start_sum(&j, 2048, 3);
     for (n_heard = 0; !n_heard;)
@@ -209,7 +210,7 @@ static void forgeries(void)
         window_take_group(w, end, frame, forged(frame, 1, 0, PKT_OP_RESULT, 0, PKT_TO_GROUP),
                           net.now);
     }
-    CHECK(w->state == WINDOW_LOST && w->deaf, "guesses go on: state %d", (int)w->state);
+    CHECK(w->state == WINDOW_LOST && w->group_failed, "guesses go on: state %d", (int)w->state);
     net_job_close(&j);
     net_close(&net);
 }

@@ -24,15 +24,15 @@ static void start_step(struct net_job *j, int which, uint32_t step)
         uint8_t *mine = codes[j->first + r];
         for (size_t i = 0; i < vec_bytes(codec_sum(&j->codec)->in, N); i++)
             mine[i] = (uint8_t)(philox_u32(seed + 1 + (uint64_t)(j->first + r), step * N + i) >> 8);
-        vec_plain.fold(codec_sum(&j->codec), acc, mine, N, r == 0);
+        vec_plain.accumulate(codec_sum(&j->codec), acc, mine, N, r == 0);
     }
     vec_plain.finish(codec_sum(&j->codec), acc, N, codec_sum(&j->codec)->out, 0, want[which]);
     for (int r = 0; r < j->n_ranks; r++) {
-        const struct way_sum sum = {.codec = &j->codec,
-                                    .n = N,
-                                    .codes = codes[j->first + r],
-                                    .result = got[j->first + r],
-                                    .tag = step};
+        const struct card_path_sum sum = {.codec = &j->codec,
+                                          .n = N,
+                                          .codes = codes[j->first + r],
+                                          .result = got[j->first + r],
+                                          .tag = step};
         window_start_sum(j->windows[r], &sum, net.now);
     }
 }

@@ -32,7 +32,7 @@ static void close_job(void)
 static void start_sum(uint32_t tag)
 {
     for (int r = 0; r < 2; r++) {
-        const struct way_sum sum = {
+        const struct card_path_sum sum = {
             .codec = &job.codec, .n = N, .codes = codes[r], .result = result[r], .tag = tag};
         window_start_sum(job.windows[r], &sum, net.now);
     }
@@ -42,7 +42,7 @@ static void check_sum(const char *what)
 {
     static uint64_t acc[N];
     for (int r = 0; r < 2; r++)
-        vec_plain.fold(codec_sum(&job.codec), acc, codes[r], N, r == 0);
+        vec_plain.accumulate(codec_sum(&job.codec), acc, codes[r], N, r == 0);
     vec_plain.finish(codec_sum(&job.codec), acc, N, codec_sum(&job.codec)->out, 0, want);
     for (int r = 0; r < 2; r++) {
         CHECK(job.windows[r]->state == WINDOW_DONE, "%s: rank %d: %d %s", what, r,

@@ -89,11 +89,11 @@ static void step(const struct vec_sum *sum, uint32_t tag)
     for (int r = 0; r < RANKS; r++) {
         for (size_t i = 0; i < N; i++)
             codes[r][i] = (uint8_t)philox_u32(SEED, ((uint64_t)tag * RANKS + (uint64_t)r) * N + i);
-        vec_plain.fold(sum, acc, codes[r], N, r == 0);
+        vec_plain.accumulate(sum, acc, codes[r], N, r == 0);
         memset(sums[r], 0, N);
         window_start_sum(
-            windows[r], &(struct way_sum){.n = N, .codes = codes[r], .result = sums[r], .tag = tag},
-            now);
+            windows[r],
+            &(struct card_path_sum){.n = N, .codes = codes[r], .result = sums[r], .tag = tag}, now);
     }
     vec_plain.finish(sum, acc, N, sum->out, sum->out_shift, want);
     CHECK(run() == 0, "step %u: %s", tag, window_why(windows[0]));
@@ -113,12 +113,12 @@ static bool find_card(void)
 
 int main(void)
 {
-    const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     struct codec codec;
     printf("seed %d\n", SEED);
-    CHECK(find_card() && codec_parse(&words, &codec) == 0 &&
+    CHECK(find_card() && codec_parse(&spec, &codec) == 0 &&
               codec_settle(&codec, RANKS,
-                           &(struct codec_adder){.name = "test", .needs = FOLD_WIDE}) == 0,
+                           &(struct codec_adder){.name = "test", .needs = REDUCE_WIDE}) == 0,
           "no codec");
     CHECK(vec_acc_bytes(codec_sum(&codec), N) <= sizeof acc, "acc");
     open_all(codec_sum(&codec));
@@ -129,7 +129,7 @@ int main(void)
             write_card(REG_DROP_OUT, 1u << 29);
         }
         step(codec_sum(&codec), s);
-        const struct way_count count = window_counted(windows[0]);
+        const struct card_path_count count = window_counted(windows[0]);
         CHECK(s ? count.resent : !count.pings, "step %u: %llu pings, %llu packets again", s,
               (unsigned long long)count.pings, (unsigned long long)count.resent);
     }
@@ -139,7 +139,8 @@ int main(void)
     for (int r = 0; r < RANKS; r++)
         window_start_sum(
             windows[r],
-            &(struct way_sum){.n = N, .codes = codes[r], .result = sums[r], .tag = STEPS}, now);
+            &(struct card_path_sum){.n = N, .codes = codes[r], .result = sums[r], .tag = STEPS},
+            now);
     CHECK(run() && strstr(window_why(windows[0]), "card c has been silent for"), "%s",
           window_why(windows[0]));
     for (int r = 0; r < RANKS; r++)

@@ -8,7 +8,7 @@ case $B in /*) ;; *) B=$PWD/$B ;; esac
 try=$B/xrt/try xclbin=$B/narrowcast.sim.xclbin
 [ -x "$try" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 dir=$(mktemp -d)
-export XILINX_XRT=$B/xrt NARROWCAST_SIM_MODEL=c TMPDIR=$dir
+export XILINX_XRT=$B/xrt NARROWCAST_SIM_ENGINE=c TMPDIR=$dir
 unset NARROWCAST_SIM_LISTEN NARROWCAST_SIM_CARDS NARROWCAST_SIM_FAULT XCL_EMULATION_MODE
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 bad=0
@@ -31,12 +31,12 @@ sees 0 '' "$xclbin" runs 10000
 sees 0 '' "$xclbin" twice
 sees 0 '^same$' "$xclbin" uuid
 sees 0 '' "$xclbin" forks
-if NARROWCAST_SIM_MODEL=rtl "$try" "$xclbin" about >/dev/null 2>&1; then
-    export NARROWCAST_SIM_MODEL=rtl
+if NARROWCAST_SIM_ENGINE=rtl "$try" "$xclbin" about >/dev/null 2>&1; then
+    export NARROWCAST_SIM_ENGINE=rtl
     sees 0 'frames to 7f000001:[1-9]' "$xclbin" registers
     sees 0 '' "$xclbin" runs 20
     sees 0 '' "$xclbin" reload
-    export NARROWCAST_SIM_MODEL=c
+    export NARROWCAST_SIM_ENGINE=c
 else
     echo 'not run: the Verilated card (no Verilator)'
 fi

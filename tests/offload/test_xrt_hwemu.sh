@@ -24,11 +24,11 @@ bad=0
 mkdir -p "$dir/xrt" "$dir/run" "$dir/pack/behav_waveform/xsim" "/tmp/$USER"
 ln -s "$lib" "$dir/xrt/lib"
 for model in c rtl; do
-    if [ $model = rtl ] && ! env -u XCL_EMULATION_MODE XILINX_XRT="$B/xrt" NARROWCAST_SIM_MODEL=rtl "$B/xrt/try" - about >/dev/null 2>&1; then
+    if [ $model = rtl ] && ! env -u XCL_EMULATION_MODE XILINX_XRT="$B/xrt" NARROWCAST_SIM_ENGINE=rtl "$B/xrt/try" - about >/dev/null 2>&1; then
         echo 'not run: the Verilated card (no Verilator)'
         continue
     fi
-    printf '#!/bin/sh\nexec "%s" "%s" --model %s >"%s/simulator" 2>&1\n' "$B/xrt/hwemu" "$B/narrowcast-sim" $model "$dir" \
+    printf '#!/bin/sh\nexec "%s" "%s" --engine %s >"%s/simulator" 2>&1\n' "$B/xrt/hwemu" "$B/narrowcast-sim" $model "$dir" \
         >"$dir/pack/behav_waveform/xsim/simulate.sh"
     chmod 755 "$dir/pack/behav_waveform/xsim/simulate.sh"
     rm -f "$dir/sim.zip"

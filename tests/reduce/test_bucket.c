@@ -32,7 +32,7 @@ int main(void)
         {{8, -8, 8, 8}, {4, 3, 0, 2, 1}, true},                 /* 32 bytes each */
     };
     struct codec codec;
-    if (codec_parse(&(struct codec_words){.format = "e5m2"}, &codec) < 0 ||
+    if (codec_parse(&(struct codec_spec){.format = "e5m2"}, &codec) < 0 ||
         codec_settle(&codec, 1, &(struct codec_adder){.name = "test"}) < 0)
         return 1;
     const struct codec codecs[2] = {codec, codec_fp32(&codec, &(struct codec_adder){0})};
@@ -49,9 +49,9 @@ int main(void)
         const int *want = cases[k].want;
         for (int i = 0; i < n_buckets; done += b[i++].n_layers, want++) {
             size_t elements = 0;
-            CHECK(b[i].fold.ctx == &b[i].call && b[i].call.n_layers == b[i].n_layers &&
+            CHECK(b[i].op.ctx == &b[i].call && b[i].call.n_layers == b[i].n_layers &&
                       b[i].call.layers == placed + done,
-                  "case %zu bucket %d: its fold's layers", k, i);
+                  "case %zu bucket %d: its reduce op's layers", k, i);
             for (int j = done; j < done + b[i].n_layers; j++, want++) {
                 const int l = *want - 1;
                 CHECK((int)placed[j].index == l, "case %zu bucket %d: layer %d, not %d", k, i,

@@ -4,7 +4,7 @@
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
-#include "comm/gpu/mates_choose.h"
+#include "comm/gpu/gpu_peers_choose.h"
 #include "device/run/dev_nccl.h"
 #include "gpu_fixture.h"
 #include "hls/arith/philox.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEED = 1509, N_LAYERS = 6, N_MOST = 2100, N_STEPS = 5, SKIPPED = 2, WIDE = 3, MOVED = 4 };
+enum { SEED = 1509, N_LAYERS = 6, N_MAX = 2100, N_STEPS = 5, SKIPPED = 2, WIDE = 3, MOVED = 4 };
 static const struct {
     size_t n, column, stride;
     bool fp32;
@@ -23,7 +23,7 @@ static const struct {
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[N_LAYERS][N_MOST], want[N_LAYERS][N_MOST], got[N_LAYERS][N_MOST];
+    float grads[N_LAYERS][N_MAX], want[N_LAYERS][N_MAX], got[N_LAYERS][N_MAX];
     float *cpu[N_LAYERS], *gpu[N_LAYERS];
     float *weights[2][N_LAYERS]; /* the CPU's, the GPU's */
     uint8_t *state[2];
@@ -45,8 +45,8 @@ static void make_weights(void)
     struct dev_stream *s = NULL;
     CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
     for (uint32_t l = 0; l < N_LAYERS; l++) {
-        t.weights[0][l] = vec_best()->alloc_floats(N_MOST * sizeof(float));
-        t.weights[1][l] = gpu()->run->alloc(N_MOST * sizeof(float));
+        t.weights[0][l] = vec_best()->alloc_floats(N_MAX * sizeof(float));
+        t.weights[1][l] = gpu()->run->alloc(N_MAX * sizeof(float));
         for (size_t i = 0; i < shapes[l].n; i++)
             t.weights[0][l][i] = i % 9 == 5
                                      ? (float)(i % 2) * 0x1p-140f
@@ -60,7 +60,7 @@ static void make_weights(void)
 }
 
 /* on_gpu: with NARROWCAST_GPU_TRANSPORT. Returns NULL if that is impossible. */
-static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+static struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                     bool on_gpu, bool overlap)
 {
     struct reducer_layer layers[N_LAYERS];
@@ -75,9 +75,9 @@ static struct reducer *open_reducer(const struct codec_words *words, const char 
                                            .fp32 = shapes[l].fp32,
                                            .column = shapes[l].column,
                                            .stride = shapes[l].stride};
-    if (codec_parse(words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(spec, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
         (on_gpu &&
-         mates_choose(t.c, false, false, group, &algo, &codec.ops, said, sizeof said) < 0) ||
+         gpu_peers_choose(t.c, false, false, group, &algo, &codec.ops, said, sizeof said) < 0) ||
         algo_settle(algo, group, t.n_ranks, &codec) < 0)
         comm_abort(t.c, -EINVAL);
     codec.seed = SEED;
@@ -89,7 +89,7 @@ static struct reducer *open_reducer(const struct codec_words *words, const char 
 }
 
 static struct reducer_step run(struct reducer *r, bool on_gpu, uint32_t step,
-                               float mean[N_LAYERS][N_MOST])
+                               float mean[N_LAYERS][N_MAX])
 {
     struct reducer_step report = {.skipped = true};
     float *const *at = on_gpu ? t.gpu : t.cpu;
@@ -116,7 +116,7 @@ static void same_state(const char *what, const struct reducer *a, const struct r
     CHECK(memcmp(t.state[0], t.state[1], bytes) == 0, "%s: what is kept of step %u", what, step);
 }
 
-static void check_run(const struct codec_words *codec, const char *algo, const char *transport,
+static void check_run(const struct codec_spec *codec, const char *algo, const char *transport,
                       bool overlap)
 {
     char what[160];
@@ -150,7 +150,7 @@ static void check_run(const struct codec_words *codec, const char *algo, const c
     reducer_close(gpu);
 }
 
-static void check_codec(const struct codec_words *codec, size_t k)
+static void check_codec(const struct codec_spec *codec, size_t k)
 {
     if (t.n_ranks == 1) {
         check_run(codec, "self", "auto", k % 2);
@@ -163,7 +163,7 @@ static void check_codec(const struct codec_words *codec, size_t k)
 
 int main(void)
 {
-    static const struct codec_words codecs[] = {
+    static const struct codec_spec codecs[] = {
         {.codec = "qsgd:4"},
         {.codec = "qsgd:1"},
         {.codec = "qsgd:8,norm=2"},
@@ -179,7 +179,7 @@ int main(void)
         {.codec = "relgrad:eps=1e-3,every=2", .sum = "exact"},
         {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"}};
     /* two stages: the kinds of sums that exist */
-    static const struct codec_words nodes[] = {
+    static const struct codec_spec nodes[] = {
         {.codec = "ternary"},
         {.codec = "relgrad:every=2"},
         {.format = "e3m4", .scale = "quantile:every=2", .sum = "nearest"}};
@@ -195,7 +195,7 @@ int main(void)
         printf("device: %s, seed %d\n", gpu_info()->name, SEED);
     for (int l = 0; l < N_LAYERS; l++) {
         t.cpu[l] = t.want[l];
-        t.gpu[l] = gpu()->run->alloc(N_MOST * sizeof(float));
+        t.gpu[l] = gpu()->run->alloc(N_MAX * sizeof(float));
     }
     make_weights();
     for (int i = 0; i < 2; i++)

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_LAYERS = 7, N_MOST = 500, SEED = 6007 };
-static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 300, 9, 200, 8};
+enum { N_LAYERS = 7, N_MAX = 500, SEED = 6007 };
+static const size_t sizes[N_LAYERS] = {N_MAX, 1, 77, 300, 9, 200, 8};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float mine[N_LAYERS][N_MOST], want[N_LAYERS][N_MOST], grads[N_LAYERS][N_MOST];
+    float mine[N_LAYERS][N_MAX], want[N_LAYERS][N_MAX], grads[N_LAYERS][N_MAX];
     float *at[N_LAYERS];
 } t;
 
@@ -28,7 +28,7 @@ static struct {
     int left; /* buckets that pass; the next one waits for `open` */
 } gate;
 
-static size_t gather_scratch(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t gather_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     return algo_gather.scratch_bytes(f, n, n_ranks, group);
 }
@@ -61,7 +61,7 @@ static struct reducer *open_reducer(const struct algo *algo, bool overlap)
     struct reducer *r = NULL;
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 2};
-    if (codec_parse(&(struct codec_words){.format = "e4m3", .scale = "aps"}, &codec) < 0 ||
+    if (codec_parse(&(struct codec_spec){.format = "e4m3", .scale = "aps"}, &codec) < 0 ||
         algo_settle(algo, 0, t.n_ranks, &codec) < 0 ||
         reducer_open(t.c, &codec, algo, 0, 1, layers, N_LAYERS, &r) < 0 ||
         reducer_set_overlap(r, overlap) < 0)
@@ -73,13 +73,13 @@ static struct reducer *open_reducer(const struct algo *algo, bool overlap)
 static void make_grads(void)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
-        for (uint32_t i = 0; i < N_MOST; i++)
+        for (uint32_t i = 0; i < N_MAX; i++)
             t.mine[l][i] =
                 (float)philox_u32(philox_key(SEED, 0, l, (uint32_t)t.rank, 2), i) / 4294967296.0f -
                 0.5f;
 }
 
-static void point(float grads[N_LAYERS][N_MOST])
+static void point(float grads[N_LAYERS][N_MAX])
 {
     memcpy(grads, t.mine, sizeof t.mine);
     for (int l = 0; l < N_LAYERS; l++)
@@ -123,7 +123,7 @@ static void check_handout(int nan_rank, bool force_fp32)
     const bool bad = nan_rank >= 0;
     make_grads();
     if (nan_rank == t.rank)
-        t.mine[0][N_MOST - 1] = NAN;
+        t.mine[0][N_MAX - 1] = NAN;
     const bool some = begin(r, force_fp32, N_LAYERS - 1, &first, &n);
     CHECK(some == !bad, "means are handed out: %d, nan in the last bucket: %d", some, bad);
     if (some) {

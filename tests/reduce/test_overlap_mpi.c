@@ -3,16 +3,16 @@
 /* RANKS: 1 2 4 */
 #include "overlap_fixture.h"
 
-static void check_setting(const struct setting *s, bool way)
+static void check_setting(const struct setting *s, bool card_path)
 {
     struct setting plain = *s;
     plain.batches = false;
     struct reducer *late = open_reducer(&plain, NULL), *early = open_reducer(s, NULL);
     int taken = 0, redone = 0;
     CHECK(reducer_set_overlap(early, true) == 0 && reducer_overlaps(early), "no overlap");
-    t.fake = (struct fake_way){.c = t.c, .seed = SEED, .mpi = t.fake.mpi};
-    if (way)
-        reducer_set_way(early, &fake_ops, &t.fake);
+    t.fake = (struct fake_card_path){.c = t.c, .seed = SEED, .mpi = t.fake.mpi};
+    if (card_path)
+        reducer_set_card_path(early, &fake_ops, &t.fake);
     for (uint32_t step = 0; step < N_STEPS; step++) {
         const bool bad = make_grads(step);
         t.fake.step = step;
@@ -26,18 +26,18 @@ static void check_setting(const struct setting *s, bool way)
               step, a.skipped, b.skipped, bad);
         for (int l = 0; l < N_LAYERS && !bad; l++)
             CHECK(memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0,
-                  "%s %s %s, buckets of %zu: step %u layer %d differs", s->words.format,
-                  s->words.scale, s->algo, s->bucket_bytes, step, l);
-        CHECK(bad || way || a.sent_bytes == b.sent_bytes, "step %u: %d bytes late, %d early", step,
-              (int)a.sent_bytes, (int)b.sent_bytes);
+                  "%s %s %s, buckets of %zu: step %u layer %d differs", s->spec.format,
+                  s->spec.scale, s->algo, s->bucket_bytes, step, l);
+        CHECK(bad || card_path || a.sent_bytes == b.sent_bytes, "step %u: %d bytes late, %d early",
+              step, (int)a.sent_bytes, (int)b.sent_bytes);
         CHECK(a.code_bytes == b.code_bytes && a.fp32_bytes == b.fp32_bytes, "step %u", step);
         taken += !bad;
         redone += b.n_redone;
     }
     CHECK(taken > N_STEPS / 2 && taken < N_STEPS,
           "%d steps of %d were taken: this tests too little", taken, N_STEPS);
-    CHECK(!way || (redone > 3 && t.fake.gave_up > 1 && t.fake.sums > 10),
-          "%d buckets redone, given up %d times, %d sums", redone, t.fake.gave_up, t.fake.sums);
+    CHECK(!card_path || (redone > 3 && t.fake.abandoned > 1 && t.fake.sums > 10),
+          "%d buckets redone, given up %d times, %d sums", redone, t.fake.abandoned, t.fake.sums);
     reducer_close(late);
     reducer_close(early);
 }
@@ -49,13 +49,13 @@ static void check_bits(void)
     const char *group = t.n_ranks % 2 ? "gather" : "group-scatter:2",
                *ring = many ? "ring" : "self";
     const struct setting settings[] = {
-        {.words = {.format = "e4m3", .scale = "aps"}, .algo = "auto"},
-        {.words = {.format = "e5m2", .scale = "none", .round = "stochastic"}, .algo = "auto"},
-        {.words = {.format = "e3m0", .scale = "aps-tight"}, .algo = group},
-        {.words = {.format = "e5m2", .sum = "trunc"}, .algo = ring},
-        {.words = {.format = "e6m9", .scale = "const:8", .sum = "nearest"},
+        {.spec = {.format = "e4m3", .scale = "aps"}, .algo = "auto"},
+        {.spec = {.format = "e5m2", .scale = "none", .round = "stochastic"}, .algo = "auto"},
+        {.spec = {.format = "e3m0", .scale = "aps-tight"}, .algo = group},
+        {.spec = {.format = "e5m2", .sum = "trunc"}, .algo = ring},
+        {.spec = {.format = "e6m9", .scale = "const:8", .sum = "nearest"},
          .algo = many ? "direct" : "self"},
-        {.words = {.format = "fp32", .scale = "none"}, .algo = "native"},
+        {.spec = {.format = "fp32", .scale = "none"}, .algo = "native"},
     };
     for (int i = 0; i < 6; i++)
         for (int b = 0; b < 4; b++) {

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 
 static sem_t summed;
-static size_t spy_scratch(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t spy_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     return algo_gather.scratch_bytes(f, n, n_ranks, group);
 }
@@ -26,7 +26,7 @@ static int broken_run(struct comm *c, const struct algo_call *call)
 static void check_that_it_overlaps(void)
 {
     static const struct algo spy = {.name = "spy", .scratch_bytes = spy_scratch, .run = spy_run};
-    const struct setting s = {.words = {.format = "e4m3", .scale = "aps"}, .bucket_bytes = 300};
+    const struct setting s = {.spec = {.format = "e4m3", .scale = "aps"}, .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &spy);
     struct reducer_step report;
     struct timespec limit;
@@ -49,7 +49,7 @@ static void check_failure(void)
 {
     static const struct algo broken = {
         .name = "broken", .scratch_bytes = spy_scratch, .run = broken_run};
-    const struct setting s = {.words = {.format = "e5m2"}, .algo = "auto", .bucket_bytes = 300};
+    const struct setting s = {.spec = {.format = "e5m2"}, .algo = "auto", .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &broken), *left = open_reducer(&s, NULL);
     struct reducer_step report = {.n_guessed = -1};
     float *at[N_LAYERS];
@@ -72,7 +72,7 @@ static void check_failure(void)
 static void check_refusal(void)
 {
     const struct setting s = {
-        .words = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 700};
+        .spec = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 700};
     struct reducer *late = open_reducer(&s, NULL), *asked = open_reducer(&s, NULL);
     err_hold();
     CHECK(reducer_set_overlap(asked, true) == 0 && !reducer_overlaps(asked),

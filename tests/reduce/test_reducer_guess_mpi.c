@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_LAYERS = 6, N_MOST = 1200, N_STEPS = 12, SEED = 4711 };
-static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 640, 9, 1000};
+enum { N_LAYERS = 6, N_MAX = 1200, N_STEPS = 12, SEED = 4711 };
+static const size_t sizes[N_LAYERS] = {N_MAX, 1, 77, 640, 9, 1000};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[N_LAYERS][N_MOST], old[N_LAYERS][N_MOST], fresh[N_LAYERS][N_MOST];
+    float grads[N_LAYERS][N_MAX], old[N_LAYERS][N_MAX], fresh[N_LAYERS][N_MAX];
     struct reducer_layer layers[N_LAYERS];
 } t;
 
@@ -26,7 +26,7 @@ static void make_grads(uint32_t step)
         const uint32_t phase = step / (l + 1);
         const double size =
             phase % 5 == 4 ? 0 : ldexp(1, t.rank == 0 ? -(int)(phase * 7 % 11) : -12);
-        for (size_t i = 0; i < N_MOST; i++) {
+        for (size_t i = 0; i < N_MAX; i++) {
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = (float)(size * ((double)word / 4294967296.0 - 0.5));
         }
@@ -35,20 +35,20 @@ static void make_grads(uint32_t step)
     }
 }
 
-static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+static struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                     struct codec *codec)
 {
     const struct algo *algo;
     int group;
     struct reducer *r = NULL;
-    if (codec_parse(words, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(spec, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, t.n_ranks, codec) < 0 ||
         reducer_open(t.c, codec, algo, group, 1000, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     return r;
 }
 
-static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MOST])
+static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MAX])
 {
     float *at[N_LAYERS];
     struct reducer_step report = {0};
@@ -61,10 +61,10 @@ static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_L
 }
 
 /* fresh_algo: for the reducer that cannot guess. Returns the number of guessed layers. */
-static int check_steps(const struct codec_words *words, const char *algo, const char *fresh_algo)
+static int check_steps(const struct codec_spec *spec, const char *algo, const char *fresh_algo)
 {
     struct codec codec;
-    struct reducer *old = open_reducer(words, algo, &codec);
+    struct reducer *old = open_reducer(spec, algo, &codec);
     const bool scaled = codec_guess(&codec) == CODEC_NO_GUESS;
     int guessed = 0;
     for (uint32_t step = 0; step < N_STEPS; step++) {
@@ -73,16 +73,16 @@ static int check_steps(const struct codec_words *words, const char *algo, const 
         if (step == 7) {                    /* a skipped step leaves no traces */
             const float was = t.grads[3][1];
             t.grads[3][1] = INFINITY;
-            CHECK(run(old, step, t.old).skipped, "%s %s", words->format, words->scale);
+            CHECK(run(old, step, t.old).skipped, "%s %s", spec->format, spec->scale);
             t.grads[3][1] = was;
         }
-        struct reducer *fresh = open_reducer(words, fresh_algo, &codec);
+        struct reducer *fresh = open_reducer(spec, fresh_algo, &codec);
         reducer_force_fp32(fresh, step == 5);
         const struct reducer_step a = run(old, step, t.old), b = run(fresh, step, t.fresh);
         for (int l = 0; l < N_LAYERS; l++)
             CHECK(memcmp(t.old[l], t.fresh[l], sizes[l] * sizeof(float)) == 0,
-                  "%s %s %s: step %d layer %d differs", words->format, words->scale, algo,
-                  (int)step, l);
+                  "%s %s %s: step %d layer %d differs", spec->format, spec->scale, algo, (int)step,
+                  l);
         CHECK(b.n_guessed == (scaled || step == 5 ? 0 : N_LAYERS), "a new reducer guessed %d",
               b.n_guessed);
         CHECK(scaled || step == 5 || a.n_guessed == N_LAYERS, "a known shift was not used");
@@ -121,7 +121,7 @@ static struct comm_count step_counted(struct reducer *r, struct reducer *direct,
 static void halve(double by)
 {
     for (int l = 0; l < N_LAYERS; l++)
-        for (size_t i = 0; i < N_MOST; i++)
+        for (size_t i = 0; i < N_MAX; i++)
             t.grads[l][i] *= (float)by;
 }
 
@@ -138,10 +138,10 @@ static uint64_t padded(int l)
 /* 8-bit codes layer by layer, and fp32s as 16-bit words. */
 static void check_short(const char *format, const char *round, bool has_words)
 {
-    const struct codec_words words = {.format = format, .scale = "aps", .round = round};
+    const struct codec_spec spec = {.format = format, .scale = "aps", .round = round};
     struct codec codec;
-    struct reducer *r = open_reducer(&words, "gather-sum", &codec),
-                   *direct = open_reducer(&words, "direct", &codec);
+    struct reducer *r = open_reducer(&spec, "gather-sum", &codec),
+                   *direct = open_reducer(&spec, "direct", &codec);
     uint64_t code_bytes = 0, word_bytes = 0;
     for (int l = 0; l < N_LAYERS; l++) {
         code_bytes += padded(l);
@@ -156,7 +156,7 @@ static void check_short(const char *format, const char *round, bool has_words)
           "the first step has no guess: %d bytes", (int)is.sent_bytes);
     for (uint64_t step = 1; step < 12; step++) {
         if (step == 4)
-            for (size_t i = 0; i < N_MOST; i++)
+            for (size_t i = 0; i < N_MAX; i++)
                 t.grads[3][i] *= 0.5F;
         if (step == 9)
             halve(0.5); /* a second wrong guess for layer 3, which then goes as words */
@@ -193,11 +193,11 @@ static void check_short(const char *format, const char *round, bool has_words)
 /* Words of subnormals have fewer bits: their codes go in a second message. */
 static void check_tiny(void)
 {
-    const struct codec_words words = {.format = "e5m2", .scale = "aps"};
+    const struct codec_spec spec = {.format = "e5m2", .scale = "aps"};
     struct codec codec;
     for (int down = 60; down < 150; down++) {
-        struct reducer *r = open_reducer(&words, "gather-sum", &codec),
-                       *direct = open_reducer(&words, "direct", &codec);
+        struct reducer *r = open_reducer(&spec, "gather-sum", &codec),
+                       *direct = open_reducer(&spec, "direct", &codec);
         make_grads(1);
         halve(ldexp(1, -down));
         (void)step_counted(r, direct, (uint64_t)down);
@@ -220,21 +220,21 @@ int main(void)
     static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "e2m3"};
     static const char *const rounds[] = {"nearest", "stochastic", "zero", "stochastic"};
     for (int i = 0; i < 16; i++) {
-        const struct codec_words words = {
+        const struct codec_spec spec = {
             .format = formats[i / 4], .scale = scales[i % 4], .round = rounds[i / 4]};
-        const int guessed = check_steps(&words, "auto", "auto");
-        CHECK(check_steps(&words, "gather-sum", "auto") == guessed,
+        const int guessed = check_steps(&spec, "auto", "auto");
+        CHECK(check_steps(&spec, "gather-sum", "auto") == guessed,
               "others are guessed in one message");
         /* most layers keep their shift for some steps, none for all */
         const int most = N_STEPS * N_LAYERS;
         CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10),
-              "%s %s: %d guesses of %d were right", words.format, words.scale, guessed, most);
+              "%s %s: %d guesses of %d were right", spec.format, spec.scale, guessed, most);
     }
     t.layers[5].fp32 = t.layers[2].fp32 = true;
     const char *ring = t.n_ranks > 1 ? "ring" : "self";
-    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"}, ring, ring);
+    check_steps(&(struct codec_spec){.format = "e5m2", .sum = "trunc"}, ring, ring);
     t.layers[5].fp32 = t.layers[2].fp32 = false;
-    check_steps(&(struct codec_words){.format = "e5m2", .scale = "aps", .sum = "kahan"},
+    check_steps(&(struct codec_spec){.format = "e5m2", .scale = "aps", .sum = "kahan"},
                 "gather-sum", "direct");
     if (t.n_ranks > 1)
         check_short("e4m3", "nearest", true), check_short("e3m4", "zero", true),

@@ -86,7 +86,7 @@ static void test_mean(const char *format, const char *scale, const char *sum, co
     char what[100];
     struct codec codec;
     struct reducer *r = open_reducer(
-        &(struct codec_words){.format = format, .scale = scale, .sum = sum}, algo, 300, &codec);
+        &(struct codec_spec){.format = format, .scale = scale, .sum = sum}, algo, 300, &codec);
     const bool scaled = strncmp(scale, "aps", 3) == 0;
     snprintf(what, sizeof what, "%s %s %s %s", format, scale, sum, algo);
     for (uint32_t step = 0; step < 3; step++) {

@@ -12,10 +12,10 @@ static void test_skip(void)
     static const float bad[] = {INFINITY, -INFINITY, NAN};
     struct codec codec;
     struct reducer *r =
-        open_reducer(&(struct codec_words){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
+        open_reducer(&(struct codec_spec){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
     t.layers[N_LAYERS - 1].fp32 = true;
     struct reducer *with_fp32 =
-        open_reducer(&(struct codec_words){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
+        open_reducer(&(struct codec_spec){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
     t.layers[N_LAYERS - 1].fp32 = false;
     for (int i = 0; i < 3 * N_LAYERS; i++) {
         const int l = i % N_LAYERS, where = i % t.n_ranks;
@@ -50,11 +50,11 @@ static bool is_fp32_mean(int l)
 static void test_fp32(void)
 {
     struct codec codec;
-    static float first[N_LAYERS][N_MOST];
+    static float first[N_LAYERS][N_MAX];
     uint64_t want = 0;
     t.layers[4].fp32 = t.layers[N_LAYERS - 1].fp32 = t.layers[N_LAYERS - 2].fp32 = true;
     struct reducer *r =
-        open_reducer(&(struct codec_words){.format = "e3m0", .scale = "aps"}, "auto", 300, &codec);
+        open_reducer(&(struct codec_spec){.format = "e3m0", .scale = "aps"}, "auto", 300, &codec);
     make_grads(20, false);
     struct reducer_step s = run(r, 20);
     memcpy(first, t.mine, sizeof first);
@@ -91,7 +91,7 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
                               const char *round)
 {
     static const size_t bucket_bytes[] = {1, 8, 100, 500, 1 << 20};
-    static float first[N_LAYERS][N_MOST];
+    static float first[N_LAYERS][N_MAX];
     make_grads(30, false);
     for (int i = 0; i < 5; i++) {
         struct codec codec;
@@ -99,7 +99,7 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
         struct codec_layer placed[N_LAYERS];
         int bucket_of[N_LAYERS];
         struct reducer *r = open_reducer(
-            &(struct codec_words){.format = format, .scale = "aps", .sum = sum, .round = round},
+            &(struct codec_spec){.format = format, .scale = "aps", .sum = sum, .round = round},
             "auto", bucket_bytes[i], &codec);
         const struct codec codecs[2] = {codec, codec};
         const int n = bucket_cut(t.layers, N_LAYERS, codecs, false, bucket_bytes[i], buckets,
@@ -126,7 +126,7 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
 
 /* An algorithm that checks its codes: after every layer, zero codes
  * up to the next multiple of 8. */
-static size_t direct_scratch(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t direct_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     return algo_direct.scratch_bytes(f, n, n_ranks, group);
 }
@@ -150,7 +150,7 @@ static void test_padding(void)
         .name = "spy", .scratch_bytes = direct_scratch, .run = look_and_run};
     struct codec codec;
     struct reducer *r;
-    if (codec_parse(&(struct codec_words){.format = "e5m2", .scale = "aps"}, &codec) < 0 ||
+    if (codec_parse(&(struct codec_spec){.format = "e5m2", .scale = "aps"}, &codec) < 0 ||
         codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "spy"}) < 0 ||
         reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
         exit(1);
@@ -169,9 +169,9 @@ static void test_refusals(void)
     struct codec codec, other;
     struct reducer *r = NULL;
     struct reducer_layer empty = {.name = "empty", .n = 0};
-    if (codec_parse(&(struct codec_words){0}, &codec) < 0 ||
+    if (codec_parse(&(struct codec_spec){0}, &codec) < 0 ||
         codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "test"}) < 0 ||
-        codec_parse(&(struct codec_words){0}, &other) < 0 ||
+        codec_parse(&(struct codec_spec){0}, &other) < 0 ||
         codec_settle(&other, t.n_ranks + 1, &(struct codec_adder){.name = "test"}) < 0)
         exit(1);
     const struct algo *a = &algo_direct;

@@ -50,16 +50,16 @@ not_here() {
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
-    */train_peer.sh\ cpu* | *model_check.sh*) echo 'it measures for minutes' ;;
+    */train_peer.sh\ cpu* | *predict_check.sh*) echo 'it measures for minutes' ;;
     *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
     *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
-        case $1 in *'--model c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
+        case $1 in *'--engine c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
         ;;
     *'card --xrt '*@10.0.0.9*) echo 'no such card' ;;
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/codec_accuracy/accuracy.sh* | *\ bench/codec_accuracy/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
-    *model_rates.json*) echo 'of model_check.sh' ;;
+    *predict_rates.json*) echo 'of predict_check.sh' ;;
     *ddp_hooks.sh*) [ -n "$long" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || echo 'long, and needs PyTorch' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/'*'.sh --table'*) ;;

@@ -7,13 +7,13 @@
  * all, but counts each frame once and adds none. */
 #include "card_pair.h"
 
-enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MOST_BEATS = 32 };
+enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MAX_BEATS = 32 };
 static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567u};
 static const struct frame_job other = {2, 2, BASE + SLOTS,
                                        /* after the victim's slots */
                                        4, 0, 0x1111222233334444u};
 static uint32_t chunk; /* the chunk in progress */
-static uint8_t frame[64 * (MOST_BEATS + 16)];
+static uint8_t frame[64 * (MAX_BEATS + 16)];
 
 /* A good contribution. Formats and sizes vary from slot to slot. */
 static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
@@ -129,7 +129,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     default:
         h->op = PKT_OP_PING;
         h->echo = (uint64_t)draw(1u << 31) << draw(32);
-        *beats = draw(4) ? draw(4) : draw(MOST_BEATS + 1);
+        *beats = draw(4) ? draw(4) : draw(MAX_BEATS + 1);
     }
 }
 

@@ -70,7 +70,7 @@ static void give(const uint8_t *bytes, size_t n)
 static void pass_tick(void)
 {
     real.n_log = model.n_log = answers = 0;
-    for (int i = 0; i < LEASE_MOST; i++)
+    for (int i = 0; i < LEASE_MAX; i++)
         if (lease[i].live && --lease[i].left == 0) {
             end_lease(i);
             expired++;

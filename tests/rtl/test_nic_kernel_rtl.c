@@ -234,12 +234,12 @@ static struct card *card;
 static unsigned dropped_in, dropped_out;
 
 /* Frames that the card in C has sent and the kernel has not yet. */
-enum { MOST = 64 };
+enum { MAX_N = 64 };
 static struct {
     uint16_t socket;
     size_t n;
     uint8_t bytes[NIC_FRAME];
-} due[MOST];
+} due[MAX_N];
 static int n_due, n_came;
 /* if not 0xffff: the socket that rank 0's results go to instead */
 static uint16_t moved_to = 0xffff;
@@ -249,8 +249,8 @@ static void card_sends(void *arg, uint32_t ip, uint16_t port, const uint8_t *byt
 {
     (void)arg, (void)ip;
     const unsigned rank = port - 1000u;
-    CHECK(rank < RANKS && n <= NIC_FRAME && n_due < MOST, "a frame to port %u", port);
-    if (rank >= RANKS || n > NIC_FRAME || n_due == MOST)
+    CHECK(rank < RANKS && n <= NIC_FRAME && n_due < MAX_N, "a frame to port %u", port);
+    if (rank >= RANKS || n > NIC_FRAME || n_due == MAX_N)
         return;
     if (rank == 1 && rank_1_is_gone) {
         dropped_out++;
@@ -379,7 +379,7 @@ static void test_sums(uint32_t first_chunk)
             if (rtl_rand(&nic.rand) % 8 == 0)
                 send_both(rank, bytes, n - 1 - rtl_rand(&nic.rand) % 63, 0); /* cut off */
             send_both(rank, bytes, n, (int)(rtl_rand(&nic.rand) % 40));
-            if (n_due > MOST / 2)
+            if (n_due > MAX_N / 2)
                 all_has_come("in between");
         }
     all_has_come("sums");

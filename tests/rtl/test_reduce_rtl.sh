@@ -82,7 +82,7 @@ for on in $rtl model hls; do
     refused '--out-shift must be from 0 to 6' add_up --on "$on" --format e4m3 --out-shift 7
     refused '--sum nearest' add_up --on "$on" --format e4m3 --sum nearest
 done
-refused 'needs --on rtl' add_up --on model --format e4m3 --wave x.fst
+refused 'needs --on rtl' add_up --on c --format e4m3 --wave x.fst
 if [ -n "$rtl" ]; then
     refused "'nowhere/x.fst'" add_up --on rtl --format e4m3 --wave nowhere/x.fst
     "$n" reduce --on rtl --format e4m3 --wave x.fst in? out 2>said || fail "--wave: $(cat said)"

@@ -8,7 +8,7 @@
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
-enum { SEED = 78, SLOTS = 4, RANKS = 3, BATCH = 250, MOST = 64 * 33 };
+enum { SEED = 78, SLOTS = 4, RANKS = 3, BATCH = 250, MAX_N = 64 * 33 };
 static const uint8_t slot_beats[SLOTS] = {1, 2, 4, 22};
 static const struct frame_job job = {1, RANKS, 4, SLOTS, 0, 0xfeedface01234567u};
 static uint64_t drawn;
@@ -38,7 +38,7 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
  * its datagram is at frame + 42. */
 static size_t contribution(uint32_t rank, uint32_t slot, uint32_t chunk, uint8_t *frame)
 {
-    static uint8_t payload[MOST];
+    static uint8_t payload[MAX_N];
     const size_t beats = slot_beats[slot];
     const struct pkt_header h = {.job = (uint16_t)job.index,
                                  .key = job.key,
@@ -59,7 +59,7 @@ static size_t contribution(uint32_t rank, uint32_t slot, uint32_t chunk, uint8_t
 
 static void contribute(uint32_t rank, uint32_t slot, uint32_t chunk)
 {
-    static uint8_t frame[ETHER_MOST];
+    static uint8_t frame[ETHER_MAX];
     const size_t n = contribution(rank, slot, chunk, frame);
     card_frame(model, frame_ip(job.index, rank), frame_port(rank), frame + 42, n - 42);
     if (draw(2))
@@ -108,7 +108,7 @@ static void noise(uint8_t *frame, size_t at, size_t n)
         frame[at] = (uint8_t)draw(256);
 }
 
-/* Writes a frame that the card must not take into frame [ETHER_MOST], and its line
+/* Writes a frame that the card must not take into frame [ETHER_MAX], and its line
  * condition to *how. Returns its length. */
 static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how)
 {
@@ -215,7 +215,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
         frame[12 + draw(30)] ^= (uint8_t)(1u << draw(8));
         break;
     case GIANT:
-        n = draw(8) ? 300 : 1600 + draw(ETHER_MOST - 1600);
+        n = draw(8) ? 300 : 1600 + draw(ETHER_MAX - 1600);
         noise(frame, 42, n);
         break;
     default:
@@ -241,7 +241,7 @@ static int by_ip(const void *a, const void *b)
 
 static void batch(uint32_t chunk, uint64_t *sent)
 {
-    static uint8_t frame[ETHER_MOST];
+    static uint8_t frame[ETHER_MAX];
     n_model = 0;
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         contribute(0, slot, chunk);

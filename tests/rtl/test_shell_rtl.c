@@ -6,7 +6,7 @@
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
-enum { SEED = 77, BEATS = 22, MOST = 64 * 33, SILENT = 3 };
+enum { SEED = 77, BEATS = 22, MAX_N = 64 * 33, SILENT = 3 };
 static uint64_t drawn;
 static uint32_t draw(uint32_t below)
 {
@@ -18,13 +18,13 @@ static uint32_t draw(uint32_t below)
 static struct {
     struct card *card;
     int n;
-    struct reached of[HOSTS_MOST];
+    struct reached of[HOSTS_MAX];
 } model;
 
 static void model_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     (void)arg;
-    if (model.n < HOSTS_MOST)
+    if (model.n < HOSTS_MAX)
         model.of[model.n++] = (struct reached){ip, port, bytes_hash(bytes, n), 0, pkt_get(bytes)};
 }
 
@@ -38,7 +38,7 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
 static void contribute(const struct frame_job *job, uint32_t rank, uint32_t slot, uint32_t chunk,
                        int summed)
 {
-    static uint8_t payload[MOST], frame[ETHER_MOST];
+    static uint8_t payload[MAX_N], frame[ETHER_MAX];
     struct pkt_header h = {.job = (uint16_t)job->index,
                            .key = job->key,
                            .rank = (uint16_t)rank,
@@ -95,7 +95,7 @@ static void meet(const struct frame_job *job)
 
 static void test_ping(void)
 {
-    uint8_t frame[ETHER_MOST];
+    uint8_t frame[ETHER_MAX];
     const uint32_t ip = 0x0a0000c8;
     for (size_t n = 1; n <= 128; n += n < 24 ? 1 : 13) {
         net_put(frame, put_arp(1, ip, frame), 0);

@@ -10,16 +10,16 @@
 #include "sim/card_model.h"
 #include <time.h>
 
-enum { SEED = 77, MOST_OUT = 64 };
+enum { SEED = 77, MAX_OUT = 64 };
 static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
 enum { N_FORMATS = sizeof formats };
 
 struct side {
     struct card *card;
     int n;
-    size_t bytes[MOST_OUT];
-    uint32_t ip[MOST_OUT];
-    uint8_t frame[MOST_OUT][CARD_FRAME_BYTES];
+    size_t bytes[MAX_OUT];
+    uint32_t ip[MAX_OUT];
+    uint8_t frame[MAX_OUT][CARD_FRAME_BYTES];
 };
 static struct side plain, fast;
 static uint64_t drawn;
@@ -33,9 +33,9 @@ static uint32_t draw(uint32_t below)
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct side *s = arg;
-    CHECK(s->n < MOST_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n,
+    CHECK(s->n < MAX_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n,
           n);
-    if (s->n == MOST_OUT)
+    if (s->n == MAX_OUT)
         return;
     s->ip[s->n] = ip;
     s->bytes[s->n] = n;

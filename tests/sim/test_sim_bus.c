@@ -61,20 +61,20 @@ static void registers(bool listens)
 
 static void memory(void)
 {
-    static uint8_t x[SIMLINK_MOST + 1], y[SIMLINK_MOST + 1];
+    static uint8_t x[SIMLINK_MAX + 1], y[SIMLINK_MAX + 1];
     const uint64_t end = mem + mem_bytes;
     for (size_t i = 0; i < sizeof x; i++)
         x[i] = (uint8_t)draw();
     CHECK(get(mem, y, 1) == 0 && y[0] == 0 && get(end - 1, y, 1) == 0 && y[0] == 0, "not 0");
     CHECK(put(mem, x, 1) == 0 && get(mem, y, 1) == 0 && y[0] == x[0], "the first byte");
-    CHECK(put(end - SIMLINK_MOST, x, SIMLINK_MOST) == 0 &&
-              get(end - SIMLINK_MOST, y, SIMLINK_MOST) == 0 && !memcmp(x, y, SIMLINK_MOST),
+    CHECK(put(end - SIMLINK_MAX, x, SIMLINK_MAX) == 0 &&
+              get(end - SIMLINK_MAX, y, SIMLINK_MAX) == 0 && !memcmp(x, y, SIMLINK_MAX),
           "the last bytes");
     CHECK(put(mem - 1, x, 1) == 1 && put(mem - 1, x, 2) == 1, "in front of memory");
     CHECK(put(end, x, 1) == 1 && put(end - 10, x + 1, 11) == 1, "behind memory");
-    CHECK(get(end - 10, y, 10) == 0 && !memcmp(y, x + SIMLINK_MOST - 10, 10), "half is written");
+    CHECK(get(end - 10, y, 10) == 0 && !memcmp(y, x + SIMLINK_MAX - 10, 10), "half is written");
     CHECK(get(mem - 1, y, 1) == 1 && get(end, y, 1) == 1 && get(end - 10, y, 11) == 1, "read");
-    CHECK(get(mem, y, SIMLINK_MOST + 1) == 1, "more than a message holds");
+    CHECK(get(mem, y, SIMLINK_MAX + 1) == 1, "more than a message holds");
     CHECK(get(0, y, 1) == 1 && get(UINT64_MAX, y, 1) == 1 && get(UINT64_MAX - 5, y, 100) == 1 &&
               put(UINT64_MAX, x, 100) == 1,
           "no memory there");

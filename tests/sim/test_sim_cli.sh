@@ -13,7 +13,7 @@ for option in listen model drop dup reorder delay seed wave pcap tap ip counters
 done
 refused '--listen 127.0.0.1' timeout 20 "$n" sim
 refused '--counters' timeout 20 "$n" sim --json
-refused 'leave --listen out' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --model c
+refused 'leave --listen out' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --engine c
 refused 'cannot reach a card at 127.0.0.1:1' timeout 20 "$n" sim --counters 127.0.0.1:1
 refused 'HOST:PORT' timeout 20 "$n" sim --counters here
 refused 'cannot reach card eth://127.0.0.1:1' timeout 20 "$n" sim --counters eth://127.0.0.1:1
@@ -24,20 +24,20 @@ cp "$n" alone
 refused 'make sim' timeout 20 env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
 
 # With a card in plain C.
-refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --model c --pcap /nowhere/file
-refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
+refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --pcap /nowhere/file
+refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --wave card.fst
 refused 'HOST:PORT' timeout 20 "$n" sim --listen here
 refused '--tap' timeout 20 "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
-on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --model c --tap "$2" --ip "$3" --mac "$4"; }
+on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --engine c --tap "$2" --ip "$3" --mac "$4"; }
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
 for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3; do on_tap "'$mac'" nc0 10.0.0.9 $mac; done
 for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$name'" "$name" 10.0.0.9 2:2:2:2:2:2; done
 refused 'both are at port 20777' timeout 20 "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
-"$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
+"$n" sim --listen 127.0.0.1:0 --engine c >out 2>err &
 card=$!
 while ! grep -qs '^listening on ' out && kill -0 $card; do sleep 0.1; done
 at=$(sed -n 's/^listening on //p' out)
-refused 'cannot listen' timeout 20 "$n" sim --listen "$at" --model c
+refused 'cannot listen' timeout 20 "$n" sim --listen "$at" --engine c
 "$B/tests/test_sim_listen" "$at" || fail 'no sums through the card'
 "$n" sim --counters "$at" >table || fail 'no counters'
 "$n" sim --counters "$at" --json >json || fail 'no counters as JSON'
@@ -53,7 +53,7 @@ wait "$card" || fail "it ended with $?: $(cat err)"
 
 # With descriptors 0, 1 and 2 closed: no socket takes their place,
 # and printing fails without effect.
-"$n" sim --listen 127.0.0.1:0 --model c 0<&- 1>&- 2>&- &
+"$n" sim --listen 127.0.0.1:0 --engine c 0<&- 1>&- 2>&- &
 card=$!
 while [ "$(find "/proc/$card/fd" -lname 'socket:*' | wc -l)" -lt 2 ] && kill -0 $card; do sleep 0.1; done
 for fd in 0 1 2; do

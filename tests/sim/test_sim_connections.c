@@ -152,8 +152,8 @@ static void dawdler(void)
 
 static void ask_often(int fd, int n, bool batches)
 {
-    uint8_t body[8 * SIMLINK_BATCH_MOST] = {0};
-    for (int i = 0; i < SIMLINK_BATCH_MOST; i++)
+    uint8_t body[8 * SIMLINK_BATCH_MAX] = {0};
+    for (int i = 0; i < SIMLINK_BATCH_MAX; i++)
         pkt_put_uint(body + 8 * i, 1u << 31 | REG_ID, 4);
     for (int i = 0; i < n; i++) {
         say(fd, (struct simlink){.kind = batches ? SIMLINK_BATCH : SIMLINK_READ,
@@ -168,7 +168,7 @@ static void ask_often(int fd, int n, bool batches)
 static void greedy(bool batches, double seconds)
 {
     enum { GREEDY = 8, OFTEN = 40, TURNS = 3 * GREEDY };
-    const uint64_t most = batches ? SIMLINK_BATCH_MOST : (uint64_t)(RATION_SLICE_S / seconds) + 1;
+    const uint64_t most = batches ? SIMLINK_BATCH_MAX : (uint64_t)(RATION_SLICE_S / seconds) + 1;
     struct pollfd polls[CONNECTIONS_POLLS];
     int fd[GREEDY + 1];
     bool is_heard = false;
@@ -210,7 +210,7 @@ static void greedy(bool batches, double seconds)
  * rest for twice that time, and the message's peer is not charged for all of it. */
 static void stopped(void)
 {
-    enum { OFTEN = 12, MOST = 5 };
+    enum { OFTEN = 12, MAX_N = 5 };
     const double step = RATION_LONGEST_S / 4;
     const int unlucky = call(), other = call();
     int turns = 0;
@@ -230,7 +230,7 @@ static void stopped(void)
         serve_all();
         now = connections_due(&connections);
     }
-    CHECK(turns <= MOST, "the one that was unlucky waits for %d messages of another", turns);
+    CHECK(turns <= MAX_N, "the one that was unlucky waits for %d messages of another", turns);
     read_s = 0;
     close(unlucky);
     close(other);
@@ -254,10 +254,10 @@ static void no_descriptors(void)
     const int turns = serve_all();
     CHECK(turns < 3 && connections_polls(&connections, now, polls) == 0, "the card spins: %d turns",
           turns);
-    CHECK(connections_due(&connections) == now + CONNECTIONS_DEAF_S, "due at %g",
+    CHECK(connections_due(&connections) == now + CONNECTIONS_REST_S, "due at %g",
           connections_due(&connections));
     setrlimit(RLIMIT_NOFILE, &before);
-    now += CONNECTIONS_DEAF_S;
+    now += CONNECTIONS_REST_S;
     serve_all();
     serve_all();
     CHECK(hello(fd).kind == SIMLINK_HELLO && hello(fd).status == 0, "who waited is not let in");

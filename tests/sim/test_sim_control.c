@@ -7,11 +7,11 @@
 #include "fuzz_control.c"
 #include "hls/arith/philox.h"
 
-enum { SEED = 5, MOST_INPUT = 700 };
+enum { SEED = 5, INPUT_MAX = 700 };
 
 /* ---- examples ---- */
 
-static uint8_t answer_body[SIMLINK_MOST];
+static uint8_t answer_body[SIMLINK_MAX];
 
 /* The answer to message m of a peer. */
 static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
@@ -252,10 +252,10 @@ static size_t message(uint8_t *to)
 
 static void by_chance(uint64_t inputs)
 {
-    static uint8_t input[MOST_INPUT + 512];
+    static uint8_t input[INPUT_MAX + 512];
     for (uint64_t k = 0; k < inputs; k++) {
         size_t n = 0;
-        for (uint32_t i = 0; i < 1 + draw(5) && n < MOST_INPUT - 250; i++) {
+        for (uint32_t i = 0; i < 1 + draw(5) && n < INPUT_MAX - 250; i++) {
             size_t bytes = draw(10) ? message(input + n + 2) : draw(60);
             if (draw(6) == 0)
                 bytes = draw((uint32_t)bytes + 1);

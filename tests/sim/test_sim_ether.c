@@ -16,7 +16,7 @@
 enum { SEED = 9 };
 static struct ether card, host;
 static struct ether_udp udp;
-static uint8_t frame[ETHER_MOST], reply[ETHER_MOST], copy[ETHER_MOST];
+static uint8_t frame[ETHER_MAX], reply[ETHER_MAX], copy[ETHER_MAX];
 static size_t reply_n;
 
 static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
@@ -243,7 +243,7 @@ static void by_chance(uint64_t frames)
         n = what & 64 ? n : what % (n + 1);
         struct ether c = card;
         fates[take(&c, frame, n)]++;
-        CHECK(reply_n <= ETHER_MOST, "a reply of %zu bytes", reply_n);
+        CHECK(reply_n <= ETHER_MAX, "a reply of %zu bytes", reply_n);
     }
     for (int i = 0; i < ETHER_FATES; i++) {
         printf("fate %d: %llu\n", i, (unsigned long long)fates[i]);

@@ -11,18 +11,17 @@ static uint8_t codes[2 * MANY + 128];
 static void reduces(void)
 {
     static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x34, 0x5a};
-    enum { FORMATS = sizeof formats / sizeof *formats, MOST_PARTS = 5, MOST_BEATS = 150 };
-    static uint8_t in[MOST_PARTS * MOST_BEATS * 64], out[4 * MOST_BEATS * 64 + 64],
-        want[sizeof out];
+    enum { FORMATS = sizeof formats / sizeof *formats, MAX_PARTS = 5, MAX_BEATS = 150 };
+    static uint8_t in[MAX_PARTS * MAX_BEATS * 64], out[4 * MAX_BEATS * 64 + 64], want[sizeof out];
     for (unsigned i = 0; i < 3 * FORMATS; i++) {
         const uint32_t byte = formats[i % FORMATS], out_byte = formats[draw() % FORMATS];
-        struct mm_run r = {.parts = 1 + draw() % MOST_PARTS,
-                           .beats = i == 0 ? 0 : 1 + draw() % MOST_BEATS,
+        struct mm_run r = {.parts = 1 + draw() % MAX_PARTS,
+                           .beats = i == 0 ? 0 : 1 + draw() % MAX_BEATS,
                            .fmt = byte,
                            .out_fmt = out_byte,
                            .out_shift = draw() % 4,
                            .saturate = draw() % 2};
-        r.stride = r.beats + draw() % (MOST_BEATS + 1 - r.beats);
+        r.stride = r.beats + draw() % (MAX_BEATS + 1 - r.beats);
         r.in = mem + 64ull * (draw() % 5000);
         r.out = i % 3 ? mem + (1 << 20) : mem + mem_bytes - sizeof out;
         const struct mf_fmt f = beat_format(byte).fmt, to = beat_format(out_byte).fmt;

@@ -123,7 +123,7 @@ static int sums(uint32_t ip, uint16_t port, uint32_t chunks, uint32_t slots, uin
 
 static void good_network(const char *model)
 {
-    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", model, NULL};
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", model, NULL};
     const int is_c = !strcmp(model, "c");
     struct process p;
     struct client c, d;
@@ -197,7 +197,7 @@ static void bad_network(const char *const *words, uint32_t chunks)
 /* A rank whose address is unreachable does not keep others from their results. */
 static void unreachable(void)
 {
-    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
     struct client_job job = {.index = 2, .base = 0, .slots = 32, .key = 7};
     struct client_ops move = {0};
     struct simlink done;
@@ -223,7 +223,7 @@ static void unreachable(void)
             client_send(&job, r, s, 2);
     for (uint32_t r = 0; r < 2; r++)
         for (uint32_t s = 0; s < job.slots; s++) {
-            uint8_t bytes[CLIENT_MOST];
+            uint8_t bytes[CLIENT_MAX];
             struct pollfd ready = {.fd = job.udp[r], .events = POLLIN};
             const ssize_t n =
                 poll(&ready, 1, 5000) > 0 ? recv(job.udp[r], bytes, sizeof bytes, 0) : 0;
@@ -249,7 +249,7 @@ static void own_card(void)
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         return;
     snprintf(number, sizeof number, "%d", ends[1]);
-    const char *const words[] = {"--fd", number, "--listen", "127.0.0.1:0", "--model", "c", NULL};
+    const char *const words[] = {"--fd", number, "--listen", "127.0.0.1:0", "--engine", "c", NULL};
     if (start(&p, ends[1], words))
         return;
     close(ends[1]);
@@ -269,7 +269,7 @@ static void own_card(void)
  * prints little and counts the rest. */
 static void unread(void)
 {
-    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
     struct process p;
     struct client c;
     char text[512];
@@ -337,7 +337,7 @@ static void whole_wave(const char *path)
 
 static void files(const char *model, const char *option, const char *path)
 {
-    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", model, option, path, NULL};
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", model, option, path, NULL};
     struct process p;
     struct client c;
     if (start(&p, -1, words))
@@ -357,9 +357,9 @@ static int has_rtl(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const bad_c[] = {"--listen", "127.0.0.1:0", "--model", "c",         "--drop",
-                                        "0.05",     "--dup",       "0.05",    "--reorder", "0.1",
-                                        "--delay",  "500",         "--seed",  "3",         NULL};
+    static const char *const bad_c[] = {
+        "--listen",  "127.0.0.1:0", "--engine", "c",   "--drop", "0.05", "--dup", "0.05",
+        "--reorder", "0.1",         "--delay",  "500", "--seed", "3",    NULL};
     if (argc > 1 && strchr(argv[1], ':')) {
         struct client c;
         uint32_t ip;

@@ -4,8 +4,8 @@
 #include "sim/netfault.h"
 #include <string.h>
 
-enum { FRAMES = 40000, MOST_OUT = 2 * FRAMES + 100 };
-static uint32_t came_out[MOST_OUT];
+enum { FRAMES = 40000, MAX_OUT = 2 * FRAMES + 100 };
+static uint32_t came_out[MAX_OUT];
 static int n_out;
 
 static void drain(struct netfault *f, uint64_t now_ns)
@@ -19,7 +19,7 @@ static void drain(struct netfault *f, uint64_t now_ns)
         CHECK(frame->n == 4 + number % 5 && frame->ip == number + 1 &&
                   frame->port == (uint16_t)number,
               "frame %u", number);
-        if (n_out < MOST_OUT)
+        if (n_out < MAX_OUT)
             came_out[n_out++] = number;
     }
 }

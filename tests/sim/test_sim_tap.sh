@@ -63,7 +63,7 @@ card() { # card OPTIONS...: on the bridge; control at 10.77.0.1:4711
     ip link set nc0 master br0 || fail 'no interface nc0'
 }
 
-card --model c --pcap "$dir/pcap"
+card --engine c --pcap "$dir/pcap"
 at_host "$B/tests/test_sim_ether" 10.77.0.9 || fail 'the card does not answer ping'
 "$B/tests/test_sim_ether" 10.77.0.9 || fail 'the card does not answer ping by the bridge'
 at_host "$B/tests/test_sim_listen" 10.77.0.1:4711 || fail 'no right sums through the TAP interface'
@@ -75,7 +75,7 @@ wait "$card" || fail 'it does not end well'
 # With losses, repeats and reordering, and a MAC address given by option.
 at_host ip neigh flush all
 ip neigh flush all
-card --model c --drop 0.05 --dup 0.05 --reorder 0.1 --mac 02:00:00:aa:bb:cc
+card --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --mac 02:00:00:aa:bb:cc
 at_host "$B/tests/test_sim_listen" 10.77.0.1:4711 || fail 'no right sums through a bad network'
 at_host ip neigh show 10.77.0.9 | grep -q '02:00:00:aa:bb:cc' || fail "its Ethernet address: $(at_host ip neigh)"
 kill "$card"

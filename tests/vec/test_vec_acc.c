@@ -120,9 +120,9 @@ static void check_all(void)
 static void check_all_codes(struct mf_fmt in, struct mf_fmt acc, enum mf_overflow overflow,
                             uint32_t step)
 {
-    enum { MOST = 1 << 16 };
-    static uint8_t partial[4 * MOST], addends[4 * MOST], want[4 * MOST], sums[4 * MOST];
-    static uint32_t a[MOST], b[MOST];
+    enum { MAX_N = 1 << 16 };
+    static uint8_t partial[4 * MAX_N], addends[4 * MAX_N], want[4 * MAX_N], sums[4 * MAX_N];
+    static uint32_t a[MAX_N], b[MAX_N];
     const struct vec_sum s = {
         .rule = VEC_NEAREST, .overflow = overflow, .in = in, .acc = acc, .out = in};
     const size_t n = (size_t)1 << mf_width(acc);

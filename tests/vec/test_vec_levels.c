@@ -8,7 +8,7 @@
 #include "vec_inputs.h"
 #include <math.h>
 
-enum { N_MOST = 3000, N_RULES = 36, PARTS = 3, SKIP_BYTES = 5 };
+enum { N_MAX = 3000, N_RULES = 36, PARTS = 3, SKIP_BYTES = 5 };
 static const uint64_t seed = 4711;
 
 static struct vec_ops tables[VEC_TABLES];
@@ -73,8 +73,8 @@ static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const
 
 static void check_table(const struct vec_ops *ops, const struct levels_rule *r, size_t n, int kind)
 {
-    static uint8_t skipped[8 * N_MOST], *const want = skipped + SKIP_BYTES, sums[8 * N_MOST];
-    static float back[N_MOST], slow[N_MOST];
+    static uint8_t skipped[8 * N_MAX], *const want = skipped + SKIP_BYTES, sums[8 * N_MAX];
+    static float back[N_MAX], slow[N_MAX];
     const size_t bytes = bytes_of(r, n), at = 7 * (size_t)r->bucket;
     float *x = (float *)(void *)page_end(0, n * sizeof(float)),
           *y = (float *)(void *)page_end(1, n * sizeof(float));
@@ -107,9 +107,9 @@ static void check_table(const struct vec_ops *ops, const struct levels_rule *r, 
 
 static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
 {
-    static uint8_t whole[8 * N_MOST], cut[8 * N_MOST];
-    static float x[N_MOST];
-    const size_t n = N_MOST;
+    static uint8_t whole[8 * N_MAX], cut[8 * N_MAX];
+    static float x[N_MAX];
+    const size_t n = N_MAX;
     for (size_t i = 0; i < n; i++)
         x[i] = input(i, 0);
     ops->levels->encode(r, x, n, 0, seed, whole);
@@ -125,7 +125,7 @@ static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
 /* Codes without their scale, on the caller's grid; deviations. */
 static void check_draw(const struct vec_ops *ops, size_t n, int kind)
 {
-    static uint8_t want[N_MOST];
+    static uint8_t want[N_MAX];
     const size_t padded = (n + 15) / 8 * 8, bytes = padded / 4;
     float *x = (float *)(void *)page_end(0, n * sizeof(float));
     uint8_t *codes = page_end(2, bytes);

@@ -4,11 +4,11 @@
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
 
-enum { N = 333, RANKS = 258, MOST_RANKS = 17476, LANES = 32, SEED = 28 };
+enum { N = 333, RANKS = 258, MAX_RANKS = 17476, LANES = 32, SEED = 28 };
 
 static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
-static uint8_t codes[RANKS][N], wide[MOST_RANKS][LANES];
+static uint8_t codes[RANKS][N], wide[MAX_RANKS][LANES];
 
 /* FEW: few codes are inf or nan. NEAR: few exponents. CANCELS: pairs that cancel, except every
  * seventh. LARGEST: the largest code of one sign, except one of another size. */
@@ -60,7 +60,7 @@ static void fill(struct mf_fmt f, enum style style, int n_ranks)
 static void check_sum(const struct vec_sum *s, int n_ranks, int n_parts, size_t n,
                       struct mf_fmt out, int shift, enum style style)
 {
-    static const uint8_t *parts[MOST_RANKS];
+    static const uint8_t *parts[MAX_RANKS];
     static uint8_t want[4 * N], got[4 * N + 2];
     const size_t bytes = vec_bytes(out, n);
     for (int r = 0; r < n_parts; r++)
@@ -118,7 +118,7 @@ static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target,
 
 static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struct mf_fmt out)
 {
-    static const uint8_t *parts[MOST_RANKS];
+    static const uint8_t *parts[MAX_RANKS];
     uint8_t want[LANES], got[LANES];
     const int shift = t + 1 - mf_bias(f) - f.m; /* the result is in [1, 2) */
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = out, .n_ranks = n_parts};

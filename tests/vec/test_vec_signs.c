@@ -6,7 +6,7 @@
 #include "vec_inputs.h"
 #include <math.h>
 
-enum { N_MOST = 4000, PARTS = 3, SKIP_BYTES = 3 };
+enum { N_MAX = 4000, PARTS = 3, SKIP_BYTES = 3 };
 static const uint64_t seed = 1991;
 
 static struct vec_ops tables[VEC_TABLES];
@@ -30,15 +30,15 @@ static float input(uint64_t i, int kind)
 /* ---- one element at a time ---- */
 
 struct slow {
-    float v[N_MOST], q[N_MOST], left[N_MOST];
-    uint8_t codes[16 * N_MOST];
+    float v[N_MAX], q[N_MAX], left[N_MAX];
+    uint8_t codes[16 * N_MAX];
 };
 
 static void slow_column(const struct signs_rule *r, size_t first, size_t n, uint8_t *codes,
                         struct slow *s)
 {
     float lanes[2][LEVEL_LANES] = {{0}, {0}}, mean[2];
-    uint32_t count[2] = {0, 0}, words[N_MOST / 32 + 1] = {0};
+    uint32_t count[2] = {0, 0}, words[N_MAX / 32 + 1] = {0};
     for (size_t k = 0, e = first; k < r->column && e < n; k++, e += r->stride) {
         const int negative = s->v[e] < 0;
         lanes[negative][k % LEVEL_LANES] = level_add(lanes[negative][k % LEVEL_LANES], s->v[e]);
@@ -109,7 +109,7 @@ static void check_table(const struct vec_ops *ops, const struct signs_rule *r, s
     const struct signs_left left = {keeps ? was : NULL, keeps ? next : NULL};
     for (size_t i = 0; i < n; i++) {
         x[i] = input(i, kind);
-        was[i] = kind == 3 ? -0.0f : input(i + N_MOST, kind) / 4;
+        was[i] = kind == 3 ? -0.0f : input(i + N_MAX, kind) / 4;
         s.v[i] = keeps ? level_add(x[i], was[i]) : x[i];
     }
     memset(codes, 0x5a, bytes);

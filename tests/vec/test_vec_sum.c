@@ -58,10 +58,10 @@ static void check_all_exact(void)
 static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
                            struct mf_fmt out)
 {
-    enum { MOST = 16500 };
-    static uint8_t codes[2 * MOST];
-    static const uint8_t *parts[MOST];
-    static float x[MOST];
+    enum { MAX_N = 16500 };
+    static uint8_t codes[2 * MAX_N];
+    static const uint8_t *parts[MAX_N];
+    static float x[MAX_N];
     uint8_t want[2], got[2];
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = out, .n_ranks = n_big + 2};
     for (int r = 0; r < n_big + 2; r++) {
@@ -161,7 +161,7 @@ static void check_wide(struct mf_fmt f, int p, size_t n)
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
     fill(f, p % 2 ? ANY : LARGE, p, n);
     for (int r = 0; r < p; r++)
-        vec_plain.fold(&s, acc_want, packed[r] + 1, n, r == 0);
+        vec_plain.accumulate(&s, acc_want, packed[r] + 1, n, r == 0);
     memset(want, CANARY, sizeof want);
     vec_plain.spill(&s, acc_want, n, want + 1);
     for (int i = 0; i < n_tables; i++) {
@@ -174,10 +174,10 @@ static void check_wide(struct mf_fmt f, int p, size_t n)
         memset(acc_got, CANARY, sizeof acc_got);
         memset(twice, CANARY, sizeof twice);
         for (int again = 0; again < 2; again++) {
-            vec_plain.fold_wide(&s, twice, want + 1, n, again == 0);
-            t->fold_wide(&s, acc_got, got + 1, n, again == 0);
+            vec_plain.accumulate_wide(&s, twice, want + 1, n, again == 0);
+            t->accumulate_wide(&s, acc_got, got + 1, n, again == 0);
             CHECK(memcmp(twice, acc_got, sizeof twice) == 0,
-                  "%s: fold_wide e%um%u of %d ranks, n %zu", t->name, f.e, f.m, p, n);
+                  "%s: accumulate_wide e%um%u of %d ranks, n %zu", t->name, f.e, f.m, p, n);
         }
     }
 }
@@ -209,9 +209,9 @@ static void check_ends(struct mf_fmt f, size_t n)
         memcpy(b, packed[1] + 1, bytes);
         t->add(&one, a, b, n);
         t->sum(&s, (const uint8_t *const[]){a, b}, 2, n, f, 0, out);
-        t->fold(&s, acc, a, n, true);
+        t->accumulate(&s, acc, a, n, true);
         t->spill(&s, acc, n, wide);
-        t->fold_wide(&s, acc, wide, n, true);
+        t->accumulate_wide(&s, acc, wide, n, true);
         t->finish(&s, acc, n, f, 0, a);
     }
 }

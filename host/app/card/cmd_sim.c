@@ -45,7 +45,7 @@ static const struct opt_command command = {
     .examples = "  # the RTL, about 60,000 clocks a second\n"
                 "  build/narrowcast sim --listen 127.0.0.1:4711\n"
                 "  # a faster card in plain C that loses, repeats and reorders packets\n"
-                "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 \\\n"
+                "  build/narrowcast sim --listen 127.0.0.1:4711 --engine c --drop 0.05 \\\n"
                 "      --dup 0.05 --reorder 0.1 --seed 3\n"
                 "  # packets for Wireshark, signals for GTKWave\n"
                 "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst\n"

@@ -101,7 +101,7 @@ void info_build(struct info *info)
 
 /* ---- cards that XRT knows, and the container for them ---- */
 
-enum { MOST_CARDS = 16 };
+enum { MAX_CARDS = 16 };
 static const double look_s = 5;
 
 static void one_card(struct info *info, struct xrt_card *card)
@@ -144,7 +144,7 @@ static void container(struct info *info)
 void info_cards(struct info *info)
 {
     int n = 0;
-    for (; n < MOST_CARDS; n++) {
+    for (; n < MAX_CARDS; n++) {
         struct xrt_card card;
         char name[16];
         snprintf(name, sizeof name, "xrt:%d", n);

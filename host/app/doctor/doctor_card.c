@@ -18,7 +18,7 @@ static int add_ones(struct job *job, bool *by_card, bool *right)
     for (int i = 0; i < ELEMENTS; i++)
         ones[i] = 1;
     TRY(reducer_run(job->reducer, 0, layers, &step));
-    *by_card = step.by_way;
+    *by_card = step.by_card_path;
     *right = true;
     for (int i = 0; i < ELEMENTS; i++)
         *right = *right && ones[i] == 1;
@@ -96,13 +96,13 @@ static int open_job(struct comm *c, struct job *job, struct doctor_finding *f, b
 int doctor_card(struct comm *c, const char *where, const char *fabric, double deadline_s,
                 struct doctor_finding *f)
 {
-    const struct job_words words = {
+    const struct job_spec spec = {
         .codec = {.codec = "minifloat", .format = "e4m3", .scale = "none"},
         .bucket_bytes = 1 << 20,
         .cards = {.where = where, .provider = fabric, .card_deadline_s = deadline_s}};
     struct job job;
     bool is_open;
-    TRY(job_settle(c, &words, &job));
+    TRY(job_settle(c, &spec, &job));
     job.cards.needed = true;
     if (!job.cards.where) {
         doctor_say(f, DOCTOR_OK, "none named; --offload udp://HOST:PORT checks one");

@@ -173,14 +173,14 @@ static void mpi(const struct doctor *d, struct doctor_finding *f)
 
 /* ---- the machine ---- */
 
-/* Adds the CPUs of a list such as "0-3,8" to set [CPU_MOST]. */
-enum { CPU_MOST = 1024 };
-static void add_cpus(const char *list, bool set[CPU_MOST])
+/* Adds the CPUs of a list such as "0-3,8" to set [CPU_MAX]. */
+enum { CPU_MAX = 1024 };
+static void add_cpus(const char *list, bool set[CPU_MAX])
 {
     while (*list) {
         char *end;
         long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        for (long i = first < 0 ? 0 : first; i <= last && i < CPU_MOST; i++)
+        for (long i = first < 0 ? 0 : first; i <= last && i < CPU_MAX; i++)
             set[i] = true;
         list = *end == ',' ? end + 1 : "";
     }
@@ -189,14 +189,14 @@ static void add_cpus(const char *list, bool set[CPU_MOST])
 static void cores(const struct doctor *d, struct doctor_finding *f)
 {
     for (int r = 0; r < d->n_ranks; r++) {
-        bool set[CPU_MOST] = {false};
+        bool set[CPU_MAX] = {false};
         int ranks = 0, cpus = 0;
         if (d->nodes[r] != r)
             continue;
         for (int k = r; k < d->n_ranks; k++)
             if (d->nodes[k] == r)
                 add_cpus(doctor_fact(d, k, "CPUs"), set), ranks++;
-        for (int i = 0; i < CPU_MOST; i++)
+        for (int i = 0; i < CPU_MAX; i++)
             cpus += set[i];
         const double quota = doctor_number(d, r, "CPU quota");
         if (cpus > 0 && cpus < ranks && doctor_number(d, r, "cores") >= ranks) {

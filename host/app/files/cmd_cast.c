@@ -110,7 +110,7 @@ static int find_shift(struct cast_job *j, int *shift)
 static int cast_all(struct cast_job *j, int *shift)
 {
     const struct codec_call call = {.codec = &j->codec};
-    const struct fold fold = codec_fold(&call);
+    const struct reduce_op op = codec_reduce_op(&call);
     const struct codec_layer layer = {.index = 0};
     TRY(find_shift(j, shift));
     size_t n = 1;
@@ -124,7 +124,7 @@ static int cast_all(struct cast_job *j, int *shift)
                                 .key = j->key,
                                 .shift = *shift};
         codec_encode_all(&j->codec, &span, &(struct codec_part){.layer = &layer, .at = at}, 1);
-        TRY(file_out_write(&j->out, j->codes, fold.ops->in_bytes(&fold, n)));
+        TRY(file_out_write(&j->out, j->codes, op.ops->in_bytes(&op, n)));
     }
     return 0;
 }
@@ -140,12 +140,12 @@ static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
 
 static int settle(const struct cast_options *o, struct codec *codec)
 {
-    const struct codec_words words = {.codec = o->codec,
-                                      .format = o->format,
-                                      .scale = o->scale,
-                                      .overflow = o->overflow,
-                                      .round = o->round};
-    TRY(codec_parse(&words, codec));
+    const struct codec_spec spec = {.codec = o->codec,
+                                    .format = o->format,
+                                    .scale = o->scale,
+                                    .overflow = o->overflow,
+                                    .round = o->round};
+    TRY(codec_parse(&spec, codec));
     TRY(codec_settle(codec, 1, &(struct codec_adder){.name = "cast"}));
     if (codec_asks_max(codec, NULL))
         return ERR(-EINVAL,
@@ -160,18 +160,18 @@ static int settle(const struct cast_options *o, struct codec *codec)
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL
-    const struct codec_words words = {.codec = o->codec,
-                                      .format = GIVEN("format", o->format),
-                                      .scale = GIVEN("scale", o->scale),
-                                      .overflow = GIVEN("overflow", o->overflow),
-                                      .round = GIVEN("round", o->round)};
+    const struct codec_spec spec = {.codec = o->codec,
+                                    .format = GIVEN("format", o->format),
+                                    .scale = GIVEN("scale", o->scale),
+                                    .overflow = GIVEN("overflow", o->overflow),
+                                    .round = GIVEN("round", o->round)};
 #undef GIVEN
     struct codec codec;
     float max;
     if (strcmp(o->on, "cpu"))
         return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
-    TRY(codec_parse(&words, &codec));
+    TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));
     codec.seed = o->seed;
     TRY(layer_file_cast(&codec, p->args[0], o->weights, o->state, p->args[1], &max));

@@ -40,9 +40,9 @@ static const struct opt opts[] = {
     {"count", "N", "0",
      "Number of codes in each file, needed where the length does not tell. 0: as many as fit.",
      OPT_SIZE, AT(count), 0, 0, 0},
-    {"on", "ref|cpu|hls|model|rtl|xrt", "ref",
+    {"on", "ref|cpu|hls|c|rtl|xrt", "ref",
      "The adder: ref, the plain reference; cpu, the fastest backend of this CPU; hls, the HLS "
-     "core; model, a card in plain C; rtl, the Verilated RTL of a card (needs a build with "
+     "core; c, a card in plain C; rtl, the Verilated RTL of a card (needs a build with "
      "Verilator); xrt, a card in this machine, through the Xilinx runtime. The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
     {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
@@ -93,7 +93,7 @@ static int reduce_block(struct reduce_job *j, size_t *n)
                 "'%s' and '%s' differ in length: all files must hold the same number of codes",
                 j->in[0].file.path, j->in[i].file.path);
         first_n = got;
-        j->ops->fold(&j->sum, j->acc, j->codes, got, i == 0);
+        j->ops->accumulate(&j->sum, j->acc, j->codes, got, i == 0);
     }
     j->ops->finish(&j->sum, j->acc, first_n, j->sum.out, j->sum.out_shift, j->codes);
     *n = first_n;
@@ -111,9 +111,8 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
 {
     if (!strcmp(o->on, "hls"))
         TRY(reduce_hls(&j->sum, j->in, j->n_in, &j->out));
-    else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "model"))
-        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl",
-                        o->wave));
+    else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "c"))
+        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, o->on, o->wave));
     else if (!strcmp(o->on, "xrt"))
         TRY(reduce_xrt(&j->sum, j->in, j->n_in, &j->out, card_words_name(o->card), o->xclbin));
     else
@@ -124,12 +123,12 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
 static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
 {
     struct codec codec;
-    struct codec_words words = {.format = o->format,
-                                .sum = o->sum,
-                                .acc_format = o->acc_format,
-                                .out_format = o->out_format,
-                                .overflow = o->overflow};
-    TRY(codec_parse(&words, &codec));
+    struct codec_spec spec = {.format = o->format,
+                              .sum = o->sum,
+                              .acc_format = o->acc_format,
+                              .out_format = o->out_format,
+                              .overflow = o->overflow};
+    TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, n_in, &(struct codec_adder){.name = "reduce"}));
     if (o->out_shift && codec_sum(&codec)->rule != VEC_EXACT)
         return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);

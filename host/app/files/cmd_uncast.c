@@ -83,12 +83,12 @@ static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct
 static int uncast_layer(const struct uncast_options *o, const struct opt_parsed *p)
 {
     struct codec codec;
-    const struct codec_words words = {
-        .codec = o->codec, .format = opt_given(&command, p, "format") ? o->format : NULL};
+    const struct codec_spec spec = {.codec = o->codec,
+                                    .format = opt_given(&command, p, "format") ? o->format : NULL};
     if (strcmp(o->on, "cpu"))
         return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
-    TRY(codec_parse(&words, &codec));
+    TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
     if (codec_asks_max(&codec, NULL) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);

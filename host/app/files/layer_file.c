@@ -84,11 +84,11 @@ static bool all_finite(const struct bytes *b)
 
 /* ---- a layer ---- */
 
-/* A layer of n elements, its reduce op (`struct fold`), and its padded length. */
+/* A layer of n elements, its reduce op (`struct reduce_op`), and its padded length. */
 struct whole {
     struct codec_layer layer;
     struct codec_call call;
-    struct fold fold;
+    struct reduce_op op;
     size_t padded;
 };
 
@@ -96,8 +96,8 @@ static void make_whole(const struct codec *codec, size_t n, struct whole *w)
 {
     w->layer = (struct codec_layer){.n = n};
     w->call = (struct codec_call){.codec = codec, .layers = &w->layer, .n_layers = 1};
-    w->fold = codec_fold(&w->call);
-    w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
+    w->op = codec_reduce_op(&w->call);
+    w->padded = (n + w->op.unit - 1) / w->op.unit * w->op.unit;
 }
 
 static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
@@ -187,7 +187,7 @@ static int cast_bytes(const struct codec *codec, const struct bytes *in, const c
     if (!in->n || in->n % sizeof(float))
         return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
                    path, in->n);
-    codes->n = fold_in_at(&w->fold, w->padded);
+    codes->n = reduce_op_in_at(&w->op, w->padded);
     codes->at = buf_alloc(codes->n);
     return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
                      : -ENOMEM;
@@ -229,22 +229,21 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
                         uint64_t count, struct whole *w)
 {
     make_whole(codec, count ? (size_t)count : 1, w);
-    if (!count && w->fold.unit == 1)
+    if (!count && w->op.unit == 1)
         return ERR(-EINVAL, "cannot decode '%s': columns may have any length, so it needs --count",
                    path);
-    const size_t unit_bytes = w->fold.ops->in_bytes(&w->fold, w->fold.unit),
+    const size_t unit_bytes = w->op.ops->in_bytes(&w->op, w->op.unit),
                  n_units = (codes->n + unit_bytes - 1) / unit_bytes;
-    const bool in_part = w->fold.ops->spared; /* the last unit may be shorter */
+    const bool in_part = w->op.ops->spared; /* the last unit may be shorter */
     if (!codes->n || (codes->n % unit_bytes && !(count && in_part)))
         return ERR(-EINVAL, "cannot decode '%s': %zu bytes are not a multiple of %zu%s", path,
                    codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
     if (!count)
-        make_whole(codec, n_units * w->fold.unit, w);
-    if (w->padded / w->fold.unit != n_units)
+        make_whole(codec, n_units * w->op.unit, w);
+    if (w->padded / w->op.unit != n_units)
         return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
-                   (n_units - 1) * w->fold.unit + 1, n_units * w->fold.unit,
-                   (unsigned long long)count);
-    const size_t wanted = fold_in_at(&w->fold, w->padded);
+                   (n_units - 1) * w->op.unit + 1, n_units * w->op.unit, (unsigned long long)count);
+    const size_t wanted = reduce_op_in_at(&w->op, w->padded);
     if (count && codes->n != wanted)
         return ERR(-EINVAL, "cannot decode '%s': %llu values take %zu bytes, and it has %zu", path,
                    (unsigned long long)count, wanted, codes->n);
@@ -257,11 +256,11 @@ static int decode(const struct codec *codec, struct whole *w, const uint8_t *cod
 {
     const struct codec_part part = {.layer = &w->layer};
     uint8_t *sum = NULL;
-    if (codec->kind->sums & FOLD_WIDE) {
-        sum = buf_alloc(w->fold.ops->out_bytes(&w->fold, w->padded));
+    if (codec->kind->sums & REDUCE_WIDE) {
+        sum = buf_alloc(w->op.ops->out_bytes(&w->op, w->padded));
         if (!sum)
             return -ENOMEM;
-        w->fold.ops->sum(&w->fold, 0, &codes, 1, w->padded, true, sum);
+        w->op.ops->sum(&w->op, 0, &codes, 1, w->padded, true, sum);
     }
     const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, 0, x);
     codec_decode_all(codec, &out, &part, 1);

@@ -59,12 +59,12 @@ static int add_all(struct blocks *b, struct sim_sum *card, struct codes_in *in,
 }
 
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
-                const char *model, const char *wave)
+                const char *engine, const char *wave)
 {
     struct sim_sum *card;
     char line[320];
     struct text said = text_in(line, sizeof line);
-    TRY(sim_sum_open(sum, n_in, model, wave, &card));
+    TRY(sim_sum_open(sum, n_in, engine, wave, &card));
     struct blocks b = {.sum = sum, .n_in = n_in, .n_blocks = sim_sum_most(card) / CODES_IN_BLOCK};
     int rc = open_blocks(&b);
     if (!rc)

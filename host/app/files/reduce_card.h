@@ -8,11 +8,11 @@
 #include "base/file.h"
 
 /* Adds files on a simulated card, as a job with a rank for each file. in [n_in]: files, open and
- * unread. out: the result; the caller commits it. model: "rtl" (Verilated) or "c". wave: FST file
+ * unread. out: the result; the caller commits it. engine: "rtl" (Verilated) or "c". wave: FST file
  * of all signals, or NULL. Prints clocks, beats and the time at CARD_MHZ on stderr. Fails if a card
  * cannot compute this sum, or if there is no simulator. */
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
-                const char *model, const char *wave);
+                const char *engine, const char *wave);
 
 /* The same on the HLS core as compiled by gcc, without packets and without a clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);

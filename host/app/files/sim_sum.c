@@ -22,7 +22,7 @@ static const double tick_s = 0.01, deadline_s = 5; /* in the time of the windows
 
 struct sim_sum {
     struct vec_sum sum;
-    const char *model;
+    const char *engine;
     struct card_fit fit;
     struct fpga card;
     struct fpga_job job;
@@ -77,10 +77,10 @@ static int start_job(struct sim_sum *j, const struct fpga_caps *caps)
     return j->card.ops->batch(&j->card, &enable, 1, &done, INFINITY);
 }
 
-static int open_card(struct sim_sum *j, const char *model, const char *wave)
+static int open_card(struct sim_sum *j, const char *engine, const char *wave)
 {
     struct fpga_caps caps;
-    int rc = fpga_sim_start(&j->card, model, wave);
+    int rc = fpga_sim_start(&j->card, engine, wave);
     if (!rc)
         rc = fpga_job_caps(&j->card, &j->fit, j->n_ranks, &caps, INFINITY);
     if (rc)
@@ -155,7 +155,7 @@ static int turn_all(struct sim_sum *j)
 static int add_batch(struct sim_sum *j)
 {
     for (int r = 0; r < j->n_ranks; r++) {
-        const struct way_sum sum = {
+        const struct card_path_sum sum = {
             .n = j->n_codes, .codes = j->parts[r], .result = j->sums[r], .tag = j->n_batches};
         window_start_sum(j->windows[r], &sum, j->now);
     }
@@ -194,9 +194,8 @@ size_t sim_sum_most(const struct sim_sum *j)
 void sim_sum_describe(const struct sim_sum *j, struct text *to)
 {
     const struct wire_process_time t = j->time;
-    const char *name = strcmp(j->model, "c") ? j->model : "model";
     double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
-    text_add(to, "%s: ", name);
+    text_add(to, "%s: ", j->engine);
     if (t.clocks)
         text_add(to, "%llu cycles, ", (unsigned long long)t.clocks);
     text_add(to, "%llu beats in, %llu beats out", (unsigned long long)t.beats_in,
@@ -211,7 +210,7 @@ void sim_sum_describe(const struct sim_sum *j, struct text *to)
         text_add(to, "; no clock; %.1f MB/s", mb / seconds);
 }
 
-int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, const char *wave,
+int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *engine, const char *wave,
                  struct sim_sum **out)
 {
     struct card_fit fit;
@@ -220,10 +219,10 @@ int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, cons
     if (!j)
         return -ENOMEM;
     j->sum = *sum;
-    j->model = model;
+    j->engine = engine;
     j->n_ranks = n_ranks;
     j->fit = fit;
-    int rc = open_card(j, model, wave);
+    int rc = open_card(j, engine, wave);
     if (!rc)
         rc = open_windows(j);
     if (rc)

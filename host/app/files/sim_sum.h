@@ -8,10 +8,10 @@
 
 struct sim_sum;
 
-/* Starts the card for sums of n_ranks vectors. model: "rtl" (Verilated) or "c"; the text is not
+/* Starts the card for sums of n_ranks vectors. engine: "rtl" (Verilated) or "c"; the text is not
  * copied. wave: FST file of all signals, or NULL. Fails if a card cannot compute this sum, or if
  * there is no simulator. */
-int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *model, const char *wave,
+int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *engine, const char *wave,
                  struct sim_sum **out);
 void sim_sum_close(struct sim_sum *c); /* accepts NULL */
 

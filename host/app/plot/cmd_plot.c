@@ -43,8 +43,8 @@ static const struct opt_command command = {
                 "  build/narrowcast plot accuracy none.jsonl aps.jsonl --out accuracy.svg\n"
                 "  build/narrowcast train --stats stats.jsonl\n"
                 "  build/narrowcast plot exponents stats.jsonl --layers s0b0,classifier\n"
-                "  build/narrowcast model --json --size 64k --link 10G >model.json\n"
-                "  build/narrowcast plot model model.json --out model.png\n",
+                "  build/narrowcast predict --json --size 64k --link 10G >predict.json\n"
+                "  build/narrowcast plot predict predict.json --out predict.png\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
     .more = list_kinds,

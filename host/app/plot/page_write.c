@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MOST = 500 }; /* largest number of points in a series */
+enum { POINTS_MAX = 500 }; /* largest number of points in a series */
 
 static const char style[] =
     ":root{color-scheme:light dark}"
@@ -122,13 +122,13 @@ static void table(const struct page *page, FILE *to)
 
 static void commands(const struct page *page, FILE *to)
 {
-    enum { MOST = 16384 };
-    char *words = malloc(MOST);
+    enum { MAX_WORDS_BYTES = 16384 };
+    char *words = malloc(MAX_WORDS_BYTES);
     fputs("<h2>Commands</h2>\n<p class=\"by\">From the logs: options that differ from the "
           "defaults.</p>\n",
           to);
     for (int i = 0; i < page->n && words; i++) {
-        struct text text = text_in(words, MOST);
+        struct text text = text_in(words, MAX_WORDS_BYTES);
         if (!is_column(page, i) || page->runs[i].n_begun == 0)
             continue;
         page_command(&page->runs[i], &text);
@@ -176,7 +176,7 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
  * there is no gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
-    const size_t each = plot_thin(p, POINTS_MOST);
+    const size_t each = plot_thin(p, POINTS_MAX);
     char *svg = NULL;
     size_t bytes = 0;
     struct err_lines why = {.held = false};

@@ -60,13 +60,13 @@ static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_
     return 1;
 }
 
-/* ---- predicted times: narrowcast model --json ---- */
+/* ---- predicted times: narrowcast predict --json ---- */
 
-static int model_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+static int predict_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     char layers[PLOT_NAME], algo[PLOT_NAME], type[PLOT_NAME], name[PLOT_NAME];
     (void)f;
-    if (!jsonl_in_is(in, "model"))
+    if (!jsonl_in_is(in, "predict"))
         return 0;
     snprintf(name, sizeof name, "%.20s %.20s %.24s, %.3g Gbit/s", plot_word(in, "layers", layers),
              plot_word(in, "type", type), plot_word(in, "algo", algo),
@@ -135,14 +135,14 @@ const struct plot_kind plot_kinds[] = {
      .log_x = true,
      .log_y = true,
      .row = roundoff_row},
-    {.name = "model",
-     .about = "time of a step by number of ranks, of narrowcast model --json",
-     .wants = "rows of narrowcast model --json",
+    {.name = "predict",
+     .about = "time of a step by number of ranks, of narrowcast predict --json",
+     .wants = "rows of narrowcast predict --json",
      .x = "ranks",
      .y = "ms",
      .log_x = true,
      .log_y = true,
-     .row = model_row},
+     .row = predict_row},
     {.name = "exponents",
      .about = "distribution of a layer's gradients, one line per layer, of " STATS,
      .wants = STATS,

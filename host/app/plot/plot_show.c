@@ -72,7 +72,7 @@ void plot_table(const struct plot *p, FILE *to)
 
 /* ---- gnuplot ---- */
 
-enum { TICKS_SHOWN = 30, DOTS_MOST = 200, LEVEL_MOST = 12 };
+enum { TICKS_SHOWN = 30, DOTS_MAX = 200, LEVEL_MAX = 12 };
 
 static void data(const struct plot *p, FILE *to)
 {
@@ -112,7 +112,7 @@ static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
     fprintf(to, "set xtics rotate by %s scale 0 noenhanced (",
-            p->kind->bars && p->n_ticks <= LEVEL_MOST ? "20 right" : "-60");
+            p->kind->bars && p->n_ticks <= LEVEL_MAX ? "20 right" : "-60");
     for (int i = 0; i < p->n_ticks; i += each) {
         fprintf(to, "%s", i ? ", " : "");
         quoted(p->tick[i], to);
@@ -145,8 +145,8 @@ static const char *style_of(const struct plot *p, const struct plot_series *s)
 {
     if (p->kind->bars)
         return "2";
-    return p->kind->shares || s->n > DOTS_MOST ? "1:2 with lines linewidth 2"
-                                               : "1:2 with linespoints pointtype 7 pointsize 0.5";
+    return p->kind->shares || s->n > DOTS_MAX ? "1:2 with lines linewidth 2"
+                                              : "1:2 with linespoints pointtype 7 pointsize 0.5";
 }
 
 static void lines(const struct plot *p, FILE *to)

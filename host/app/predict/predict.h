@@ -1,4 +1,4 @@
-/* predict.h : declares the parts of `narrowcast model`: options, layers, rates and tables.
+/* predict.h : declares the parts of `narrowcast predict`: options, layers, rates and tables.
  * job/cost.h has the formulas.
  *
  *     options -> clusters, all-reduces, layers    rates: from a file of bench rows, or from options
@@ -23,14 +23,14 @@ struct predict_options {
     bool json;
 };
 
-/* ---- option texts (predict_words.c) ---- */
+/* ---- option texts (predict_spec.c) ---- */
 
 /* A list such as "A,B,C", split into at most PREDICT_LIST words. */
 struct predict_list {
     char word[PREDICT_LIST][PREDICT_WORD];
     int n;
 };
-int predict_words(const char *option, const char *text, struct predict_list *out);
+int predict_spec(const char *option, const char *text, struct predict_list *out);
 
 /* Parses "2..4096" (numbers that double from the first), "6" or "2,3,100" into ranks
  * [PREDICT_RANKS]. */
@@ -45,7 +45,7 @@ int predict_time(const char *option, const char *text, double *out);
  * gives no limit. */
 double predict_label_bps(const char *label);
 
-/* ---- layers (predict_words.c) ---- */
+/* ---- layers (predict_spec.c) ---- */
 
 /* Make a list of layers [*n], which the caller frees. This function reads it from a file with a
  * line per layer: "N", "NAME N" or "NAME OFFSET N ..." (layers.txt of a dump), where N is the
@@ -102,7 +102,7 @@ struct predict_rates {
     int n_of;
 };
 
-/* Reads the lines that bench_cast, bench_allreduce and model print with --json. Skips other
+/* Reads the lines that bench_cast, bench_allreduce and predict print with --json. Skips other
  * lines. */
 int predict_rates_read(const char *path, struct predict_rates *out);
 

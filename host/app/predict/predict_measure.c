@@ -1,4 +1,4 @@
-/* predict_measure.c : measures how fast one core casts, adds and sends, for `narrowcast model`.
+/* predict_measure.c : measures how fast one core casts, adds and sends, for `narrowcast predict`.
  *
  *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *

@@ -67,7 +67,7 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* Reads a row of model --json, the speed at which a core sends and receives messages. */
+/* Reads a row of predict --json, the speed at which a core sends and receives messages. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];

@@ -16,7 +16,7 @@ static int check_scale(const struct predict_options *o, const struct codec *code
     if (in.e >= LEAST_EXPONENT_BITS || !codec_cast(codec, &cast) || codec_guess(codec) != 0)
         return 0;
     return ERR(-EINVAL,
-               "cannot model format %s with --scale %s: gradients leave its range and trainings "
+               "cannot predict format %s with --scale %s: gradients leave its range and trainings "
                "fail; use aps or aps-tight",
                codec_format_name(in, name), o->scale);
 }
@@ -30,16 +30,16 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
     /* fp32 is the baseline: the scale and sum of the others do not apply */
-    const struct codec_words plain = {.format = format},
-                             narrow = {.format = format,
-                                       .scale = o->scale,
-                                       .sum = o->sum,
-                                       .acc_format = o->acc_format,
-                                       .out_format = to ? to + 1 : o->out_format};
+    const struct codec_spec plain = {.format = format},
+                            narrow = {.format = format,
+                                      .scale = o->scale,
+                                      .sum = o->sum,
+                                      .acc_format = o->acc_format,
+                                      .out_format = to ? to + 1 : o->out_format};
     TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
     TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
-    if (!way.algo->legs)
-        return ERR(-EINVAL, "cannot model \"%s\": MPI chooses its messages", way.algo->name);
+    if (!way.algo->phases)
+        return ERR(-EINVAL, "cannot predict \"%s\": MPI chooses its messages", way.algo->name);
     TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
     TRY(check_scale(o, &way.codecs[0]));
     if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)

@@ -244,7 +244,7 @@ static int json_cost(const struct predict *p, const char *algo, const struct riv
     if (rc <= 0)
         return rc;
     jsonl_to(&j, stdout);
-    jsonl_begin(&j, "model");
+    jsonl_begin(&j, "predict");
     jsonl_text(&j, "layers", p->what);
     jsonl_int(&j, "ranks", n_ranks);
     jsonl_real(&j, "link_bps", link_bps);

@@ -50,7 +50,7 @@ static int write_layer(const struct train *t, struct jsonl *j, int i, const stru
 {
     const struct scale_tally *c = b->tally;
     /* --quant rounds as if values were multiplied by a factor, but they do not carry it */
-    const int shift = t->round.of[ROUND_ERROR].rule.shift, lifted = ilogbf(b->carried) + shift;
+    const int shift = t->round.of[ROUND_ACT_GRAD].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],
                  some = finite > 0 ? finite : (double)NAN;

@@ -19,7 +19,7 @@ struct kit {
 /* Returns whether this rank leaves a shared section to the owner. */
 static bool is_leads(const struct train *t, const struct checkpoint_section *s)
 {
-    return t->lead && s->in_common;
+    return t->owner && s->in_common;
 }
 
 static int kit_init(struct kit *k, const struct train *t)

@@ -60,7 +60,7 @@ static int live(struct comm *c, void *ctx)
     struct train *t = &e->ranks[rank];
     t->o = e->o;
     t->comm = c;
-    t->lead = rank > 0 ? e->ranks : NULL;
+    t->owner = rank > 0 ? e->ranks : NULL;
     err_hold();
     const int rc = train_all(t);
     err_release(false);

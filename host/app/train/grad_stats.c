@@ -84,7 +84,8 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     if (!t->means)
         return fetch(t, t->grads, i, at, to, k);
     *k = left < PIECE ? left : PIECE;
-    t->nn->get(nn_model_ctx(t->model), to, t->means + t->params[i].offset + at, *k * sizeof *to);
+    t->nn->download(nn_model_ctx(t->model), to, t->means + t->params[i].offset + at,
+                    *k * sizeof *to);
     return t->nn->wait(nn_model_ctx(t->model));
 }
 

@@ -53,7 +53,7 @@ struct train {
     int rank, n_ranks;
     /* For emulated ranks except rank 0: the owner (rank 0), whose data, network, optimiser and
      * `host` this rank uses. NULL if this rank has its own. */
-    struct train *lead;
+    struct train *owner;
     bool low_memory;   /* use the gradients of the owner, and compute them twice per step */
     real *spare_stats; /* [n_stats] scratch statistics of the second pass with low memory */
     bool again;        /* in the second pass with low memory */
@@ -220,7 +220,7 @@ void train_trace_close(struct train *t);
 /* Returns the checksum of all data of --data. Ranks compare it, and it is stored in checkpoints. */
 static inline uint32_t train_data_crc(const struct train *t)
 {
-    return (t->lead ? t->lead : t)->data_crc;
+    return (t->owner ? t->owner : t)->data_crc;
 }
 
 /* ---- files that a run appends to: --log, --stats (train_log.c) ---- */

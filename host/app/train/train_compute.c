@@ -16,7 +16,7 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     const double start_s = clock_s();
     const size_t n = (size_t)t->micro_share, first = (size_t)t->rank * (size_t)t->share;
     feed_next(t->feed, epoch, t->order + at * t->o->batch + first + (size_t)m * n, t->micro_share);
-    (t->lead ? t->lead : t)->input_s += clock_s() - start_s;
+    (t->owner ? t->owner : t)->input_s += clock_s() - start_s;
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
@@ -52,7 +52,7 @@ static struct nn_result pass(struct train *t, int m, bool early)
     nn_model_watch(t->model, t->rank == 0 && !t->again && grad_stats_due(t));
     const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
     nn_model_scales_get(t->model, t->scales);
-    (t->lead ? t->lead : t)->computed_s += clock_s() - start_s;
+    (t->owner ? t->owner : t)->computed_s += clock_s() - start_s;
     trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
     return result;
 }
@@ -112,7 +112,7 @@ static void compute_again(void *ctx)
 
 void train_low_share(struct train *t)
 {
-    struct train *lead = t->lead ? t->lead : t;
+    struct train *owner = t->owner ? t->owner : t;
     if (t->low_memory)
-        reducer_share(t->job.reducer, lead->job.reducer, compute_again, t);
+        reducer_share(t->job.reducer, owner->job.reducer, compute_again, t);
 }

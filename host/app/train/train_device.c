@@ -18,18 +18,18 @@ static int settle_scale(struct train *t)
     const struct train_options *o = t->o;
     const struct round_setup *rounds = t->setup.round;
     struct scale_choice c;
-    TRY(scale_words(o->loss_scale, &c));
+    TRY(scale_spec(o->loss_scale, &c));
     t->setup.loss_scale = c.fixed;
     t->setup.scaled = c.kind >= SCALE_MOVING;
-    if (c.kind == SCALE_MOVING && rounds && rounds->of[ROUND_ERROR].rule.overflow != MF_INF)
+    if (c.kind == SCALE_MOVING && rounds && rounds->of[ROUND_ACT_GRAD].rule.overflow != MF_INF)
         return ERR(
             -EINVAL,
             "--loss-scale dynamic needs errors that overflow to inf: add overflow=inf to --quant");
     if (c.fixed > 0)
-        t->round.of[ROUND_ERROR].rule.shift = ilogb(c.fixed);
+        t->round.of[ROUND_ACT_GRAD].rule.shift = ilogb(c.fixed);
     t->scaling = c.adaptive;
-    scale_format(&t->scaling.rule, rounds && rounds->of[ROUND_ERROR].on
-                                       ? rounds->of[ROUND_ERROR].rule.fmt
+    scale_format(&t->scaling.rule, rounds && rounds->of[ROUND_ACT_GRAD].on
+                                       ? rounds->of[ROUND_ACT_GRAD].rule.fmt
                                        : mf_half());
     t->least_exponent = ilogb(t->scaling.rule.least);
     t->setup.watched = t->o->stats != NULL;
@@ -47,14 +47,14 @@ int train_device_settle(struct train *t)
     t->setup = (struct nn_setup){.math = nn_math_of(pure ? "fp32" : o->precision),
                                  .conv = nn_conv_of(o->conv),
                                  .width = o->width};
-    TRY(nn_block_words(o->block, &t->block));
+    TRY(nn_block_spec(o->block, &t->block));
     t->setup.block = &t->block;
-    TRY(nn_loss_words(o->loss, &t->loss));
+    TRY(nn_loss_spec(o->loss, &t->loss));
     t->setup.loss = &t->loss;
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);
     t->setup.gemm = narrow ? &t->gemm : NULL;
-    const int rounds = round_words(o->quant, &t->round);
+    const int rounds = round_spec(o->quant, &t->round);
     TRY(rounds);
     t->setup.round = rounds || pure ? &t->round : NULL;
     if (pure)
@@ -89,7 +89,7 @@ bool train_has_means(const struct train *t)
 int train_means_open(struct train *t)
 {
     /* With low memory only the owner has means. */
-    if (!train_has_means(t) || (t->lead && t->low_memory))
+    if (!train_has_means(t) || (t->owner && t->low_memory))
         return 0;
     t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
     t->mean_layers = buf_alloc((size_t)t->n_params * sizeof *t->mean_layers);

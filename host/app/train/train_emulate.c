@@ -94,7 +94,7 @@ int train_emulate_fits(struct train *t, const struct reducer_layer *layers)
 
 static void borrow(struct train *t)
 {
-    const struct train *from = t->lead;
+    const struct train *from = t->owner;
     t->data = from->data;
     t->order = from->order;
     t->feed = from->feed;
@@ -120,27 +120,27 @@ static int open_spare(struct train *t)
 
 int train_emulate_join(struct train *t)
 {
-    if (!t->lead)
+    if (!t->owner)
         return t->low_memory ? open_spare(t) : 0;
     borrow(t);
     void *ctx = nn_model_ctx(t->model);
     t->grads =
-        t->low_memory ? t->lead->grads : t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t));
+        t->low_memory ? t->owner->grads : t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t));
     t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
     /* count_fp32() still needs the zeros before this place. */
     real *start = t->host + t->n_weights;
-    TRY(nn_model_get(t->model, start, t->lead->stats, t->n_stats));
+    TRY(nn_model_get(t->model, start, t->owner->stats, t->n_stats));
     return nn_model_put(t->model, t->stats, start, t->n_stats);
 }
 
 void train_emulate_leave(struct train *t)
 {
     void *ctx = t->model ? nn_model_ctx(t->model) : NULL;
-    if (ctx && t->lead && !t->low_memory)
+    if (ctx && t->owner && !t->low_memory)
         t->nn->free(ctx, t->grads);
-    if (ctx && t->lead)
+    if (ctx && t->owner)
         t->nn->free(ctx, t->stats);
     if (ctx && t->spare_stats)
         t->nn->free(ctx, t->spare_stats);
@@ -148,15 +148,15 @@ void train_emulate_leave(struct train *t)
 
 void train_emulate_turn(struct train *t)
 {
-    const struct train *lead = t->lead ? t->lead : t;
+    const struct train *owner = t->owner ? t->owner : t;
     if (train_is_emulated(t))
-        nn_model_use(t->model, t->grads, t->again ? lead->spare_stats : t->stats);
+        nn_model_use(t->model, t->grads, t->again ? owner->spare_stats : t->stats);
 }
 
 int train_emulate_update(struct train *t, double lr, bool skipped)
 {
     TRY(comm_barrier(t->comm)); /* codecs may read weights to make means */
-    if (!t->lead && !skipped) {
+    if (!t->owner && !skipped) {
         train_narrow_means(t, 0, t->n_params);
         optim_step(t->optim, t->weights, train_means(t), lr);
     }
@@ -166,7 +166,7 @@ int train_emulate_update(struct train *t, double lr, bool skipped)
 void train_emulate_time(struct train *t, struct report_step *step)
 {
     struct reducer_step *reduced = &step->reduced;
-    if (t->lead || !train_is_emulated(t))
+    if (t->owner || !train_is_emulated(t))
         return;
     const double rest_s = step->seconds - t->computed_s - t->cast_s - step->input_s;
     reduced->codec_s = t->cast_s;

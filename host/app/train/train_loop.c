@@ -111,10 +111,10 @@ static int one_step(struct train *t, uint64_t epoch)
     reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32 ||
                                            t->state.step < t->o->first_steps_fp32);
     TRY(compute_and_update(t, step.lr, &mine, &step.reduced));
-    (t->lead ? t->lead : t)->cast_s += step.reduced.codec_s;
+    (t->owner ? t->owner : t)->cast_s += step.reduced.codec_s;
     t->lost = nn_model_failed(t->model) < 0;
     note(t, nn_model_failed(t->model));
-    if (!t->lead)
+    if (!t->owner)
         nn_model_loss_scale_update(t->model, !step.reduced.skipped);
     t->state.step++;
     if (!step.reduced.skipped)

@@ -17,12 +17,12 @@ void train_offload_say(struct train *t)
 void train_offload_added(const struct train *t, struct text *to)
 {
     const struct report *r = &t->report;
-    if (r->steps_by_way > 0)
+    if (r->steps_by_card > 0)
         text_add(to, "offload");
-    if (r->steps_by_way > 0 && (double)r->steps_by_way >= r->all.steps)
+    if (r->steps_by_card > 0 && (double)r->steps_by_card >= r->all.steps)
         return;
-    if (r->steps_by_way > 0)
-        text_add(to, " in %llu of %.0f steps, else ", (unsigned long long)r->steps_by_way,
+    if (r->steps_by_card > 0)
+        text_add(to, " in %llu of %.0f steps, else ", (unsigned long long)r->steps_by_card,
                  r->all.steps);
     text_add(to, "%s", t->job.algo->name);
     if (t->job.group)
@@ -52,9 +52,9 @@ void train_offload_print(const struct train *t)
     }
     if (!t->job.offload)
         return;
-    const struct way_count c = offload_way.counted(t->job.offload);
+    const struct card_path_count c = offload_card_path.counted(t->job.offload);
     printf("offload        %llu of %.0f steps; %llu buckets repeated by %s\n",
-           (unsigned long long)r->steps_by_way, r->all.steps, (unsigned long long)r->redone,
+           (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone,
            t->job.algo->name);
     printf("packets        %llu of rank 0, %llu sent again; a card answers in %.0f us\n",
            (unsigned long long)c.packets, (unsigned long long)c.resent, 1e6 * c.rtt_s);

@@ -47,7 +47,7 @@ static int settle(struct train *t)
     TRY(train_device_settle(t));
     t->setup.fewer =
         t->eval_batch > EVAL_BATCH_MIN ? "a smaller --batch or a larger --micro" : NULL;
-    TRY(augment_words(o->augment, &t->augment));
+    TRY(augment_spec(o->augment, &t->augment));
     return schedule_parse(o->schedule, &t->schedule);
 }
 
@@ -59,34 +59,34 @@ static enum job_if job_if(const char *word, const char *yes)
 static int settle_job(struct train *t)
 {
     const struct train_options *o = t->o;
-    const struct job_words words = {.codec = {.codec = o->codec,
-                                              .format = o->format,
-                                              .scale = o->scale,
-                                              .sum = o->sum,
-                                              .acc_format = o->acc_format,
-                                              .out_format = o->out_format,
-                                              .rescale = o->rescale,
-                                              .overflow = o->overflow,
-                                              .round = o->round},
-                                    .quantise = o->quantise,
-                                    .seed = o->seed,
-                                    .algo = o->algo,
-                                    .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
-                                    .halves = train_is_pure(o),
-                                    .overlap =
-                                        train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
-                                    .bucket_bytes = o->bucket_bytes,
-                                    .cards = {.where = o->offload,
-                                              .xclbin = o->xclbin,
-                                              .provider = o->fabric,
-                                              .local = o->fabric_address,
-                                              .slots = (int)o->card_slots,
-                                              .group = o->card_group,
-                                              .card_deadline_s = o->card_deadline,
-                                              .deadline_s = o->deadline},
-                                    .node_sum = o->node_sum,
-                                    .low_memory = t->low_memory};
-    return job_settle(t->comm, &words, &t->job);
+    const struct job_spec spec = {.codec = {.codec = o->codec,
+                                            .format = o->format,
+                                            .scale = o->scale,
+                                            .sum = o->sum,
+                                            .acc_format = o->acc_format,
+                                            .out_format = o->out_format,
+                                            .rescale = o->rescale,
+                                            .overflow = o->overflow,
+                                            .round = o->round},
+                                  .quantise = o->quantise,
+                                  .seed = o->seed,
+                                  .algo = o->algo,
+                                  .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                  .halves = train_is_pure(o),
+                                  .overlap =
+                                      train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
+                                  .bucket_bytes = o->bucket_bytes,
+                                  .cards = {.where = o->offload,
+                                            .xclbin = o->xclbin,
+                                            .provider = o->fabric,
+                                            .local = o->fabric_address,
+                                            .slots = (int)o->card_slots,
+                                            .group = o->card_group,
+                                            .card_deadline_s = o->card_deadline,
+                                            .deadline_s = o->deadline},
+                                  .node_sum = o->node_sum,
+                                  .low_memory = t->low_memory};
+    return job_settle(t->comm, &spec, &t->job);
 }
 
 static int open_data(struct train *t)
@@ -179,7 +179,7 @@ static struct reducer_layer *layers_of(const struct train *t)
 
 static int fits(struct train *t)
 {
-    if (t->lead || !train_is_emulated(t))
+    if (t->owner || !train_is_emulated(t))
         return 0;
     struct reducer_layer *layers = layers_of(t);
     const int rc = layers ? train_emulate_fits(t, layers) : -ENOMEM;
@@ -224,9 +224,9 @@ int train_open(struct train *t)
     TRY(train_agree(t, settle(t)));
     TRY(train_agree(t, settle_job(t)));
     TRY(train_agree(t, train_device_open(t)));
-    TRY(train_agree(t, t->lead ? 0 : open_data(t)));
+    TRY(train_agree(t, t->owner ? 0 : open_data(t)));
     TRY(train_agree(t, same_data(t)));
-    TRY(train_agree(t, t->lead ? 0 : open_model(t)));
+    TRY(train_agree(t, t->owner ? 0 : open_model(t)));
     TRY(train_agree(t, fits(t)));
     TRY(train_agree(t, open_own(t)));
     TRY(train_agree(t, open_job(t)));
@@ -260,7 +260,7 @@ void train_close(struct train *t)
     free(t->layers);
     train_means_close(t);
     train_emulate_leave(t);
-    if (!t->lead) {
+    if (!t->owner) {
         free(t->host);
         free(t->order);
         feed_close(t->feed);

@@ -144,7 +144,7 @@ int record_step(struct train *t, const struct report_step *step)
     jsonl_real(log, "exposed_s", reduced->exposed_s);
     jsonl_real(log, "waited_s", reduced->waited_s);
     jsonl_bool(log, "skipped", reduced->skipped);
-    jsonl_bool(log, "offload", reduced->by_way);
+    jsonl_bool(log, "offload", reduced->by_card_path);
     jsonl_int(log, "redone", reduced->n_redone);
     return jsonl_end(log);
 }
@@ -220,8 +220,8 @@ static void put_cards(const struct train *t, struct jsonl *log)
     struct offload *offload = t->job.offload;
     if (!offload)
         return;
-    const struct way_count c = offload_way.counted(offload);
-    char list[OFFLOAD_MOST_CARDS * 24];
+    const struct card_path_count c = offload_card_path.counted(offload);
+    char list[OFFLOAD_MAX_CARDS * 24];
     struct text clocks = text_in(list, sizeof list);
     for (int i = 0; i < offload_n_cards(offload); i++) {
         struct fpga_time time;
@@ -233,7 +233,7 @@ static void put_cards(const struct train *t, struct jsonl *log)
             text_add(&clocks, "null");
     }
     text_add(&clocks, "]");
-    jsonl_uint(log, "offload_steps", t->report.steps_by_way);
+    jsonl_uint(log, "offload_steps", t->report.steps_by_card);
     jsonl_uint(log, "redone", t->report.redone);
     jsonl_uint(log, "packets", c.packets);
     jsonl_uint(log, "resent", c.resent);

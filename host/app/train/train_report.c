@@ -76,7 +76,7 @@ int report_step(struct train *t, const struct report_step *step)
     add_time(&r->window, step);
     add_time(&r->all, step);
     r->sent_bytes += reduced->sent_bytes;
-    r->steps_by_way += reduced->by_way;
+    r->steps_by_card += reduced->by_card_path;
     r->redone += (uint64_t)reduced->n_redone;
     if (progress_due(&r->progress))
         say_progress(t, step);

@@ -40,7 +40,7 @@ struct report {
     struct jsonl log;
     struct report_time window, all; /* since the last progress line; since the start */
     uint64_t sent_bytes;            /* by this rank in all steps */
-    uint64_t steps_by_way;          /* steps whose gradients all came from cards */
+    uint64_t steps_by_card;         /* steps whose gradients all came from cards */
     uint64_t redone;                /* buckets meant for cards, reduced by MPI */
     uint64_t fp32_sent_bytes;       /* by this rank in one step in fp32 with the same algorithm */
     struct report_epoch last;

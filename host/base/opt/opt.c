@@ -11,6 +11,24 @@ static const char *before(const struct opt_command *cmd)
     return cmd->alone ? "" : "narrowcast ";
 }
 
+/* Names of release 0.1. Remove them in the release after the next. */
+static const struct {
+    const char *command, *old, *now;
+} renamed[] = {
+    {"", "model", "predict"},
+    {"sim", "model", "engine"},
+    {"narrowcast-sim", "model", "engine"},
+};
+
+const char *opt_renamed(const char *command, const char *word, size_t n)
+{
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (!strcmp(renamed[i].command, command) && strlen(renamed[i].old) == n &&
+            !memcmp(renamed[i].old, word, n))
+            return renamed[i].now;
+    return NULL;
+}
+
 int opt_find(const struct opt_command *cmd, const char *name, size_t n)
 {
     for (int i = 0; i < cmd->n_opts; i++)
@@ -23,7 +41,7 @@ int opt_find(const struct opt_command *cmd, const char *name, size_t n)
 static int unknown(const struct opt_command *cmd, const char *word)
 {
     char name[NAME_MAX_LEN + 1];
-    const char *names[OPT_MOST + 1] = {"help"};
+    const char *names[OPT_MAX + 1] = {"help"};
     int n = 1;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (int i = 0; i < cmd->n_opts; i++)
@@ -42,6 +60,9 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
     int row = word[1] == '-' ? opt_find(cmd, word + 2, n - 2) : -1;
+    const char *now = row < 0 && word[1] == '-' ? opt_renamed(cmd->name, word + 2, n - 2) : NULL;
+    if (now)
+        row = opt_find(cmd, now, strlen(now));
     if (cmd->letter && word[1] == cmd->letter[0] && n == 2)
         row = opt_find(cmd, cmd->letter + 2, strlen(cmd->letter + 2));
     if (row < 0)
@@ -83,7 +104,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
               struct opt_parsed *out)
 {
     struct opt_parsed parsed = {.args = argv};
-    assert(cmd->n_opts <= OPT_MOST);
+    assert(cmd->n_opts <= OPT_MAX);
     for (int i = 0; i < argc && strcmp(argv[i], "--") && !parsed.help; i++)
         parsed.help = asks_help(argc - i, argv + i, &parsed.topic);
     if (parsed.topic)

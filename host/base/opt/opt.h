@@ -36,7 +36,7 @@ struct opt {
     unsigned mark;   /* bits of the caller, for opt_lines() */
 };
 
-enum { OPT_MOST = 128 };
+enum { OPT_MAX = 128 };
 
 struct opt_command {
     const char *name;             /* "train" */
@@ -44,7 +44,7 @@ struct opt_command {
     int min_args, max_args;       /* positional arguments */
     const char *about, *examples; /* paragraphs of --help */
     const struct opt *opts;
-    int n_opts; /* at most OPT_MOST */
+    int n_opts; /* at most OPT_MAX */
     /* Prints further groups of --help after the options, or NULL. */
     void (*more)(FILE *to);
     /* "o=out" if -o means --out, or NULL. */
@@ -62,8 +62,8 @@ struct opt_parsed {
     bool help;
     /* Word after the help option: an option, a section or a row. NULL if there is none. */
     const char *topic;
-    bool given[OPT_MOST]; /* opts[i] was on the command line */
-    char **args;          /* [n_args] positional arguments, at the front of argv */
+    bool given[OPT_MAX]; /* opts[i] was on the command line */
+    char **args;         /* [n_args] positional arguments, at the front of argv */
     int n_args;
 };
 
@@ -90,6 +90,11 @@ void opt_print(FILE *to, const char *text);
 
 /* For `more`: print a row in the style of an option's row. */
 void opt_help_row(FILE *to, const char *word, const char *help);
+
+/* Return today's name of a command (command: "") or of an option of a command, for a name of the
+ * previous release. Return NULL if the word was never such a name. Old names are accepted, but not
+ * listed. */
+const char *opt_renamed(const char *command, const char *word, size_t n);
 
 /* Return the index of the option name[n] in cmd->opts, or -1. */
 int opt_find(const struct opt_command *cmd, const char *name, size_t n);

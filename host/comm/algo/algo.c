@@ -85,15 +85,15 @@ struct codec_adder algo_adder(const struct algo *algo, int group)
     return (struct codec_adder){.name = algo->name,
                                 .needs = algo->needs,
                                 .adds = algo->adds,
-                                .node = algo->needs & FOLD_NODES ? group : 0,
+                                .node = algo->needs & REDUCE_NODES ? group : 0,
                                 .group = group};
 }
 
-void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
+void algo_leave(const struct algo *algo, struct comm *c, struct algo_buffers *buffers)
 {
-    if (algo->close && home->state)
-        algo->close(c, home);
-    home->state = NULL;
+    if (algo->close && buffers->state)
+        algo->close(c, buffers);
+    buffers->state = NULL;
 }
 
 static bool adds_kind(const struct algo *algo, const struct codec *codec)

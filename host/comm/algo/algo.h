@@ -11,7 +11,7 @@ struct algo_range {
 };
 
 /* Callbacks with which an algorithm lets its caller cast while codes travel. Ranges begin and end
- * at multiples of fold.unit (or end at n), and together they cover the bucket once. Without
+ * at multiples of op.unit (or end at n), and together they cover the bucket once. Without
  * callbacks (a NULL algo_flow) all codes must be ready at the start. */
 struct algo_flow {
     /* Makes the codes of elements [at, at + n), which are about to be read. */
@@ -31,10 +31,10 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
-/* Registered buffers (`home`): the memory that all calls of one caller use. Algorithms on GPUs open
+/* Registered buffers : the memory that all calls of one caller use. Algorithms on GPUs open
  * it in other processes. The caller fills this struct once its buffers exist. codes, result and
  * scratch of every call must lie inside. */
-struct algo_home {
+struct algo_buffers {
     uint8_t *codes, *result, *scratch;
     size_t codes_bytes, result_bytes, scratch_bytes; /* the same on all ranks */
     void *state; /* kept by the algorithm between calls; NULL at first */
@@ -53,43 +53,43 @@ struct algo_node_sum {
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
 struct algo_call {
     const struct codec *codec; /* settled */
-    struct fold fold;
-    size_t n;             /* elements, a multiple of fold.unit */
+    struct reduce_op op;
+    size_t n;             /* elements, a multiple of op.unit */
     const uint8_t *codes; /* [in_bytes(n)] this rank's codes, 64-byte aligned */
     /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned. */
     uint8_t *result;
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
     int group;                    /* K of group-*:K, otherwise 0 */
     const struct algo_flow *flow; /* or NULL */
-    struct algo_home *home;       /* may be NULL for algorithms without close() */
+    struct algo_buffers *buffers; /* may be NULL for algorithms without close() */
     /* Adds the node's codes. NULL if there is no such card, or if it cannot add this codec. */
     struct algo_node_sum *node;
 };
 
-/* A phase (`leg`) of an all-reduce: steps that wait for each other. The counts are per step, for
+/* A phase of an all-reduce: steps that wait for each other. The counts are per step, for
  * the busiest rank, which has the longest ranges. */
-struct algo_leg {
+struct algo_phase {
     int steps;
     uint64_t sent, got;   /* bytes */
     int n_sent, n_got;    /* messages */
     uint64_t added_bytes; /* bytes of addends that are added after the messages */
     bool inside;          /* within a group of near ranks */
 };
-enum { ALGO_LEGS = 8 }; /* largest number of phases */
+enum { ALGO_PHASES = 8 }; /* largest number of phases */
 
 struct algo {
     const char *name;
     const char *help; /* one line of --help; NULL for variants, which are not listed */
-    /* The codec's sums must have at least one of these FOLD_x flags. 0 if the algorithm adds all
+    /* The codec's sums must have at least one of these REDUCE_x flags. 0 if the algorithm adds all
      * codes in one place. */
     unsigned needs;
     bool grouped; /* the name is followed by :K */
     /* The algorithm calls algo_call.flow. Otherwise flow must be NULL. */
     bool flows;
     bool together; /* usable for short steps, whose messages also carry exponents */
-    /* For gradients on GPUs (mates_choose.h). by_nccl, by_ipc: the variant that makes the same sums
-     * but exchanges codes with NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be in
-     * device memory, since only the reduce op reads them. */
+    /* For gradients on GPUs (gpu_peers_choose.h). by_nccl, by_ipc: the variant that makes the same
+     * sums but exchanges codes with NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be
+     * in device memory, since only the reduce op reads them. */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
     /* For virtual ranks (comm_virtual.h). by_memory: a variant with the same sums, bytes and rounds
@@ -103,7 +103,7 @@ struct algo {
     /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
      * work. NULL if it always runs. */
     int (*check)(const struct codec *codec, int n_ranks, int group);
-    size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
+    size_t (*scratch_bytes)(const struct reduce_op *f, size_t n, int n_ranks, int group);
     /* Runs the all-reduce. Returns 0 or a negative errno of comm.h. The data never
      * cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
@@ -113,8 +113,8 @@ struct algo {
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
      * The range of rank r is algo_owned(). It is stored in `result` at its place in the whole
-     * vector, which begins at byte fold_out_at(range.at). The two halves together give the bytes of
-     * run() in the same number of rounds. Other calls may be made between them.
+     * vector, which begins at byte reduce_op_out_at(range.at). The two halves together give the
+     * bytes of run() in the same number of rounds. Other calls may be made between them.
      *
      * All ranks call the same half, in the same order as all their calls. Each half blocks until
      * this rank's part is done and its messages have left; the caller then owns codes, result and
@@ -122,11 +122,11 @@ struct algo {
      *
      * reduce_scatter() takes the call of run() and writes only this rank's range of result.
      *   flow    is called once: need() for all codes, have() for this rank's range
-     * Some reduce ops keep residuals of sums (fold_ops.keeps). They keep those of this rank's
+     * Some reduce ops keep residuals of sums (reduce_op_kind.keeps). They keep those of this rank's
      * range. run() of `direct` assigns other ranges of a long vector to the ranks, so use either
      * run() or the halves for all steps.
      *
-     * allgather() reads only fold, n, result, group and flow of the call; other fields may be 0.
+     * allgather() reads only op, n, result, group and flow of the call; other fields may be 0.
      * From the reduce op it uses unit, out_bytes and spared. A caller may therefore pass a reduce
      * op for other codes, to distribute weights in fp32, for example. If that reduce op has the
      * gradients' unit, the ranges are the same.
@@ -134,13 +134,14 @@ struct algo {
      *   flow    is called once: need() for this rank's range, have() for all ranges */
     int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
     int (*allgather)(struct comm *c, const struct algo_call *call);
-    /* Stores the phases of run() in legs [ALGO_LEGS] and returns their number, which is 0 for
+    /* Stores the phases of run() in phases [ALGO_PHASES] and returns their number, which is 0 for
      * one rank. Sends nothing; n_ranks may exceed the job's. NULL if the phases are unknown
      * (MPI's own algorithm). */
-    int (*legs)(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs);
-    /* Frees home->state, which the first run() made. All ranks call it before the registered
+    int (*phases)(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                  struct algo_phase *phases);
+    /* Frees buffers->state, which the first run() made. All ranks call it before the registered
      * buffers are freed. NULL if the algorithm keeps no state. */
-    void (*close)(struct comm *c, struct algo_home *home);
+    void (*close)(struct comm *c, struct algo_buffers *buffers);
 };
 
 #define ALGO(name) extern const struct algo algo_##name;
@@ -180,8 +181,8 @@ struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int 
 /* Describes the algorithm to codec_settle(). group: K of group-*:K, or 0. */
 struct codec_adder algo_adder(const struct algo *algo, int group);
 
-/* Frees the algorithm's state in home. Call it before the memory of home is freed. */
-void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
+/* Frees the algorithm's state in buffers. Call it before their memory is freed. */
+void algo_leave(const struct algo *algo, struct comm *c, struct algo_buffers *buffers);
 
 /* Settles the codec for this algorithm and checks both. Returns 0 or reports -EINVAL. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);

@@ -4,7 +4,7 @@
  * A rank sends its codes except its own range, and P - 1 times its range of the sum. These are as
  * many bytes as in a ring. Long vectors are cut into segments, which form a pipeline:
  *
- *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
+ *     segment s:   need -> codes to their ranks -> sum -> sums to all -> have
  *
  * While codes of one segment travel, another segment is cast, a third is added, and sums of a
  * fourth travel back. A single half (algo.h) works the same way with one kind of message. Its
@@ -27,15 +27,15 @@ enum {
     MESSAGE_MAX = 60 * 1024,
     /* Segments of a long vector. The first and the last one do not overlap with others. */
     SEGMENTS = 8,
-    WINDOW = 8,  /* segments in progress; each has a slot */
-    FLIGHTS = 4, /* messages that this rank has in flight at a time */
+    WINDOW = 8,    /* segments in progress; each has a slot */
+    IN_FLIGHT = 4, /* messages that this rank has in flight at a time */
 };
 
 enum { CODES, SUMS, N_KINDS }; /* kinds of messages */
 
 struct slot {
-    struct comm_lot in[N_KINDS]; /* messages from other ranks */
-    uint8_t *store;              /* [P - 1 ranges] codes from other ranks */
+    struct comm_batch in[N_KINDS]; /* messages from other ranks */
+    uint8_t *store;                /* [P - 1 ranges] codes from other ranks */
 };
 
 struct layout {
@@ -55,14 +55,14 @@ struct pipe {
     size_t n_segments;
     /* Numbers of segments whose receives are posted, whose own codes are made, that are summed, and
      * whose sums have all been received. */
-    size_t posted, made, folded, had;
-    struct comm_lot flights[FLIGHTS];
+    size_t posted, made, summed, had;
+    struct comm_batch in_flight[IN_FLIGHT];
     int next; /* distance from this rank to the next one to send to */
 };
 
 /* Returns the elements of each segment except the last, a multiple of n_ranks units. codes: true if
  * codes travel, too, not only sums. */
-static size_t segment_n(const struct fold *f, size_t n, int n_ranks, bool codes)
+static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
     const size_t unit_bytes = in > out ? in : out, all_bytes = n / f->unit * unit_bytes;
@@ -88,7 +88,7 @@ static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
-    const size_t unit = p->call->fold.unit;
+    const size_t unit = p->call->op.unit;
     if (p->does[CODES] && p->does[SUMS])
         return algo_part(slice(whole, s, p->each), unit, p->all.n, i);
     return slice(algo_part(whole, unit, p->all.n, i), s, p->each / (size_t)p->all.n);
@@ -96,24 +96,25 @@ static struct algo_range piece(const struct pipe *p, size_t s, int i)
 
 static size_t place_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
-    return algo_place(&p->call->fold, form, r.at);
+    return algo_place(&p->call->op, form, r.at);
 }
 static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
-    return algo_place(&p->call->fold, form, r.at + r.n) - place_of(p, form, r);
+    return algo_place(&p->call->op, form, r.at + r.n) - place_of(p, form, r);
 }
 
 /* Bytes of the longest piece. */
 static size_t most_of(const struct pipe *p, enum algo_form form)
 {
-    return algo_bytes(&p->call->fold, form, piece(p, 0, 0).n);
+    return algo_bytes(&p->call->op, form, piece(p, 0, 0).n);
 }
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, void *scratch,
+                      struct layout *l)
 {
     const size_t each = segment_n(f, n, n_ranks, true), n_slots = count_segments(n, each);
     const struct algo_cut longest = {
-        .fold = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
+        .op = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     for (size_t i = 0; i < WINDOW && i < n_slots; i++)
@@ -121,7 +122,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     return a.used;
 }
 
-static size_t direct_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t direct_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)group;
     struct layout l;
@@ -149,34 +150,34 @@ static int post(struct pipe *p, size_t s)
         const int from = around(p, -by);
         const struct algo_range theirs = piece(p, s, from);
         if (p->does[CODES])
-            TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from, store_of(p, slot, by),
-                              bytes_of(p, ALGO_IN, mine)));
+            TRY(comm_batch_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from,
+                                store_of(p, slot, by), bytes_of(p, ALGO_IN, mine)));
         if (p->does[SUMS])
-            TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
-                              p->call->result + place_of(p, ALGO_OUT, theirs),
-                              bytes_of(p, ALGO_OUT, theirs)));
+            TRY(comm_batch_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
+                                p->call->result + place_of(p, ALGO_OUT, theirs),
+                                bytes_of(p, ALGO_OUT, theirs)));
     }
     return 0;
 }
 
-static void fold(struct pipe *p, size_t s)
+static void sum_codes(struct pipe *p, size_t s)
 {
     const struct slot *slot = &p->mem.slots[s % WINDOW];
     const struct algo_range mine = piece(p, s, p->all.me);
     p->parts[p->all.me] = p->call->codes + place_of(p, ALGO_IN, mine);
     for (int by = 1; by < p->all.n; by++)
         p->parts[around(p, -by)] = store_of(p, slot, by);
-    algo_fold(&p->call->fold, mine, ALGO_IN, p->parts, p->all.n, p->mem.acc, ALGO_OUT,
-              p->call->result + place_of(p, ALGO_OUT, mine));
+    algo_add_parts(&p->call->op, mine, ALGO_IN, p->parts, p->all.n, p->mem.acc, ALGO_OUT,
+                   p->call->result + place_of(p, ALGO_OUT, mine));
     p->comm->count.rounds += p->all.n > 1;
 }
 
-static struct comm_lot *free_flight(struct pipe *p)
+static struct comm_batch *free_flight(struct pipe *p)
 {
-    for (int i = 0; i < FLIGHTS; i++)
-        if (comm_lot_done(p->comm, &p->flights[i])) {
-            p->flights[i].used = 0;
-            return &p->flights[i];
+    for (int i = 0; i < IN_FLIGHT; i++)
+        if (comm_batch_done(p->comm, &p->in_flight[i])) {
+            p->in_flight[i].used = 0;
+            return &p->in_flight[i];
         }
     return NULL;
 }
@@ -185,23 +186,23 @@ static struct comm_lot *free_flight(struct pipe *p)
  * wait for sums. */
 static int send_one(struct pipe *p)
 {
-    struct comm_lot *flight = free_flight(p);
+    struct comm_batch *flight = free_flight(p);
     for (int tries = 1; tries < p->all.n && flight; tries++) {
         const int by = p->next, to = around(p, by);
         p->next = by + 1 < p->all.n ? by + 1 : 1;
         size_t *sums = &p->sent[SUMS][by], *codes = &p->sent[CODES][by];
-        if (*sums < p->folded) {
+        if (*sums < p->summed) {
             const struct algo_range mine = piece(p, (*sums)++, p->all.me);
-            TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to,
-                              p->call->result + place_of(p, ALGO_OUT, mine),
-                              bytes_of(p, ALGO_OUT, mine)));
+            TRY(comm_batch_send(p->comm, flight, COMM_TAG_SUM, to,
+                                p->call->result + place_of(p, ALGO_OUT, mine),
+                                bytes_of(p, ALGO_OUT, mine)));
             return 1;
         }
         if (*codes < p->made) {
             const struct algo_range theirs = piece(p, (*codes)++, to);
-            TRY(comm_lot_send(p->comm, flight, COMM_TAG_DATA, to,
-                              p->call->codes + place_of(p, ALGO_IN, theirs),
-                              bytes_of(p, ALGO_IN, theirs)));
+            TRY(comm_batch_send(p->comm, flight, COMM_TAG_DATA, to,
+                                p->call->codes + place_of(p, ALGO_IN, theirs),
+                                bytes_of(p, ALGO_IN, theirs)));
             return 1;
         }
     }
@@ -210,7 +211,7 @@ static int send_one(struct pipe *p)
 
 static bool have_come(const struct pipe *p, size_t s, int kind)
 {
-    return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
+    return comm_batch_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
 /* Posts and sends all that is possible now. */
@@ -249,13 +250,13 @@ static void tell(const struct pipe *p, size_t s, bool all,
  * can be done until a message arrives. */
 static bool work(struct pipe *p)
 {
-    if (p->folded < p->made && have_come(p, p->folded, CODES)) {
+    if (p->summed < p->made && have_come(p, p->summed, CODES)) {
         if (p->does[CODES])
-            fold(p, p->folded);
-        p->folded++;
+            sum_codes(p, p->summed);
+        p->summed++;
     } else if (p->made < p->posted) {
         tell(p, p->made++, p->does[CODES], algo_need);
-    } else if (p->had < p->folded && have_come(p, p->had, SUMS)) {
+    } else if (p->had < p->summed && have_come(p, p->had, SUMS)) {
         tell(p, p->had++, p->does[SUMS], algo_have);
     } else {
         return false;
@@ -263,24 +264,24 @@ static bool work(struct pipe *p)
     return true;
 }
 
-static int open_lots(struct pipe *p)
+static int open_batches(struct pipe *p)
 {
     const size_t places[N_KINDS] = {
-        p->does[CODES] ? comm_lot_places(p->comm, most_of(p, ALGO_IN)) : 0,
-        p->does[SUMS] ? comm_lot_places(p->comm, most_of(p, ALGO_OUT)) : 0};
+        p->does[CODES] ? comm_batch_places(p->comm, most_of(p, ALGO_IN)) : 0,
+        p->does[SUMS] ? comm_batch_places(p->comm, most_of(p, ALGO_OUT)) : 0};
     size_t at = 0;
     for (size_t i = 0; i < WINDOW && i < p->n_segments; i++)
         for (int kind = 0; kind < N_KINDS; kind++) {
             const size_t n = (size_t)(p->all.n - 1) * places[kind];
-            p->mem.slots[i].in[kind] = (struct comm_lot){.at = at, .n_places = n};
+            p->mem.slots[i].in[kind] = (struct comm_batch){.at = at, .n_places = n};
             at += n;
         }
-    for (int i = 0; i < FLIGHTS; i++) {
-        p->flights[i] = (struct comm_lot){
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        p->in_flight[i] = (struct comm_batch){
             .at = at, .n_places = places[CODES] > places[SUMS] ? places[CODES] : places[SUMS]};
-        at += p->flights[i].n_places;
+        at += p->in_flight[i].n_places;
     }
-    return comm_lots_begin(p->comm, at);
+    return comm_batches_begin(p->comm, at);
 }
 
 static bool all_sent(const struct pipe *p)
@@ -291,28 +292,28 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Places pointers and counters in host scratch (`book`), whatever memory call->scratch is in. */
-static void lay_out_book(struct pipe *p)
+/* Places pointers and counters in host scratch, whatever memory call->scratch is in. */
+static void lay_out_host_scratch(struct pipe *p)
 {
-    p->parts = p->comm->book;
+    p->parts = p->comm->host_scratch;
     for (int kind = 0; kind < N_KINDS; kind++)
-        p->sent[kind] = (size_t *)p->comm->book + (1 + kind) * p->all.n;
-    static_assert(COMM_BOOK >= sizeof(uint8_t *) + N_KINDS * sizeof(size_t),
+        p->sent[kind] = (size_t *)p->comm->host_scratch + (1 + kind) * p->all.n;
+    static_assert(COMM_HOST_SCRATCH >= sizeof(uint8_t *) + N_KINDS * sizeof(size_t),
                   "the book is too small");
 }
 
 static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bool sums)
 {
     struct pipe p = {.comm = c, .call = call, .all = algo_all(c), .does = {codes, sums}, .next = 1};
-    lay_out_book(&p);
+    lay_out_host_scratch(&p);
     if (codes)
-        lay_out(&call->fold, call->n, p.all.n, call->scratch, &p.mem);
-    p.each = segment_n(&call->fold, call->n, p.all.n, codes);
+        lay_out(&call->op, call->n, p.all.n, call->scratch, &p.mem);
+    p.each = segment_n(&call->op, call->n, p.all.n, codes);
     p.n_segments = count_segments(call->n, p.each);
     for (int kind = 0; kind < N_KINDS; kind++)
         for (int by = 0; by < p.all.n; by++)
             p.sent[kind][by] = p.does[kind] ? 0 : p.n_segments;
-    TRY(open_lots(&p));
+    TRY(open_batches(&p));
     for (;;) {
         TRY(exchange(&p));
         const bool worked = work(&p);
@@ -341,22 +342,21 @@ static int direct_allgather(struct comm *c, const struct algo_call *call)
 
 /* There are two phases for any number of segments: while one segment is waited
  * for, others travel. */
-static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
-                       struct algo_leg *legs)
+static int direct_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                         struct algo_phase *phases)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
-    const struct algo_cut out = {
-        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut out = {.op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
     const int segments = (int)count_segments(n, segment_n(f, n, n_ranks, true));
-    struct algo_leg leg[] = {algo_leg_all(&in, true), algo_leg_all(&out, false)};
-    int n_legs = 0;
+    struct algo_phase phase[] = {algo_phase_all(&in, true), algo_phase_all(&out, false)};
+    int n_phases = 0;
     (void)group;
     for (int i = 0; i < 2; i++) {
-        leg[i].n_sent *= segments;
-        leg[i].n_got = leg[i].n_sent;
-        n_legs = algo_leg_add(legs, n_legs, leg[i], false);
+        phase[i].n_sent *= segments;
+        phase[i].n_got = phase[i].n_sent;
+        n_phases = algo_phase_add(phases, n_phases, phase[i], false);
     }
-    return n_legs;
+    return n_phases;
 }
 
 const struct algo algo_direct = {
@@ -367,7 +367,7 @@ const struct algo algo_direct = {
     .run = direct_run,
     .reduce_scatter = direct_reduce_scatter,
     .allgather = direct_allgather,
-    .legs = direct_legs,
+    .phases = direct_phases,
     .by_nccl = &algo_direct_nccl,
     .by_ipc = &algo_direct_ipc,
     .device_codes = true,

@@ -16,7 +16,8 @@ struct layout {
     uint8_t *store; /* [(P - 1) * in_bytes(n)] */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, void *scratch,
+                      struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
@@ -24,7 +25,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     return a.used;
 }
 
-static size_t gather_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t gather_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)group;
     struct layout l;
@@ -35,7 +36,7 @@ static int exchange_all(struct comm *c, const struct algo_call *call, const stru
                         const uint8_t **parts)
 {
     const int n_ranks = comm_n_ranks(c), me = comm_rank(c);
-    const size_t bytes = algo_place(&call->fold, ALGO_IN, call->n);
+    const size_t bytes = algo_place(&call->op, ALGO_IN, call->n);
     parts[me] = call->codes;
     for (int by = 1; by < n_ranks; by++) {
         const int from = (me + n_ranks - by) % n_ranks;
@@ -51,27 +52,27 @@ static int exchange_all(struct comm *c, const struct algo_call *call, const stru
 static int gather_run(struct comm *c, const struct algo_call *call)
 {
     struct layout l;
-    const uint8_t **parts = c->book;
-    lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
+    const uint8_t **parts = c->host_scratch;
+    lay_out(&call->op, call->n, comm_n_ranks(c), call->scratch, &l);
     TRY(exchange_all(c, call, &l, parts));
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c),
-              l.acc, ALGO_OUT, call->result);
+    algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c),
+                   l.acc, ALGO_OUT, call->result);
     return 0;
 }
 
-static int gather_legs(const struct fold *f, size_t n, int n_ranks, int group,
-                       struct algo_leg *legs)
+static int gather_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                         struct algo_phase *phases)
 {
     const uint64_t bytes = algo_bytes(f, ALGO_IN, n), others = (uint64_t)(n_ranks - 1);
     (void)group;
-    return algo_leg_add(legs, 0,
-                        (struct algo_leg){.steps = n_ranks > 1,
-                                          .sent = others * bytes,
-                                          .got = others * bytes,
-                                          .n_sent = n_ranks - 1,
-                                          .n_got = n_ranks - 1,
-                                          .added_bytes = (uint64_t)n_ranks * bytes},
-                        false);
+    return algo_phase_add(phases, 0,
+                          (struct algo_phase){.steps = n_ranks > 1,
+                                              .sent = others * bytes,
+                                              .got = others * bytes,
+                                              .n_sent = n_ranks - 1,
+                                              .n_got = n_ranks - 1,
+                                              .added_bytes = (uint64_t)n_ranks * bytes},
+                          false);
 }
 
 const struct algo algo_gather = {
@@ -80,7 +81,7 @@ const struct algo algo_gather = {
             "the bytes",
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
-    .legs = gather_legs,
+    .phases = gather_phases,
     .device_codes = true,
     .by_memory = &algo_gather_memory,
 };
@@ -95,7 +96,7 @@ struct algo_gather_memory_layout {
     const uint8_t **parts; /* [P] */
 };
 
-static size_t algo_gather_memory_lay_out(const struct fold *f, int n_ranks, void *scratch,
+static size_t algo_gather_memory_lay_out(const struct reduce_op *f, int n_ranks, void *scratch,
                                          struct algo_gather_memory_layout *l)
 {
     struct algo_arena a = {.base = scratch};
@@ -104,7 +105,7 @@ static size_t algo_gather_memory_lay_out(const struct fold *f, int n_ranks, void
     return a.used;
 }
 
-static size_t memory_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t memory_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n, (void)group;
     struct algo_gather_memory_layout l;
@@ -116,16 +117,16 @@ static void add_once(void *const *calls, int n_ranks)
 {
     const struct algo_call *first = calls[0];
     struct algo_gather_memory_layout l;
-    algo_gather_memory_lay_out(&first->fold, n_ranks, first->scratch, &l);
+    algo_gather_memory_lay_out(&first->op, n_ranks, first->scratch, &l);
     for (int r = 0; r < n_ranks; r++)
         l.parts[r] = ((const struct algo_call *)calls[r])->codes;
     for (int r = 0; r < n_ranks; r++) {
         const struct algo_call *call = calls[r];
-        if (r == 0 || call->fold.ops->keeps)
-            algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, n_ranks,
-                      l.acc, ALGO_OUT, call->result);
+        if (r == 0 || call->op.ops->keeps)
+            algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, n_ranks,
+                           l.acc, ALGO_OUT, call->result);
         else
-            memcpy(call->result, first->result, algo_place(&first->fold, ALGO_OUT, first->n));
+            memcpy(call->result, first->result, algo_place(&first->op, ALGO_OUT, first->n));
     }
 }
 
@@ -133,7 +134,7 @@ static int memory_run(struct comm *c, const struct algo_call *call)
 {
     const size_t others = (size_t)comm_n_ranks(c) - 1;
     TRY(comm_virtual_once(c, (void *)(uintptr_t)call, add_once));
-    c->count.sent_bytes += others * algo_place(&call->fold, ALGO_IN, call->n);
+    c->count.sent_bytes += others * algo_place(&call->op, ALGO_IN, call->n);
     c->count.rounds += others > 0;
     return 0;
 }

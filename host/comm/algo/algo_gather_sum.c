@@ -19,7 +19,8 @@ struct layout {
     const uint8_t **parts;
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, void *scratch,
+                      struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
@@ -28,7 +29,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     return a.used;
 }
 
-static size_t gather_sum_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t gather_sum_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)group;
     struct layout l;
@@ -38,42 +39,42 @@ static size_t gather_sum_scratch_bytes(const struct fold *f, size_t n, int n_ran
 static int gather_sum_run(struct comm *c, const struct algo_call *call)
 {
     struct layout l;
-    lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
-    const size_t bytes = algo_place(&call->fold, ALGO_IN, call->n);
+    lay_out(&call->op, call->n, comm_n_ranks(c), call->scratch, &l);
+    const size_t bytes = algo_place(&call->op, ALGO_IN, call->n);
     TRY(comm_all_gather(c, call->codes, bytes, l.all, l.parts));
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, comm_n_ranks(c),
-              l.acc, ALGO_OUT, call->result);
+    algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, comm_n_ranks(c),
+                   l.acc, ALGO_OUT, call->result);
     return 0;
 }
 
-static int gather_sum_legs(const struct fold *f, size_t n, int n_ranks, int group,
-                           struct algo_leg *legs)
+static int gather_sum_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                             struct algo_phase *phases)
 {
     const uint64_t bytes = algo_bytes(f, ALGO_IN, n);
-    int n_legs = 0;
+    int n_phases = 0;
     (void)group;
-    for (int have = 1; have < n_ranks && n_legs < ALGO_LEGS; have *= 2) {
+    for (int have = 1; have < n_ranks && n_phases < ALGO_PHASES; have *= 2) {
         const bool is_last = 2 * have >= n_ranks;
         const uint64_t more = (uint64_t)(is_last ? n_ranks - have : have) * bytes;
-        n_legs =
-            algo_leg_add(legs, n_legs,
-                         (struct algo_leg){.steps = 1,
-                                           .sent = more,
-                                           .got = more,
-                                           .n_sent = 1,
-                                           .n_got = 1,
-                                           .added_bytes = is_last ? (uint64_t)n_ranks * bytes : 0},
-                         false);
+        n_phases = algo_phase_add(
+            phases, n_phases,
+            (struct algo_phase){.steps = 1,
+                                .sent = more,
+                                .got = more,
+                                .n_sent = 1,
+                                .n_got = 1,
+                                .added_bytes = is_last ? (uint64_t)n_ranks * bytes : 0},
+            false);
     }
-    return n_legs;
+    return n_phases;
 }
 
 static int gather_sum_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)codec, (void)group;
-    if (n_ranks > 1 << ALGO_LEGS)
+    if (n_ranks > 1 << ALGO_PHASES)
         return ERR(-EINVAL, "\"gather-sum\" cannot run on %d ranks: at most %d; direct takes more",
-                   n_ranks, 1 << ALGO_LEGS);
+                   n_ranks, 1 << ALGO_PHASES);
     return 0;
 }
 
@@ -85,5 +86,5 @@ const struct algo algo_gather_sum = {
     .check = gather_sum_check,
     .scratch_bytes = gather_sum_scratch_bytes,
     .run = gather_sum_run,
-    .legs = gather_sum_legs,
+    .phases = gather_sum_phases,
 };

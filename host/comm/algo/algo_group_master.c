@@ -16,13 +16,13 @@ struct layout {
     uint8_t *group; /* [part_bytes(n)] the group's sum */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
     /* number of ranks in the ring with the longer ranges */
     const int fewest = group < n_ranks / group ? group : n_ranks / group;
     const struct algo_cut longest = {
-        .fold = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
+        .op = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->hop = algo_take(&a, 2 * algo_hop_bytes(&longest));
@@ -30,7 +30,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, vo
     return a.used;
 }
 
-static size_t master_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t master_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     struct layout l;
     return lay_out(f, n, n_ranks, group, NULL, &l);
@@ -58,9 +58,9 @@ static int among_masters(struct comm *c, const struct algo_call *call, const str
 {
     const struct algo_set masters = algo_across(c, call->group);
     const struct algo_cut in = {
-        .fold = &call->fold, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
+        .op = &call->op, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
     const struct algo_cut out = {
-        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+        .op = &call->op, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     TRY(algo_ring_reduce(c, &masters, &in, l->group, l->acc, l->hop, ALGO_OUT, call->result));
     return algo_ring_allgather(c, &masters, &out, call->result);
 }
@@ -69,17 +69,16 @@ static int master_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set node = algo_node(c, call->group);
     const struct algo_cut in = {
-        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+        .op = &call->op, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
     const struct algo_cut sums = {
-        .fold = &call->fold, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
+        .op = &call->op, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
     const struct algo_cut out = {
-        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
+        .op = &call->op, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
     struct layout l;
-    lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
+    lay_out(&call->op, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
     TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_PART, l.group));
     TRY(with_master(c, &node, &sums, TO_MASTER, l.group));
-    TRY(algo_rescale(c, &call->fold, (struct algo_range){.n = node.me == 0 ? call->n : 0},
-                     l.group));
+    TRY(algo_rescale(c, &call->op, (struct algo_range){.n = node.me == 0 ? call->n : 0}, l.group));
     if (node.me == 0)
         TRY(among_masters(c, call, &l));
     TRY(with_master(c, &node, &out, FROM_MASTER, call->result));
@@ -87,25 +86,24 @@ static int master_run(struct comm *c, const struct algo_call *call)
 }
 
 /* Describes the phases of the master. */
-static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
-                       struct algo_leg *legs)
+static int master_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                         struct algo_phase *phases)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
-    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
-    const struct algo_cut sums = {
-        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = group};
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    const struct algo_cut out = {.op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
+    const struct algo_cut sums = {.op = f, .form = ALGO_PART, .whole = in.whole, .n_parts = group};
     const struct algo_cut masters_in = {
-        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = n_ranks / group};
+        .op = f, .form = ALGO_PART, .whole = in.whole, .n_parts = n_ranks / group};
     const struct algo_cut masters_out = {
-        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
-    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_most(&sums), .n_got = 1};
-    const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_most(&out), .n_sent = 1};
-    int n_legs = algo_leg_ring_reduce(legs, 0, &in, true);
-    n_legs = algo_leg_add(legs, n_legs, to, true);
-    n_legs = algo_leg_ring_reduce(legs, n_legs, &masters_in, false);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_out), false);
-    n_legs = algo_leg_add(legs, n_legs, from, true);
-    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), true);
+        .op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
+    const struct algo_phase to = {.steps = group - 1, .got = algo_cut_most(&sums), .n_got = 1};
+    const struct algo_phase from = {.steps = group - 1, .sent = algo_cut_most(&out), .n_sent = 1};
+    int n_phases = algo_phase_ring_reduce(phases, 0, &in, true);
+    n_phases = algo_phase_add(phases, n_phases, to, true);
+    n_phases = algo_phase_ring_reduce(phases, n_phases, &masters_in, false);
+    n_phases = algo_phase_add(phases, n_phases, algo_phase_ring(&masters_out), false);
+    n_phases = algo_phase_add(phases, n_phases, from, true);
+    return algo_phase_add(phases, n_phases, algo_phase_ring(&out), true);
 }
 
 static int master_check(const struct codec *codec, int n_ranks, int group)
@@ -117,12 +115,12 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
 const struct algo algo_group_master = {
     .name = "group-master",
     .help = "groups of K reduce to a master, and the masters form a ring: 4(K-1)+2(P/K-1) rounds",
-    .needs = FOLD_PARTS,
+    .needs = REDUCE_PARTS,
     .grouped = true,
     .check = master_check,
     .scratch_bytes = master_scratch_bytes,
     .run = master_run,
-    .legs = master_legs,
+    .phases = master_phases,
     .by_nccl = &algo_group_master_nccl,
     .by_ipc = &algo_group_master_ipc,
     .device_codes = true,

@@ -6,12 +6,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
-#include "comm/gpu/mates.h"
+#include "comm/gpu/gpu_peers.h"
 #include "vec/gpu/gpu.h"
 #include <stdlib.h>
 
 struct master {
-    struct mates *mates;
+    struct gpu_peers *peers;
     uint8_t *staging; /* pinned, [room], on a master */
     size_t room;
 };
@@ -19,14 +19,14 @@ struct master {
 /* Layout of a call's scratch, in device memory. */
 struct layout {
     uint8_t *group; /* [part_bytes(n)] the group's sum, complete on the master */
-    uint8_t *store; /* [mates_store_bytes()] used by the link */
+    uint8_t *store; /* [gpu_peers_store_bytes()] used by the link */
 };
-static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
+static size_t lay_out(const struct gpu_peers_link *link, const struct algo_cut *in, void *scratch,
                       struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
-    l->group = algo_take(&a, algo_bytes(in->fold, ALGO_PART, in->whole.n));
-    l->store = algo_take(&a, mates_store_bytes(link, in));
+    l->group = algo_take(&a, algo_bytes(in->op, ALGO_PART, in->whole.n));
+    l->store = algo_take(&a, gpu_peers_store_bytes(link, in));
     return a.used;
 }
 
@@ -37,9 +37,9 @@ struct stage {
 static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stage *s)
 {
     struct algo_arena a = {.base = base};
-    s->group = algo_take(&a, algo_bytes(ring->fold, ALGO_PART, ring->whole.n));
+    s->group = algo_take(&a, algo_bytes(ring->op, ALGO_PART, ring->whole.n));
     s->hop = algo_take(&a, 2 * algo_hop_bytes(ring));
-    s->result = algo_take(&a, algo_bytes(ring->fold, ALGO_OUT, ring->whole.n));
+    s->result = algo_take(&a, algo_bytes(ring->op, ALGO_OUT, ring->whole.n));
     return a.used;
 }
 
@@ -59,93 +59,95 @@ static int among_masters(struct comm *c, const struct algo_call *call, struct ma
                          const uint8_t *group)
 {
     const struct algo_set masters = algo_across(c, call->group);
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     const struct algo_cut in = {
-        .fold = f, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
+        .op = f, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
     const struct algo_cut out = {
-        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+        .op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     struct stage s;
     TRY(stage_room(g, lay_out_stage(&in, NULL, &s)));
     lay_out_stage(&in, g->staging, &s);
-    TRY(mates_copy(s.group, group, algo_bytes(f, ALGO_PART, call->n)));
+    TRY(gpu_peers_copy(s.group, group, algo_bytes(f, ALGO_PART, call->n)));
     TRY(algo_ring_reduce(c, &masters, &in, s.group, NULL, s.hop, ALGO_OUT, s.result));
     TRY(algo_ring_allgather(c, &masters, &out, s.result));
-    return mates_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
+    return gpu_peers_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
 }
 
-static void master_close(struct comm *c, struct algo_home *home)
+static void master_close(struct comm *c, struct algo_buffers *buffers)
 {
-    struct master *g = home->state;
+    struct master *g = buffers->state;
     (void)c;
-    mates_close(g->mates);
+    gpu_peers_close(g->peers);
     gpu()->run->free_pinned(g->staging);
     free(g);
 }
 
 /* Opens the state of a job. All ranks call it. */
-static int master_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+static int master_open(struct comm *c, const struct algo_call *call,
+                       const struct gpu_peers_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
     struct master *g = buf_alloc(sizeof *g);
     int rc = comm_agree(c, g ? 0 : -ENOMEM);
     if (rc == 0)
-        rc = mates_open(c, &node, link, call->home, &g->mates);
+        rc = gpu_peers_open(c, &node, link, call->buffers, &g->peers);
     if (rc == 0)
-        call->home->state = g;
+        call->buffers->state = g;
     else
         free(g);
     return rc;
 }
 
-static int master_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+static int master_on(struct comm *c, const struct algo_call *call,
+                     const struct gpu_peers_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     const struct algo_cut in = {
-        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
-    const struct algo_cut sums = {
-        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
+        .op = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut sums = {.op = f, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
     struct layout l;
     lay_out(link, &in, call->scratch, &l);
-    if (!call->home->state)
+    if (!call->buffers->state)
         TRY(master_open(c, call, link));
-    struct master *g = call->home->state;
-    TRY(mates_gather(g->mates, &in, call->codes, l.store));
+    struct master *g = call->buffers->state;
+    TRY(gpu_peers_gather(g->peers, &in, call->codes, l.store));
     for (int i = 0; i < node.n; i++) /* ring order: this member's codes come last */
-        g->mates->order[i] = g->mates->parts[(node.me + 1 + i) % node.n];
-    algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_PART,
-              l.group + algo_cut_at(&sums, node.me));
-    TRY(mates_noted(g->mates, gpu_failed()));
-    TRY(mates_to_first(g->mates, &sums, l.group));
+        g->peers->order[i] = g->peers->parts[(node.me + 1 + i) % node.n];
+    algo_add_parts(f, algo_cut_range(&in, node.me), ALGO_IN, g->peers->order, node.n, NULL,
+                   ALGO_PART, l.group + algo_cut_at(&sums, node.me));
+    TRY(gpu_peers_noted(g->peers, gpu_failed()));
+    TRY(gpu_peers_to_first(g->peers, &sums, l.group));
     if (node.me == 0)
-        TRY(mates_noted(g->mates, among_masters(c, call, g, l.group)));
-    return mates_from_first(g->mates, call->result, algo_bytes(f, ALGO_OUT, call->n));
+        TRY(gpu_peers_noted(g->peers, among_masters(c, call, g, l.group)));
+    return gpu_peers_from_first(g->peers, call->result, algo_bytes(f, ALGO_OUT, call->n));
 }
 
 static int master_ipc(struct comm *c, const struct algo_call *call)
 {
-    return master_on(c, call, &mates_ipc);
+    return master_on(c, call, &gpu_peers_ipc);
 }
 static int master_nccl(struct comm *c, const struct algo_call *call)
 {
-    return master_on(c, call, &mates_nccl);
+    return master_on(c, call, &gpu_peers_nccl);
 }
 
-static size_t scratch_on(const struct mates_link *link, const struct fold *f, size_t n, int group)
+static size_t scratch_on(const struct gpu_peers_link *link, const struct reduce_op *f, size_t n,
+                         int group)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
     struct layout l;
     return lay_out(link, &in, NULL, &l);
 }
-static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t ipc_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks;
-    return scratch_on(&mates_ipc, f, n, group);
+    return scratch_on(&gpu_peers_ipc, f, n, group);
 }
-static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t nccl_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks;
-    return scratch_on(&mates_nccl, f, n, group);
+    return scratch_on(&gpu_peers_nccl, f, n, group);
 }
 
 static int master_check(const struct codec *codec, int n_ranks, int group)
@@ -154,8 +156,8 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_master_ipc.name, n_ranks, group);
 }
 
-#define MASTER                                                                           \
-    .name = "group-master", .needs = FOLD_PARTS, .grouped = true, .check = master_check, \
+#define MASTER                                                                             \
+    .name = "group-master", .needs = REDUCE_PARTS, .grouped = true, .check = master_check, \
     .close = master_close
 
 const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes,

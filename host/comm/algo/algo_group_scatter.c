@@ -18,12 +18,12 @@ struct cuts {
 };
 
 /* form: ALGO_IN, codes inside a node and partial sums between nodes; ALGO_OUT, results in both. */
-static struct cuts cut_up(const struct fold *f, enum algo_form form, size_t n, int n_ranks,
+static struct cuts cut_up(const struct reduce_op *f, enum algo_form form, size_t n, int n_ranks,
                           int group, int me)
 {
-    const struct algo_cut inside = {.fold = f, .form = form, .whole = {.n = n}, .n_parts = group};
+    const struct algo_cut inside = {.op = f, .form = form, .whole = {.n = n}, .n_parts = group};
     return (struct cuts){inside,
-                         {.fold = f,
+                         {.op = f,
                           .form = form == ALGO_OUT                     ? ALGO_OUT
                                   : f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE
                                                                        : ALGO_PART,
@@ -38,7 +38,7 @@ struct layout {
     uint8_t *node_store; /* [P/K - 1 ranges of that part] */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
     /* Sized for member 0, which has the longest part. */
@@ -51,7 +51,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, vo
     return a.used;
 }
 
-static size_t scatter_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t scatter_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     struct layout l;
     return lay_out(f, n, n_ranks, group, NULL, &l);
@@ -62,11 +62,11 @@ static int add_nodes(struct comm *c, const struct algo_call *call, const struct 
                      const struct layout *l, uint8_t *mine)
 {
     const struct algo_set nodes = algo_across(c, call->group);
-    const uint8_t **parts = c->book;
-    TRY(algo_rescale(c, &call->fold, across->whole, l->node));
+    const uint8_t **parts = c->host_scratch;
+    TRY(algo_rescale(c, &call->op, across->whole, l->node));
     TRY(algo_alltoall(c, &nodes, across, l->node, l->node_store, parts));
-    algo_fold(&call->fold, algo_cut_range(across, nodes.me), across->form, parts, nodes.n, l->acc,
-              ALGO_OUT, mine);
+    algo_add_parts(&call->op, algo_cut_range(across, nodes.me), across->form, parts, nodes.n,
+                   l->acc, ALGO_OUT, mine);
     return 0;
 }
 
@@ -75,16 +75,16 @@ static int scatter_reduce(struct comm *c, const struct algo_call *call)
     const struct algo_set node = algo_node(c, call->group);
     const int n_ranks = comm_n_ranks(c);
     const bool one_node = node.n == n_ranks;
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     const struct cuts in = cut_up(f, ALGO_IN, call->n, n_ranks, call->group, node.me);
     const struct algo_range own = algo_owned(call->n, f->unit, n_ranks, call->group, comm_rank(c));
-    uint8_t *mine = call->result + fold_out_at(f, own.at);
-    const uint8_t **parts = c->book;
+    uint8_t *mine = call->result + reduce_op_out_at(f, own.at);
+    const uint8_t **parts = c->host_scratch;
     struct layout l;
     lay_out(f, call->n, n_ranks, call->group, call->scratch, &l);
     TRY(algo_alltoall(c, &node, &in.inside, call->codes, l.store, parts));
-    algo_fold(f, in.across.whole, ALGO_IN, parts, node.n, l.acc,
-              one_node ? ALGO_OUT : in.across.form, one_node ? mine : l.node);
+    algo_add_parts(f, in.across.whole, ALGO_IN, parts, node.n, l.acc,
+                   one_node ? ALGO_OUT : in.across.form, one_node ? mine : l.node);
     return one_node ? 0 : add_nodes(c, call, &in.across, &l, mine);
 }
 
@@ -92,7 +92,7 @@ static int scatter_allgather(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set node = algo_node(c, call->group), nodes = algo_across(c, call->group);
     const struct cuts out =
-        cut_up(&call->fold, ALGO_OUT, call->n, comm_n_ranks(c), call->group, node.me);
+        cut_up(&call->op, ALGO_OUT, call->n, comm_n_ranks(c), call->group, node.me);
     TRY(algo_allgather(c, &nodes, &out.across, call->result + algo_cut_at(&out.inside, node.me)));
     return algo_allgather(c, &node, &out.inside, call->result);
 }
@@ -103,15 +103,15 @@ static int scatter_run(struct comm *c, const struct algo_call *call)
     return scatter_allgather(c, call);
 }
 
-static int scatter_legs(const struct fold *f, size_t n, int n_ranks, int group,
-                        struct algo_leg *legs)
+static int scatter_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                          struct algo_phase *phases)
 {
     const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0),
                       out = cut_up(f, ALGO_OUT, n, n_ranks, group, 0);
-    int n_legs = algo_leg_add(legs, 0, algo_leg_all(&in.inside, true), true);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&in.across, true), false);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&out.across, false), false);
-    return algo_leg_add(legs, n_legs, algo_leg_all(&out.inside, false), true);
+    int n_phases = algo_phase_add(phases, 0, algo_phase_all(&in.inside, true), true);
+    n_phases = algo_phase_add(phases, n_phases, algo_phase_all(&in.across, true), false);
+    n_phases = algo_phase_add(phases, n_phases, algo_phase_all(&out.across, false), false);
+    return algo_phase_add(phases, n_phases, algo_phase_all(&out.inside, false), true);
 }
 
 static int scatter_check(const struct codec *codec, int n_ranks, int group)
@@ -123,14 +123,14 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 const struct algo algo_group_scatter = {
     .name = "group-scatter",
     .help = "all-to-all inside nodes of K ranks, then each part across nodes: 4 rounds",
-    .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
+    .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES,
     .grouped = true,
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
     .reduce_scatter = scatter_reduce,
     .allgather = scatter_allgather,
-    .legs = scatter_legs,
+    .phases = scatter_phases,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,
     .device_codes = true,

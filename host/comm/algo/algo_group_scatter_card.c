@@ -18,13 +18,14 @@ struct layout {
     uint8_t *store; /* [(P - 1) segments] other ranks' codes, on rank 0 */
 };
 
-static size_t segment_of(const struct fold *f, size_t left)
+static size_t segment_of(const struct reduce_op *f, size_t left)
 {
     const size_t most = f->unit < SEGMENT ? SEGMENT / f->unit * f->unit : f->unit;
     return left < most ? left : most;
 }
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, void *scratch,
+                      struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
@@ -32,7 +33,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     return a.used;
 }
 
-static size_t card_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t card_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     struct layout l;
     const size_t with = lay_out(f, n, n_ranks, NULL, &l),
@@ -45,10 +46,10 @@ static size_t card_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 static int add_segment(struct comm *c, const struct algo_call *call, struct algo_range r)
 {
     const int n_ranks = comm_n_ranks(c);
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     const size_t bytes = algo_bytes(f, ALGO_IN, r.n);
     uint8_t *sums = call->result + algo_bytes(f, ALGO_OUT, r.at);
-    const uint8_t **parts = c->book;
+    const uint8_t **parts = c->host_scratch;
     struct algo_node_sum *node = call->node;
     struct layout l;
     lay_out(f, call->n, n_ranks, call->scratch, &l);
@@ -61,7 +62,7 @@ static int add_segment(struct comm *c, const struct algo_call *call, struct algo
     TRY(comm_round(c));
     node->gone = node->gone || !node->add(node->arg, parts, n_ranks, r.n, sums);
     if (node->gone)
-        algo_fold(f, r, ALGO_IN, parts, n_ranks, l.acc, ALGO_OUT, sums);
+        algo_add_parts(f, r, ALGO_IN, parts, n_ranks, l.acc, ALGO_OUT, sums);
     for (int to = 1; to < n_ranks; to++) {
         TRY(comm_send(c, to, sums, algo_bytes(f, ALGO_OUT, r.n)));
         TRY(comm_send(c, to, &node->gone, sizeof node->gone));
@@ -71,7 +72,7 @@ static int add_segment(struct comm *c, const struct algo_call *call, struct algo
 
 static int hand_in(struct comm *c, const struct algo_call *call, struct algo_range r)
 {
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     TRY(comm_send(c, 0, call->codes + algo_bytes(f, ALGO_IN, r.at), algo_bytes(f, ALGO_IN, r.n)));
     TRY(comm_recv(c, 0, call->result + algo_bytes(f, ALGO_OUT, r.at),
                   algo_bytes(f, ALGO_OUT, r.n)));
@@ -85,7 +86,7 @@ static int card_run(struct comm *c, const struct algo_call *call)
         return algo_group_scatter.run(c, call);
     struct algo_range r = {.at = 0};
     for (; r.at < call->n; r.at += r.n) {
-        r.n = segment_of(&call->fold, call->n - r.at);
+        r.n = segment_of(&call->op, call->n - r.at);
         TRY(comm_rank(c) > 0 ? hand_in(c, call, r) : add_segment(c, call, r));
     }
     return 0;
@@ -98,7 +99,7 @@ static int card_check(const struct codec *codec, int n_ranks, int group)
 
 const struct algo algo_group_scatter_card = {
     .name = "group-scatter",
-    .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
+    .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES,
     .grouped = true,
     .check = card_check,
     .scratch_bytes = card_scratch_bytes,

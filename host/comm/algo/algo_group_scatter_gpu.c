@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "comm/comm_inside.h"
 #include "comm/comm.h"
-#include "comm/gpu/mates.h"
+#include "comm/gpu/gpu_peers.h"
 #include "vec/gpu/gpu.h"
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ enum {
 }; /* elements; largest bytes of a partial sum and of a code */
 
 struct scatter {
-    struct mates *mates;
+    struct gpu_peers *peers;
     void *acc; /* device: accumulators of a chunk */
     /* Two chunks each, in memory that MPI can access: the node's sum, other nodes' sums of this
      * rank's range, and the result. */
@@ -33,12 +33,12 @@ struct scatter {
     bool on_device; /* wide, store and out are in device memory */
 };
 
-static void scatter_close(struct comm *c, struct algo_home *home)
+static void scatter_close(struct comm *c, struct algo_buffers *buffers)
 {
-    struct scatter *s = home->state;
+    struct scatter *s = buffers->state;
     const struct dev_run_ops *run = gpu()->run;
     (void)c;
-    mates_close(s->mates);
+    gpu_peers_close(s->peers);
     run->free(s->acc);
     for (int i = 0; i < 2; i++) {
         (s->on_device ? run->free : run->free_pinned)(s->wide[i]);
@@ -67,18 +67,19 @@ static int make_buffers(struct scatter *s, int n_nodes)
 }
 
 /* Opens the state of a job. All ranks call it. */
-static int scatter_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+static int scatter_open(struct comm *c, const struct algo_call *call,
+                        const struct gpu_peers_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
     struct scatter *s = buf_alloc(sizeof *s);
     int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group) : -ENOMEM);
     if (rc == 0)
-        rc = mates_open(c, &node, link, call->home, &s->mates);
+        rc = gpu_peers_open(c, &node, link, call->buffers, &s->peers);
     if (s)
-        call->home->state = s;
+        call->buffers->state = s;
     if (rc < 0 && s) {
-        scatter_close(c, call->home);
-        call->home->state = NULL;
+        scatter_close(c, call->buffers);
+        call->buffers->state = NULL;
     }
     return rc;
 }
@@ -97,7 +98,7 @@ struct across {
 static struct algo_cut chunk(const struct across *a, size_t i, enum algo_form form)
 {
     const size_t skip = i * CHUNK, left = a->part.n - skip;
-    return (struct algo_cut){.fold = &a->call->fold,
+    return (struct algo_cut){.op = &a->call->op,
                              .form = form,
                              .whole = {.at = a->part.at + skip, .n = left < CHUNK ? left : CHUNK},
                              .n_parts = a->nodes.n};
@@ -111,11 +112,11 @@ static int around(const struct across *a, int by)
 static void add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
-    struct mates *m = a->s->mates;
+    struct gpu_peers *m = a->s->peers;
     for (int k = 0; k < m->set.n; k++)
-        m->order[k] = m->parts[k] + algo_bytes(cut.fold, ALGO_IN, i * CHUNK);
-    algo_fold_blocks(cut.fold, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
-                     a->s->wide[i % 2]);
+        m->order[k] = m->parts[k] + algo_bytes(cut.op, ALGO_IN, i * CHUNK);
+    algo_add_blocks(cut.op, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
+                    a->s->wide[i % 2]);
 }
 
 static int post_node(const struct across *a, size_t i)
@@ -137,12 +138,12 @@ static int post_node(const struct across *a, size_t i)
 static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);
-    const uint8_t **parts = a->comm->book;
+    const uint8_t **parts = a->comm->host_scratch;
     parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
         parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
-    algo_fold_blocks(cut.fold, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
-                     a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
+    algo_add_blocks(cut.op, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
+                    a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
 }
 
 static int post_sum(const struct across *a, size_t i)
@@ -163,8 +164,8 @@ static int post_sum(const struct across *a, size_t i)
 static int copy_out(const struct across *a, size_t i)
 {
     const struct algo_cut out = chunk(a, i, ALGO_OUT);
-    return mates_copy(a->result + algo_bytes(out.fold, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
-                      algo_bytes(out.fold, ALGO_OUT, out.whole.n));
+    return gpu_peers_copy(a->result + algo_bytes(out.op, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
+                          algo_bytes(out.op, ALGO_OUT, out.whole.n));
 }
 
 static int across_nodes(const struct across *a)
@@ -188,16 +189,17 @@ static int across_nodes(const struct across *a)
     return 0;
 }
 
-static int scatter_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
+static int scatter_on(struct comm *c, const struct algo_call *call,
+                      const struct gpu_peers_link *link)
 {
-    const struct fold *f = &call->fold;
+    const struct reduce_op *f = &call->op;
     const struct algo_set node = algo_node(c, call->group);
     const struct algo_cut in = {
-        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
-    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
-    if (!call->home->state)
+        .op = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut out = {.op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
+    if (!call->buffers->state)
         TRY(scatter_open(c, call, link));
-    struct scatter *s = call->home->state;
+    struct scatter *s = call->buffers->state;
     const struct across a = {.comm = c,
                              .call = call,
                              .s = s,
@@ -205,34 +207,34 @@ static int scatter_on(struct comm *c, const struct algo_call *call, const struct
                              .part = algo_cut_range(&in, node.me),
                              .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_PART,
                              .result = call->result + algo_cut_at(&out, node.me)};
-    TRY(mates_gather(s->mates, &in, call->codes, call->scratch));
+    TRY(gpu_peers_gather(s->peers, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)
-        TRY(mates_noted(s->mates, across_nodes(&a)));
+        TRY(gpu_peers_noted(s->peers, across_nodes(&a)));
     else
-        algo_fold(f, a.part, ALGO_IN, s->mates->parts, node.n, NULL, ALGO_OUT, a.result);
-    TRY(mates_noted(s->mates, gpu_failed()));
-    return mates_spread(s->mates, &out, call->result);
+        algo_add_parts(f, a.part, ALGO_IN, s->peers->parts, node.n, NULL, ALGO_OUT, a.result);
+    TRY(gpu_peers_noted(s->peers, gpu_failed()));
+    return gpu_peers_spread(s->peers, &out, call->result);
 }
 
 static int scatter_ipc(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &mates_ipc);
+    return scatter_on(c, call, &gpu_peers_ipc);
 }
 static int scatter_nccl(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &mates_nccl);
+    return scatter_on(c, call, &gpu_peers_nccl);
 }
 
-static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t ipc_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)f, (void)n, (void)n_ranks, (void)group;
     return 0;
 }
-static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t nccl_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks;
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
-    return mates_store_bytes(&mates_nccl, &in);
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    return gpu_peers_store_bytes(&gpu_peers_nccl, &in);
 }
 
 static int scatter_check(const struct codec *codec, int n_ranks, int group)
@@ -241,8 +243,8 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
 }
 
-#define SCATTER                                                                             \
-    .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES, .grouped = true, \
+#define SCATTER                                                                                   \
+    .name = "group-scatter", .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES, .grouped = true, \
     .check = scatter_check, .close = scatter_close
 
 const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,

@@ -88,7 +88,7 @@ struct layout {
     uint8_t *sum; /* [in_bytes(n)] MPI's sum */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, void *scratch, struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
@@ -96,7 +96,7 @@ static size_t lay_out(const struct fold *f, size_t n, void *scratch, struct layo
     return a.used;
 }
 
-static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t native_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks, (void)group;
     struct layout l;
@@ -107,7 +107,7 @@ static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
 static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Datatype item,
                         size_t item_bytes, MPI_Op op, uint8_t *sum)
 {
-    const size_t bytes = algo_bytes(&call->fold, ALGO_IN, call->n);
+    const size_t bytes = algo_bytes(&call->op, ALGO_IN, call->n);
     const size_t longest = c->chunk_bytes / item_bytes * item_bytes;
     for (size_t at = 0, k; at < bytes; at += k) {
         k = bytes - at < longest ? bytes - at : longest;
@@ -127,7 +127,7 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
 static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_function *add,
                         uint8_t *sum)
 {
-    const size_t item_bytes = algo_bytes(&call->fold, ALGO_IN, ITEM);
+    const size_t item_bytes = algo_bytes(&call->op, ALGO_IN, ITEM);
     MPI_Datatype item;
     MPI_Op op;
     TRY(comm_mpi_check(MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item),
@@ -150,12 +150,12 @@ static int native_run(struct comm *c, const struct algo_call *call)
     assert(!comm_is_virtual(c)); /* checked by algo_here() */
     MPI_User_function *add = find_choice(codec_sum(call->codec))->add;
     struct layout l;
-    lay_out(&call->fold, call->n, call->scratch, &l);
+    lay_out(&call->op, call->n, call->scratch, &l);
     TRY(add ? reduce_codes(c, call, add, l.sum)
             : reduce_items(c, call, MPI_FLOAT, sizeof(float), MPI_SUM, l.sum));
     const uint8_t *const one[] = {l.sum};
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, l.acc, ALGO_OUT,
-              call->result);
+    algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, l.acc, ALGO_OUT,
+                   call->result);
     return 0;
 }
 

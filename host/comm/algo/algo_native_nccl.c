@@ -6,7 +6,7 @@
  * NCCL count once. */
 #include "base/err.h"
 #include "comm/comm_inside.h"
-#include "comm/gpu/mates_nccl.h"
+#include "comm/gpu/gpu_peers_nccl.h"
 #include "device/run/dev_nccl.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
@@ -36,7 +36,7 @@ static bool native_adds(const struct vec_sum *sum)
     return choice && choice->rule == sum->rule;
 }
 
-static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t native_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks, (void)group;
     return algo_bytes(f, ALGO_IN, n);
@@ -45,10 +45,10 @@ static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
 static int native_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
-    struct mates *m = call->home->state;
+    struct gpu_peers *m = call->buffers->state;
     if (!m) {
-        TRY(mates_open(c, &all, &mates_nccl, call->home, &m));
-        call->home->state = m;
+        TRY(gpu_peers_open(c, &all, &gpu_peers_nccl, call->buffers, &m));
+        call->buffers->state = m;
     }
     struct gpu_lane *lane = gpu_lane();
     if (!lane)
@@ -56,18 +56,18 @@ static int native_run(struct comm *c, const struct algo_call *call)
     const int rc =
         gpu()->nccl->all_reduce(m->state, call->codes, call->scratch, call->n,
                                 find_choice(codec_sum(call->codec)->in)->type, lane->stream);
-    TRY(mates_noted(m, rc < 0 ? rc : mates_nccl_wait(m)));
+    TRY(gpu_peers_noted(m, rc < 0 ? rc : gpu_peers_nccl_wait(m)));
     const uint8_t *const one[] = {call->scratch};
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT,
-              call->result);
-    c->count.sent_bytes += all.n > 1 ? algo_bytes(&call->fold, ALGO_IN, call->n) : 0;
-    return mates_noted(m, gpu_failed());
+    algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT,
+                   call->result);
+    c->count.sent_bytes += all.n > 1 ? algo_bytes(&call->op, ALGO_IN, call->n) : 0;
+    return gpu_peers_noted(m, gpu_failed());
 }
 
-static void native_close(struct comm *c, struct algo_home *home)
+static void native_close(struct comm *c, struct algo_buffers *buffers)
 {
     (void)c;
-    mates_close(home->state);
+    gpu_peers_close(buffers->state);
 }
 
 const struct algo algo_native_nccl = {

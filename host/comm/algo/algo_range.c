@@ -18,7 +18,7 @@ struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int 
     return algo_part(inside, unit, n_ranks / k, rank / k);
 }
 
-size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n)
+size_t algo_bytes(const struct reduce_op *f, enum algo_form form, size_t n)
 {
     switch (form) {
     case ALGO_IN:
@@ -34,29 +34,29 @@ size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n)
 
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i)
 {
-    return algo_part(cut->whole, cut->fold->unit, cut->n_parts, i);
+    return algo_part(cut->whole, cut->op->unit, cut->n_parts, i);
 }
 
-size_t algo_place(const struct fold *f, enum algo_form form, size_t at)
+size_t algo_place(const struct reduce_op *f, enum algo_form form, size_t at)
 {
-    return algo_bytes(f, form, at) - fold_spared(f, at);
+    return algo_bytes(f, form, at) - reduce_op_spared(f, at);
 }
 
 size_t algo_cut_at(const struct algo_cut *cut, int i)
 {
-    return algo_place(cut->fold, cut->form, algo_cut_range(cut, i).at) -
-           algo_place(cut->fold, cut->form, cut->whole.at);
+    return algo_place(cut->op, cut->form, algo_cut_range(cut, i).at) -
+           algo_place(cut->op, cut->form, cut->whole.at);
 }
 
 size_t algo_cut_bytes(const struct algo_cut *cut, int i)
 {
     const struct algo_range r = algo_cut_range(cut, i);
-    return algo_place(cut->fold, cut->form, r.at + r.n) - algo_place(cut->fold, cut->form, r.at);
+    return algo_place(cut->op, cut->form, r.at + r.n) - algo_place(cut->op, cut->form, r.at);
 }
 
 size_t algo_cut_most(const struct algo_cut *cut)
 {
-    return algo_bytes(cut->fold, cut->form, algo_cut_range(cut, 0).n);
+    return algo_bytes(cut->op, cut->form, algo_cut_range(cut, 0).n);
 }
 
 struct algo_set algo_all(const struct comm *c)

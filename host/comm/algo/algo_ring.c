@@ -12,16 +12,17 @@ struct layout {
     uint8_t *hop; /* [2 ranges] */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, void *scratch,
+                      struct layout *l)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->hop = algo_take(&a, 2 * algo_hop_bytes(&in));
     return a.used;
 }
 
-static size_t ring_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t ring_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)group;
     struct layout l;
@@ -32,9 +33,9 @@ static int ring_reduce_scatter(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
     const struct algo_cut in = {
-        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
+        .op = &call->op, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
     struct layout l;
-    lay_out(&call->fold, call->n, all.n, call->scratch, &l);
+    lay_out(&call->op, call->n, all.n, call->scratch, &l);
     return algo_ring_reduce(c, &all, &in, call->codes, l.acc, l.hop, ALGO_OUT, call->result);
 }
 
@@ -42,7 +43,7 @@ static int ring_allgather(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
     const struct algo_cut out = {
-        .fold = &call->fold, .form = ALGO_OUT, .whole = {.n = call->n}, .n_parts = all.n};
+        .op = &call->op, .form = ALGO_OUT, .whole = {.n = call->n}, .n_parts = all.n};
     return algo_ring_allgather(c, &all, &out, call->result);
 }
 
@@ -52,24 +53,24 @@ static int ring_run(struct comm *c, const struct algo_call *call)
     return ring_allgather(c, call);
 }
 
-static int ring_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+static int ring_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                       struct algo_phase *phases)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
-    const struct algo_cut out = {
-        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    const struct algo_cut in = {.op = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut out = {.op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
     (void)group;
-    const int n_legs = algo_leg_ring_reduce(legs, 0, &in, false);
-    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), false);
+    const int n_phases = algo_phase_ring_reduce(phases, 0, &in, false);
+    return algo_phase_add(phases, n_phases, algo_phase_ring(&out), false);
 }
 
 const struct algo algo_ring = {
     .name = "ring",
     .help = "partial sums travel around a ring and are rounded at every hop: 2(P-1) rounds",
-    .needs = FOLD_PARTS,
+    .needs = REDUCE_PARTS,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,
     .reduce_scatter = ring_reduce_scatter,
     .allgather = ring_allgather,
-    .legs = ring_legs,
+    .phases = ring_phases,
     .device_codes = true,
 };

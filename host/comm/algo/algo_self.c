@@ -12,7 +12,7 @@ static int self_check(const struct codec *codec, int n_ranks, int group)
     return 0;
 }
 
-static size_t self_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
+static size_t self_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     (void)n, (void)n_ranks, (void)group;
     return algo_acc_bytes(f);
@@ -21,8 +21,8 @@ static size_t self_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 static int self_run(struct comm *c, const struct algo_call *call)
 {
     (void)c;
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, &call->codes, 1,
-              call->scratch, ALGO_OUT, call->result);
+    algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, &call->codes, 1,
+                   call->scratch, ALGO_OUT, call->result);
     return 0;
 }
 
@@ -32,9 +32,10 @@ static int self_allgather(struct comm *c, const struct algo_call *call)
     return 0;
 }
 
-static int self_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+static int self_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
+                       struct algo_phase *phases)
 {
-    (void)f, (void)n, (void)n_ranks, (void)group, (void)legs;
+    (void)f, (void)n, (void)n_ranks, (void)group, (void)phases;
     return 0;
 }
 
@@ -46,5 +47,5 @@ const struct algo algo_self = {
     .run = self_run,
     .reduce_scatter = self_run,
     .allgather = self_allgather,
-    .legs = self_legs,
+    .phases = self_phases,
 };

@@ -44,19 +44,19 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
 
 size_t algo_hop_bytes(const struct algo_cut *cut)
 {
-    const struct algo_cut sums = {cut->fold, ALGO_PART, cut->whole, cut->n_parts};
+    const struct algo_cut sums = {cut->op, ALGO_PART, cut->whole, cut->n_parts};
     return algo_cut_most(&sums);
 }
 
 int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                      const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to, uint8_t *sum)
 {
-    const struct fold *f = cut->fold;
+    const struct reduce_op *f = cut->op;
     const struct algo_range mine = algo_cut_range(cut, set->me);
     uint8_t *got = hop, *passed_on = hop + algo_hop_bytes(cut);
     uint8_t *place = sum + algo_bytes(f, to, mine.at - cut->whole.at);
     if (set->n == 1)
-        algo_fold(f, mine, cut->form, &codes, 1, acc, to, place);
+        algo_add_parts(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
         /* In the first step ranks send their codes, later they send partial sums. */
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
@@ -70,8 +70,8 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
         const bool last = step == set->n - 1; /* coming == me then */
         const struct algo_range r = algo_cut_range(cut, coming);
         if (moves.form == cut->form)
-            algo_fold(f, r, cut->form, addends, 2, acc, last ? to : ALGO_PART,
-                      last ? place : passed_on);
+            algo_add_parts(f, r, cut->form, addends, 2, acc, last ? to : ALGO_PART,
+                           last ? place : passed_on);
         else if (r.n > 0)
             f->ops->hop(f, r.at, got, addends[1], r.n, last && to == ALGO_OUT,
                         last ? place : passed_on);
@@ -106,25 +106,26 @@ int algo_check_group(const char *name, int n_ranks, int group)
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
 
-static size_t block_of(const struct fold *f)
+static size_t block_of(const struct reduce_op *f)
 {
     return f->unit < BLOCK ? BLOCK / f->unit * f->unit : f->unit;
 }
 
-size_t algo_acc_bytes(const struct fold *f)
+size_t algo_acc_bytes(const struct reduce_op *f)
 {
     return f->ops->acc_bytes(f, block_of(f));
 }
 
-void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
-               const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum)
+void algo_add_parts(const struct reduce_op *f, struct algo_range r, enum algo_form from,
+                    const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+                    uint8_t *sum)
 {
-    algo_fold_blocks(f, block_of(f), r, from, parts, n_parts, acc, to, sum);
+    algo_add_blocks(f, block_of(f), r, from, parts, n_parts, acc, to, sum);
 }
 
-void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
-                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
-                      uint8_t *sum)
+void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range r,
+                     enum algo_form from, const uint8_t *const *parts, int n_parts, void *acc,
+                     enum algo_form to, uint8_t *sum)
 {
     if (from != ALGO_WIDE && to != ALGO_WIDE) {
         if (r.n > 0)
@@ -161,7 +162,7 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
  * The first stage thus leaves head-room only for the K addends of a group, and the second for P/K
  * addends. All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
 
-int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums)
+int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums)
 {
     size_t n = 0;
     int8_t *scales = f->ops->scales ? f->ops->scales(f, &n) : NULL;
@@ -177,37 +178,38 @@ int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint
 
 /* ---- phases: traffic of a rank's port in each of the steps above ---- */
 
-struct algo_leg algo_leg_ring(const struct algo_cut *cut)
+struct algo_phase algo_phase_ring(const struct algo_cut *cut)
 {
     const uint64_t bytes = algo_cut_most(cut);
-    return (struct algo_leg){
+    return (struct algo_phase){
         .steps = cut->n_parts - 1, .sent = bytes, .got = bytes, .n_sent = 1, .n_got = 1};
 }
 
-struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds)
+struct algo_phase algo_phase_all(const struct algo_cut *cut, bool adds)
 {
     const uint64_t bytes = algo_cut_most(cut);
     const int others = cut->n_parts - 1;
-    return (struct algo_leg){.steps = others > 0,
-                             .sent = (uint64_t)others * bytes,
-                             .got = (uint64_t)others * bytes,
-                             .n_sent = others,
-                             .n_got = others,
-                             .added_bytes = adds ? (uint64_t)cut->n_parts * bytes : 0};
+    return (struct algo_phase){.steps = others > 0,
+                               .sent = (uint64_t)others * bytes,
+                               .got = (uint64_t)others * bytes,
+                               .n_sent = others,
+                               .n_got = others,
+                               .added_bytes = adds ? (uint64_t)cut->n_parts * bytes : 0};
 }
 
-int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside)
+int algo_phase_add(struct algo_phase *phases, int n, struct algo_phase phase, bool inside)
 {
-    if (leg.steps == 0)
+    if (phase.steps == 0)
         return n;
-    leg.inside = inside;
-    legs[n] = leg;
+    phase.inside = inside;
+    phases[n] = phase;
     return n + 1;
 }
 
-int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside)
+int algo_phase_ring_reduce(struct algo_phase *phases, int n, const struct algo_cut *cut,
+                           bool inside)
 {
-    struct algo_leg first = algo_leg_ring(cut), others = first;
+    struct algo_phase first = algo_phase_ring(cut), others = first;
     const uint64_t sums = algo_hop_bytes(cut);
     if (first.steps == 0)
         return n;
@@ -216,6 +218,6 @@ int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cu
     others.steps--;
     others.sent = others.got = sums;
     others.added_bytes = first.got + sums;
-    n = algo_leg_add(legs, n, first, inside);
-    return algo_leg_add(legs, n, others, inside);
+    n = algo_phase_add(phases, n, first, inside);
+    return algo_phase_add(phases, n, others, inside);
 }

@@ -5,7 +5,7 @@
  * travels in one of four forms. */
 #ifndef ALGO_STEP_H
 #define ALGO_STEP_H
-#include "codec/fold.h"
+#include "codec/reduce_op.h"
 #include "comm/comm.h"
 #include "comm/algo/algo.h"
 
@@ -24,14 +24,14 @@ enum algo_form {
     ALGO_WIDE, /* wide partial sums (exact only) */
 };
 /* Returns the bytes of n elements. */
-size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n);
-size_t algo_place(const struct fold *f, enum algo_form form,
+size_t algo_bytes(const struct reduce_op *f, enum algo_form form, size_t n);
+size_t algo_place(const struct reduce_op *f, enum algo_form form,
                   /* Returns the bytes before element `at`. */
                   size_t at);
 
 /* A vector in one form, cut into one part for each member of a set. */
 struct algo_cut {
-    const struct fold *fold;
+    const struct reduce_op *op;
     enum algo_form form;
     struct algo_range whole;
     int n_parts;
@@ -58,23 +58,23 @@ static inline int algo_rank(const struct algo_set *s, int member)
 
 /* ---- sums (algo_step.c) ---- */
 
-/* Returns the bytes of the accumulators for algo_fold(): one block, whatever the range. */
-size_t algo_acc_bytes(const struct fold *f);
+/* Returns the bytes of the accumulators for algo_add_parts(): one block, whatever the range. */
+size_t algo_acc_bytes(const struct reduce_op *f);
 
 /* Adds parts[0] + parts[1] + ... + parts[n_parts -
  * 1], in this order, over one range, block by block.
  *   parts   [n_parts] of algo_bytes(from, r.n) each        from   ALGO_IN, ALGO_PART or ALGO_WIDE
  *   acc     [algo_acc_bytes], 8-byte aligned               sum    [algo_bytes(to, r.n)]
  * sum may be the same memory as one of the parts if to == from. */
-void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
-               const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
-               uint8_t *sum);
+void algo_add_parts(const struct reduce_op *f, struct algo_range r, enum algo_form from,
+                    const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+                    uint8_t *sum);
 
-/* Does the same as algo_fold() with another block length, a multiple of the unit. GPUs need long
- * blocks. acc: [acc_bytes(block)]. */
-void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
-                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
-                      uint8_t *sum);
+/* Does the same as algo_add_parts() with another block length, a multiple of the unit. GPUs need
+ * long blocks. acc: [acc_bytes(block)]. */
+void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range r,
+                     enum algo_form from, const uint8_t *const *parts, int n_parts, void *acc,
+                     enum algo_form to, uint8_t *sum);
 
 /* ---- steps (algo_step.c), called by all members; return 0 or a negative errno of comm.h ---- */
 
@@ -108,7 +108,7 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
 /* Rescales the partial sums of range r of this rank's group in place, if the reduce op asks for it.
  * Otherwise it sends nothing. All ranks of the job call it, with r.n = 0 on ranks that have no
  * sums. Returns 0 or a negative errno of comm.h. */
-int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums);
+int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums);
 
 /* ---- scratch: a layout function runs with base NULL to count bytes, then again to
  * place arrays ---- */
@@ -126,17 +126,18 @@ int algo_check_group(const char *name, int n_ranks, int group);
 /* ---- phases that correspond to the steps above ---- */
 
 /* Returns the phase of algo_ring_allgather() in a set of cut->n_parts ranks. */
-struct algo_leg algo_leg_ring(const struct algo_cut *cut);
+struct algo_phase algo_phase_ring(const struct algo_cut *cut);
 
 /* Returns the phase of algo_alltoall() and the addition if `adds`, else of algo_allgather(). */
-struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds);
+struct algo_phase algo_phase_all(const struct algo_cut *cut, bool adds);
 
-/* Appends a phase to legs [n] unless it has no steps. inside: within a group. Returns the new
+/* Appends a phase to phases [n] unless it has no steps. inside: within a group. Returns the new
  * number of phases. */
-int algo_leg_add(struct algo_leg *legs, int n, struct algo_leg leg, bool inside);
+int algo_phase_add(struct algo_phase *phases, int n, struct algo_phase phase, bool inside);
 
-/* Appends the phases of algo_ring_reduce(), like algo_leg_add(). Its first step moves codes in the
- * form of cut, the other steps move partial sums. Returns the new number of phases. */
-int algo_leg_ring_reduce(struct algo_leg *legs, int n, const struct algo_cut *cut, bool inside);
+/* Appends the phases of algo_ring_reduce(), like algo_phase_add(). Its first step moves codes in
+ * the form of cut, the other steps move partial sums. Returns the new number of phases. */
+int algo_phase_ring_reduce(struct algo_phase *phases, int n, const struct algo_cut *cut,
+                           bool inside);
 
 #endif

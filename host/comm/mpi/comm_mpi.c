@@ -25,9 +25,9 @@ static int make_room(struct comm_mpi *m)
 {
     const size_t n = (size_t)m->comm.n_ranks;
     m->heard = buf_alloc(n * sizeof *m->heard);
-    m->gave_up = buf_alloc(n * sizeof *m->gave_up);
+    m->abandoned = buf_alloc(n * sizeof *m->abandoned);
     m->all = buf_alloc(n * COMM_BLOCK);
-    if (!m->heard || !m->gave_up || !m->all)
+    if (!m->heard || !m->abandoned || !m->all)
         return ERR(-ENOMEM, "cannot open a job of %d ranks: out of memory", m->comm.n_ranks);
     return comm_init(&m->comm);
 }
@@ -38,7 +38,7 @@ static void give_back(struct comm_mpi *m)
     free(m->req);
     free(m->status);
     free(m->heard);
-    free(m->gave_up);
+    free(m->abandoned);
     free(m->all);
     free(m);
 }
@@ -66,11 +66,11 @@ static const struct comm_ops ops = {
     .reduce = comm_mpi_reduce,
     .all_gather = comm_mpi_all_gather,
     .nodes = comm_mpi_nodes,
-    .poll = comm_mpi_roll_heard,
-    .give_up = comm_mpi_give_up,
-    .given_up = comm_mpi_given_up,
+    .poll = comm_mpi_liveness_poll,
+    .abandon = comm_mpi_abandon,
+    .abandoned = comm_mpi_abandoned,
     .forget = comm_mpi_forget,
-    .missing = comm_mpi_roll_call,
+    .missing = comm_mpi_liveness_check,
     .leave = leave,
     .end = end,
 };

@@ -10,7 +10,7 @@ struct comm_mpi {
     MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
     bool *heard;        /* [n_ranks] answers to the liveness check */
-    bool *gave_up;      /* [n_ranks] true if the rank abandoned this step's card path */
+    bool *abandoned;    /* [n_ranks] true if the rank abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)
@@ -46,10 +46,10 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
 int comm_mpi_all_gather(struct comm *c, const void *mine, size_t bytes, void *all);
 int comm_mpi_nodes(struct comm *c, int *rank, int32_t *lowest);
-int comm_mpi_give_up(struct comm *c);
-bool comm_mpi_given_up(struct comm *c);
-int comm_mpi_forget(struct comm *c, const uint64_t *gave_up);
-bool comm_mpi_roll_heard(struct comm *c);
-int comm_mpi_roll_call(struct comm *c); /* does not return */
+int comm_mpi_abandon(struct comm *c);
+bool comm_mpi_abandoned(struct comm *c);
+int comm_mpi_forget(struct comm *c, const uint64_t *abandoned);
+bool comm_mpi_liveness_poll(struct comm *c);
+int comm_mpi_liveness_check(struct comm *c); /* does not return */
 
 #endif

@@ -88,48 +88,48 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
 
 /* ---- abandoned card paths: empty messages to all other ranks, which poll for them ---- */
 
-int comm_mpi_give_up(struct comm *c)
+int comm_mpi_abandon(struct comm *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
         MPI_Request req;
         if (r == c->rank)
             continue;
         TRY(comm_mpi_check(
-            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, comm_mpi(c)->mpi, &req), "abandon"));
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req), "abandon"));
         MPI_Request_free(&req); /* an empty message has no buffer */
     }
     return 0;
 }
 
-bool comm_mpi_given_up(struct comm *c)
+bool comm_mpi_abandoned(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
     int there = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_GIVE_UP, m->mpi, &there, &status) == MPI_SUCCESS &&
+    while (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_ABANDON, m->mpi, &there, &status) == MPI_SUCCESS &&
            there) {
-        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_GIVE_UP, m->mpi, MPI_STATUS_IGNORE);
-        m->gave_up[status.MPI_SOURCE] = true;
+        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_ABANDON, m->mpi, MPI_STATUS_IGNORE);
+        m->abandoned[status.MPI_SOURCE] = true;
     }
     for (int r = 0; r < c->n_ranks; r++)
-        if (m->gave_up[r])
+        if (m->abandoned[r])
             return true;
     return false;
 }
 
 /* Receives the notices that have not been seen yet, so that none reaches the next step. */
-int comm_mpi_forget(struct comm *c, const uint64_t *gave_up)
+int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
 {
     struct comm_mpi *m = comm_mpi(c);
     for (int r = 0; r < c->n_ranks; r++) {
-        const bool sent = gave_up[r / 64] >> r % 64 & 1, seen = m->gave_up[r];
-        m->gave_up[r] = false;
+        const bool sent = abandoned[r / 64] >> r % 64 & 1, seen = m->abandoned[r];
+        m->abandoned[r] = false;
         if (!sent || seen || r == c->rank)
             continue;
         MPI_Request *req = comm_mpi_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Irecv(NULL, 0, MPI_BYTE, r, COMM_TAG_GIVE_UP, m->mpi, req),
+        TRY(comm_mpi_check(MPI_Irecv(NULL, 0, MPI_BYTE, r, COMM_TAG_ABANDON, m->mpi, req),
                            "receive"));
         c->n_req++;
     }
@@ -190,7 +190,7 @@ bool comm_cuda_aware(void)
 /* A rank that waits need not wait for the missing rank: in a ring all ranks wait for a neighbour,
  * and only one of them for the dead rank. So the first rank whose deadline passes sends an empty
  * message to all others, and every waiting rank that receives one does the same. A rank that does
- * not send one within COMM_ROLL_S is missing. The lowest rank that answered prints the missing
+ * not send one within COMM_LIVENESS_S is missing. The lowest rank that answered prints the missing
  * ranks and ends the job. */
 
 /* Seconds that other ranks give the lowest rank to end the job. */
@@ -201,14 +201,15 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-bool comm_mpi_roll_heard(struct comm *c)
+bool comm_mpi_liveness_poll(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
     int there = 0;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_ROLL, m->mpi, &there, &status) != MPI_SUCCESS || !there)
+    if (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_LIVENESS, m->mpi, &there, &status) != MPI_SUCCESS ||
+        !there)
         return false;
-    MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_ROLL, m->mpi, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_LIVENESS, m->mpi, MPI_STATUS_IGNORE);
     m->heard[status.MPI_SOURCE] = true;
     return true;
 }
@@ -221,7 +222,7 @@ static int n_heard(const struct comm_mpi *m)
     return n;
 }
 
-int comm_mpi_roll_call(struct comm *c)
+int comm_mpi_liveness_check(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
     /* Drops this rank's held lines, since the missing rank is the cause. */
@@ -230,18 +231,18 @@ int comm_mpi_roll_call(struct comm *c)
     for (int r = 0; r < c->n_ranks; r++) {
         MPI_Request req;
         if (r != c->rank &&
-            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ROLL, m->mpi, &req) == MPI_SUCCESS)
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_LIVENESS, m->mpi, &req) == MPI_SUCCESS)
             MPI_Request_free(&req);
     }
-    for (struct deadline d = deadline_in(clock_s(), COMM_ROLL_S);
+    for (struct deadline d = deadline_in(clock_s(), COMM_LIVENESS_S);
          !deadline_passed(&d, clock_s()) && n_heard(m) < c->n_ranks;)
-        if (!comm_mpi_roll_heard(c))
+        if (!comm_mpi_liveness_poll(c))
             nap();
     bool lowest = true;
     for (int r = 0; r < c->rank; r++)
         lowest = lowest && !m->heard[r];
     if (lowest)
-        comm_roll_say(c, m->heard, -ETIMEDOUT);
+        comm_liveness_report(c, m->heard, -ETIMEDOUT);
     for (struct deadline d = deadline_in(clock_s(), LAST_WORD_S);
          !lowest && !deadline_passed(&d, clock_s());)
         nap();

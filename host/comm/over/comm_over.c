@@ -5,7 +5,7 @@
 #include "comm/over/comm_over_inside.h"
 #include <stdlib.h>
 
-static void give_in(struct comm *c, int code)
+static void fail(struct comm *c, int code)
 {
     int none = 0;
     atomic_compare_exchange_strong(&comm_over(c)->asked, &none, code);
@@ -47,11 +47,11 @@ static const struct comm_ops ops = {
     .reduce = over_reduce,
     .nodes = over_nodes,
     .poll = over_poll,
-    .give_up = over_give_up,
-    .given_up = over_given_up,
+    .abandon = over_abandon,
+    .abandoned = over_abandoned,
     .forget = over_forget,
     .missing = over_missing,
-    .give_in = give_in,
+    .fail = fail,
     .failed = failed,
     .leave = leave,
     .end = comm_exit,

@@ -12,13 +12,13 @@ struct over_message {
     bool under_way;
 };
 
-/* Kinds of notes. Notes are short messages with tag COMM_TAG_ROLL that ranks send each other beside
+/* Kinds of notes. Notes are short messages with tag COMM_TAG_LIVENESS that ranks send each other beside
  * all other messages. */
 enum over_word {
-    OVER_GAVE_UP = 1, /* the rank abandoned this step's card path; n: number of the vote */
-    OVER_ROLL,        /* starts a liveness check: a wait has failed with code */
-    OVER_LEFT,        /* the rank fails with code and has printed the cause */
-    OVER_BYE          /* the rank leaves without an error */
+    OVER_ABANDONED = 1, /* the rank abandoned this step's card path; n: number of the vote */
+    OVER_LIVENESS,      /* starts a liveness check: a wait has failed with code */
+    OVER_LEFT,          /* the rank fails with code and has printed the cause */
+    OVER_BYE            /* the rank leaves without an error */
 };
 struct over_note {
     uint32_t word;
@@ -37,10 +37,10 @@ struct over_sent {
 struct over_peer {
     struct over_note note; /* receive buffer of its next note */
     struct over_message message;
-    uint64_t gave_up_in; /* number of the vote, or 0 */
-    bool heard;          /* it has answered or started the liveness check */
-    bool gone;           /* messages to or from it fail, so it gets no more */
-    int why;             /* error of these messages */
+    uint64_t abandoned_in; /* number of the vote, or 0 */
+    bool heard;            /* it has answered or started the liveness check */
+    bool gone;             /* messages to or from it fail, so it gets no more */
+    int why;               /* error of these messages */
     bool left, bye;
 };
 
@@ -56,7 +56,7 @@ struct comm_over {
     uint64_t n_votes; /* number of votes that have ended */
     /* Code of another rank's liveness check or departure, or 0. */
     int called;
-    atomic_int asked; /* code passed to comm_give_in(), or 0 */
+    atomic_int asked; /* code passed to comm_fail(), or 0 */
     atomic_int failed;
 };
 static inline struct comm_over *comm_over(struct comm *c)
@@ -102,9 +102,9 @@ int over_notes_begin(struct comm_over *o);
 void over_notes_end(struct comm_over *o);
 
 bool over_poll(struct comm *c);
-int over_give_up(struct comm *c);
-bool over_given_up(struct comm *c);
-int over_forget(struct comm *c, const uint64_t *gave_up);
+int over_abandon(struct comm *c);
+bool over_abandoned(struct comm *c);
+int over_forget(struct comm *c, const uint64_t *abandoned);
 
 /* Fails the communicator with code: runs the liveness check, prints the missing ranks if
  * that is this rank's task, and cancels messages in flight. Returns code, or the code of

@@ -3,7 +3,7 @@
  *
  * A waiting rank is not necessarily waiting for the missing one (comm_mpi_collect.c). So the first
  * rank whose wait fails notifies all others, and every waiting rank that receives this does the
- * same. A rank that does not send a note within COMM_ROLL_S is missing. */
+ * same. A rank that does not send a note within COMM_LIVENESS_S is missing. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -16,17 +16,17 @@ static const double LOOK_S = 1e-3; /* seconds between two looks for notes */
 static int listen_to(struct comm_over *o, int rank)
 {
     struct over_peer *p = &o->peers[rank];
-    return over_begin(o, &p->message, false, COMM_TAG_ROLL, rank, &p->note, sizeof p->note);
+    return over_begin(o, &p->message, false, COMM_TAG_LIVENESS, rank, &p->note, sizeof p->note);
 }
 
 static void hear(struct comm_over *o, struct over_peer *p)
 {
     const struct over_note n = p->note;
     switch (n.word) {
-    case OVER_GAVE_UP:
-        p->gave_up_in = n.n;
+    case OVER_ABANDONED:
+        p->abandoned_in = n.n;
         break;
-    case OVER_ROLL:
+    case OVER_LIVENESS:
     case OVER_LEFT:
         p->heard = true;
         p->left = n.word == OVER_LEFT;
@@ -74,7 +74,7 @@ static void tell(struct comm_over *o, enum over_word word, int code, uint64_t n)
         if (r == o->comm.rank || o->peers[r].gone || !(s = malloc(sizeof *s)))
             continue;
         *s = (struct over_sent){.note = {(uint32_t)word, code, n}};
-        if (over_begin(o, &s->message, true, COMM_TAG_ROLL, r, &s->note, sizeof s->note) < 0) {
+        if (over_begin(o, &s->message, true, COMM_TAG_LIVENESS, r, &s->note, sizeof s->note) < 0) {
             o->peers[r].gone = true;
             free(s);
             continue;
@@ -110,26 +110,26 @@ bool over_poll(struct comm *c)
     return o->called || atomic_load(&o->asked) || atomic_load(&o->failed);
 }
 
-int over_give_up(struct comm *c)
+int over_abandon(struct comm *c)
 {
     TRY(atomic_load(&comm_over(c)->failed));
-    tell(comm_over(c), OVER_GAVE_UP, 0, comm_over(c)->n_votes + 1);
+    tell(comm_over(c), OVER_ABANDONED, 0, comm_over(c)->n_votes + 1);
     return 0;
 }
 
-bool over_given_up(struct comm *c)
+bool over_abandoned(struct comm *c)
 {
     const struct comm_over *o = comm_over(c);
     for (int r = 0; r < c->n_ranks; r++)
-        if (o->peers[r].gave_up_in == o->n_votes + 1)
+        if (o->peers[r].abandoned_in == o->n_votes + 1)
             return true;
     return false;
 }
 
 /* Notes carry the number of their vote, so a late one does not affect later votes. */
-int over_forget(struct comm *c, const uint64_t *gave_up)
+int over_forget(struct comm *c, const uint64_t *abandoned)
 {
-    (void)gave_up;
+    (void)abandoned;
     comm_over(c)->n_votes++;
     return atomic_load(&comm_over(c)->failed);
 }
@@ -154,11 +154,11 @@ static bool any_left(const struct comm_over *o)
     return false;
 }
 
-static void call_roll(struct comm_over *o, int code)
+static void check_liveness(struct comm_over *o, int code)
 {
     o->peers[o->comm.rank].heard = true;
-    tell(o, OVER_ROLL, code, 0);
-    for (struct deadline d = deadline_in(clock_s(), COMM_ROLL_S);
+    tell(o, OVER_LIVENESS, code, 0);
+    for (struct deadline d = deadline_in(clock_s(), COMM_LIVENESS_S);
          !all_known(o) && !deadline_passed(&d, clock_s()); nap())
         look(o);
     bool lowest = true;
@@ -167,7 +167,7 @@ static void call_roll(struct comm_over *o, int code)
         lowest = lowest && (r >= o->comm.rank || !o->heard[r]);
     }
     err_hold(); /* All ranks keep the line for nc_last_error(), and only one prints it. */
-    comm_roll_say(&o->comm, o->heard, code);
+    comm_liveness_report(&o->comm, o->heard, code);
     err_release(lowest);
 }
 
@@ -191,7 +191,7 @@ int over_fail(struct comm_over *o, int code)
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);
     if (!asked && !any_left(o))
-        call_roll(o, code);
+        check_liveness(o, code);
     tell(o, OVER_LEFT, code, 0); /* so that others need no liveness check */
     cancel_all(o);
     return code;
@@ -257,7 +257,7 @@ void over_notes_end(struct comm_over *o)
     if (why_leaving(o)) {
         if (!atomic_load(&o->failed))
             tell(o, OVER_LEFT, why_leaving(o), 0);
-        look_until(o, all_sent, COMM_ROLL_S);
+        look_until(o, all_sent, COMM_LIVENESS_S);
     }
     cancel_all(o);
     for (int r = 0; r < o->comm.n_ranks; r++)

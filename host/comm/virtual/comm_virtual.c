@@ -31,24 +31,24 @@ static bool poll(struct comm *c)
 
 /* A rank may be a vote ahead of another, and abandon the card path of a step that the other has not
  * reached. The number of the vote is therefore stored. */
-static int give_up(struct comm *c)
+static int abandon(struct comm *c)
 {
-    virtual_rank(c)->gave_up_in = virtual_rank(c)->n_votes + 1;
+    virtual_rank(c)->abandoned_in = virtual_rank(c)->n_votes + 1;
     return 0;
 }
 
-static bool given_up(struct comm *c)
+static bool abandoned(struct comm *c)
 {
     const struct virtual_rank *me = virtual_rank(c);
     for (int r = 0; r < c->n_ranks; r++)
-        if (r != c->rank && me->job->ranks[r].gave_up_in == me->n_votes + 1)
+        if (r != c->rank && me->job->ranks[r].abandoned_in == me->n_votes + 1)
             return true;
     return me->job->broken; /* after a failure of the run it need not wait */
 }
 
-static int forget(struct comm *c, const uint64_t *gave_up)
+static int forget(struct comm *c, const uint64_t *abandoned)
 {
-    (void)gave_up;
+    (void)abandoned;
     virtual_rank(c)->n_votes++;
     return 0;
 }
@@ -76,8 +76,8 @@ static const struct comm_ops ops = {
     .reduce = virtual_reduce,
     .nodes = nodes,
     .poll = poll,
-    .give_up = give_up,
-    .given_up = given_up,
+    .abandon = abandon,
+    .abandoned = abandoned,
     .forget = forget,
     .missing = missing,
     .end = comm_exit,
@@ -145,8 +145,8 @@ static void mend(struct comm_virtual *v)
         memset(r->messages, 0, r->comm.room * sizeof *r->messages);
         r->lines = (struct err_lines){.held = false};
         r->comm.n_req = r->n_under_way = r->n_news = 0;
-        r->comm.gave_up = false;
-        r->n_votes = r->gave_up_in = 0;
+        r->comm.abandoned = false;
+        r->n_votes = r->abandoned_in = 0;
     }
     memset(v->queues, 0, COMM_TAGS * n * n * sizeof *v->queues);
     v->n_called = v->broken = 0;

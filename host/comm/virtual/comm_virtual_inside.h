@@ -51,8 +51,8 @@ struct virtual_rank {
     struct virtual_message *messages; /* [comm.room] */
     size_t n_under_way, n_news;       /* n_news: messages done since comm_some() returned */
     struct virtual_call call;
-    /* gave_up_in: this rank abandoned the card path of the step that ends with this vote; or 0. */
-    uint64_t n_votes, gave_up_in;
+    /* abandoned_in: this rank abandoned the card path of the step that ends with this vote; or 0. */
+    uint64_t n_votes, abandoned_in;
     int rc;
 };
 

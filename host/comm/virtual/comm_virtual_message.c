@@ -148,10 +148,10 @@ static void tell(struct comm_virtual *v, int root, size_t bytes)
             memcpy(v->ranks[r].call.x, v->ranks[root].call.x, bytes);
 }
 
-/* Collects each rank's argument in the scratch (`book`) of the last rank, and calls the work. */
+/* Collects each rank's argument in the host scratch of the last rank, and calls the work. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
-    void **all = last->comm.book;
+    void **all = last->comm.host_scratch;
     for (int r = 0; r < v->n_ranks; r++)
         all[r] = v->ranks[r].call.x;
     last->call.work(all, v->n_ranks);

@@ -126,15 +126,16 @@ static inline real live(real x)
 
 /* zi to zo [c] are the sums of the gates on entry and the gates on return. was [c]: cells of the
  * previous step. */
-CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict was,
+CPU_HOT static void cell(int c, const real *restrict peephole, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
 {
     for (int j = 0; j < c; j++) {
-        const real in = squash_sigmoid(zi[j] + peep[j] * was[j]),
-                   forget = squash_sigmoid(zf[j] + peep[c + j] * was[j]),
+        const real in = squash_sigmoid(zi[j] + peephole[j] * was[j]),
+                   forget = squash_sigmoid(zf[j] + peephole[c + j] * was[j]),
                    fresh = squash_tanh(zg[j]), is = live(forget * was[j] + in * fresh),
-                   out = squash_sigmoid(zo[j] + peep[2 * c + j] * is), squashed = squash_tanh(is);
+                   out = squash_sigmoid(zo[j] + peephole[2 * c + j] * is),
+                   squashed = squash_tanh(is);
         zi[j] = in, zf[j] = forget, zg[j] = fresh, zo[j] = out;
         now[j] = is;
         tanh_c[j] = squashed;
@@ -145,7 +146,7 @@ CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict 
 /* zi to zo [c] are the gates on entry and the gradients of their sums on return. dc [c] is the
  * gradient of this step's cells on entry and that of the previous step's on return. m is recomputed
  * for the projection's gradient. */
-CPU_HOT static void cell_back(int c, const real *restrict peep, const real *restrict was,
+CPU_HOT static void cell_back(int c, const real *restrict peephole, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
                               real *restrict zi, real *restrict zf, real *restrict zg,
                               real *restrict zo, real *restrict dc, real *restrict m)
@@ -153,12 +154,12 @@ CPU_HOT static void cell_back(int c, const real *restrict peep, const real *rest
     for (int j = 0; j < c; j++) {
         const real in = zi[j], forget = zf[j], fresh = zg[j], out = zo[j], is = tanh_c[j];
         const real d_out = dm[j] * is * out * (1 - out);
-        const real d_now = dc[j] + dm[j] * out * (1 - is * is) + d_out * peep[2 * c + j];
+        const real d_now = dc[j] + dm[j] * out * (1 - is * is) + d_out * peephole[2 * c + j];
         const real d_in = d_now * fresh * in * (1 - in),
                    d_forget = d_now * was[j] * forget * (1 - forget),
                    d_fresh = d_now * in * (1 - fresh * fresh);
         m[j] = out * is;
-        dc[j] = live(d_now * forget + d_in * peep[j] + d_forget * peep[c + j]);
+        dc[j] = live(d_now * forget + d_in * peephole[j] + d_forget * peephole[c + j]);
         zi[j] = live(d_in), zf[j] = live(d_forget), zg[j] = live(d_fresh), zo[j] = live(d_out);
     }
 }
@@ -206,7 +207,7 @@ void cpu_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32
                      f->wr, f->out, 1, row_of(&p, t, 0, wide, k.gates), wide);
         for (int i = 0; i < n; i++) {
             real *z = row_of(&p, t, i, wide, k.gates);
-            cell(c, f->peep, before_of(&p, &k, c, t, i), z, z + c, z + 2 * c, z + 3 * c,
+            cell(c, f->peephole, before_of(&p, &k, c, t, i), z, z + c, z + 2 * c, z + 3 * c,
                  row_of(&p, t, i, c, k.c), row_of(&p, t, i, c, k.tanh_c), row_of(&p, t, i, c, p.m));
         }
         cpu_gemm(ctx, false, true, n, f->out, c, row_of(&p, t, 0, c, p.m), c, f->wp, c, 0,
@@ -232,7 +233,7 @@ static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batc
                      c, 0, p->dm, c);
         for (int i = 0; i < n; i++) {
             real *z = row_of(p, t, i, wide, k->gates);
-            cell_back(c, f->peep, before_of(p, k, c, t, i), row_of(p, t, i, c, k->tanh_c),
+            cell_back(c, f->peephole, before_of(p, k, c, t, i), row_of(p, t, i, c, k->tanh_c),
                       p->dm + (size_t)i * (size_t)c, z, z + c, z + 2 * c, z + 3 * c,
                       p->dc + (size_t)i * (size_t)c, row_of(p, t, i, c, p->m));
         }
@@ -243,15 +244,15 @@ static void sum_rows(const struct nn_lstm *f, const struct packed *p, const stru
                      const struct nn_lstm_grads *dw)
 {
     const int c = f->cells, wide = LSTM_GATES * c;
-    memset(dw->peep, 0, (size_t)(LSTM_PEEPS * c) * sizeof *dw->peep);
+    memset(dw->peephole, 0, (size_t)(LSTM_PEEPHOLES * c) * sizeof *dw->peephole);
     memset(dw->bias, 0, (size_t)wide * sizeof *dw->bias);
     for (int t = 0; t < f->steps; t++)
         for (int i = 0; i < p->active[t]; i++) {
             const real *z = row_of(p, t, i, wide, k->gates), *was = before_of(p, k, c, t, i);
             add_to(wide, z, dw->bias);
             for (int gate = 0; gate < 2; gate++)
-                add_products(c, z + gate * c, was, dw->peep + gate * c);
-            add_products(c, z + 3 * c, row_of(p, t, i, c, k->c), dw->peep + 2 * c);
+                add_products(c, z + gate * c, was, dw->peephole + gate * c);
+            add_products(c, z + 3 * c, row_of(p, t, i, c, k->c), dw->peephole + 2 * c);
         }
 }
 
@@ -261,7 +262,7 @@ static void unscale(const struct cpu *cpu, const struct nn_lstm *f, const struct
     cpu_unscale(cpu, wide * (size_t)f->in, dw->wx);
     cpu_unscale(cpu, wide * (size_t)f->out, dw->wr);
     cpu_unscale(cpu, (size_t)f->out * c, dw->wp);
-    cpu_unscale(cpu, LSTM_PEEPS * c, dw->peep);
+    cpu_unscale(cpu, LSTM_PEEPHOLES * c, dw->peephole);
     cpu_unscale(cpu, wide, dw->bias);
 }
 

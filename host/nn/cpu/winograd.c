@@ -45,9 +45,9 @@ static int larger(int a, int b)
  * many channels, since every block reads all filters and sums. */
 static int block_of(const struct nn_window *g)
 {
-    enum { MOST = 8, CHANNELS = 64 };
+    enum { MAX_TIMES = 8, CHANNELS = 64 };
     const int times = larger(g->in.c, g->out.c) / CHANNELS;
-    return WINOGRAD_ROWS * (times < 1 ? 1 : times > MOST ? MOST : times);
+    return WINOGRAD_ROWS * (times < 1 ? 1 : times > MAX_TIMES ? MAX_TIMES : times);
 }
 
 static size_t n_weights(const struct nn_window *g)

@@ -107,7 +107,7 @@ void dataset_close(struct dataset *d);
 uint32_t dataset_crc(const struct dataset *d);
 
 /* Parse an --augment spec: "none", or names joined by +. */
-int augment_words(const char *words, struct augment *out);
+int augment_spec(const char *words, struct augment *out);
 /* Check that the samples are large enough for the augmentation and of a kind that supports it. */
 int augment_fits(const struct dataset *d, const struct augment *a);
 

@@ -239,7 +239,7 @@ static int read_side(const char *part, size_t n)
     return side <= DATASET_SIDE_MAX ? side : 0;
 }
 
-int augment_words(const char *words, struct augment *out)
+int augment_spec(const char *words, struct augment *out)
 {
     struct augment a = {0};
     if (!strcmp(words, "none")) {

@@ -7,7 +7,7 @@
  * equal bytes everywhere. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
-#include "nn/data/source_words.h"
+#include "nn/data/source_spec.h"
 #include "nn/data/sources.h"
 #include <stdlib.h>
 
@@ -154,7 +154,7 @@ static int make_set(uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t 
 int shapes_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
-    TRY(source_words("shapes", arg, 4, &n, &seed));
+    TRY(source_spec("shapes", arg, 4, &n, &seed));
     d->h = d->w = SIDE;
     d->c = CHANNELS;
     d->n_classes = CLASSES;

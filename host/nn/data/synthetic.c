@@ -9,7 +9,7 @@
  * guessing at random. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
-#include "nn/data/source_words.h"
+#include "nn/data/source_spec.h"
 #include "nn/data/sources.h"
 #include <stdlib.h>
 
@@ -95,7 +95,7 @@ static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set,
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
-    TRY(source_words("synthetic", arg, CLASSES, &n, &seed));
+    TRY(source_spec("synthetic", arg, CLASSES, &n, &seed));
     struct pattern patterns[CLASSES];
     for (uint32_t k = 0; k < CLASSES; k++)
         make_pattern(seed, k, &patterns[k]);

@@ -22,7 +22,7 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     snprintf(part, sizeof part, "%.14s.proj", name);
     graph_param(m, node, part, "weight", out * c, GRAPH_WEIGHT);
     graph_columns(m, out, c);
-    graph_param(m, node, name, "peep", LSTM_PEEPS * c, GRAPH_NORM);
+    graph_param(m, node, name, "peep", LSTM_PEEPHOLES * c, GRAPH_NORM);
     graph_param(m, node, name, "bias", LSTM_GATES * c, GRAPH_BIAS);
     return graph_index(m, node);
 }
@@ -59,7 +59,7 @@ static struct nn_lstm lstm_of(const struct nn_model *m, const struct node *node)
         .wx = graph_part(m, node, 0, m->weights),
         .wr = graph_part(m, node, 1, m->weights),
         .wp = graph_part(m, node, 2, m->weights),
-        .peep = graph_part(m, node, 3, m->weights),
+        .peephole = graph_part(m, node, 3, m->weights),
         .bias = graph_part(m, node, 4, m->weights),
     };
 }
@@ -92,7 +92,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
         .wx = graph_part(m, node, 0, m->grads),
         .wr = graph_part(m, node, 1, m->grads),
         .wp = graph_part(m, node, 2, m->grads),
-        .peep = graph_part(m, node, 3, m->grads),
+        .peephole = graph_part(m, node, 3, m->grads),
         .bias = graph_part(m, node, 4, m->grads),
     };
     m->ops->lstm_backward(m->ctx, &f, batch, m->words.lengths, in->y, node->y, node->dy, in->dy, &d,

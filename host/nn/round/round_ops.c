@@ -93,30 +93,30 @@ static void round_free_shared(void *ctx, void *p)
     r->below->free_shared(r->ctx, p);
 }
 
-static void round_tell(void *ctx, void *dst, const void *src, size_t bytes)
+static void round_upload_async(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
-    r->below->tell(r->ctx, dst, src, bytes);
+    r->below->upload_async(r->ctx, dst, src, bytes);
 }
 
-static void round_ask(void *ctx, void *dst, const void *src, size_t bytes)
+static void round_download_async(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
-    r->below->ask(r->ctx, dst, src, bytes);
+    r->below->download_async(r->ctx, dst, src, bytes);
 }
 
 /* Uploads weights, velocities or statistics: initial values, means over ranks, checkpoints. */
-static void round_put(void *ctx, void *dst, const void *src, size_t bytes)
+static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
-    r->below->put(r->ctx, dst, src, bytes);
+    r->below->upload(r->ctx, dst, src, bytes);
     round_values(r, ROUND_STATE, bytes / sizeof(real), dst);
 }
 
-static void round_get(void *ctx, void *dst, const void *src, size_t bytes)
+static void round_download(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
-    r->below->get(r->ctx, dst, src, bytes);
+    r->below->download(r->ctx, dst, src, bytes);
 }
 
 static int round_wait(void *ctx)
@@ -245,10 +245,10 @@ const struct nn_ops nn_round = {
     .free = round_free,
     .alloc_shared = round_alloc_shared,
     .free_shared = round_free_shared,
-    .tell = round_tell,
-    .ask = round_ask,
-    .put = round_put,
-    .get = round_get,
+    .upload_async = round_upload_async,
+    .download_async = round_download_async,
+    .upload = round_upload,
+    .download = round_download,
     .wait = round_wait,
     .mark = round_mark,
     .gemm_s = round_gemm_s,

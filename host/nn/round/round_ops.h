@@ -34,9 +34,9 @@
 enum round_what {
     ROUND_ACT,
     ROUND_WEIGHT,
-    ROUND_ERROR,
-    ROUND_WORDS, /* number of kinds that --quant names */
-    ROUND_INPUT = ROUND_WORDS,
+    ROUND_ACT_GRAD,
+    ROUND_SPEC, /* number of kinds that --quant names */
+    ROUND_INPUT = ROUND_SPEC,
     ROUND_GRAD,
     ROUND_STATE,
     ROUND_WHATS
@@ -52,7 +52,7 @@ struct round_setup {
 
 /* Parse a --quant spec: "none", or act=F, weight=F, error=F and overflow=saturate|inf in any order,
  * separated by commas. Returns 1, 0 for "none" (*out unchanged), or -EINVAL (reported). */
-int round_words(const char *word, struct round_setup *out);
+int round_spec(const char *word, struct round_setup *out);
 
 /* Set up pure fp16. Everything except weight copies is rounded to e5m10, to nearest even, with
  * IEEE's inf. */
@@ -77,7 +77,7 @@ struct scale_choice {
 
 /* Parse a --loss-scale spec: auto, none, a power of two, dynamic, or
  * adaptive[:T[,every[,A[,max]]]]. Returns 0 or -EINVAL (reported). */
-int scale_words(const char *word, struct scale_choice *out);
+int scale_spec(const char *word, struct scale_choice *out);
 
 /* Set the least and largest number of the rule to those of the format. */
 void scale_format(struct scale_rule *rule, struct mf_fmt fmt);

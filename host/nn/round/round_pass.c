@@ -5,9 +5,9 @@
 /* Round an activation gradient, counting it first if it is watched. */
 static void round_gradient(const struct rounder *r, size_t n, real *dx)
 {
-    if (r->watched && dx && r->setup.of[ROUND_ERROR].on)
+    if (r->watched && dx && r->setup.of[ROUND_ACT_GRAD].on)
         r->below->tally(r->ctx, n, dx, r->watched);
-    round_values(r, ROUND_ERROR, n, dx);
+    round_values(r, ROUND_ACT_GRAD, n, dx);
 }
 
 /* Return the rounded copy of an optimiser's weight, or NULL for NULL. */
@@ -21,7 +21,7 @@ static const real *round_weight(const struct rounder *r, const real *w)
 #define GRAD_OUT(dx, rows, each)     round_gradient(r, VALUES(rows, each), dx);
 #define TOP_GRAD_OUT(dx, rows, each) (r->back |= (dx) != NULL), GRAD_OUT(dx, rows, each)
 #define BOTH_OUT(y, rows, each) \
-    round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, VALUES(rows, each), y);
+    round_values(r, r->back ? ROUND_ACT_GRAD : ROUND_ACT, VALUES(rows, each), y);
 #define PAR_GRAD_OUT(dw, rows, each) round_values(r, ROUND_GRAD, VALUES(rows, each), dw);
 #define STAT_OUT(value, rows, each)  round_values(r, ROUND_STATE, VALUES(rows, each), value);
 #define NONE
@@ -71,7 +71,7 @@ static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm
     g.wx = round_weight(r, f->wx);
     g.wr = round_weight(r, f->wr);
     g.wp = round_weight(r, f->wp);
-    g.peep = round_weight(r, f->peep);
+    g.peephole = round_weight(r, f->peephole);
     g.bias = round_weight(r, f->bias);
     return g;
 }
@@ -96,11 +96,11 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     PAR_GRAD_OUT(dw->wx, LSTM_GATES * f->cells, f->in)
     PAR_GRAD_OUT(dw->wr, LSTM_GATES * f->cells, f->out)
     PAR_GRAD_OUT(dw->wp, f->out, f->cells)
-    PAR_GRAD_OUT(dw->peep, LSTM_PEEPS, f->cells)
+    PAR_GRAD_OUT(dw->peephole, LSTM_PEEPHOLES, f->cells)
     PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
     /* nothing reads dy any more, but pure fp16 keeps every tensor in e5m10 */
     if (r->setup.of[ROUND_STATE].on)
-        round_values(r, ROUND_ERROR, VALUES(batch, f->steps * f->out), dy);
+        round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }
 
 /* Scaled gradients may have left the format at either end, so the product is rounded again. Watched
@@ -110,13 +110,13 @@ void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule
 {
     const struct rounder *r = ctx;
     const struct round_rule *own =
-        r->setup.of[ROUND_ERROR].on ? &r->setup.of[ROUND_ERROR].rule : rule;
+        r->setup.of[ROUND_ACT_GRAD].on ? &r->setup.of[ROUND_ACT_GRAD].rule : rule;
     r->below->scale_by(r->ctx, n, k, own, x);
 }
 
 void round_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
 {
     const struct rounder *r = ctx;
-    if (to != r->watched || !r->setup.of[ROUND_ERROR].on)
+    if (to != r->watched || !r->setup.of[ROUND_ACT_GRAD].on)
         r->below->tally(r->ctx, n, x, to);
 }

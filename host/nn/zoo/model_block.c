@@ -17,7 +17,7 @@ const char nn_block_help[] =
     "+ n / 4) + beta), where the outputs of all other norms of a block are also multiplied by 1/4. "
     ":K replaces the factor on n, which is 1 or 1/4: plain:0.25, swap:1.";
 
-int nn_block_words(const char *word, struct nn_block *out)
+int nn_block_spec(const char *word, struct nn_block *out)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const char *rest;

@@ -30,7 +30,7 @@ static int smoothing_of(const char *word, const char *rest, double *out)
     return 0;
 }
 
-int nn_loss_words(const char *word, struct nn_loss *out)
+int nn_loss_spec(const char *word, struct nn_loss *out)
 {
     const char *rest;
     *out = (struct nn_loss){.name = NULL};

@@ -6,12 +6,12 @@
 /* Smallest number of pixels per product. With these wide filters it makes a CPU 1.5 times as
  * fast. */
 enum { BLOCK = 64 };
-enum { GROUPS_MOST = 2 }; /* numbers of channels between grouped layers are multiples of it */
+enum { GROUPS_MAX = 2 }; /* numbers of channels between grouped layers are multiples of it */
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)
 {
-    x = graph_conv_groups(m, x, name, graph_width_of(m, channels, GROUPS_MOST), k, stride, pad,
+    x = graph_conv_groups(m, x, name, graph_width_of(m, channels, GROUPS_MAX), k, stride, pad,
                           groups, true);
     m->nodes[x].window.block_least = BLOCK;
     return graph_relu(m, x);

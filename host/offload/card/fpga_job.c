@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
+enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MAX_TRIED = 1024 };
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                   struct fpga_caps *caps, double timeout_s)
@@ -31,8 +31,8 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                            "card %s does not match this version of narrowcast: id %08x, version %u",
                            card->name, ops[0].value, ops[1].value);
     const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
-    *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
-                               jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16,
+    *caps = (struct fpga_caps){slots < MAX_TRIED ? slots : MAX_TRIED,
+                               jobs < MAX_TRIED ? jobs : MAX_TRIED, ops[3].value >> 16,
                                ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
     /* Bits 0, 1 and 2 are for widths of 4, 8 and 16 bits. */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;

@@ -78,7 +78,7 @@ int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until)
     uint8_t header[SIMLINK_BYTES];
     TRY(recv_all(l->fd, header, sizeof header, until));
     *m = simlink_get(header);
-    return m->bytes > SIMLINK_MOST ? -EPROTO : recv_all(l->fd, l->body, m->bytes, until);
+    return m->bytes > SIMLINK_MAX ? -EPROTO : recv_all(l->fd, l->body, m->bytes, until);
 }
 
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
@@ -99,7 +99,7 @@ bool fpga_link_alive(const struct fpga_link *l)
 int fpga_link_open(struct fpga_link *l, int fd, double until)
 {
     struct simlink hello = {0};
-    *l = (struct fpga_link){.fd = fd, .body = buf_alloc(SIMLINK_MOST)};
+    *l = (struct fpga_link){.fd = fd, .body = buf_alloc(SIMLINK_MAX)};
     int rc = l->body ? 0 : -ENOMEM;
     if (!rc && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
         rc = -errno;
@@ -141,10 +141,10 @@ static int link_failed(struct fpga *card, int rc)
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
                     size_t *done, double timeout_s)
 {
-    uint8_t body[8 * SIMLINK_BATCH_MOST];
+    uint8_t body[8 * SIMLINK_BATCH_MAX];
     const struct simlink ask = {.kind = SIMLINK_BATCH, .bytes = (uint32_t)(8 * n)};
     struct simlink answer;
-    if (n > SIMLINK_BATCH_MOST)
+    if (n > SIMLINK_BATCH_MAX)
         return fpga_failed(card, -EINVAL, "card %s takes fewer than %zu operations at once",
                            card->name, n);
     for (size_t i = 0; i < n; i++)

@@ -8,7 +8,7 @@
 
 struct fpga_link {
     int fd;        /* not blocking; owned */
-    uint8_t *body; /* [SIMLINK_MOST] bytes of the last message received */
+    uint8_t *body; /* [SIMLINK_MAX] bytes of the last message received */
 };
 
 /* Takes over the socket fd, even on failure, and receives HELLO. until: deadline as a

@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #define PROGRAM "narrowcast-sim"
-enum { MOST_WORDS = 16 };
+enum { MAX_WORDS = 16 };
 
 /* Executes the simulator in the child. Exits with 127 if there is none, like a shell. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
-    const char *argv[MOST_WORDS + 4] = {PROGRAM, "--fd", number};
+    const char *argv[MAX_WORDS + 4] = {PROGRAM, "--fd", number};
     snprintf(number, sizeof number, "%d", fd);
-    for (int i = 0; i < MOST_WORDS && words[i]; i++)
+    for (int i = 0; i < MAX_WORDS && words[i]; i++)
         argv[3 + i] = words[i];
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
@@ -144,8 +144,8 @@ static int start(struct fpga *card, const char *const *words, bool silent, doubl
 
 static int sim_open(struct fpga *card, const char *name, double timeout_s)
 {
-    const char *model = name[0] == ':' ? name + 1 : "rtl";
-    const char *const words[] = {"--model", model, "--listen", "127.0.0.1:0", NULL};
+    const char *engine = name[0] == ':' ? name + 1 : "rtl";
+    const char *const words[] = {"--engine", engine, "--listen", "127.0.0.1:0", NULL};
     return start(card, words, true, timeout_s > START_S ? timeout_s : START_S);
 }
 
@@ -198,11 +198,11 @@ const struct fpga_ops fpga_ops_sim = {
     .close = sim_close,
 };
 
-int fpga_sim_start(struct fpga *card, const char *model, const char *wave)
+int fpga_sim_start(struct fpga *card, const char *engine, const char *wave)
 {
-    const char *const words[] = {"--model", model, wave ? "--wave" : NULL, wave, NULL};
+    const char *const words[] = {"--engine", engine, wave ? "--wave" : NULL, wave, NULL};
     *card = (struct fpga){0};
-    snprintf(card->name, sizeof card->name, "sim:%s", model);
+    snprintf(card->name, sizeof card->name, "sim:%s", engine);
     TRY(start(card, words, false, INFINITY));
     card->ops = &fpga_ops_sim;
     return 0;

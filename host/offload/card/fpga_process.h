@@ -32,11 +32,11 @@ int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
 
 /* ---- a simulated card that does not listen ---- */
 
-/* Starts a simulated card, disabled as after reset. model: "rtl" or "c". wave: FST file, or
+/* Starts a simulated card, disabled as after reset. engine: "rtl" or "c". wave: FST file, or
  * NULL. The card's address() returns -ENOTSUP. Returns 0, or a negative errno with the reason
  * in card->why. -ENXIO: narrowcast-sim is missing, and why says how to build it. -ECHILD: the
  * card has printed the cause to stderr. */
-int fpga_sim_start(struct fpga *card, const char *model, const char *wave);
+int fpga_sim_start(struct fpga *card, const char *engine, const char *wave);
 
 struct fpga_process *fpga_sim_process(const struct fpga *card);
 

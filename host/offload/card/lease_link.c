@@ -16,7 +16,7 @@
 /* Time after which a request is repeated the first time, and longest time after doubling. */
 static const double first_s = 0.02, longest_s = 0.25;
 /* Limit of datagrams read after the deadline without finding the answer. */
-enum { MOST_HEARD = 256 };
+enum { MAX_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
 {
@@ -59,7 +59,7 @@ static int hear(struct lease_link *l, const struct lease_message *m, struct leas
 {
     uint8_t bytes[LEASE_BYTES + 1];
     int why = 0;
-    for (int most = MOST_HEARD;; most--) {
+    for (int most = MAX_HEARD;; most--) {
         const double left = until - clock_s();
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
         if (poll(&p, 1, left <= 0 ? 0 : (int)ceil(left * 1e3)) < 0 && errno != EINTR)

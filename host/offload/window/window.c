@@ -75,9 +75,9 @@ const char *window_why(const struct window *w)
 {
     return w->why;
 }
-bool window_deaf(const struct window *w)
+bool window_group_failed(const struct window *w)
 {
-    return w->deaf;
+    return w->group_failed;
 }
 uint64_t window_digest(const struct window *w)
 {
@@ -92,9 +92,9 @@ uint64_t window_missing(const struct window *w)
     return w->missing;
 }
 
-struct way_count window_counted(const struct window *w)
+struct card_path_count window_counted(const struct window *w)
 {
-    struct way_count count = w->count;
+    struct card_path_count count = w->count;
     for (int i = 0; i < w->n_ends; i++)
         if (w->ends[i].rtt_s > count.rtt_s)
             count.rtt_s = w->ends[i].rtt_s;

@@ -8,7 +8,7 @@
  * start the same work in the same order. */
 #ifndef WINDOW_H
 #define WINDOW_H
-#include "reduce/way.h"
+#include "reduce/card_path.h"
 #include "offload/window/frame.h"
 #include "offload/card/fpga_job.h"
 #include "offload/wire/wire.h"
@@ -63,13 +63,13 @@ void window_close(struct window *w);
 /* the longest frames first, then shorter ones */
 void window_start_pings(struct window *w, double now);
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now);
-void window_start_sum(struct window *w, const struct way_sum *sum, double now);
+void window_start_sum(struct window *w, const struct card_path_sum *sum, double now);
 
 /* Receives, sends and runs timers as far as possible at time `now`. *moved: a datagram arrived
  * or was sent for the first time, so another turn may have more to do. */
 enum window_state window_turn(struct window *w, double now, bool *moved);
 
-/* Calls the flow's need() for the rest of the codes, as way.h requires. Call it
+/* Calls the flow's need() for the rest of the codes, as card_path.h requires. Call it
  * after WINDOW_LOST during a sum. */
 void window_need_rest(struct window *w);
 
@@ -82,11 +82,11 @@ void window_limit(struct window *w, uint32_t beats);
 const char *window_why(const struct window *w);  /* reason after WINDOW_LOST, one line */
 int window_lost(const struct window *w);         /* index of the card after WINDOW_LOST */
 uint64_t window_missing(const struct window *w); /* bit mask of ranks after WINDOW_STRAGGLER */
-struct way_count window_counted(const struct window *w);
+struct card_path_count window_counted(const struct window *w);
 
 /* True if the cause of WINDOW_LOST is the group, not the card: this rank does not receive the
  * group, or has received too many forged results from it. */
-bool window_deaf(const struct window *w);
+bool window_group_failed(const struct window *w);
 
 /* Returns a digest of all results so far. It does not depend on their order, so it
  * is equal on ranks that got the same results. Returns 0 without a group: results

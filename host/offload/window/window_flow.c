@@ -32,7 +32,7 @@ void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, doubl
                  now);
 }
 
-void window_start_sum(struct window *w, const struct way_sum *sum, double now)
+void window_start_sum(struct window *w, const struct card_path_sum *sum, double now)
 {
     const uint32_t per_packet = card_fit_codes(&w->config.fit, w->config.beats);
     window_start(w,

@@ -54,8 +54,8 @@ struct window_work {
     /* n: elements of the work. needed, had: elements for which the flow's
      * need() and have() were called. */
     size_t n, needed, had;
-    int8_t *x;          /* if kind is MAX */
-    struct way_sum sum; /* if kind is SUM */
+    int8_t *x;                /* if kind is MAX */
+    struct card_path_sum sum; /* if kind is SUM */
 };
 
 struct window {
@@ -74,12 +74,13 @@ struct window {
     int n_asked; /* cards without a pong at the start */
     int lost;    /* index of the card to abandon */
     char why[WINDOW_WHY_BYTES];
-    struct way_count count;
+    struct card_path_count count;
     /* Numbers of datagrams that are not a whole frame (damaged) or do not
      * belong to this job (foreign). */
     uint64_t damaged, foreign;
-    /* grouped: sums go to a group. deaf: the group has failed (not received, or forged results). */
-    bool grouped, deaf;
+    /* grouped: sums go to a group. group_failed: the group has failed (not received, or forged
+     * results). */
+    bool grouped, group_failed;
     /* apart: number of sums in a row that did not come through the group. forged: number of
      * wrong results that came through it. */
     int apart, forged;

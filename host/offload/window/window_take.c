@@ -15,11 +15,11 @@
 #include <string.h>
 
 enum {
-    MOST_TAKEN = 256, /* datagrams of a card per turn */
+    MAX_TAKEN = 256, /* datagrams of a card per turn */
     /* Sums in a row that came on this rank's own wire, after it asked for them. */
-    MOST_APART = 16,
+    MAX_APART = 16,
     /* Wrong results from the group. A guess is right if it matches the 32 bits of a tag. */
-    MOST_FORGED = 64
+    MAX_FORGED = 64
 };
 
 static uint64_t field(const uint8_t *bytes, int at, int n)
@@ -56,14 +56,14 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* Counts sums in a row that did not come through the group. After MOST_APART of them, abandons
+/* Counts sums in a row that did not come through the group. After MAX_APART of them, abandons
  * the card: it answers, but this rank does not receive the group. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
-    if (w->apart < MOST_APART)
+    if (w->apart < MAX_APART)
         return;
-    w->deaf = true;
+    w->group_failed = true;
     window_lose(w, s->end, "sends multicast packets that this rank does not receive");
 }
 
@@ -77,8 +77,8 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
     }
     if (n != PKT_HEADER_BYTES + s->n_result || !repeats(s, bytes)) {
         w->foreign++;
-        if (from_group && ++w->forged >= MOST_FORGED) {
-            w->deaf = true;
+        if (from_group && ++w->forged >= MAX_FORGED) {
+            w->group_failed = true;
             window_lose(w, s->end,
                         "has a rival in the multicast group: another sender answers instead of it");
         }
@@ -195,7 +195,7 @@ static bool receive(struct window *w, struct window_end *end, const struct wire 
 {
     bool moved = false;
     int rc = 1;
-    for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
+    for (int k = 0; k < MAX_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
         const uint8_t *bytes;
         size_t n;
         rc = wire->ops->receive(wire->own, &bytes, &n);

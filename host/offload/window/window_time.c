@@ -16,11 +16,11 @@
 
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
-    MOST_DOUBLED = 8,
+    MAX_DOUBLED = 8,
     /* If a result has come for a packet this many packets later, this packet
      * or its result was probably lost. */
     OVERTAKEN = 4,
-    MOST_QUESTIONS = 8,
+    MAX_QUESTIONS = 8,
     /* A card that answers pings but does not accept packets is abandoned after this many card
      * deadlines. A silent card is abandoned after one. */
     TAKES_NONE = 2,
@@ -42,8 +42,7 @@ static double timeout_s(const struct window_end *end)
 static void set_timer(struct window *w, struct window_slot *s, double now)
 {
     const double once = timeout_s(s->end),
-                 most =
-                     smaller(smaller(w->config.card_deadline_s / 5, most_s), MOST_DOUBLED * once);
+                 most = smaller(smaller(w->config.card_deadline_s / 5, most_s), MAX_DOUBLED * once);
     double t = once;
     for (int i = 0; i < s->tries && t < most; i++)
         t = smaller(2 * t, most);
@@ -177,7 +176,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
         set_timer(w, s, now);
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
-    else if (end->n_questions >= MOST_QUESTIONS && !s->echo)
+    else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
         /* Enough pings to this card are unanswered. Only slots that have
          * pinged before send another one. */
         wheel_add(&w->wheel, &s->timer, now + later_s);

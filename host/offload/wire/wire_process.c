@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* a longer run is stuck */
+enum { MAX_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* a longer run is stuck */
 static const uint32_t first_ip = 0x0a000001;
 
 /* A queue of frames. Each frame follows its length. */
@@ -78,7 +78,7 @@ static int process_receive(void *wire, const uint8_t **bytes, size_t *n)
 static size_t process_most(const void *wire)
 {
     (void)wire;
-    return SIMLINK_MOST;
+    return SIMLINK_MAX;
 }
 
 static void process_address(const void *wire, uint32_t *ip, uint16_t *port)
@@ -154,7 +154,7 @@ static int take(struct wire_process *p, struct simlink m, const uint8_t *bytes)
 
 int wire_process_run(struct wire_process *p, struct wire_process_time *time)
 {
-    struct simlink m = {.kind = SIMLINK_RUN, .a = MOST_CLOCKS};
+    struct simlink m = {.kind = SIMLINK_RUN, .a = MAX_CLOCKS};
     struct fpga_link *link = &p->card->link;
     int rc = give(p);
     if (rc <= 0)
@@ -170,7 +170,7 @@ int wire_process_run(struct wire_process *p, struct wire_process_time *time)
     time->beats_out += m.c;
     time->seconds += clock_s() - start;
     return m.status
-               ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MOST_CLOCKS)
+               ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MAX_CLOCKS)
                : 1;
 }
 

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 65000, MOST_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 4 << 20 };
+enum { MAX_BYTES = 65000, MAX_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 4 << 20 };
 
 struct wire_socket {
     int fd;
@@ -33,7 +33,7 @@ struct wire_socket {
     /* n_in: bytes received. at: bytes read so far. part: length of each
      * datagram; the last may be shorter. */
     size_t n_in, at, part;
-    uint8_t out[MOST_BYTES], in[IN_BYTES];
+    uint8_t out[MAX_BYTES], in[IN_BYTES];
 };
 
 static int send_bytes(const struct wire_socket *w, const uint8_t *bytes, size_t n, size_t each)
@@ -110,10 +110,9 @@ lost:
 static int socket_send(void *wire, const uint8_t *bytes, size_t n)
 {
     struct wire_socket *w = wire;
-    const bool joins =
-        !w->n_out || (n <= w->each && w->n_out % w->each == 0 && w->n_out < MOST_FRAMES * w->each &&
-                      w->n_out + n <= MOST_BYTES);
-    const int rc = n > MOST_BYTES ? -EMSGSIZE : joins ? 0 : socket_flush(w);
+    const bool joins = !w->n_out || (n <= w->each && w->n_out % w->each == 0 &&
+                                     w->n_out < MAX_FRAMES * w->each && w->n_out + n <= MAX_BYTES);
+    const int rc = n > MAX_BYTES ? -EMSGSIZE : joins ? 0 : socket_flush(w);
     if (rc)
         return rc;
     if (!w->n_out)
@@ -279,7 +278,7 @@ static int join_send(void *wire, const uint8_t *bytes, size_t n)
     return -ENOSYS;
 }
 
-static const struct wire_ops ear = {
+static const struct wire_ops group_wire = {
     .send = join_send,
     .flush = socket_flush,
     .receive = socket_receive,
@@ -312,7 +311,7 @@ int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port
 {
     const struct sockaddr_in name = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
-    const int rc = open_wire(o, name, join_group, &ear, out);
+    const int rc = open_wire(o, name, join_group, &group_wire, out);
     if (rc)
         snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
     return rc;

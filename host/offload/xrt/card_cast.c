@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values per run. MOST: 4 MiB of fp32 amortise the cost of a run. LEAST: with fewer values
+/* Values per run. MAX_RUN: 4 MiB of fp32 amortise the cost of a run. MIN_RUN: with fewer values
  * per run, reading files becomes slow. */
-enum { MOST = 1 << 20, LEAST = 1 << 16 };
+enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
 static const uint32_t no_status = 0xffffffffu; /* value before the kernel has written one */
@@ -91,11 +91,11 @@ static int make_buffers(struct card_cast *c, size_t n)
 
 int card_cast_begin(struct card_cast *c, enum kernel k)
 {
-    size_t n = MOST;
+    size_t n = MAX_RUN;
     close_buffers(c);
     c->kernel = k;
     int rc = make_buffers(c, n);
-    for (; rc == -ENOMEM && n > LEAST; rc = make_buffers(c, n))
+    for (; rc == -ENOMEM && n > MIN_RUN; rc = make_buffers(c, n))
         n /= 2;
     return say(c, rc);
 }
@@ -140,7 +140,7 @@ static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role 
                double until)
 {
     const struct shape *s = shape_of(c->kernel);
-    struct xrt_card_value args[KERNEL_MOST_ARGS] = {{NULL, 0}};
+    struct xrt_card_value args[KERNEL_MAX_ARGS] = {{NULL, 0}};
     struct xrt_card_buffer *status = buffer_of(c, STATUS);
     for (int i = 0; i < s->n_args; i++)
         args[i].value = values[i];

@@ -24,7 +24,8 @@ static const struct kernel_arg args[] = {
 enum { IN, OUT };
 
 static const struct kernel_stream streams[] = {
-#define KERNEL_STREAM(KERNEL, index, port, way, what) {KERNEL_##KERNEL, index, #port, way == IN},
+#define KERNEL_STREAM(KERNEL, index, port, card_path, what) \
+    {KERNEL_##KERNEL, index, #port, card_path == IN},
 #include "hls/card/kernels.def"
 };
 

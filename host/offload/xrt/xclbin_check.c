@@ -73,7 +73,7 @@ int xclbin_check(const struct xclbin *x, char *why)
 
 /* ---- the file of a container ---- */
 
-enum { MOST_MIB = 1024 }; /* the largest FPGA's bitstream has 100 */
+enum { MAX_MIB = 1024 }; /* the largest FPGA's bitstream has 100 */
 
 static int say(int code, const char *path, const char *what, char *why)
 {
@@ -92,7 +92,7 @@ int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
         rc = say(-errno, path, strerror(errno), why);
     else if (!S_ISREG(st.st_mode))
         rc = say(-EINVAL, path, "it is not a regular file", why);
-    else if (st.st_size > (off_t)MOST_MIB << 20)
+    else if (st.st_size > (off_t)MAX_MIB << 20)
         rc = say(-EFBIG, path, "it is longer than 1 GiB, too long for an xclbin", why);
     else if (!(b = malloc((size_t)st.st_size + 1)))
         rc = say(-ENOMEM, path, "out of memory", why);

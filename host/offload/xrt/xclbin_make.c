@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_MADE = 5, XML_MOST = 1 << 16 };
+enum { N_MADE = 5, XML_MAX = 1 << 16 };
 
 struct section {
     uint32_t kind;
@@ -20,9 +20,9 @@ struct section {
 struct tables {
     uint8_t memory[MEM_ENTRIES + N_KERNEL_BANKS * MEM_ENTRY];
     uint8_t layout[IP_ENTRIES + N_KERNELS * IP_ENTRY];
-    uint8_t connections[CONNECTION_ENTRIES + N_KERNELS * KERNEL_MOST_ARGS * CONNECTION_ENTRY];
+    uint8_t connections[CONNECTION_ENTRIES + N_KERNELS * KERNEL_MAX_ARGS * CONNECTION_ENTRY];
     size_t connections_bytes;
-    char xml[XML_MOST];
+    char xml[XML_MAX];
 };
 
 static void make_memory(struct tables *t)

@@ -9,7 +9,7 @@
 
 #define WHY(...) (snprintf(why, XCLBIN_WHY_BYTES, __VA_ARGS__), -EINVAL)
 
-enum { MOST_XML = 4 << 20 };
+enum { MAX_XML = 4 << 20 };
 
 #define PORT "        <port "
 
@@ -86,8 +86,8 @@ static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, ch
 
 int xclbin_metadata_read(struct xclbin *x, const char *xml, size_t bytes, char *why)
 {
-    if (bytes > MOST_XML)
-        return WHY("its metadata has %zu bytes: at most %d are supported", bytes, MOST_XML);
+    if (bytes > MAX_XML)
+        return WHY("its metadata has %zu bytes: at most %d are supported", bytes, MAX_XML);
     for (int i = 0; i < x->n_units; i++) {
         const int rc = read_unit(x, &x->units[i], (struct xml){xml, xml + bytes}, why);
         if (rc)

@@ -29,7 +29,7 @@ struct xrt_task {
     void *map;                    /* output of BUFFER */
     struct xrt_about about;       /* output of ABOUT */
     uint8_t uuid[XRT_UUID_BYTES]; /* output of OPEN */
-    struct xrt_value args[KERNEL_MOST_ARGS];
+    struct xrt_value args[KERNEL_MAX_ARGS];
     int n_args;
     double timeout_s; /* RUN */
     int rc;           /* output */

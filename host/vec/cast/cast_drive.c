@@ -29,12 +29,12 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-enum { PER_PHILOX = 8, BLOCKS_MOST = BLOCK / PER_PHILOX + 1 };
+enum { PER_PHILOX = 8, BLOCKS_MAX = BLOCK / PER_PHILOX + 1 };
 
 /* Makes one half of the random bits of elements at to at + n - 1, in whole Philox blocks. Returns
  * the position of the first element in its block. */
 static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
-                          size_t n, uint32_t words[4 * BLOCKS_MOST])
+                          size_t n, uint32_t words[4 * BLOCKS_MAX])
 {
     const unsigned lead = (unsigned)(at % PER_PHILOX);
     loops->random(key, at / PER_PHILOX, half, (lead + n + PER_PHILOX - 1) / PER_PHILOX, words);
@@ -45,7 +45,7 @@ static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t
 static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
                                  size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
-    uint32_t upper[4 * BLOCKS_MOST], lower[4 * BLOCKS_MOST];
+    uint32_t upper[4 * BLOCKS_MAX], lower[4 * BLOCKS_MAX];
     const unsigned lead = halves_of(loops, key, 0, at, n, upper);
     halves_of(loops, key, 1, at, n, lower);
     /* a word has the halves of two elements, the first one in its low half */

@@ -114,12 +114,12 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
 
 /* ---- sums, always on the GPU ---- */
 
-static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
-                      bool first)
+static void cuda_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                            bool first)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->fold(sum, acc, codes, n, first, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->accumulate(sum, acc, codes, n, first, lane->stream));
 }
 
 static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -173,12 +173,13 @@ static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uin
         (void)gpu_lane_done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
 }
 
-static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                           bool first)
+static void cuda_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
+                                 size_t n, bool first)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->fold_wide(sum, acc, wide, n, first, lane->stream));
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->accumulate_wide(sum, acc, wide, n, first, lane->stream));
 }
 
 /* ---- sums in pinned memory: small ones on the CPU ---- */
@@ -188,10 +189,11 @@ static bool little(size_t bytes)
     return bytes < VEC_CUDA_SUM_MIN;
 }
 
-static void pinned_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
-                        bool first)
+static void pinned_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                              bool first)
 {
-    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold : cuda_fold)(sum, acc, codes, n, first);
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->accumulate : cuda_accumulate)(sum, acc, codes, n,
+                                                                               first);
 }
 
 static void pinned_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -230,11 +232,11 @@ static void pinned_spill(const struct vec_sum *sum, const void *acc, size_t n, u
     (little(vec_acc_bytes(sum, n)) ? vec_best()->spill : cuda_spill)(sum, acc, n, wide);
 }
 
-static void pinned_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                             bool first)
+static void pinned_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
+                                   size_t n, bool first)
 {
-    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold_wide : cuda_fold_wide)(sum, acc, wide, n,
-                                                                             first);
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->accumulate_wide
+                                   : cuda_accumulate_wide)(sum, acc, wide, n, first);
 }
 
 /* ---- memory ---- */
@@ -275,14 +277,14 @@ static void cuda_copy(void *to, const void *from, size_t bytes)
 static const struct vec_ops pinned = {
     .name = "cuda",
     CASTS,
-    .fold = pinned_fold,
+    .accumulate = pinned_accumulate,
     .finish = pinned_finish,
     .add = pinned_add,
     .sum = pinned_sum,
     .hop = pinned_hop,
     .peak = pinned_peak,
     .spill = pinned_spill,
-    .fold_wide = pinned_fold_wide,
+    .accumulate_wide = pinned_accumulate_wide,
     .level_lists = &level_lists_pinned,
     .sign_lists = &sign_lists_cuda,
     .counts = &counts_pinned,
@@ -296,14 +298,14 @@ static const struct vec_ops pinned = {
 static const struct vec_ops device = {
     .name = "cuda, codes on the device",
     CASTS,
-    .fold = cuda_fold,
+    .accumulate = cuda_accumulate,
     .finish = cuda_finish,
     .add = cuda_add,
     .sum = cuda_sum,
     .hop = cuda_hop,
     .peak = cuda_peak,
     .spill = cuda_spill,
-    .fold_wide = cuda_fold_wide,
+    .accumulate_wide = cuda_accumulate_wide,
     .level_lists = &level_lists_cuda,
     .sign_lists = &sign_lists_cuda,
     .counts = &counts_cuda,

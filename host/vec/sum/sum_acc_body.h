@@ -18,7 +18,7 @@ BODY_INLINE void body_acc_words(enum body_adder adder, struct lane_fmt k, struct
         acc[i] = body_add_to(adder, &k, &from, acc[i], codes[i]);
 }
 
-/* acc: pairs, as in body_fold_kahan(). */
+/* acc: pairs, as in body_accumulate_kahan(). */
 BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
                                 uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
 {
@@ -33,7 +33,8 @@ BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct
 }
 
 /* Runs in IEEE mode and is therefore not inlined (fp_mode.h). */
-BODY_APART void body_acc_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n)
+BODY_APART void body_acc_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes,
+                                    size_t n)
 {
     const bool fits32 = lane_fits32(sum->acc);
     const struct lane_fmt k = (fits32 ? lane_fmt32 : lane_fmt64)(sum->acc, sum->overflow),

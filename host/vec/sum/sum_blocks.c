@@ -5,7 +5,7 @@
 
 enum { BLOCK = 1024 }; /* elements: 8 KiB of accumulators */
 
-void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
+void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
                                uint8_t *),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
@@ -15,7 +15,7 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
     for (size_t i = 0, k; i < n; i += k) {
         k = n - i < BLOCK ? n - i : BLOCK;
         for (int p = 0; p < n_parts; p++)
-            fold(sum, acc, parts[p] + vec_bytes(sum->in, i), k, p == 0);
+            accumulate(sum, acc, parts[p] + vec_bytes(sum->in, i), k, p == 0);
         finish(sum, acc, k, out, shift, codes + vec_bytes(out, i));
     }
 }

@@ -3,8 +3,8 @@
 #define SUM_BLOCKS_H
 #include "vec/vec.h"
 
-/* Implements vec_ops.sum by its definition, with the fold and finish of a backend. */
-void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
+/* Implements vec_ops.sum by its definition, with the accumulate and finish of a backend. */
+void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
                                uint8_t *),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,

@@ -135,8 +135,8 @@ static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8
 
 /* ---- accumulators += codes ---- */
 
-static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc,
-                            const uint32_t *restrict codes, size_t n)
+static void body_accumulate_exact(const struct vec_sum *sum, uint64_t *restrict acc,
+                                  const uint32_t *restrict codes, size_t n)
 {
     const struct lane_fmt k = lane_fmt64(sum->in, sum->overflow);
     const unsigned m = sum->in.m;
@@ -145,8 +145,8 @@ static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc,
 }
 
 /* Adds in fp32. Codes with 8 exponent bits are fp32s with fewer mantissa bits. */
-static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
-                           const uint32_t *restrict codes, size_t n)
+static void body_accumulate_fp32(const struct vec_sum *sum, float *restrict acc,
+                                 const uint32_t *restrict codes, size_t n)
 {
     const struct lane_fmt k = lane_fmt32(sum->in, sum->overflow);
     const uint32_t wide = sum->in.e == 8 ? UINT32_MAX : 0;
@@ -159,8 +159,9 @@ static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
 }
 
 /* acc: pairs of codes (sum, excess of the sum), as in vec_plain. */
-BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
-                                 const uint32_t *restrict codes, size_t n)
+BODY_INLINE void body_accumulate_kahan(enum body_adder adder, struct lane_fmt k,
+                                       uint32_t *restrict acc, const uint32_t *restrict codes,
+                                       size_t n)
 {
     const uint32_t minus = 1u << k.sign;
     for (size_t i = 0; i < n; i++) {
@@ -171,8 +172,8 @@ BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint3
     }
 }
 
-BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes,
-                                  size_t n)
+BODY_APART void body_accumulate_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes,
+                                        size_t n)
 {
     const enum body_adder adder = body_adder(sum);
     const struct lane_fmt k = body_fmt(sum, adder);
@@ -181,23 +182,23 @@ BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const ui
         m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
         pack_read(mf_width(sum->in), codes + vec_bytes(sum->in, i), m, block);
         if (sum->rule == VEC_EXACT)
-            body_fold_exact(sum, (uint64_t *)acc + i, block, m);
+            body_accumulate_exact(sum, (uint64_t *)acc + i, block, m);
         else if (sum->rule == VEC_FP32)
-            body_fold_fp32(sum, (float *)acc + i, block, m);
+            body_accumulate_fp32(sum, (float *)acc + i, block, m);
         else if (sum->rule == VEC_KAHAN)
-            BODY_BY_ADDER(adder, body_fold_kahan, k, (uint32_t *)acc + 2 * i, block, m);
+            BODY_BY_ADDER(adder, body_accumulate_kahan, k, (uint32_t *)acc + 2 * i, block, m);
         else
             BODY_BY_ADDER(adder, body_add_words, k, (uint32_t *)acc + i, block, m);
     }
 }
 
-static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
-                      bool first)
+static void body_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                            bool first)
 {
     if (first)
         memset(acc, 0, vec_acc_bytes(sum, n));
     const uint64_t mode = fp_mode_ieee();
-    (sum->acc.e ? body_acc_fold : body_fold_in_ieee)(sum, acc, codes, n);
+    (sum->acc.e ? body_acc_accumulate : body_accumulate_in_ieee)(sum, acc, codes, n);
     fp_mode_back(mode);
 }
 
@@ -252,7 +253,7 @@ static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const ui
     for (size_t i = 0, m; i < n; i += m) {
         m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
         pack_read(mf_width(sum->acc), partial + vec_bytes(sum->acc, i), m, acc);
-        body_acc_fold(sum, acc, addends + vec_bytes(sum->in, i), m);
+        body_acc_accumulate(sum, acc, addends + vec_bytes(sum->in, i), m);
         body_finish(sum, acc, m, out, 0, codes + vec_bytes(out, i));
     }
     fp_mode_back(mode);
@@ -290,8 +291,8 @@ static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uin
     }
 }
 
-static void body_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
-                           bool first)
+static void body_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
+                                 size_t n, bool first)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
     const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
@@ -320,16 +321,16 @@ static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     else if (sum_packs(sum, out, shift))
         sum_packed(body_add_packed, sum, parts, n_parts, n, codes);
     else
-        sum_blocks(body_fold, body_finish, sum, parts, n_parts, n, out, shift, codes);
+        sum_blocks(body_accumulate, body_finish, sum, parts, n_parts, n, out, shift, codes);
     fp_mode_back(mode);
 }
 
 static inline void body_fill(struct vec_ops *ops)
 {
-    ops->fold = body_fold;
+    ops->accumulate = body_accumulate;
     ops->finish = body_finish;
     ops->spill = body_spill;
-    ops->fold_wide = body_fold_wide;
+    ops->accumulate_wide = body_accumulate_wide;
     ops->add = body_add_packed;
     ops->sum = body_sum;
     ops->hop = body_hop;

@@ -24,7 +24,7 @@ static void make(struct sum_nibble *t)
         t->special[i] = round_to(t, (uint64_t)(i & 3) << FLAGS);
     }
     for (int i = 0; i < 128; i++) {
-        const int64_t units = i > NIBBLE_MOST ? i + 2 * NIBBLE_LEAST : i;
+        const int64_t units = i > NIBBLE_MAX ? i + 2 * NIBBLE_LEAST : i;
         const uint64_t acc = (uint64_t)units;
         t->code.of[i] = round_to(t, acc & MF_ACC_SUM);
     }

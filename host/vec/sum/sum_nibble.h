@@ -19,7 +19,7 @@ struct sum_nibble {
     struct look code;    /* code of each sum -64 .. 63, in seven bits */
 };
 
-enum { NIBBLE_NONE = -128, NIBBLE_LEAST = -64, NIBBLE_MOST = 63, NIBBLE_RANKS = 1000 };
+enum { NIBBLE_NONE = -128, NIBBLE_LEAST = -64, NIBBLE_MAX = 63, NIBBLE_RANKS = 1000 };
 
 /* Returns the tables of a format and rule of overflow, NULL for other formats. */
 const struct sum_nibble *sum_nibble_of(struct mf_fmt fmt, enum mf_overflow overflow);

@@ -53,7 +53,7 @@ LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
 
 LOOK_INLINE __m512i cut(__m512i sum)
 {
-    return _mm512_max_epi16(_mm512_min_epi16(sum, _mm512_set1_epi16(NIBBLE_MOST)),
+    return _mm512_max_epi16(_mm512_min_epi16(sum, _mm512_set1_epi16(NIBBLE_MAX)),
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 

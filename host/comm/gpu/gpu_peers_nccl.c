@@ -1,4 +1,4 @@
-/* mates_nccl.c : Links ranks with one GPU each by
+/* gpu_peers_nccl.c : Links ranks with one GPU each by
  * NCCL's send and recv, on the calling thread's stream.
  *
  * NCCL waits without a deadline. The stream therefore sets a flag after the messages. The wait for
@@ -6,14 +6,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
-#include "comm/gpu/mates.h"
-#include "comm/gpu/mates_nccl.h"
+#include "comm/gpu/gpu_peers.h"
+#include "comm/gpu/gpu_peers_nccl.h"
 #include "device/run/dev_nccl.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
 #include <sched.h>
 
-int mates_nccl_wait(struct mates *m)
+int gpu_peers_nccl_wait(struct gpu_peers *m)
 {
     struct gpu_lane *lane = gpu_lane();
     struct comm_watch watch = comm_watch(m->comm);
@@ -28,7 +28,7 @@ int mates_nccl_wait(struct mates *m)
     return gpu()->run->wait(lane->stream);
 }
 
-static int nccl_open(struct mates *m)
+static int nccl_open(struct gpu_peers *m)
 {
     uint8_t id[DEV_NCCL_ID_BYTES] = {0};
     const int first = algo_rank(&m->set, 0);
@@ -48,14 +48,14 @@ static int nccl_open(struct mates *m)
     return 0;
 }
 
-static void nccl_close(struct mates *m)
+static void nccl_close(struct gpu_peers *m)
 {
     if (!m->failed)
-        (void)mates_meet(m);
+        (void)gpu_peers_meet(m);
     gpu()->nccl->close(m->state);
 }
 
-static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+static int nccl_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
                        uint8_t *store, const uint8_t **parts)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
@@ -76,10 +76,10 @@ static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_
     }
     parts[m->set.me] = codes + algo_cut_at(cut, m->set.me);
     TRY(nccl->group_end(m->state));
-    return mates_nccl_wait(m);
+    return gpu_peers_nccl_wait(m);
 }
 
-static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
@@ -96,12 +96,12 @@ static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vec
                            from, lane->stream));
     }
     TRY(nccl->group_end(m->state));
-    return mates_nccl_wait(m);
+    return gpu_peers_nccl_wait(m);
 }
 
 /* Exchanges data between member 0 and all others: member i's part, or all bytes if cut is NULL. */
-static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector,
-                      size_t bytes)
+static int with_first(struct gpu_peers *m, bool to_first, const struct algo_cut *cut,
+                      uint8_t *vector, size_t bytes)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
@@ -119,19 +119,19 @@ static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut
             TRY(nccl->send(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
     }
     TRY(nccl->group_end(m->state));
-    return mates_nccl_wait(m);
+    return gpu_peers_nccl_wait(m);
 }
 
-static int nccl_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int nccl_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     return with_first(m, true, cut, vector, 0);
 }
-static int nccl_from_first(struct mates *m, uint8_t *vector, size_t bytes)
+static int nccl_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 {
     return with_first(m, false, NULL, vector, bytes);
 }
 
-const struct mates_link mates_nccl = {
+const struct gpu_peers_link gpu_peers_nccl = {
     .name = "NCCL",
     .stores = true,
     .open = nccl_open,

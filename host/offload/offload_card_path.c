@@ -1,4 +1,4 @@
-/* offload_way.c : Implements struct way_ops with cards. */
+/* offload_card_path.c : Implements struct card_path_ops with cards. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"
@@ -22,11 +22,11 @@ static int regain(struct offload *o)
     return rc;
 }
 
-static int way_begin(void *way)
+static int path_begin(void *card_path)
 {
-    struct offload *o = way;
-    o->gave_up = false;
-    o->gave_up_why[0] = 0;
+    struct offload *o = card_path;
+    o->abandoned = false;
+    o->abandon_why[0] = 0;
     return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
@@ -34,29 +34,29 @@ static int way_begin(void *way)
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);
-    if (rc != WAY_GAVE_UP)
+    if (rc != CARD_PATH_ABANDONED)
         return rc;
-    o->gave_up = true;
-    if (o->gave_up_why[0])
-        TRY(comm_give_up(o->comm));
-    return WAY_GAVE_UP;
+    o->abandoned = true;
+    if (o->abandon_why[0])
+        TRY(comm_abandon(o->comm));
+    return CARD_PATH_ABANDONED;
 }
 
-static int way_max(void *way, uint32_t tag, int8_t *x, size_t n)
+static int path_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
 {
-    struct offload *o = way;
-    if (!o->open || o->gave_up)
-        return WAY_GAVE_UP;
+    struct offload *o = card_path;
+    if (!o->open || o->abandoned)
+        return CARD_PATH_ABANDONED;
     window_start_max(o->window, tag, x, n, clock_s());
     return drive(o);
 }
 
-static int way_sum(void *way, const struct way_sum *sum)
+static int card_path_sum(void *card_path, const struct card_path_sum *sum)
 {
-    struct offload *o = way;
-    if (!o->open || o->gave_up) {
+    struct offload *o = card_path;
+    if (!o->open || o->abandoned) {
         algo_need(&sum->flow, 0, sum->n);
-        return WAY_GAVE_UP;
+        return CARD_PATH_ABANDONED;
     }
     window_start_sum(o->window, sum, clock_s());
     int rc = drive(o);
@@ -65,15 +65,15 @@ static int way_sum(void *way, const struct way_sum *sum)
     return rc;
 }
 
-static uint64_t way_digest(const void *way)
+static uint64_t path_digest(const void *card_path)
 {
-    const struct offload *o = way;
+    const struct offload *o = card_path;
     return o->open ? window_digest(o->window) : 0;
 }
 
-static int way_end(void *way, bool failed)
+static int path_end(void *card_path, bool failed)
 {
-    struct offload *o = way;
+    struct offload *o = card_path;
     if (!failed || !o->open)
         return 0;
     TRY(offload_learn_why(o));
@@ -85,16 +85,16 @@ static int way_end(void *way, bool failed)
     return 0;
 }
 
-static struct way_count way_counted(const void *way)
+static struct card_path_count path_counted(const void *card_path)
 {
-    return offload_counted(way);
+    return offload_counted(card_path);
 }
 
-const struct way_ops offload_way = {
-    .begin = way_begin,
-    .max = way_max,
-    .sum = way_sum,
-    .digest = way_digest,
-    .end = way_end,
-    .counted = way_counted,
+const struct card_path_ops offload_card_path = {
+    .begin = path_begin,
+    .max = path_max,
+    .sum = card_path_sum,
+    .digest = path_digest,
+    .end = path_end,
+    .counted = path_counted,
 };

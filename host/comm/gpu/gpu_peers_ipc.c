@@ -1,6 +1,6 @@
-/* mates_ipc.c : Links ranks of one machine whose GPUs can access each other's memory. Every rank's
- * buffers are opened once in every other process (CUDA IPC). From then on kernels read codes in
- * place, and copies write to their destination.
+/* gpu_peers_ipc.c : Links ranks of one machine whose GPUs can access each other's memory. Every
+ * rank's buffers are opened once in every other process (CUDA IPC). From then on kernels read codes
+ * in place, and copies write to their destination.
  *
  *     gather:  synchronise (all codes are in place), then sum kernels read
  *     spread:  copy to all, then synchronise
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
-#include "comm/gpu/mates.h"
+#include "comm/gpu/gpu_peers.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
 #include <assert.h>
@@ -28,21 +28,21 @@ struct ipc {
     uint8_t **bases;    /* [set.n * N_REGIONS] other members' regions as mapped here */
 };
 
-static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
+static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
 {
-    *bytes = r == CODES    ? home->codes_bytes
-             : r == RESULT ? home->result_bytes
-                           : home->scratch_bytes;
-    return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
+    *bytes = r == CODES    ? buffers->codes_bytes
+             : r == RESULT ? buffers->result_bytes
+                           : buffers->scratch_bytes;
+    return r == CODES ? buffers->codes : r == RESULT ? buffers->result : buffers->scratch;
 }
 
 /* Returns member i's counterpart of p, as mapped in this process. */
-static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
+static uint8_t *at(const struct gpu_peers *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
     for (int r = 0; r < N_REGIONS; r++) {
         size_t bytes;
-        uint8_t *own = region(m->home, r, &bytes);
+        uint8_t *own = region(m->buffers, r, &bytes);
         if (p >= own && p < own + bytes)
             return (i == m->set.me ? own : ipc->bases[i * N_REGIONS + r]) + (p - own);
     }
@@ -50,11 +50,11 @@ static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
     return NULL;
 }
 
-static int export_own(struct mates *m, struct card *card)
+static int export_own(struct gpu_peers *m, struct card *card)
 {
     for (int r = 0; r < N_REGIONS; r++) {
         size_t bytes;
-        uint8_t *p = region(m->home, r, &bytes);
+        uint8_t *p = region(m->buffers, r, &bytes);
         card->bytes[r] = bytes;
         if (bytes > 0)
             TRY(gpu()->run->ipc_export(p, &card->handles[r]));
@@ -62,7 +62,7 @@ static int export_own(struct mates *m, struct card *card)
     return 0;
 }
 
-static int import_others(struct mates *m, const struct card *own)
+static int import_others(struct gpu_peers *m, const struct card *own)
 {
     struct ipc *ipc = m->state;
     for (int i = 0; i < m->set.n; i++)
@@ -81,7 +81,7 @@ static int import_others(struct mates *m, const struct card *own)
     return 0;
 }
 
-static int ipc_open(struct mates *m)
+static int ipc_open(struct gpu_peers *m)
 {
     struct card own = {.bytes = {0}};
     struct ipc *ipc = m->state = buf_alloc(sizeof *ipc);
@@ -91,11 +91,11 @@ static int ipc_open(struct mates *m)
     }
     int rc = ipc && ipc->cards && ipc->bases ? export_own(m, &own) : -ENOMEM;
     TRY(comm_agree(m->comm, rc)); /* before any member waits for another's handles */
-    TRY(mates_tell(m, &own, sizeof own, ipc->cards));
+    TRY(gpu_peers_exchange(m, &own, sizeof own, ipc->cards));
     return import_others(m, &own);
 }
 
-static void ipc_close(struct mates *m)
+static void ipc_close(struct gpu_peers *m)
 {
     struct ipc *ipc = m->state;
     if (!ipc)
@@ -104,24 +104,24 @@ static void ipc_close(struct mates *m)
         if (ipc->bases[i])
             gpu()->run->ipc_close(ipc->bases[i]);
     if (!m->failed)
-        (void)mates_meet(m); /* memory is freed only after all have closed it */
+        (void)gpu_peers_meet(m); /* memory is freed only after all have closed it */
     free(ipc->cards);
     free(ipc->bases);
     free(ipc);
 }
 
-static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+static int ipc_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
                       uint8_t *store, const uint8_t **parts)
 {
     (void)store;
-    TRY(mates_meet(m));
+    TRY(gpu_peers_meet(m));
     for (int i = 0; i < m->set.n; i++)
         parts[i] = cut->whole.n > 0 ? at(m, i, codes) + algo_cut_at(cut, m->set.me) : codes;
     return 0;
 }
 
 /* Copies bytes at p to the same place on members first to last, except this rank. */
-static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t bytes)
+static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
     struct gpu_lane *lane = gpu_lane();
@@ -136,27 +136,27 @@ static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t byte
     return run->wait(lane->stream);
 }
 
-static int ipc_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int ipc_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me),
                 algo_cut_bytes(cut, m->set.me)));
-    return mates_meet(m);
+    return gpu_peers_meet(m);
 }
 
-static int ipc_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int ipc_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     TRY(copy_to(m, 0, 0, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
-    return mates_meet(m);
+    return gpu_peers_meet(m);
 }
 
-static int ipc_from_first(struct mates *m, uint8_t *vector, size_t bytes)
+static int ipc_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 {
     if (m->set.me == 0)
         TRY(copy_to(m, 0, m->set.n - 1, vector, bytes));
-    return mates_meet(m);
+    return gpu_peers_meet(m);
 }
 
-const struct mates_link mates_ipc = {
+const struct gpu_peers_link gpu_peers_ipc = {
     .name = "CUDA IPC",
     .stores = false,
     .open = ipc_open,

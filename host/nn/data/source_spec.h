@@ -1,6 +1,6 @@
-/* source_words.h : parses the spec of generated data. */
-#ifndef SOURCE_WORDS_H
-#define SOURCE_WORDS_H
+/* source_spec.h : parses the spec of generated data. */
+#ifndef SOURCE_SPEC_H
+#define SOURCE_SPEC_H
 #include <stdint.h>
 
 enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
@@ -8,6 +8,6 @@ enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
 /* Parse "n,seed", where n is the number of training images. n must be a multiple of `multiple` from
  * SOURCE_N_MIN to SOURCE_N_MAX. If arg is NULL, *n and *seed do not change. name: name of the
  * source. Returns 0 or -EINVAL (reported). */
-int source_words(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
+int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
 
 #endif

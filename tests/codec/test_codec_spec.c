@@ -1,4 +1,4 @@
-/* test_codec_words.c : tests every spec of codec_parse() and
+/* test_codec_spec.c : tests every spec of codec_parse() and
  * codec_settle(), and the refusals of others. */
 #include "base/err.h"
 #include "capture.h"
@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* operations that a sum must have */
-enum { ALL = 0, EXACT = FOLD_WIDE, RING = FOLD_PARTS };
+enum { ALL = 0, EXACT = REDUCE_WIDE, RING = REDUCE_PARTS };
 
 /* n_ranks 0: codec_parse() refuses the spec; otherwise codec_settle() does. */
 static const struct refusal {
-    struct codec_words words;
+    struct codec_spec spec;
     int n_ranks;
     unsigned needs;
     const char *says;
@@ -166,7 +166,7 @@ static const struct refusal {
 
 static int parse_and_settle(const struct refusal *r, struct codec *c)
 {
-    int rc = codec_parse(&r->words, c);
+    int rc = codec_parse(&r->spec, c);
     if (r->n_ranks == 0)
         return rc;
     if (rc < 0)
@@ -196,7 +196,7 @@ static void check_refusals(void)
 
 /* Results of the automatic choices. */
 static const struct choice {
-    struct codec_words words;
+    struct codec_spec spec;
     int n_ranks;
     unsigned needs;
     enum vec_rule rule;
@@ -252,7 +252,7 @@ static void check_choices(void)
         const struct choice *w = choices + i;
         struct codec c;
         char out[CODEC_NAME_BYTES];
-        int rc = codec_parse(&w->words, &c);
+        int rc = codec_parse(&w->spec, &c);
         for (int twice = 0; twice < 2 && rc == 0; twice++) /* settling again changes nothing */
             rc = codec_settle(&c, w->n_ranks,
                               &(struct codec_adder){.name = "algo", .needs = w->needs});
@@ -263,19 +263,19 @@ static void check_choices(void)
               "choice %zu: out format %s", i, out);
         CHECK(codec_sum(&c)->out_shift == w->out_shift && codec_sum(&c)->n_ranks == w->n_ranks,
               "choice %zu: shift %d", i, codec_sum(&c)->out_shift);
-        const bool inf = w->words.overflow && strcmp(w->words.overflow, "inf") == 0;
+        const bool inf = w->spec.overflow && strcmp(w->spec.overflow, "inf") == 0;
         CHECK(codec_sum(&c)->overflow == (inf ? MF_INF : MF_SATURATE), "choice %zu: overflow", i);
     }
 }
 
 static void check_words(void)
 {
-    const struct codec_words words = {.format = "e6m9",
-                                      .scale = "const:0.25",
-                                      .sum = "kahan",
-                                      .out_format = "bf16",
-                                      .overflow = "inf",
-                                      .round = "zero"};
+    const struct codec_spec spec = {.format = "e6m9",
+                                    .scale = "const:0.25",
+                                    .sum = "kahan",
+                                    .out_format = "bf16",
+                                    .overflow = "inf",
+                                    .round = "zero"};
     struct codec c;
     static const char *const others_words[][2] = {
         {"onebit", "onebit:64,residual=both"},
@@ -296,11 +296,11 @@ static void check_words(void)
         {"qsgd:4,bucket=64,norm=max", "qsgd:4,bucket=64,norm=max,levels=sign"}};
     for (size_t i = 0; i < sizeof others_words / sizeof others_words[0]; i++) {
         char text[CODEC_TEXT_BYTES];
-        CHECK(codec_parse(&(struct codec_words){.codec = others_words[i][0]}, &c) == 0 &&
+        CHECK(codec_parse(&(struct codec_spec){.codec = others_words[i][0]}, &c) == 0 &&
                   strcmp(codec_describe(&c, text), others_words[i][1]) == 0,
               "%s", others_words[i][0]);
     }
-    CHECK(codec_parse(&words, &c) == 0, "words");
+    CHECK(codec_parse(&spec, &c) == 0, "words");
     CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.fn == 0 &&
               codec_sum(&c)->out.e == 8 && codec_sum(&c)->out.m == 7 && !minifloat_of(&c)->out_auto,
           "formats");
@@ -310,10 +310,10 @@ static void check_words(void)
     CHECK(codec_sum(&c)->overflow == MF_INF && minifloat_of(&c)->round == MF_ZERO &&
               c.ops == vec_best(),
           "policies");
-    CHECK(codec_parse(&(struct codec_words){.codec = "minifloat"}, &c) == 0 &&
+    CHECK(codec_parse(&(struct codec_spec){.codec = "minifloat"}, &c) == 0 &&
               c.kind == &codec_minifloat,
           "a kind by its name");
-    CHECK(codec_parse(&(struct codec_words){0}, &c) == 0, "defaults");
+    CHECK(codec_parse(&(struct codec_spec){0}, &c) == 0, "defaults");
     CHECK(codec_sum(&c)->in.e == 5 && codec_sum(&c)->in.m == 2 && minifloat_of(&c)->out_auto &&
               minifloat_of(&c)->sum_auto && minifloat_of(&c)->scale == CODEC_NONE,
           "defaults");
@@ -329,7 +329,7 @@ static void check_words(void)
                   {"const:0x1p127", 127},
                   {"const:1e0", 0}};
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        CHECK(codec_parse(&(struct codec_words){.scale = scales[i].word}, &c) == 0, "%s",
+        CHECK(codec_parse(&(struct codec_spec){.scale = scales[i].word}, &c) == 0, "%s",
               scales[i].word);
         CHECK(minifloat_of(&c)->const_shift == scales[i].shift, "%s is 2^%d", scales[i].word,
               minifloat_of(&c)->const_shift);
@@ -340,10 +340,10 @@ static void check_words(void)
  * other choice gives another text. */
 static void check_describe(void)
 {
-    static const struct codec_words same[] = {
+    static const struct codec_spec same[] = {
         {.format = "fp16", .scale = "const:1024", .sum = "nearest"},
         {.format = "e5m10", .scale = "const:0x1p10", .sum = "nearest", .acc_format = "fp16"}};
-    static const struct codec_words others[] = {
+    static const struct codec_spec others[] = {
         {.format = "e4m3"},
         {.format = "e4m3fn"},
         {.format = "e4m3", .scale = "aps"},

@@ -1,4 +1,4 @@
-/* cmd_model.c : runs `narrowcast model`, which predicts the time of a step on clusters. */
+/* cmd_predict.c : runs `narrowcast predict`, which predicts the time of a step on clusters. */
 #include "app/app.h"
 #include "app/predict/predict.h"
 #include "base/err.h"
@@ -86,7 +86,7 @@ static const struct opt opts[] = {
      OPT_REAL, AT(overlap), 0, 1, 0},
     {"rates", "FILE", NULL,
      "Measured rates of casts, sums and messages: output of bench_cast --json, bench_allreduce "
-     "--json and model --json. Give bench_allreduce the rate of its links as --label (1gbit), or "
+     "--json and predict --json. Give bench_allreduce the rate of its links as --label (1gbit), or "
      "measure without a limit. Default: measure on this machine for half a second. Its messages "
      "over 127.0.0.1 are cheaper than those over a network card.",
      OPT_TEXT, AT(rates), 0, 0, 0},
@@ -109,11 +109,11 @@ static const struct opt opts[] = {
 
     {"output", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"json", NULL, NULL,
-     "Print JSON lines: \"model\" for each all-reduce, \"best\" for each number of ranks.",
+     "Print JSON lines: \"predict\" for each all-reduce, \"best\" for each number of ranks.",
      OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
-    .name = "model",
+    .name = "predict",
     .args = "",
     .about = "Predicts the time of a step on a cluster that you describe: casts, exponents, "
              "messages and additions, minus the part hidden by the backward pass. Bytes and rounds "
@@ -124,13 +124,14 @@ static const struct opt_command command = {
              "The columns are the ms of a step with the fastest algorithm in fp32 and with each of "
              "these algorithms (-: impossible for this number of ranks), the best algorithm, its "
              "speed-up over fp32, and the fastest link on which it beats fp32.\n",
-    .examples = "  build/narrowcast model\n"
-                "  build/narrowcast model --ranks 256 --size 64k,64M --algo ring,group-master:16\n"
-                "  build/narrowcast model --network resnet50 --image 224 --classes 1000 \\\n"
-                "      --compute 200ms --overlap 0.6\n"
-                "  build/bench_cast --json >build/rates.json\n"
-                "  build/narrowcast model --rates build/rates.json --format e5m2,e4m3 \\\n"
-                "      --scale aps --link 10G,25G\n",
+    .examples =
+        "  build/narrowcast predict\n"
+        "  build/narrowcast predict --ranks 256 --size 64k,64M --algo ring,group-master:16\n"
+        "  build/narrowcast predict --network resnet50 --image 224 --classes 1000 \\\n"
+        "      --compute 200ms --overlap 0.6\n"
+        "  build/bench_cast --json >build/rates.json\n"
+        "  build/narrowcast predict --rates build/rates.json --format e5m2,e4m3 \\\n"
+        "      --scale aps --link 10G,25G\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -195,11 +196,11 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
         return ERR(-EINVAL, "--overlap %g is a share of --compute: give --compute TIME",
                    o->overlap);
     TRY(predict_ranks(o->ranks, p->ranks, &p->n_ranks));
-    TRY(predict_words("link", o->link, &p->links));
+    TRY(predict_spec("link", o->link, &p->links));
     for (int i = 0; i < p->links.n; i++)
         TRY(predict_rate("link", p->links.word[i], &bps));
-    TRY(predict_words("format", o->format, &p->formats));
-    TRY(predict_words("algo", o->algo, &p->algos));
+    TRY(predict_spec("format", o->format, &p->formats));
+    TRY(predict_spec("algo", o->algo, &p->algos));
     p->cluster.mtu = (int)o->mtu;
     p->cluster.card_slots = (int)o->card_slots;
     p->cluster.burst_bytes = (double)o->burst;
@@ -275,7 +276,7 @@ static int run(const struct predict_options *o, struct predict *p)
     struct predict_list sizes = {.n = 0};
     uint64_t bytes;
     if (o->size)
-        TRY(predict_words("size", o->size, &sizes));
+        TRY(predict_spec("size", o->size, &sizes));
     for (int i = 0; i < sizes.n; i++)
         TRY(opt_set(&size, sizes.word[i], &bytes));
     if (!o->size) {
@@ -296,7 +297,7 @@ static int run(const struct predict_options *o, struct predict *p)
     return 0;
 }
 
-int cmd_model(int argc, char **argv)
+int cmd_predict(int argc, char **argv)
 {
     struct predict_options o = {0};
     struct opt_parsed parsed;
@@ -309,7 +310,7 @@ int cmd_model(int argc, char **argv)
     }
     struct predict *p = calloc(1, sizeof *p);
     if (!p)
-        return ERR(-ENOMEM, "cannot model anything: no memory");
+        return ERR(-ENOMEM, "cannot predict: no memory");
     p->o = &o;
     int rc = settle(&o, &parsed, p);
     if (rc == 0)

@@ -1,5 +1,5 @@
-/* mates_choose.h : Chooses the transport of gradients on GPUs: NCCL, CUDA IPC, an MPI that accepts
- * device memory, or MPI with pinned memory.
+/* gpu_peers_choose.h : Chooses the transport of gradients on GPUs: NCCL, CUDA IPC, an MPI that
+ * accepts device memory, or MPI with pinned memory.
  *
  *     nccl    direct, group-*, native   every rank has its own GPU
  *     ipc     direct, group-*           all ranks (direct), or those of each group, on one machine
@@ -9,8 +9,8 @@
  * The first possible transport is used. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned forces
  * one, and auto is the default. All transports give the same bits, except with native, whose
  * additions are those of NCCL or MPI. */
-#ifndef MATES_CHOOSE_H
-#define MATES_CHOOSE_H
+#ifndef GPU_PEERS_CHOOSE_H
+#define GPU_PEERS_CHOOSE_H
 #include "comm/algo/algo.h"
 
 /* Chooses a transport. All ranks call it, with a GPU open on each (gpu.h), between
@@ -22,7 +22,7 @@
  *   said     [size] out: the choice in words
  * Returns 0, -EINVAL on all ranks if the user's transport is impossible (rank 0 reports
  * it), or -EIO. */
-int mates_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
-                 const struct vec_ops **ops, char *said, size_t size);
+int gpu_peers_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
+                     const struct vec_ops **ops, char *said, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* mates.c : Opens sets of GPU peers, synchronises them and counts their traffic, for all links. */
-#include "comm/gpu/mates.h"
+/* gpu_peers.c : Opens sets of GPU peers, synchronises them and counts traffic, for all links. */
+#include "comm/gpu/gpu_peers.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int mates_open(struct comm *c, const struct algo_set *set, const struct mates_link *link,
-               const struct algo_home *home, struct mates **out)
+int gpu_peers_open(struct comm *c, const struct algo_set *set, const struct gpu_peers_link *link,
+                   const struct algo_buffers *buffers, struct gpu_peers **out)
 {
-    struct mates *m = buf_alloc(sizeof *m);
+    struct gpu_peers *m = buf_alloc(sizeof *m);
     int rc = m ? 0 : -ENOMEM;
     if (m) {
-        *m = (struct mates){.comm = c, .set = *set, .link = link, .home = home, .failed = true};
+        *m = (struct gpu_peers){
+            .comm = c, .set = *set, .link = link, .buffers = buffers, .failed = true};
         m->parts = buf_alloc((size_t)set->n * sizeof *m->parts);
         m->order = buf_alloc((size_t)set->n * sizeof *m->order);
         rc = m->parts && m->order ? 0 : -ENOMEM;
@@ -23,7 +24,7 @@ int mates_open(struct comm *c, const struct algo_set *set, const struct mates_li
     if (rc == 0)
         rc = comm_agree(c, link->open(m));
     if (rc < 0) {
-        mates_close(m);
+        gpu_peers_close(m);
         return rc;
     }
     m->failed = false;
@@ -31,7 +32,7 @@ int mates_open(struct comm *c, const struct algo_set *set, const struct mates_li
     return 0;
 }
 
-void mates_close(struct mates *m)
+void gpu_peers_close(struct gpu_peers *m)
 {
     if (!m)
         return;
@@ -41,18 +42,18 @@ void mates_close(struct mates *m)
     free(m);
 }
 
-size_t mates_store_bytes(const struct mates_link *link, const struct algo_cut *cut)
+size_t gpu_peers_store_bytes(const struct gpu_peers_link *link, const struct algo_cut *cut)
 {
     return link->stores ? (size_t)(cut->n_parts - 1) * algo_cut_most(cut) : 0;
 }
 
-int mates_noted(struct mates *m, int rc)
+int gpu_peers_noted(struct gpu_peers *m, int rc)
 {
     m->failed = m->failed || rc < 0;
     return rc;
 }
 
-static void count(struct mates *m, size_t bytes)
+static void count(struct gpu_peers *m, size_t bytes)
 {
     if (m->set.n == 1)
         return;
@@ -60,35 +61,36 @@ static void count(struct mates *m, size_t bytes)
     m->comm->count.rounds++;
 }
 
-int mates_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store)
+int gpu_peers_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
+                     uint8_t *store)
 {
-    const size_t begin = algo_place(cut->fold, cut->form, cut->whole.at),
-                 end = algo_place(cut->fold, cut->form, cut->whole.at + cut->whole.n);
+    const size_t begin = algo_place(cut->op, cut->form, cut->whole.at),
+                 end = algo_place(cut->op, cut->form, cut->whole.at + cut->whole.n);
     count(m, end - begin - algo_cut_bytes(cut, m->set.me));
-    return mates_noted(m, m->link->gather(m, cut, codes, store, m->parts));
+    return gpu_peers_noted(m, m->link->gather(m, cut, codes, store, m->parts));
 }
 
-int mates_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+int gpu_peers_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     count(m, (size_t)(m->set.n - 1) * algo_cut_bytes(cut, m->set.me));
-    return mates_noted(m, m->link->spread(m, cut, vector));
+    return gpu_peers_noted(m, m->link->spread(m, cut, vector));
 }
 
-int mates_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
+int gpu_peers_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
     count(m, m->set.me > 0 ? algo_cut_bytes(cut, m->set.me) : 0);
-    return mates_noted(m, m->link->to_first(m, cut, vector));
+    return gpu_peers_noted(m, m->link->to_first(m, cut, vector));
 }
 
-int mates_from_first(struct mates *m, uint8_t *vector, size_t bytes)
+int gpu_peers_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 {
     count(m, m->set.me == 0 ? (size_t)(m->set.n - 1) * bytes : 0);
-    return mates_noted(m, m->link->from_first(m, vector, bytes));
+    return gpu_peers_noted(m, m->link->from_first(m, vector, bytes));
 }
 
 /* Implements a dissemination barrier: the distance doubles every round. After the last round each
  * member has heard, directly or not, from every other member. */
-int mates_meet(struct mates *m)
+int gpu_peers_meet(struct gpu_peers *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;
     uint8_t word = 0, heard;
@@ -102,7 +104,7 @@ int mates_meet(struct mates *m)
     return 0;
 }
 
-int mates_tell(struct mates *m, const void *mine, size_t bytes, void *all)
+int gpu_peers_exchange(struct gpu_peers *m, const void *mine, size_t bytes, void *all)
 {
     const uint64_t sent = m->comm->count.sent_bytes;
     uint8_t *places = all;
@@ -118,7 +120,7 @@ int mates_tell(struct mates *m, const void *mine, size_t bytes, void *all)
     return 0;
 }
 
-int mates_copy(void *dst, const void *src, size_t bytes)
+int gpu_peers_copy(void *dst, const void *src, size_t bytes)
 {
     struct gpu_lane *lane = gpu_lane();
     if (!lane)

@@ -1,14 +1,14 @@
 #!/bin/bash
-# test_model.sh : checks `narrowcast model` against the papers and the formulas.
+# test_predict.sh : checks `narrowcast predict` against the papers and the formulas.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# model OPTIONS...: without CPU time unless rates are given, so that nothing is measured
+# predict OPTIONS...: without CPU time unless rates are given, so that nothing is measured
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
-model() {
+predict() {
     case "$*" in
-    *-rate*) "$B/narrowcast" model "$@" ;;
-    *) "$B/narrowcast" model "${free[@]}" "$@" ;;
+    *-rate*) "$B/narrowcast" predict "$@" ;;
+    *) "$B/narrowcast" predict "${free[@]}" "$@" ;;
     esac
 }
 # field KEY TEXT...: prints a value of the one line that contains all texts
@@ -24,10 +24,10 @@ field() {
 holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
 
 # --- 90 and 510 steps; groups of 16 lose where bytes matter, win where latency matters ---
-model --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"
+predict --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"
 for link in 1e+09 1e+10; do
     for size in 64k 64M; do
-        where=("\"layers\":\"$size\"" "\"link_bps\":$link," '"kind":"model"')
+        where=("\"layers\":\"$size\"" "\"link_bps\":$link," '"kind":"predict"')
         ring=$(field step_s "${where[@]}" '"algo":"ring"') master=$(field step_s "${where[@]}" '"algo":"group-master:16"')
         [ "$(field steps "${where[@]}" '"algo":"ring"')" = 510 ] || fail "ring has not 510 steps"
         [ "$(field steps "${where[@]}" '"algo":"group-master:16"')" = 90 ] || fail "group-master:16 has not 90 steps"
@@ -38,16 +38,16 @@ for link in 1e+09 1e+10; do
 done
 
 # --- tables: the same as JSON, ranks doubled, impossible cells ---
-model --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
+predict --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
 grep -q '^ *8 .* - ' out || fail "groups of 16 among 8 ranks: $(cat out)"
-model --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json >out 2>&1 || fail "128 ranks: $(cat out)"
+predict --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json >out 2>&1 || fail "128 ranks: $(cat out)"
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
-[ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
+[ "$(grep -c '"kind":"predict".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
 
 # --- "best" is the fastest algorithm of the same rounding ---
-model --json --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,group-master:2,group-scatter:2,gather,offload >out || fail failed
+predict --json --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,group-master:2,group-scatter:2,gather,offload >out || fail failed
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":(\"[^\"]*\"|[^,}]*)")) return ""
@@ -56,7 +56,7 @@ awk '
         return word
     }
     { key = field("type") ", " field("ranks") " ranks, " field("rounding"); s = field("step_s") + 0 }
-    /"kind":"model"/ { rounding[field("type") field("ranks") field("algo")] = field("rounding"); if (!(key in least) || s < least[key]) least[key] = s; n++ }
+    /"kind":"predict"/ { rounding[field("type") field("ranks") field("algo")] = field("rounding"); if (!(key in least) || s < least[key]) least[key] = s; n++ }
     /"kind":"best"/ { best++; if (field("rounding") == "" || s != least[key]) { print "not the fastest of its rounding: " key; bad = 1 } }
     END {
         split("e5m2 e4m3 bf16", types)
@@ -68,29 +68,29 @@ awk '
         }
         exit bad || n < 30 || best < 12
     }' out >said || fail "roundings: $(cat said)"
-model --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,offload >out || fail failed
+predict --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,offload >out || fail failed
 awk '/bit\/s, .* sums in/ { exact = / exact sums / } exact && /^ ranks .* ring/ { bad = 1 } / sums in / { n++ } END { exit bad || n != 6 }' out ||
     fail "exact sums and those of a ring share a table: $(cat out)"
 
 # --- layers of a file and of a network; fewer buckets, fewer steps; hidden traffic ---
 "$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
     fail 'no dump'
-model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
-model --json --ranks 4 --link 1G --format e5m2 --algo ring --layers dump/layers.txt >file || fail failed
-bytes() { sed -n 's/.*"kind":"model".*"bytes":\([0-9]*\).*/\1/p' "$1"; }
+predict --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
+predict --json --ranks 4 --link 1G --format e5m2 --algo ring --layers dump/layers.txt >file || fail failed
+bytes() { sed -n 's/.*"kind":"predict".*"bytes":\([0-9]*\).*/\1/p' "$1"; }
 holds "$(bytes network) > 0 && $(bytes file) < $(bytes network) && $(bytes file) > 0.95 * $(bytes network)" 'one channel less'
-model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 --width 0.5 >narrow || fail failed
+predict --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 --width 0.5 >narrow || fail failed
 holds "$(bytes narrow) > 0.24 * $(bytes network) && $(bytes narrow) < 0.27 * $(bytes network)" 'half the channels'
 printf 'a 1048576\nb 2359296\nc 1048576\n' >layers
-model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1 >out || fail failed
-[ "$(field steps '"kind":"model"')" = 186 ] || fail "not 3 x 62 steps: $(cat out)"
-one=$(field step_s '"kind":"model"')
-model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1G >out || fail failed
-[ "$(field steps '"kind":"model"')" = 62 ] || fail "not 62 steps: $(cat out)"
-fused=$(field step_s '"kind":"model"')
+predict --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1 >out || fail failed
+[ "$(field steps '"kind":"predict"')" = 186 ] || fail "not 3 x 62 steps: $(cat out)"
+one=$(field step_s '"kind":"predict"')
+predict --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1G >out || fail failed
+[ "$(field steps '"kind":"predict"')" = 62 ] || fail "not 62 steps: $(cat out)"
+fused=$(field step_s '"kind":"predict"')
 holds "$one - $fused > 123e-6 * 20 && $one - $fused < 125e-6 * 20" 'what 124 steps of 20 us cost'
-model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
-holds "$(field exposed_s '"kind":"model"') < 0.5 * $fused && $(field step_s '"kind":"model"') > 1" 'hidden behind the backward pass'
+predict --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
+holds "$(field exposed_s '"kind":"predict"') < 0.5 * $fused && $(field step_s '"kind":"predict"') > 1" 'hidden behind the backward pass'
 
 # --- rates from benchmarks and options: each adds time; fast links do not pay for slow casts ---
 cat >rates <<'EOF'
@@ -106,69 +106,69 @@ cat >rates <<'EOF'
 {"kind":"cast","name":"8 ranks e5m2, exact -> e5m2","gbs":16,"ratio":1}
 EOF
 ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
-model "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
+predict "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
 # 67108864 bytes of fp32 at 2.667 and 8 GB/s; 16777216 bytes of
 # addends, 2 of 3 bytes moved at 3 GB/s
-"$B/narrowcast" model --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time: 'rates' has no rows" ||
+"$B/narrowcast" predict --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time: 'rates' has no rows" ||
     fail 'does not say that messages are left out'
-cast=$(field cast_s '"kind":"model"') add=$(field add_s '"kind":"model"')
+cast=$(field cast_s '"kind":"predict"') add=$(field add_s '"kind":"predict"')
 holds "$cast > 0.99999 * 67108864 * (0.375e-9 + 0.125e-9) && $cast < 1.00001 * 67108864 * 0.5e-9" casts
 holds "$add > 0.99999 * 16777216 / 2e9 && $add < 1.00001 * 16777216 / 2e9" additions
-model "${ask[@]}" --ranks 2 --algo ring --cast-rate 1G --add-rate 2G --rates rates --ranks-per-core 2 >out || fail failed
-holds "$(field cast_s '"kind":"model"') > 1.99999 * 2 * 0.067108864" 'what is given counts, twice'
-model "${ask[@]}" --ranks 4 --algo ring >out || fail failed
+predict "${ask[@]}" --ranks 2 --algo ring --cast-rate 1G --add-rate 2G --rates rates --ranks-per-core 2 >out || fail failed
+holds "$(field cast_s '"kind":"predict"') > 1.99999 * 2 * 0.067108864" 'what is given counts, twice'
+predict "${ask[@]}" --ranks 4 --algo ring >out || fail failed
 [ "$(field any_link '"kind":"best"')" = true ] || fail "without casts it does not pay on any link: $(cat out)"
-model "${ask[@]}" --ranks 4 --algo ring --rates rates --link 1G >out || fail failed
+predict "${ask[@]}" --ranks 4 --algo ring --rates rates --link 1G >out || fail failed
 even=$(field up_to_bps '"kind":"best"')
 holds "$even > 1e9 && $even < 1e12" 'the break-even link'
 for side in 0.95 1.05; do
-    model "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.6fM\", $even * $side / 1e6 }")" >out || fail failed
+    predict "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.6fM\", $even * $side / 1e6 }")" >out || fail failed
     holds "$side < 1 ? $(field step_s '"kind":"best"') < $(field fp32_step_s '"kind":"best"') : $(field step_s '"kind":"best"') > $(field fp32_step_s '"kind":"best"')" \
         "on the side $side of the break-even link"
 done
 
 # --- rates not given are measured; given back they yield the same times ---
-"$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
+"$B/narrowcast" predict --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
 for kind in cast_s add_s port_s; do
-    grep '"kind":"model"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
+    grep '"kind":"predict"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
 done
 for kind in cast_s port_s; do grep '"algo":"offload"' measured | grep -q "\"$kind\":0[,}]" && fail "$kind to a card is free: $(cat measured)"; done
 grep -q '"algo":"offload"' measured || fail "no card: $(cat measured)"
-model --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 --rates measured >again || fail 'cannot read what was measured'
-grep -E '"kind":"(model|best)"' measured | paste -d '\n' - again | awk '
+predict --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 --rates measured >again || fail 'cannot read what was measured'
+grep -E '"kind":"(predict|best)"' measured | paste -d '\n' - again | awk '
     { n = split($0, word, /[,:{}]/) }
     NR % 2 { for (i = 1; i <= n; i++) before[i] = word[i]; next }
     { for (i = 1; i <= n; i++) if (word[i] != before[i] && (word[i] + 0 == 0 || word[i] / before[i] > 1.000001 || word[i] / before[i] < 0.999999)) { print before[i], word[i]; bad = 1 } }
     END { exit bad || NR != 28 }' >said || fail "not the same times by the same rates: $(cat said measured again)"
-"$B/narrowcast" model --ranks 4 --size 64M --link 1G --format e5m2 --algo direct >out || fail failed
+"$B/narrowcast" predict --ranks 4 --size 64M --link 1G --format e5m2 --algo direct >out || fail failed
 grep -q '^casts, sums  *measured on this machine' out || fail "does not say that it measured: $(cat out)"
 grep -q '^  *fp32 -> e5m2: [0-9.]*$' out || fail "does not say what it measured: $(cat out)"
 grep -q '^messages  *[0-9.]* GB/s by a core over 127.0.0.1' out || fail "no messages: $(cat out)"
 for option in cast-rate add-rate port-rate; do # one of the three leaves the others measured
-    "$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --$option 100000T >out || fail failed
+    "$B/narrowcast" predict --json --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --$option 100000T >out || fail failed
     grep -q '"cast_s":0[,}]\|"add_s":0[,}]\|"port_s":0[,}]' out && fail "--$option by itself: something is free: $(cat out)"
 done
 
 # --- a fit recovers the numbers that produced the times ---
 sed 's/^/{"kind":"other"}\n/' rates >made
-model --json --ranks 4 --size 1k,16M --link 1e0T --algo direct,ring --format e5m2,e4m3 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
+predict --json --ranks 4 --size 1k,16M --link 1e0T --algo direct,ring --format e5m2,e4m3 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
     --link 1000T >fast || fail failed
-model --json --ranks 4 --size 4M --link 2.5G --algo ring --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G --unhidden 0.4 >slow ||
+predict --json --ranks 4 --size 4M --link 2.5G --algo ring --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G --unhidden 0.4 >slow ||
     fail failed
 times() {
-    sed -n 's/.*"kind":"model","layers":"\([0-9]*\)\([kM]\)".*"type":"\([^"]*\)","algo":"\([^"]*\)".*"step_s":\([^,}]*\).*/\1 \2 \3 \4 \5/p' "$1" |
+    sed -n 's/.*"kind":"predict","layers":"\([0-9]*\)\([kM]\)".*"type":"\([^"]*\)","algo":"\([^"]*\)".*"step_s":\([^,}]*\).*/\1 \2 \3 \4 \5/p' "$1" |
         awk -v label="$2" '{ printf "{\"kind\":\"allreduce\",\"label\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"ranks\":4,\"size\":%d,\"time_us\":%.9g}\n",
             label, $4, $3, $1 * ($2 == "k" ? 1024 : 1048576), 1e6 * $5 }'
 }
 times fast 'none, 4 nodes' >>made
 times slow '2.5gbit, 4 nodes' >>made
 [ "$(grep -c allreduce made)" = 9 ] || fail "not 9 times: $(cat made)"
-model --json --ranks 4 --size 1k,16M --link 1000T --algo offload --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
+predict --json --ranks 4 --size 1k,16M --link 1000T --algo offload --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
     --card-rate 0.25G --unhidden 0.4 >card || fail failed
 times card none >>made
-model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
+predict --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
 grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
-model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
+predict --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
 grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of the overlap' out || fail "port: $(head -n 6 out)"
 
@@ -176,16 +176,16 @@ grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of the overlap' out || fai
 cp rates made
 for made in 1M,e5m2,3G 16M,e5m2,1G 4M,e4m3,8G; do
     IFS=, read -r size type port <<<"$made"
-    model --json --ranks 4 --size "$size" --link 1000T --algo ring --format "$type" --latency 0 --rates rates --ranks-per-core 2 --port-rate "$port" >row ||
+    predict --json --ranks 4 --size "$size" --link 1000T --algo ring --format "$type" --latency 0 --rates rates --ranks-per-core 2 --port-rate "$port" >row ||
         fail failed
     times row none >>made
 done
 as=(--json --ranks 4 --size 4M --link 1000T --algo ring --latency 0 --ranks-per-core 2)
 for made in e5m2,1.5G e4m3,8G; do
-    model "${as[@]}" --format "${made%,*}" --rates made --rates-cores 2 >out || fail failed
-    found=$(field step_s '"kind":"model"')
-    model "${as[@]}" --format "${made%,*}" --rates rates --port-rate "${made#*,}" >out || fail failed
-    holds "$found > 0.999 * $(field step_s '"kind":"model"') && $found < 1.001 * $(field step_s '"kind":"model"')" "$made: $found"
+    predict "${as[@]}" --format "${made%,*}" --rates made --rates-cores 2 >out || fail failed
+    found=$(field step_s '"kind":"predict"')
+    predict "${as[@]}" --format "${made%,*}" --rates rates --port-rate "${made#*,}" >out || fail failed
+    holds "$found > 0.999 * $(field step_s '"kind":"predict"') && $found < 1.001 * $(field step_s '"kind":"predict"')" "$made: $found"
 done
 
 # --- more lengths than a curve holds: the longest counts; useless times are ignored ---
@@ -193,39 +193,39 @@ for i in $(seq 20); do
     echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
 done >made
 echo '{"kind":"allreduce","algo":"native","type":"e5m2","ranks":2,"size":1048576,"time_us":1000}' >>made
-model --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp32 >out || fail failed
+predict --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp32 >out || fail failed
 grep -q '^messages  *ring fp32: 2.1, .*, 1.05 GB/s' out || fail "20 lengths: $(cat out)"
 grep -q '^messages  *native' out && fail 'the time of native was used'
 
 # --- a shaped port: bytes within its burst take no time on the wire ---
-model --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
-holds "$(field wire_s '"kind":"model"') == 0" 'a burst'
+predict --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
+holds "$(field wire_s '"kind":"predict"') == 0" 'a burst'
 yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"time_us":5}' | head -n 2049 >many
-model --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
+predict --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
 [ "$(cat out)" = "narrowcast: cannot use 'many': it has more than 2048 all-reduces" ] || fail "many: $(cat out)"
 
 # --- fp32, the baseline, ignores the options of the sums ---
-model --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
+predict --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
 [ "$(field fp32_algo '"kind":"best"')" = direct ] || fail "no fp32 beside exact sums: $(cat out)"
 holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"best"')" 'a quarter of the bytes'
 
-model --ranks 4 --size 64M --link 1G --algo offload --format e5m2 >out || fail failed
+predict --ranks 4 --size 64M --link 1G --algo offload --format e5m2 >out || fail failed
 grep -q '^ *4  *- .* offload  *-  *-$' out || fail "a card adds no fp32: $(cat out)"
 
 # --- a card's port carries all ranks' packets, at a rank's speed or --card-link ---
 for link in 100M 1G 10G 100G; do
     for ranks in 4 32; do
-        model --json --ranks $ranks --size 16M --link $link --algo offload --format e5m2 >out || fail failed
-        own=$(field step_s '"kind":"model"') bps=$(field link_bps '"kind":"model"')
+        predict --json --ranks $ranks --size 16M --link $link --algo offload --format e5m2 >out || fail failed
+        own=$(field step_s '"kind":"predict"') bps=$(field link_bps '"kind":"predict"')
         holds "$own >= $ranks * 4194304 * 8 / $bps" "$ranks ranks, $link: the codes of all of them in $own s"
         case $link in *0G) continue ;; esac # limited by the card's window
-        model --json --ranks $ranks --size 16M --link $link --card-link none --algo offload --format e5m2 >out || fail failed
-        holds "$(field step_s '"kind":"model"') < 1.5 * $own / $ranks" "$ranks ranks, $link: no limit"
+        predict --json --ranks $ranks --size 16M --link $link --card-link none --algo offload --format e5m2 >out || fail failed
+        holds "$(field step_s '"kind":"predict"') < 1.5 * $own / $ranks" "$ranks ranks, $link: no limit"
     done
 done
-model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --format e5m2 >out || fail failed
-holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
-refused "--card-link 'wide': need a rate above 0" model --card-link wide
+predict --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --format e5m2 >out || fail failed
+holds "$(field step_s '"kind":"predict"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
+refused "--card-link 'wide': need a rate above 0" predict --card-link wide
 
 # --- break-even as measured in bench/allreduce ---
 # Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
@@ -246,13 +246,13 @@ table >cells
 awk '$1 != "1gbit" && $1 != "2.5gbit" {
     printf "{\"kind\":\"allreduce\",\"label\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":16777216,\"time_us\":%.6g}\n",
         $1, $3, $4, $2, 1000 * $5 }' cells >told
-model --json --ranks 4 --size 16M --link 1G,2.5G --algo direct,offload --format e5m2,e3m0/e4m3,e3m0/e3m0 --rates told --rates-cores 2 \
+predict --json --ranks 4 --size 16M --link 1G,2.5G --algo direct,offload --format e5m2,e3m0/e4m3,e3m0/e3m0 --rates told --rates-cores 2 \
     --ranks-per-core 2 --burst 128k --card-link none --card-rate host >out || fail failed
 for point in 1gbit,1e+09,e5m2 2.5gbit,2.5e+09,e5m2 2.5gbit,2.5e+09,e3m0/e4m3 2.5gbit,2.5e+09,e3m0/e3m0; do
     IFS=, read -r label bps type <<<"$point"
     direct=$(awk -v l="$label" -v t="$type" '$1 == l && $3 == "direct" && $4 == t { print $5 }' cells)
     card=$(awk -v l="$label" -v t="$type" '$1 == l && $3 == "offload" && $4 == t { print $5 }' cells)
-    where=('"kind":"model"' "\"link_bps\":$bps," "\"type\":\"$type\"")
+    where=('"kind":"predict"' "\"link_bps\":$bps," "\"type\":\"$type\"")
     holds "($card < $direct) == ($(field step_s "${where[@]}" '"algo":"offload"') < $(field step_s "${where[@]}" '"algo":"direct"'))" \
         "$label, $type: the card took $card ms, direct $direct ms"
     best=direct && awk "BEGIN { exit !($card < $direct) }" && best=offload
@@ -261,61 +261,61 @@ done
 
 # --- formats of a short range are always named with a scale ---
 for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
-    model --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
+    predict --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
     grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
     grep -q 'scale none' out && fail "$format without a scale: $(cat out)"
     for scale in none const:1; do
-        refused "cannot model format $format with --scale $scale: gradients leave its range" model --ranks 4 --format $format --scale $scale
+        refused "cannot predict format $format with --scale $scale: gradients leave its range" predict --ranks 4 --format $format --scale $scale
     done
-    model --ranks 4 --format $format --scale const:1024 >out 2>&1 || fail "$format by const:1024: $(cat out)"
+    predict --ranks 4 --format $format --scale const:1024 >out 2>&1 || fail "$format by const:1024: $(cat out)"
 done
-model >out || fail 'the defaults failed'
+predict >out || fail 'the defaults failed'
 grep -q 'e3m0, scale aps, ' out || fail "no e3m0 with a scale: $(cat out)"
-model --ranks 256 --size 64k,64M --algo ring,group-master:16 >out 2>&1 || fail "256 ranks, for which e3m0 has no room: $(cat out)"
+predict --ranks 256 --size 64k,64M --algo ring,group-master:16 >out 2>&1 || fail "256 ranks, for which e3m0 has no room: $(cat out)"
 grep -q e3m0 out && fail "e3m0 with aps on 256 ranks: $(cat out)"
-refused 'only for 63' model --ranks 256 --algo ring --format e5m2,e3m0
+refused 'only for 63' predict --ranks 256 --algo ring --format e5m2,e3m0
 for format in e5m2 fp16 bf16 fp32; do
-    model --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
+    predict --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done
 
 # --- invalid options ---
-refused "--ranks '0': need 1 to 4096" model --ranks 0
-refused "--ranks '8..4': need FROM..TO" model --ranks 8..4
-refused "--ranks '2,x'" model --ranks 2,x
-refused "--ranks '5000'" model --ranks 5000
-refused "--link 'fast': need a rate above 0" model --link fast
-refused "--link '0': need a rate above 0" model --link 0
-refused "--link '10': the unit is missing: append K, M, G or T, as in 10G" model --link 10
-refused "--link '1e9': the unit is missing" model --link 1G,1e9
-refused "--node-link '3': the unit is missing" model --node-link 3
-for rate in cast add port card; do refused "--$rate-rate '3': the unit is missing" model --$rate-rate 3; done
-refused "--link '1G,,2G': need items" model --link 1G,,2G
-refused "--latency '20': need a time" model --latency 20
-refused "--latency '-1us': need a time" model --latency -1us
-refused "--compute 'nan': need a time" model --compute nan
+refused "--ranks '0': need 1 to 4096" predict --ranks 0
+refused "--ranks '8..4': need FROM..TO" predict --ranks 8..4
+refused "--ranks '2,x'" predict --ranks 2,x
+refused "--ranks '5000'" predict --ranks 5000
+refused "--link 'fast': need a rate above 0" predict --link fast
+refused "--link '0': need a rate above 0" predict --link 0
+refused "--link '10': the unit is missing: append K, M, G or T, as in 10G" predict --link 10
+refused "--link '1e9': the unit is missing" predict --link 1G,1e9
+refused "--node-link '3': the unit is missing" predict --node-link 3
+for rate in cast add port card; do refused "--$rate-rate '3': the unit is missing" predict --$rate-rate 3; done
+refused "--link '1G,,2G': need items" predict --link 1G,,2G
+refused "--latency '20': need a time" predict --latency 20
+refused "--latency '-1us': need a time" predict --latency -1us
+refused "--compute 'nan': need a time" predict --compute nan
 echo '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":2,"size":1048576,"time_us":1000}' >only_times
-model --ranks 1 --size 64k --link 1G --algo ring --format e5m2 --rates only_times >out || fail "one rank"
+predict --ranks 1 --size 64k --link 1G --algo ring --format e5m2 --rates only_times >out || fail "one rank"
 grep -q "take no time: 'only_times' has no rows of them" out || fail "does not say that casts are left out: $(cat out)"
 [ "$(tail -n 1 out | xargs)" = "1 0 0 ring - -" ] || fail "one rank, to which nothing compares: $(tail -n 1 out)"
-refused "--overlap 0.5 is a share of --compute" model --overlap 0.5
-refused 'give only one' model --size 1M --layers layers
-refused 'give only one' model --network resnet8 --size 1M
-refused "unknown model 'resnet9'" model --network resnet9
-refused 'unknown --format' model --format e9m9
-refused 'no algorithm "rings"' model --algo rings
-refused "cannot model \"native\": MPI chooses its messages" model --algo native
-refused 'must be a multiple of 3' model --algo group-master:3 --ranks 2..16
-refused '--scale aps with format e3m0 has no room' model --format e3m0 --scale aps --ranks 256
-refused "--size '0'" model --size 0
-refused "cannot open 'nowhere'" model --layers nowhere
-refused "cannot open 'nowhere'" model --rates nowhere
+refused "--overlap 0.5 is a share of --compute" predict --overlap 0.5
+refused 'give only one' predict --size 1M --layers layers
+refused 'give only one' predict --network resnet8 --size 1M
+refused "unknown model 'resnet9'" predict --network resnet9
+refused 'unknown --format' predict --format e9m9
+refused 'no algorithm "rings"' predict --algo rings
+refused "cannot predict \"native\": MPI chooses its messages" predict --algo native
+refused 'must be a multiple of 3' predict --algo group-master:3 --ranks 2..16
+refused '--scale aps with format e3m0 has no room' predict --format e3m0 --scale aps --ranks 256
+refused "--size '0'" predict --size 0
+refused "cannot open 'nowhere'" predict --layers nowhere
+refused "cannot open 'nowhere'" predict --rates nowhere
 : >empty
-refused "it has no layers" model --layers empty
-refused "cannot read '.': Is a directory" model --layers .
-refused "need rows of bench_cast" model --rates empty
+refused "it has no layers" predict --layers empty
+refused "cannot read '.': Is a directory" predict --layers .
+refused "need rows of bench_cast" predict --rates empty
 printf 'a 12\nb -3\n' >wrong
-refused "'wrong', line 2: need a layer's name and number" model --layers wrong
-refused "line 1: need a JSON object" model --rates wrong
-refused 'measured: --rates needs an all-reduce through a card' model --card-rate measured --rates rates
-"$B/narrowcast" model --ranks 4 --size 1M >/dev/full 2>stderr && fail 'a full disk'
+refused "'wrong', line 2: need a layer's name and number" predict --layers wrong
+refused "line 1: need a JSON object" predict --rates wrong
+refused 'measured: --rates needs an all-reduce through a card' predict --card-rate measured --rates rates
+"$B/narrowcast" predict --ranks 4 --size 1M >/dev/full 2>stderr && fail 'a full disk'
 exit $bad

@@ -1,5 +1,5 @@
-/* source_words.c : parses "n,seed" in the spec of generated samples. */
-#include "nn/data/source_words.h"
+/* source_spec.c : parses "n,seed" in the spec of generated samples. */
+#include "nn/data/source_spec.h"
 #include "base/err.h"
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static const char *parse_u64(const char *s, uint64_t *out)
     return errno ? NULL : end;
 }
 
-int source_words(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed)
+int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed)
 {
     if (!arg)
         return 0;

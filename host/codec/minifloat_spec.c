@@ -1,4 +1,4 @@
-/* minifloat_words.c : parses the options of a minifloat codec, and describes it. */
+/* minifloat_spec.c : parses the options of a minifloat codec, and describes it. */
 #include "base/err.h"
 #include "base/text.h"
 #include "base/opt/opt.h"
@@ -128,29 +128,29 @@ static int read_round(const char *word, struct minifloat *m)
     return refuse("round", word, "nearest, stochastic or zero");
 }
 
-int minifloat_parse(const struct codec_words *words, const char *rest, struct codec *c)
+int minifloat_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
     struct minifloat m = {.round = MF_NEAREST};
     if (rest)
         return ERR(-EINVAL, "bad --codec \"%s\": give the format of minifloat by --format",
-                   words->codec);
-    TRY(codec_format_parse("--format", words->format ? words->format : "e5m2", &m.sum.in));
-    TRY(read_scale(words->scale ? words->scale : "none", &m));
-    TRY(read_sum(words->sum ? words->sum : "auto", &m));
-    TRY(read_acc(words->acc_format ? words->acc_format : "auto", &m));
-    TRY(read_out(words->out_format ? words->out_format : "auto", &m));
-    TRY(read_overflow(words->overflow ? words->overflow : "saturate", &m));
-    TRY(read_round(words->round ? words->round : "nearest", &m));
-    m.rescale = words->rescale;
+                   spec->codec);
+    TRY(codec_format_parse("--format", spec->format ? spec->format : "e5m2", &m.sum.in));
+    TRY(read_scale(spec->scale ? spec->scale : "none", &m));
+    TRY(read_sum(spec->sum ? spec->sum : "auto", &m));
+    TRY(read_acc(spec->acc_format ? spec->acc_format : "auto", &m));
+    TRY(read_out(spec->out_format ? spec->out_format : "auto", &m));
+    TRY(read_overflow(spec->overflow ? spec->overflow : "saturate", &m));
+    TRY(read_round(spec->round ? spec->round : "nearest", &m));
+    m.rescale = spec->rescale;
     if (m.rescale && m.scale != CODEC_APS)
         return ERR(-EINVAL,
                    "--rescale needs --scale aps: --scale %s finds no exponent that it could adapt",
-                   words->scale ? words->scale : "none");
+                   spec->scale ? spec->scale : "none");
     if (m.scale == CODEC_QUANTILE && m.sum.overflow == MF_INF)
         return ERR(-EINVAL,
                    "--overflow inf is impossible with --scale %s: values above the quantile would "
                    "become inf in every step; use saturate",
-                   words->scale);
+                   spec->scale);
     minifloat_set(c, &m);
     return 0;
 }

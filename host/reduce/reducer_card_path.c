@@ -1,9 +1,9 @@
-/* reducer_way.c : Runs a step with narrow buckets on the card path, and the vote that allows the
- * path to fail.
+/* reducer_card_path.c : Runs a step with narrow buckets on the card path, and the vote that allows
+ * the path to fail.
  *
- * per group: exponents --way.max--> shifts, per bucket --way.sum--> means one vote of all ranks:
- * what has any rank missed? per group: missed exponents, then missed buckets and fp32 buckets,
- * ascending, over MPI
+ *     per group:  exponents --path.max--> shifts, per bucket --path.sum--> means
+ *     one vote of all ranks: what has any rank missed?
+ *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
  * A rank goes as far as it can before the vote. Codes stay until the vote, and their shifts are the
  * next guesses, so a repeated bucket is not encoded again. A rank that already has a result from
@@ -51,32 +51,32 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-/* Agrees on the exponents of group k. Returns the same values as way_ops.max(). */
-static int max_by_way(const struct reducing *s, const struct group *g, int k)
+/* Agrees on the exponents of group k. Returns the same values as card_path_ops.max(). */
+static int max_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
     const size_t n = (size_t)g->n_layers;
     const double start = reducer_max_begin(s, g);
-    int rc = r->way->max(r->way_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n),
-                         r->exponents + g->first, n);
+    int rc = r->card_path->max(r->card_path_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n),
+                               r->exponents + g->first, n);
     reducer_max_end(s, g, start);
     return rc;
 }
 
-/* Sums bucket i. Returns the same values as way_ops.sum(). */
-static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
+/* Sums bucket i. Returns the same values as card_path_ops.sum(). */
+static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
     const struct bucket *b = &r->plans[NARROW].buckets[i];
     const double start = clock_s();
     struct bucket_flow casting = {.step = s, .bucket = b};
-    const struct way_sum sum = {.codec = &r->codecs[NARROW],
-                                .n = b->n,
-                                .codes = r->codes + r->plans[NARROW].places[b->last],
-                                .result = r->result,
-                                .tag = tag_of(s, exponents, (uint32_t)i, b->n),
-                                .flow = bucket_flow(&casting)};
-    int rc = r->way->sum(r->way_arg, &sum);
+    const struct card_path_sum sum = {.codec = &r->codecs[NARROW],
+                                      .n = b->n,
+                                      .codes = r->codes + r->plans[NARROW].places[b->last],
+                                      .result = r->result,
+                                      .tag = tag_of(s, exponents, (uint32_t)i, b->n),
+                                      .flow = bucket_flow(&casting)};
+    int rc = r->card_path->sum(r->card_path_arg, &sum);
     if (rc < 0)
         return rc;
     trace_add(r->trace, reducer_row(r), "all-reduce", i, start);
@@ -89,8 +89,8 @@ static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
 }
 
 /* Sums the narrow buckets of a group, and marks those that this rank misses. rc: the state of the
- * step so far, 0 or WAY_GAVE_UP. Returns the new state, or a negative errno. */
-static int buckets_by_way(const struct reducing *s, const struct group *g, int rc)
+ * step so far, 0 or CARD_PATH_ABANDONED. Returns the new state, or a negative errno. */
+static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
     const uint32_t exponents = crc32c(r->exponents + g->first, (size_t)g->n_layers);
@@ -98,14 +98,14 @@ static int buckets_by_way(const struct reducing *s, const struct group *g, int r
         if (r->plans[NARROW].buckets[i].fp32)
             continue;
         if (!rc)
-            TRY(rc = bucket_by_way(s, i, exponents));
+            TRY(rc = bucket_by_card(s, i, exponents));
         if (rc)
             mark(r, BIT_BUCKETS + i);
     }
     return rc;
 }
 
-/* Sums as many groups as this rank can over the card path. After WAY_GAVE_UP it still scans
+/* Sums as many groups as this rank can over the card path. After CARD_PATH_ABANDONED it still scans
  * the later groups, since the repetition needs their exponents. A group with inf or nan
  * ends the loop. */
 static int go(const struct reducing *s)
@@ -116,14 +116,14 @@ static int go(const struct reducing *s)
         const struct group g = reducer_group(r, k);
         TRY(reducer_scan(s, &g));
         if (!rc)
-            TRY(rc = max_by_way(s, &g, k));
+            TRY(rc = max_by_card(s, &g, k));
         if (rc) {
             mark(r, bit_max(r, k));
         } else if (!reducer_all_finite(r, &g)) {
             return 0;
         } else {
             reducer_lost(s, &g);
-            TRY(rc = buckets_by_way(s, &g, rc));
+            TRY(rc = buckets_by_card(s, &g, rc));
         }
     }
     return 0;
@@ -160,7 +160,7 @@ static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),
                  digest_at = words - DIGEST_WORDS;
-    const uint64_t digest = r->way->digest(r->way_arg);
+    const uint64_t digest = r->card_path->digest(r->card_path_arg);
     if (rc < 0)
         mark(r, BIT_FATAL);
     r->failed[digest_at] = digest;
@@ -175,7 +175,7 @@ static int vote(struct reducer *r, int rc, bool *any)
     return 0;
 }
 
-int reducer_step_way(const struct reducing *s, bool *finite)
+int reducer_step_card_path(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets);
@@ -191,6 +191,6 @@ int reducer_step_way(const struct reducing *s, bool *finite)
     trace_add(r->trace, reducer_row(r), "vote", -1, start);
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
-    TRY(r->way->end(r->way_arg, any));
+    TRY(r->card_path->end(r->card_path_arg, any));
     return make_up(s, finite);
 }

@@ -1,17 +1,17 @@
 #!/bin/bash
-# model_check.sh : compares `narrowcast model` with all-reduces on netlab.sh's
+# predict_check.sh : compares `narrowcast predict` with all-reduces on netlab.sh's
 # Ethernet that are not among its input.
-# usage: bench/allreduce/model_check.sh [--table]
+# usage: bench/allreduce/predict_check.sh [--table]
 # --table uses existing measurements. Exits 1 if the model is off by more than 20 %.
 #
-# Input of the model ($B/model_rates.json):
+# Input of the model ($B/predict_rates.json):
 #   casts and sums   bench_cast, one run per node at a time
 #   latency          all-reduces of 1 KiB without link limit, also through a card
 #   CPU time         direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, without link limit;
 #                    the part that links do not hide: the same at 500 Mbit/s and 5 Gbit/s
 #   card             the same without link limit and at 5 Gbit/s, through a card in plain C on a
 #                    port without limit
-# Checked points ($B/model_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
+# Checked points ($B/predict_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
 #
 # Long all-reduces run RUNS times in turn, short ones three times as often. Medians count, because
 # the placement of processes on cores matters most. All nodes share this machine's cores.
@@ -21,7 +21,7 @@ set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
-rates=$B/model_rates.json points=$B/model_points.json asked=$B/model_asked.json
+rates=$B/predict_rates.json points=$B/predict_points.json asked=$B/predict_asked.json
 links=${LINKS:-1gbit 2.5gbit}
 whole NODES "$NODES" 'a number of nodes'
 whole RUNS "$RUNS" 'a number of runs'
@@ -30,17 +30,17 @@ whole RUNS "$RUNS" 'a number of runs'
 # stand-in for ssh; this is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
-"$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
+"$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &
 trap "kill $!" EXIT
 sleep 0.5
 mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
 
 # on LINK OPTION...: print the rows of the algorithms, without MPI's
 on() {
-    echo "model_check.sh: $1: ${*:2}" >&2
+    echo "predict_check.sh: $1: ${*:2}" >&2
     bench/netlab.sh -n "$NODES" -r "$1" -- bash -c "$at_head" bench --json --label "$1" --mpi ring --format e5m2,e3m0/e3m0 --scale aps \
-        --warmup 1 --rest-ms 5 --offload udp://10.77.0.254:4000 "${@:2}" >"$B/model_check.rows" || exit
-    grep '"kind":"allreduce"' "$B/model_check.rows" | grep -v '"algo":"mpi:' || true
+        --warmup 1 --rest-ms 5 --offload udp://10.77.0.254:4000 "${@:2}" >"$B/predict_check.rows" || exit
+    grep '"kind":"allreduce"' "$B/predict_check.rows" | grep -v '"algo":"mpi:' || true
 }
 
 # round REPS TOLD ASKED: add rows of both ranges of sizes
@@ -58,7 +58,7 @@ measure() {
     local i
     for i in $(seq "$NODES"); do
         # shellcheck disable=SC2086  # several words
-        "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/model_cast.$i" &
+        "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/predict_cast.$i" &
     done
     wait
     cat "$B"/model_cast.* >"$rates.new"
@@ -71,7 +71,7 @@ measure() {
             round 5 512k:5M 1M:8M
         done
     done
-    rm -f "$B/model_check.rows"
+    rm -f "$B/predict_check.rows"
     mv "$rates.new" "$rates"
     mv "$points.new" "$points"
 }
@@ -84,10 +84,10 @@ ask() {
     burst=$(sed -n 's/^nodes=.* burst=\([0-9]*k\)b .*/\1/p' bench/netlab.sh)
     words=(--burst "$burst" --ranks "$NODES" --algo "direct,ring,offload" --format "e5m2,e3m0/e3m0" --scale aps --rates "$rates" --card-link none --card-rate measured
         --ranks-per-core "$(awk -v p="$NODES" -v c="$cores" 'BEGIN { print (p > c ? p / c : 1) }')")
-    "$B/narrowcast" model "${words[@]}" --size 1M --link 1G | sed -n '1,/^$/p'
+    "$B/narrowcast" predict "${words[@]}" --size 1M --link 1G | sed -n '1,/^$/p'
     sed -n 's/.*"label":"\([0-9.]*\)\([mg]\)bit".*"size":\([0-9]*\),.*/\1 \2 \3/p' "$points" | sort -u | while read -r number unit size; do
         link=$number$(tr mg MG <<<"$unit")
-        "$B/narrowcast" model --json "${words[@]}" --size "$size" --link "$link" | sed "s/^{/{\"label\":\"$number${unit}bit\",/"
+        "$B/narrowcast" predict --json "${words[@]}" --size "$size" --link "$link" | sed "s/^{/{\"label\":\"$number${unit}bit\",/"
     done >"$asked"
 }
 
@@ -100,11 +100,11 @@ table() {
             sub(/^"/, "", word)
             return word
         }
-        /"kind":"model"/ { model[field("label") " " field("algo") " " field("type") " " field("layers")] = 1000 * field("step_s"); next }
+        /"kind":"predict"/ { predicted[field("label") " " field("algo") " " field("type") " " field("layers")] = 1000 * field("step_s"); next }
         /"kind":"allreduce"/ {
             key = field("label") " " field("algo") " " field("type") " " field("size")
-            if (!(key in model)) { print "model_check.sh: the model says nothing of " key; bad = 1; next }
-            if (field("wrong") + 0) { print "model_check.sh: wrong sums: " key; bad = 1 }
+            if (!(key in predicted)) { print "predict_check.sh: the model says nothing of " key; bad = 1; next }
+            if (field("wrong") + 0) { print "predict_check.sh: wrong sums: " key; bad = 1 }
             if (!(key in runs)) {
                 order[++n] = key
                 row[key] = sprintf("| %s | %s | %s | %g MiB", field("label"), field("algo"), field("type"), field("size") / 1048576)
@@ -117,12 +117,12 @@ table() {
             return (ms[key, int((m + 1) / 2)] + ms[key, int((m + 2) / 2)]) / 2
         }
         END {
-            if (!n) { print "model_check.sh: nothing was measured"; exit 1 }
-            printf "| a port | algorithm | format | fp32 a rank | measured, ms | model, ms | model / measured |\n|---|---|---|---|---|---|---|\n"
+            if (!n) { print "predict_check.sh: nothing was measured"; exit 1 }
+            printf "| a port | algorithm | format | fp32 a rank | measured, ms | predicted, ms | predicted / measured |\n|---|---|---|---|---|---|---|\n"
             for (i = 1; i <= n; i++) {
-                of = median(order[i]); ratio = model[order[i]] / of
+                of = median(order[i]); ratio = predicted[order[i]] / of
                 off = ratio < 0.8 || ratio > 1.2
-                printf "%s | %.2f | %.2f | %.2f%s |\n", row[order[i]], of, model[order[i]], ratio, off ? " off" : ""
+                printf "%s | %.2f | %.2f | %.2f%s |\n", row[order[i]], of, predicted[order[i]], ratio, off ? " off" : ""
                 n_off += off
             }
             printf "\n%d of %d points within 20 %%\n", n - n_off, n
@@ -132,7 +132,7 @@ table() {
 
 case ${1-} in
 '') measure ;;
---table) [ -s "$points" ] || { echo "model_check.sh: no $points: run it without --table first" >&2; exit 1; } ;;
+--table) [ -s "$points" ] || { echo "predict_check.sh: no $points: run it without --table first" >&2; exit 1; } ;;
 *) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
 esac
 ask

@@ -1,4 +1,4 @@
-/* predict_words.c : parses lists, ranks, speeds and times, and makes the lists of layers. */
+/* predict_spec.c : parses lists, ranks, speeds and times, and makes the lists of layers. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int predict_words(const char *option, const char *text, struct predict_list *out)
+int predict_spec(const char *option, const char *text, struct predict_list *out)
 {
     *out = (struct predict_list){.n = 0};
     for (const char *at = text;;) {
@@ -134,18 +134,18 @@ static int read_layer(const char *path, int line_no, char *line, size_t *n)
 
 int predict_layers_file(const char *path, struct reducer_layer **layers, int *n)
 {
-    enum { MOST = 1 << 16 };
+    enum { MAX_LAYERS = 1 << 16 };
     char line[512];
     int rc = 0, n_lines = 0;
     FILE *f = fopen(path, "r");
     if (!f)
         return ERR(-errno, "cannot open '%s': %s", path, strerror(errno));
-    struct reducer_layer *list = buf_alloc(MOST * sizeof *list);
+    struct reducer_layer *list = buf_alloc(MAX_LAYERS * sizeof *list);
     rc = list ? 0 : -ENOMEM;
     errno = 0;
     while (rc == 0 && fgets(line, sizeof line, f)) {
-        if (n_lines == MOST)
-            rc = ERR(-EINVAL, "cannot use '%s': it has more than %d layers", path, MOST);
+        if (n_lines == MAX_LAYERS)
+            rc = ERR(-EINVAL, "cannot use '%s': it has more than %d layers", path, MAX_LAYERS);
         else
             rc = read_layer(path, n_lines + 1, line, &list[n_lines].n);
         if (rc == 0)

@@ -1,4 +1,4 @@
-/* reducer_parcel.c : Packs a short step's one message, and unpacks the codes of all ranks from it.
+/* reducer_packed.c : Packs a short step's one message, and unpacks the codes of all ranks from it.
  *
  *  | exponents of all layers | a layer's codes, or words | ...      layers as the plan places them
  *  | a layer's codes | ...                                          second message: wrong guesses
@@ -9,7 +9,7 @@
  *
  * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
  * using rounding to odd, 2008, section 2. */
-#include "reduce/reducer_parcel.h"
+#include "reduce/reducer_packed.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -28,7 +28,7 @@ static bool words_round(const struct vec_cast *cast)
     return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
 }
 
-bool parcel_words_do(const struct vec_cast *cast, int shift)
+bool packed_words_do(const struct vec_cast *cast, int shift)
 {
     const int least = 1 - mf_bias(cast->fmt) - cast->fmt.m; /* exponent of the smallest code */
     return words_round(cast) && WORD_LEAST + shift <= least - 2;
@@ -45,9 +45,9 @@ static const struct bucket *bucket_of(const struct reducer *r, int i)
 /* Bytes of a layer's codes, padding included. */
 static size_t code_bytes(const struct reducer *r, int i)
 {
-    const struct fold *f = &bucket_of(r, i)->fold;
+    const struct reduce_op *f = &bucket_of(r, i)->op;
     const size_t at = reducer_layer(r, i)->at;
-    return fold_in_at(f, at + bucket_padded(f, r->layers[i].n)) - fold_in_at(f, at);
+    return reduce_op_in_at(f, at + bucket_padded(f, r->layers[i].n)) - reduce_op_in_at(f, at);
 }
 
 static size_t word_bytes(const struct reducer *r, int i)
@@ -66,7 +66,7 @@ static size_t message_bytes(const struct reducer *r, bool words)
     size_t bytes = 0;
     for (int i = 0; i < r->n_layers; i++)
         bytes += larger(code_bytes(r, i), words && !r->layers[i].fp32 ? word_bytes(r, i) : 0);
-    return parcel_lines((size_t)r->n_layers) + parcel_lines(bytes);
+    return packed_lines((size_t)r->n_layers) + packed_lines(bytes);
 }
 
 /* Returns true if the codec can use words and the longest message fits. */
@@ -74,7 +74,7 @@ static bool takes_words(const struct reducer *r)
 {
     struct vec_cast cast;
     return codec_cast(&r->codecs[NARROW], &cast) && words_round(&cast) &&
-           message_bytes(r, true) <= PARCEL_LONGEST;
+           message_bytes(r, true) <= PACKED_LONGEST;
 }
 
 static size_t longest_layer(const struct reducer *r)
@@ -87,22 +87,22 @@ static size_t longest_layer(const struct reducer *r)
 
 /* ---- open, close ---- */
 
-size_t parcels_bytes(const struct reducer *r)
+size_t packed_all_bytes(const struct reducer *r)
 {
     const size_t p = (size_t)comm_n_ranks(r->comm);
     return (p + 1) * message_bytes(r, takes_words(r)) +
-           p * parcel_lines((size_t)r->plans[NARROW].code_bytes) + longest_layer(r) * sizeof(float);
+           p * packed_lines((size_t)r->plans[NARROW].code_bytes) + longest_layer(r) * sizeof(float);
 }
 
-int parcels_open(struct reducer *r)
+int packed_all_open(struct reducer *r)
 {
     const size_t ranks = (size_t)comm_n_ranks(r->comm);
-    struct parcels *p = r->parcels = buf_alloc(sizeof *p);
+    struct packed *p = r->packed = buf_alloc(sizeof *p);
     if (!p)
         return -ENOMEM;
     p->has_words = takes_words(r);
     p->room = message_bytes(r, p->has_words);
-    p->code_bytes = parcel_lines((size_t)r->plans[NARROW].code_bytes);
+    p->code_bytes = packed_lines((size_t)r->plans[NARROW].code_bytes);
     p->mine = buf_alloc(p->room);
     p->all = buf_alloc(ranks * p->room);
     p->of = buf_alloc(ranks * sizeof *p->of);
@@ -114,7 +114,7 @@ int parcels_open(struct reducer *r)
                                                                                         : -ENOMEM;
 }
 
-void parcels_close(struct parcels *p)
+void packed_all_close(struct packed *p)
 {
     if (!p)
         return;
@@ -130,9 +130,9 @@ void parcels_close(struct parcels *p)
 
 /* ---- guesses ---- */
 
-bool parcel_is_guessed(const struct reducer *r, int i)
+bool packed_is_guessed(const struct reducer *r, int i)
 {
-    const uint8_t misses = r->parcels->misses[i];
+    const uint8_t misses = r->packed->misses[i];
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
@@ -143,7 +143,7 @@ static int shift_of(const struct reducer *r, int i)
 }
 
 /* A layer of zeroes has the same codes with any shift. */
-bool parcel_is_right(const struct reducer *r, int i)
+bool packed_is_right(const struct reducer *r, int i)
 {
     return reducer_exponent(r, i) == CODEC_ALL_ZERO || shift_of(r, i) == r->guesses[i];
 }
@@ -151,13 +151,13 @@ bool parcel_is_right(const struct reducer *r, int i)
 static bool words_do(const struct reducer *r, int i)
 {
     struct vec_cast cast;
-    return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
+    return codec_cast(&r->codecs[NARROW], &cast) && packed_words_do(&cast, shift_of(r, i));
 }
 
 /* Returns true if the codes of layer i must be sent in the second message. */
 static bool is_wrong(const struct reducer *r, int i)
 {
-    return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)
+    return packed_is_guessed(r, i) ? !packed_is_right(r, i)
                                    : reducer_exponent(r, i) != CODEC_ALL_ZERO && !words_do(r, i);
 }
 
@@ -168,7 +168,7 @@ static void to_words(const float *x, size_t n, uint8_t *out)
     for (size_t i = 0; i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
-        const uint16_t word = parcel_word(bits);
+        const uint16_t word = packed_word(bits);
         memcpy(out + i * sizeof word, &word, sizeof word);
     }
 }
@@ -187,13 +187,13 @@ static void from_words(const uint8_t *words, size_t n, float *out)
 static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t *codes)
 {
     const size_t n = r->layers[i].n;
-    from_words(words, n, r->parcels->floats);
+    from_words(words, n, r->packed->floats);
     r->parts[0] = (struct codec_part){.layer = reducer_layer(r, i)};
-    r->spans[0] = (struct vec_span){.x = r->parcels->floats,
+    r->spans[0] = (struct vec_span){.x = r->packed->floats,
                                     .type = VEC_FLOAT,
                                     .codes = codes,
                                     .n = n,
-                                    .padded = bucket_padded(&bucket_of(r, i)->fold, n),
+                                    .padded = bucket_padded(&bucket_of(r, i)->op, n),
                                     .shift = shift_of(r, i)};
     codec_encode_all(&r->codecs[NARROW], r->spans, r->parts, 1);
 }
@@ -219,17 +219,17 @@ static uint8_t *add_words(const struct reducer *r, int i, uint8_t *to)
 
 static int send(struct reducer *r, const uint8_t *end)
 {
-    struct parcels *p = r->parcels;
-    return comm_all_gather(r->comm, p->mine, parcel_lines((size_t)(end - p->mine)), p->all, p->of);
+    struct packed *p = r->packed;
+    return comm_all_gather(r->comm, p->mine, packed_lines((size_t)(end - p->mine)), p->all, p->of);
 }
 
-int parcel_send(struct reducer *r)
+int packed_send(struct reducer *r)
 {
-    struct parcels *p = r->parcels;
-    uint8_t *to = p->mine + parcel_lines((size_t)r->n_layers);
+    struct packed *p = r->packed;
+    uint8_t *to = p->mine + packed_lines((size_t)r->n_layers);
     memcpy(p->mine, r->own_exponents, (size_t)r->n_layers);
     for (int k = 0; k < r->n_layers; k++)
-        to = (parcel_is_guessed(r, placed(r, k)) ? add_codes : add_words)(r, placed(r, k), to);
+        to = (packed_is_guessed(r, placed(r, k)) ? add_codes : add_words)(r, placed(r, k), to);
     return send(r, to);
 }
 
@@ -239,7 +239,7 @@ static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {
         const int i = placed(r, k);
-        const bool guessed = parcel_is_guessed(r, i);
+        const bool guessed = packed_is_guessed(r, i);
         if (guessed)
             memcpy(codes, from, code_bytes(r, i));
         else if (!is_wrong(r, i))
@@ -266,7 +266,7 @@ static void encode(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
     const double start = clock_s();
-    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->fold, r->layers[i].n), shift_of(r, i), 0);
+    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->op, r->layers[i].n), shift_of(r, i), 0);
     codec_encode_all(&r->codecs[r->layers[i].fp32], r->spans, r->parts, 1);
     s->report->codec_s += clock_s() - start;
 }
@@ -274,7 +274,7 @@ static void encode(const struct reducing *s, int i)
 static int send_again(const struct reducing *s)
 {
     struct reducer *r = s->r;
-    struct parcels *p = r->parcels;
+    struct packed *p = r->packed;
     uint8_t *to = p->mine;
     for (int k = 0; k < r->n_layers; k++)
         if (is_wrong(r, placed(r, k))) {
@@ -291,28 +291,28 @@ static int send_again(const struct reducing *s)
     return 0;
 }
 
-int parcel_open(const struct reducing *s)
+int packed_open(const struct reducing *s)
 {
     struct reducer *r = s->r;
-    struct parcels *p = r->parcels;
+    struct packed *p = r->packed;
     p->are_sent = true;
     for (int i = 0; i < r->n_layers; i++)
-        p->are_sent = p->are_sent && parcel_is_guessed(r, i) && !is_wrong(r, i);
+        p->are_sent = p->are_sent && packed_is_guessed(r, i) && !is_wrong(r, i);
     if (p->are_sent)
         return 0;
     const double start = clock_s();
     for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
-        place(r, p->of[rank] + parcel_lines((size_t)r->n_layers),
+        place(r, p->of[rank] + packed_lines((size_t)r->n_layers),
               p->codes + (size_t)rank * p->code_bytes);
     s->report->codec_s += clock_s() - start;
     return send_again(s);
 }
 
-const uint8_t **parcel_parts(struct reducer *r, const struct bucket *b)
+const uint8_t **packed_parts(struct reducer *r, const struct bucket *b)
 {
-    const struct parcels *p = r->parcels;
+    const struct packed *p = r->packed;
     for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
-        p->parts[rank] = (p->are_sent ? p->of[rank] + parcel_lines((size_t)r->n_layers)
+        p->parts[rank] = (p->are_sent ? p->of[rank] + packed_lines((size_t)r->n_layers)
                                       : p->codes + (size_t)rank * p->code_bytes) +
                          r->plans[NARROW].places[b->last];
     return p->parts;

@@ -1,4 +1,4 @@
-/* collnet_words.c : Reads the options in the environment, and prints to NCCL's log. */
+/* collnet_spec.c : Reads the options in the environment, and prints to NCCL's log. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "base/text.h"
@@ -12,7 +12,7 @@ static struct {
     pthread_mutex_t lock;
     nccl_log *log;
     bool read, on;
-    struct collnet_words words;
+    struct collnet_spec spec;
 } setup = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void to_nccl(void *arg, bool error, const char *line)
@@ -94,13 +94,13 @@ static int find_nic(const char *cards)
     return collnet_find_nic(ip, port);
 }
 
-static int read_words(struct collnet_words *w)
+static int read_words(struct collnet_spec *w)
 {
-    *w = (struct collnet_words){.cards = word("NARROWCAST_OFFLOAD"),
-                                .format = word("NARROWCAST_FORMAT"),
-                                .scale = word("NARROWCAST_SCALE"),
-                                .round = word("NARROWCAST_ROUND"),
-                                .out_format = word("NARROWCAST_OUT_FORMAT")};
+    *w = (struct collnet_spec){.cards = word("NARROWCAST_OFFLOAD"),
+                               .format = word("NARROWCAST_FORMAT"),
+                               .scale = word("NARROWCAST_SCALE"),
+                               .round = word("NARROWCAST_ROUND"),
+                               .out_format = word("NARROWCAST_OUT_FORMAT")};
     TRY(find_nic(w->cards));
     TRY(read_deadline(&w->deadline_s));
     for (int k = w->format ? COLLNET_WORDS : COLLNET_E4M3FN; k < COLLNET_KINDS; k++)
@@ -115,14 +115,14 @@ void collnet_begin(nccl_log *log)
     setup.log = log;
     if (!setup.read) {
         before = err_turn(&lines);
-        setup.on = read_words(&setup.words) == 0;
+        setup.on = read_words(&setup.spec) == 0;
         err_turn(before);
     }
     setup.read = true;
     pthread_mutex_unlock(&setup.lock);
 }
 
-const struct collnet_words *collnet_words(void)
+const struct collnet_spec *collnet_spec(void)
 {
-    return setup.on ? &setup.words : NULL;
+    return setup.on ? &setup.spec : NULL;
 }

@@ -1,5 +1,5 @@
-/* test_algo_fold_mpi.c : algorithms handle codes only through the reduce op (`struct
- * fold`): a fake one checks all its calls. */
+/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op (`struct
+ * reduce_op`): a fake one checks all its calls. */
 /* RANKS: 1 2 4 6 12 */
 /* An element is a 32-bit word, index * 256 + 1. A sum of k of them is k times that, so it shows
  * k and its index. A partial sum that travels is longer: a word, and MARK. */
@@ -11,7 +11,7 @@
 enum {
     UNIT = 24,
     N = UNIT * 401,
-    MOST = 8
+    MAX_RANKS = 8
 }; /* no block size is a multiple of UNIT; a block and more for each rank */
 
 #define MARK 0xfeedbeefu
@@ -28,32 +28,32 @@ static uint32_t addends(uint32_t sum, size_t index)
     return sum == k * one ? k : 0;
 }
 
-static void must(const struct fold *f, bool fine)
+static void must(const struct reduce_op *f, bool fine)
 {
     if (!fine)
         ((struct ctx *)(uintptr_t)f->ctx)->n_bad++;
 }
 
-static size_t word_bytes(const struct fold *f, size_t n)
+static size_t word_bytes(const struct reduce_op *f, size_t n)
 {
     must(f, n % UNIT == 0);
     return 4 * n;
 }
-static size_t out_bytes(const struct fold *f, size_t n)
+static size_t out_bytes(const struct reduce_op *f, size_t n)
 {
     return word_bytes(f, n) / 2;
 }
-static size_t wide_bytes(const struct fold *f, size_t n)
+static size_t wide_bytes(const struct reduce_op *f, size_t n)
 {
     return ((const struct ctx *)f->ctx)->wide ? 3 * word_bytes(f, n) : 0;
 }
 
-static size_t part_bytes(const struct fold *f, size_t n)
+static size_t part_bytes(const struct reduce_op *f, size_t n)
 {
     return 2 * word_bytes(f, n);
 }
 
-static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
     uint32_t *a = acc, word;
@@ -65,7 +65,7 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
     }
 }
 
-static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+static void part(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc, mark = MARK;
     for (size_t i = 0; i < n; i++) {
@@ -75,7 +75,8 @@ static void part(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
-static void add_part(const struct fold *f, size_t at, uint32_t *acc, const uint8_t *part, size_t n)
+static void add_part(const struct reduce_op *f, size_t at, uint32_t *acc, const uint8_t *part,
+                     size_t n)
 {
     uint32_t pair[2];
     for (size_t i = 0; i < n; i++) {
@@ -86,7 +87,7 @@ static void add_part(const struct fold *f, size_t at, uint32_t *acc, const uint8
 }
 
 /* A result is the number of addends, in 16 bits. done() must not get a partial sum or run twice. */
-static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +97,7 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
-static void finish(const struct fold *f, size_t at, uint32_t *acc, size_t n, bool last,
+static void finish(const struct reduce_op *f, size_t at, uint32_t *acc, size_t n, bool last,
                    uint8_t *codes)
 {
     if (last)
@@ -106,8 +107,8 @@ static void finish(const struct fold *f, size_t at, uint32_t *acc, size_t n, boo
     free(acc);
 }
 
-static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
-                bool last, uint8_t *codes)
+static void sum(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                size_t n, bool last, uint8_t *codes)
 {
     uint32_t *acc = buf_alloc(4 * n);
     must(f, n_parts > 0);
@@ -116,7 +117,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
     finish(f, at, acc, n, last, codes);
 }
 
-static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+static void merge(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     uint32_t *acc = buf_alloc(4 * n);
@@ -126,7 +127,7 @@ static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, 
     finish(f, at, acc, n, last, codes);
 }
 
-static void hop(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *one,
+static void hop(const struct reduce_op *f, size_t at, const uint8_t *partial, const uint8_t *one,
                 size_t n, bool last, uint8_t *codes)
 {
     uint32_t *acc = buf_alloc(4 * n);
@@ -135,7 +136,7 @@ static void hop(const struct fold *f, size_t at, const uint8_t *partial, const u
     finish(f, at, acc, n, last, codes);
 }
 
-static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
+static void spill(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide)
 {
     must(f, ((const struct ctx *)f->ctx)->wide);
     for (size_t i = 0; i < n; i++) {
@@ -144,7 +145,8 @@ static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide
     }
 }
 
-static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+static void add_wide(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
+                     bool first)
 {
     uint32_t *a = acc, word;
     must(f, ((const struct ctx *)f->ctx)->wide);
@@ -155,25 +157,25 @@ static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_
     }
 }
 
-static const struct fold_ops ops = {.in_bytes = word_bytes,
-                                    .out_bytes = out_bytes,
-                                    .acc_bytes = word_bytes,
-                                    .part_bytes = part_bytes,
-                                    .wide_bytes = wide_bytes,
-                                    .add = add,
-                                    .part = part,
-                                    .done = done,
-                                    .sum = sum,
-                                    .merge = merge,
-                                    .hop = hop,
-                                    .spill = spill,
-                                    .add_wide = add_wide};
+static const struct reduce_op_kind ops = {.in_bytes = word_bytes,
+                                          .out_bytes = out_bytes,
+                                          .acc_bytes = word_bytes,
+                                          .part_bytes = part_bytes,
+                                          .wide_bytes = wide_bytes,
+                                          .add = add,
+                                          .part = part,
+                                          .done = done,
+                                          .sum = sum,
+                                          .merge = merge,
+                                          .hop = hop,
+                                          .spill = spill,
+                                          .add_wide = add_wide};
 
 /* allgather() may use only the length of results. */
 static int reduce(struct comm *c, const struct algo *a, const struct algo_call *call, bool halves)
 {
-    static const struct fold_ops results = {.out_bytes = out_bytes};
-    const struct algo_call second = {.fold = {.ops = &results, .ctx = call->fold.ctx, .unit = UNIT},
+    static const struct reduce_op_kind results = {.out_bytes = out_bytes};
+    const struct algo_call second = {.op = {.ops = &results, .ctx = call->op.ctx, .unit = UNIT},
                                      .n = call->n,
                                      .result = call->result,
                                      .group = call->group};
@@ -186,14 +188,14 @@ static int reduce(struct comm *c, const struct algo *a, const struct algo_call *
 static void test_one(struct comm *c, const struct algo *a, int k, bool wide, bool halves, size_t n)
 {
     struct ctx ctx = {.wide = wide};
-    const struct fold f = {.ops = &ops, .ctx = &ctx, .unit = UNIT};
+    const struct reduce_op f = {.ops = &ops, .ctx = &ctx, .unit = UNIT};
     const int n_ranks = comm_n_ranks(c);
     uint32_t *codes = buf_alloc(4 * n);
     uint16_t *result = buf_alloc(2 * n);
     void *scratch = buf_alloc(a->scratch_bytes(&f, n, n_ranks, k));
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint32_t)i * 256 + 1;
-    const struct algo_call call = {.fold = f,
+    const struct algo_call call = {.op = f,
                                    .n = n,
                                    .codes = (const uint8_t *)codes,
                                    .result = (uint8_t *)result,

@@ -1,4 +1,4 @@
-/* test_vec_fold.c : the plain backend's sums equal the rules written over mf.h;
+/* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h;
  * wide partial sums lose nothing. */
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -120,9 +120,9 @@ static void check_rule(struct vec_sum s, int p, int shift)
     uint8_t *acc = acc_of(&s);
     fill(s.in, s.rule != VEC_TRUNC); /* trunc is not defined for nan */
     for (int r = 0; r < p; r++)
-        vec_plain.fold(&s, acc, packed[r] + 1, N, r == 0);
+        vec_plain.accumulate(&s, acc, packed[r] + 1, N, r == 0);
     for (size_t i = vec_acc_bytes(&s, N); i < vec_acc_bytes(&s, N) + GUARD; i++)
-        CHECK(acc[i] == 0xa5, "fold wrote beyond");
+        CHECK(acc[i] == 0xa5, "accumulate wrote beyond");
     check_finish(&s, acc, p, s.out, shift);
     check_finish(&s, acc, p, s.in, 0);
     free(acc);
@@ -160,15 +160,15 @@ static void check_wide(struct mf_fmt fmt, int n_ranks)
     const int p = n_ranks < MAX_P ? n_ranks : MAX_P, half = (p + 1) / 2;
     fill(fmt, n_ranks % 2);
     for (int r = 0; r < p; r++)
-        vec_plain.fold(&s, one, packed[r] + 1, N, r == 0);
+        vec_plain.accumulate(&s, one, packed[r] + 1, N, r == 0);
     for (int g = 0; g < p; g += half) {
         for (int r = g; r < p && r < g + half; r++)
-            vec_plain.fold(&s, group, packed[r] + 1, N, r == g);
+            vec_plain.accumulate(&s, group, packed[r] + 1, N, r == g);
         memset(wide, 0xa5, vec_wide_bytes(&s, N) + GUARD);
         vec_plain.spill(&s, group, N, wide);
         for (size_t i = 0; i < GUARD; i++)
             CHECK(wide[vec_wide_bytes(&s, N) + i] == 0xa5, "spill wrote beyond");
-        vec_plain.fold_wide(&s, merged, wide, N, g == 0);
+        vec_plain.accumulate_wide(&s, merged, wide, N, g == 0);
     }
     CHECK(memcmp(one, merged, N * sizeof *one) == 0, "e%um%u, %d ranks: wide sums differ", fmt.e,
           fmt.m, n_ranks);
@@ -186,7 +186,7 @@ static void check_wide_limits(struct mf_fmt fmt, int n_ranks)
     uint64_t back[4];
     uint8_t wide[4 * 8];
     vec_plain.spill(&s, acc, 4, wide);
-    vec_plain.fold_wide(&s, back, wide, 4, true);
+    vec_plain.accumulate_wide(&s, back, wide, 4, true);
     CHECK(memcmp(acc, back, sizeof acc) == 0, "e%um%u of %d ranks at the limit: %llx became %llx",
           fmt.e, fmt.m, n_ranks, (unsigned long long)acc[1], (unsigned long long)back[1]);
 }

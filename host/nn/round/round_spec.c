@@ -1,4 +1,4 @@
-/* round_words.c : parses the specs of --quant and --loss-scale, and sets up pure fp16. */
+/* round_spec.c : parses the specs of --quant and --loss-scale, and sets up pure fp16. */
 #include "base/err.h"
 #include "codec/codec.h"
 #include "nn/round/round_ops.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[ROUND_WORDS] = {"act", "weight", "error"};
+static const char *const names[ROUND_SPEC] = {"act", "weight", "error"};
 
 static int refuse(const char *word)
 {
@@ -34,7 +34,7 @@ static int read_part(const char *word, const char *part, size_t n, struct round_
         *overflow = strcmp(value, "inf") ? MF_SATURATE : MF_INF;
         return 0;
     }
-    for (int i = 0; i < ROUND_WORDS; i++)
+    for (int i = 0; i < ROUND_SPEC; i++)
         if (strlen(names[i]) == key && !memcmp(part, names[i], key) && !s->of[i].on) {
             s->of[i].on = true;
             return codec_format_parse("--quant", value, &s->of[i].rule.fmt);
@@ -42,7 +42,7 @@ static int read_part(const char *word, const char *part, size_t n, struct round_
     return refuse(word);
 }
 
-int round_words(const char *word, struct round_setup *out)
+int round_spec(const char *word, struct round_setup *out)
 {
     struct round_setup s = {0};
     int overflow = -1;
@@ -56,7 +56,7 @@ int round_words(const char *word, struct round_setup *out)
         if (!*part)
             break;
     }
-    for (int i = 0; i < ROUND_WORDS; i++) {
+    for (int i = 0; i < ROUND_SPEC; i++) {
         any |= s.of[i].on;
         s.of[i].rule.overflow = overflow == MF_INF ? MF_INF : MF_SATURATE;
     }
@@ -86,9 +86,9 @@ void round_pure(struct round_setup *out)
 
 /* ---- --loss-scale's spec ---- */
 
-#define FIXED_MOST 0x1p24
+#define FIXED_MAX 0x1p24
 
-static int scale_words_refuse(const char *word)
+static int scale_spec_refuse(const char *word)
 {
     return ERR(-EINVAL,
                "bad --loss-scale %s: need auto, none, a power of two from 1 to 16777216, dynamic, "
@@ -102,20 +102,20 @@ static int read_adaptive(const char *word, const char *rest, struct scale_choice
 {
     struct {
         double value, low, high;
-    } n[] = {{1e-3, 0, 0.5}, {1, 1, 1e6}, {65504, 1, FIXED_MOST}, {65504, 1, FIXED_MOST}};
+    } n[] = {{1e-3, 0, 0.5}, {1, 1, 1e6}, {65504, 1, FIXED_MAX}, {65504, 1, FIXED_MAX}};
     enum { T, EVERY, HIGHEST, MOST, NUMBERS };
     for (int i = 0; rest; i++) {
         char *end;
         if (i == NUMBERS)
-            return scale_words_refuse(word);
+            return scale_spec_refuse(word);
         n[i].value = number_read(rest, &end);
         if (end == rest || (*end && *end != ',') || !(n[i].value >= n[i].low) ||
             n[i].value > n[i].high)
-            return scale_words_refuse(word);
+            return scale_spec_refuse(word);
         rest = *end ? end + 1 : NULL;
     }
     if (n[T].value == 0 || floor(n[EVERY].value) != n[EVERY].value)
-        return scale_words_refuse(word);
+        return scale_spec_refuse(word);
     c->kind = SCALE_ADAPTIVE;
     c->adaptive = (struct scale_setup){
         .rule = {scale_tail(n[T].value), 0, 0, n[HIGHEST].value, n[MOST].value},
@@ -123,7 +123,7 @@ static int read_adaptive(const char *word, const char *rest, struct scale_choice
     return 0;
 }
 
-int scale_words(const char *word, struct scale_choice *out)
+int scale_spec(const char *word, struct scale_choice *out)
 {
     struct scale_choice c = {.kind = SCALE_FIXED, .fixed = 1};
     const char *rest;
@@ -138,9 +138,9 @@ int scale_words(const char *word, struct scale_choice *out)
         c.fixed = 0;
         TRY(read_adaptive(word, rest, &c));
     } else if (strcmp(word, "none")) {
-        if (end == word || *end || !(value >= 1 && value <= FIXED_MOST) ||
+        if (end == word || *end || !(value >= 1 && value <= FIXED_MAX) ||
             frexp(value, &exponent) != 0.5)
-            return scale_words_refuse(word);
+            return scale_spec_refuse(word);
         c.fixed = value;
     }
     *out = c;

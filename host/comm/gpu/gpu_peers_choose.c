@@ -1,6 +1,6 @@
-/* mates_choose.c : Chooses the transport of gradients on GPUs, and the algorithm's variant for it,
- * from the user's request and the job's abilities. */
-#include "comm/gpu/mates_choose.h"
+/* gpu_peers_choose.c : Chooses the transport of gradients on GPUs, and the algorithm's variant for
+ * it, from the user's request and the job's abilities. */
+#include "comm/gpu/gpu_peers_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -208,8 +208,8 @@ static void say(const struct algo *a, enum transport t, const struct facts *f, c
                  f->no[first]);
 }
 
-int mates_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
-                 const struct vec_ops **ops, char *said, size_t size)
+int gpu_peers_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
+                     const struct vec_ops **ops, char *said, size_t size)
 {
     struct facts facts = {.no = {NULL}};
     enum transport wanted = N_TRANSPORTS, t = PINNED;

@@ -1,8 +1,8 @@
-/* test_parcel_words.c : codes from 16-bit words (reducer_parcel.h) equal those of the fp32s up
+/* test_packed_words.c : codes from 16-bit words (reducer_packed.h) equal those of the fp32s up
  * to the documented shift, and not beyond. `long`: all 2^32 fp32s. */
 #include "check.h"
 #include "hls/arith/mf.h"
-#include "reduce/reducer_parcel.h"
+#include "reduce/reducer_packed.h"
 #include <string.h>
 
 static const uint32_t lows[] = {0, 1, 2, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff};
@@ -18,7 +18,7 @@ static uint64_t differing(const struct vec_cast *cast, int shift, uint32_t high,
         codes[odd] = mf_enc(cast->fmt, word | odd << 16, shift, cast->round, cast->overflow, 0);
     for (uint32_t k = 0; k < (all ? 1U << 16 : N_LOWS); k++) {
         const uint32_t bits = word | (all ? k : lows[k]);
-        const bool odd = (uint32_t)parcel_word(bits) << 16 != word;
+        const bool odd = (uint32_t)packed_word(bits) << 16 != word;
         n += mf_enc(cast->fmt, bits, shift, cast->round, cast->overflow, 0) != codes[odd];
     }
     return n;
@@ -36,7 +36,7 @@ static uint64_t all_differing(const struct vec_cast *cast, int shift, bool all)
 static int last_shift(const struct vec_cast *cast)
 {
     int shift = 160;
-    while (shift > -160 && !parcel_words_do(cast, shift))
+    while (shift > -160 && !packed_words_do(cast, shift))
         shift--;
     return shift;
 }
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         }
     const struct vec_cast more = {.fmt = {5, 6, 0}}, trunc = {.fmt = {5, 2, 0}, .trunc = true},
                           drawn = {.fmt = {5, 2, 0}, .round = MF_STOCHASTIC};
-    CHECK(!parcel_words_do(&more, 0) && all_differing(&more, 0, false) > 0, "m = 6");
-    CHECK(!parcel_words_do(&trunc, 0) && !parcel_words_do(&drawn, 0), "two roundings, a drawn one");
+    CHECK(!packed_words_do(&more, 0) && all_differing(&more, 0, false) > 0, "m = 6");
+    CHECK(!packed_words_do(&trunc, 0) && !packed_words_do(&drawn, 0), "two roundings, a drawn one");
     DONE();
 }

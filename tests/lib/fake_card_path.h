@@ -1,55 +1,55 @@
-/* fake_way.h : imitates the card path over MPI and fails in the middle of steps.
+/* fake_card_path.h : imitates the card path over MPI and fails in the middle of steps.
  * It fails on some ranks or on all, as drawn from a seed that is the same on every rank. It
  * uses a communicator of its own. */
-#ifndef FAKE_WAY_H
-#define FAKE_WAY_H
+#ifndef FAKE_CARD_PATH_H
+#define FAKE_CARD_PATH_H
 #include "check.h"
 #include "comm/mpi/comm_mpi.h"
-#include "reduce/way.h"
+#include "reduce/card_path.h"
 #include "hls/arith/philox.h"
 #include <string.h>
 
-enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };
+enum { FAKE_MAX_LAYERS = 64, FAKE_MAX_RANKS = 64 };
 
 /* Outcome of a stage of a step; each max and each sum of a bucket is a stage. LOST:
  * some ranks do not get the result. DEAD: no rank does. In addition some ranks,
  * never rank 0, may get a wrong sum. */
 enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
 
-struct fake_way {
+struct fake_card_path {
     struct comm *c;
     MPI_Comm mpi;
     uint32_t seed, step, stage;
     bool over;  /* a rank has abandoned the path in this step */
     int closed; /* steps for which the path stays closed */
-    int gave_up, sums, max, forged;
+    int abandoned, sums, max, forged;
     uint64_t digest;
     uint8_t all[1 << 16]; /* codes of a bucket, of all ranks */
 };
 
-static uint32_t fake_dice(const struct fake_way *f, uint32_t stage, uint32_t what)
+static uint32_t fake_dice(const struct fake_card_path *f, uint32_t stage, uint32_t what)
 {
     return philox_u32(philox_key(f->seed, f->step, stage, what, 1), 0) >> 8;
 }
 
-static enum fake_mishap fake_mishap(const struct fake_way *f)
+static enum fake_mishap fake_mishap(const struct fake_card_path *f)
 {
     return fake_dice(f, f->stage, 0) % 9 == 0    ? FAKE_LOST
            : fake_dice(f, f->stage, 1) % 17 == 0 ? FAKE_DEAD
                                                  : FAKE_FINE;
 }
 
-static int fake_give_up(struct fake_way *f)
+static int fake_abandon(struct fake_card_path *f)
 {
-    CHECK(comm_give_up(f->c) == 0, "give up");
-    f->gave_up++;
+    CHECK(comm_abandon(f->c) == 0, "give up");
+    f->abandoned++;
     f->over = true;
-    return WAY_GAVE_UP;
+    return CARD_PATH_ABANDONED;
 }
 
 /* True if this stage can begin. After an earlier failure, ranks that
  * noticed nothing wait for the notice. */
-static bool fake_begins(const struct fake_way *f)
+static bool fake_begins(const struct fake_card_path *f)
 {
     const enum fake_mishap now = fake_mishap(f);
     if (!f->over && !(now == FAKE_DEAD && comm_rank(f->c) == 0))
@@ -57,16 +57,16 @@ static bool fake_begins(const struct fake_way *f)
     return false;
 }
 
-static int fake_wait_for_word(struct fake_way *f)
+static int fake_wait_for_word(struct fake_card_path *f)
 {
-    while (comm_n_ranks(f->c) > 1 && (comm_rank(f->c) > 0 || f->over) && !comm_given_up(f->c))
+    while (comm_n_ranks(f->c) > 1 && (comm_rank(f->c) > 0 || f->over) && !comm_abandoned(f->c))
         ;
-    return fake_give_up(f);
+    return fake_abandon(f);
 }
 
 /* The stage has a result: true if this rank gets it. If chance would give it to all
  * ranks, rank 0 does not get it. */
-static bool fake_gets(struct fake_way *f)
+static bool fake_gets(struct fake_card_path *f)
 {
     bool all = true;
     if (fake_mishap(f) != FAKE_LOST)
@@ -78,21 +78,21 @@ static bool fake_gets(struct fake_way *f)
            !(all && comm_rank(f->c) == 0);
 }
 
-static int fake_begin(void *way)
+static int fake_begin(void *card_path)
 {
-    struct fake_way *f = way;
+    struct fake_card_path *f = card_path;
     f->stage = 0;
     f->over = false;
     f->digest = 7;
     return f->closed > 0 ? f->closed--, 0 : 1;
 }
 
-static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
+static int fake_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
 {
-    struct fake_way *f = way;
+    struct fake_card_path *f = card_path;
     if (!fake_begins(f))
         return fake_wait_for_word(f);
-    int8_t result[FAKE_MOST_LAYERS];
+    int8_t result[FAKE_MAX_LAYERS];
     uint32_t tags[2] = {tag, ~tag};
     MPI_Allreduce(MPI_IN_PLACE, tags, 2, MPI_UINT32_T, MPI_MAX, f->mpi);
     CHECK(tags[0] == tag && tags[1] == ~tag, "ranks look for the largest of different things");
@@ -101,13 +101,13 @@ static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
     f->stage++;
     f->max++;
     if (!got)
-        return fake_give_up(f);
+        return fake_abandon(f);
     memcpy(x, result, n);
     return 0;
 }
 
 /* Change a sum on some ranks; the digest differs too. */
-static void fake_forge(struct fake_way *f, uint8_t *result)
+static void fake_forge(struct fake_card_path *f, uint8_t *result)
 {
     const uint32_t rank = (uint32_t)comm_rank(f->c), what = 1000;
     if (rank == 0 || fake_dice(f, f->stage, what) % 4 || fake_dice(f, f->stage, what + rank) % 2)
@@ -117,12 +117,12 @@ static void fake_forge(struct fake_way *f, uint8_t *result)
     f->forged++;
 }
 
-static int fake_sum(void *way, const struct way_sum *s)
+static int fake_sum(void *card_path, const struct card_path_sum *s)
 {
-    struct fake_way *f = way;
-    const struct fold fold = codec_fold(&(struct codec_call){.codec = s->codec});
-    const size_t bytes = fold.ops->in_bytes(&fold, s->n);
-    const uint8_t *parts[FAKE_MOST_RANKS];
+    struct fake_card_path *f = card_path;
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = s->codec});
+    const size_t bytes = op.ops->in_bytes(&op, s->n);
+    const uint8_t *parts[FAKE_MAX_RANKS];
     const size_t first = s->n / 2 / 8 * 8; /* two parts, the later one first */
     if (!fake_begins(f)) {
         s->flow.need(s->flow.arg, 0, s->n);
@@ -139,10 +139,10 @@ static int fake_sum(void *way, const struct way_sum *s)
     f->stage++;
     f->sums++;
     if (!got)
-        return fake_give_up(f);
+        return fake_abandon(f);
     for (int r = 0; r < comm_n_ranks(f->c); r++)
         parts[r] = f->all + (size_t)r * bytes;
-    fold.ops->sum(&fold, 0, parts, comm_n_ranks(f->c), s->n, true, s->result);
+    op.ops->sum(&op, 0, parts, comm_n_ranks(f->c), s->n, true, s->result);
     fake_forge(f, s->result);
     if (first)
         s->flow.have(s->flow.arg, 0, first);
@@ -150,26 +150,26 @@ static int fake_sum(void *way, const struct way_sum *s)
     return 0;
 }
 
-static uint64_t fake_digest(const void *way)
+static uint64_t fake_digest(const void *card_path)
 {
-    return ((const struct fake_way *)way)->digest;
+    return ((const struct fake_card_path *)card_path)->digest;
 }
 
-static int fake_end(void *way, bool failed)
+static int fake_end(void *card_path, bool failed)
 {
-    struct fake_way *f = way;
+    struct fake_card_path *f = card_path;
     if (failed)
         f->closed = (int)(fake_dice(f, 99, 0) % 3);
     return 0;
 }
 
-static struct way_count fake_counted(const void *way)
+static struct card_path_count fake_counted(const void *card_path)
 {
-    (void)way;
-    return (struct way_count){0};
+    (void)card_path;
+    return (struct card_path_count){0};
 }
 
-static const struct way_ops fake_ops = {
+static const struct card_path_ops fake_ops = {
     .begin = fake_begin,
     .max = fake_max,
     .sum = fake_sum,

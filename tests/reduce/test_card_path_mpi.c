@@ -1,20 +1,20 @@
-/* test_way_mpi.c : a transport that fails in the middle of steps, on some ranks or on all,
+/* test_card_path_mpi.c : a transport that fails in the middle of steps, on some ranks or on all,
  * leaves the bits of one that never fails. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
 #include "reduce/reducer.h"
-#include "fake_way.h"
+#include "fake_card_path.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_LAYERS = 7, N_MOST = 1200, N_STEPS = 60, SEED = 815, BUCKET_BYTES = 700 };
-static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 640, 9, 1000, 50};
+enum { N_LAYERS = 7, N_MAX = 1200, N_STEPS = 60, SEED = 815, BUCKET_BYTES = 700 };
+static const size_t sizes[N_LAYERS] = {N_MAX, 1, 77, 640, 9, 1000, 50};
 
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[N_LAYERS][N_MOST], by_way[N_LAYERS][N_MOST], by_mpi[N_LAYERS][N_MOST];
+    float grads[N_LAYERS][N_MAX], by_card_path[N_LAYERS][N_MAX], by_mpi[N_LAYERS][N_MAX];
     struct reducer_layer layers[N_LAYERS];
 } t;
 
@@ -26,7 +26,7 @@ static uint32_t dice(uint32_t step, uint32_t stage, uint32_t what)
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
-        for (uint32_t i = 0; i < N_MOST; i++) {
+        for (uint32_t i = 0; i < N_MAX; i++) {
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = ldexpf((float)word / 4294967296.0f - 0.5f, (int)(step * l % 7));
         }
@@ -34,19 +34,19 @@ static void make_grads(uint32_t step)
         t.grads[2][5] = NAN;
 }
 
-static struct reducer *open_reducer(const struct codec_words *words, struct codec *codec)
+static struct reducer *open_reducer(const struct codec_spec *spec, struct codec *codec)
 {
     const struct algo *algo;
     int group;
     struct reducer *r = NULL;
-    if (codec_parse(words, codec) < 0 || algo_find("auto", t.n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(spec, codec) < 0 || algo_find("auto", t.n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, t.n_ranks, codec) < 0 ||
         reducer_open(t.c, codec, algo, group, BUCKET_BYTES, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     return r;
 }
 
-static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MOST])
+static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MAX])
 {
     float *at[N_LAYERS];
     struct reducer_step report = {0};
@@ -58,37 +58,39 @@ static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_L
     return report;
 }
 
-static void check_steps(const struct codec_words *words)
+static void check_steps(const struct codec_spec *spec)
 {
     struct codec codec, plain_codec;
-    struct reducer *way = open_reducer(words, &codec), *plain = open_reducer(words, &plain_codec);
-    static struct fake_way fake;
-    fake = (struct fake_way){.c = t.c, .seed = SEED};
-    int by_way = 0, redone = 0;
+    struct reducer *card_path = open_reducer(spec, &codec),
+                   *plain = open_reducer(spec, &plain_codec);
+    static struct fake_card_path fake;
+    fake = (struct fake_card_path){.c = t.c, .seed = SEED};
+    int by_card_path = 0, redone = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &fake.mpi);
-    reducer_set_way(way, &fake_ops, &fake);
+    reducer_set_card_path(card_path, &fake_ops, &fake);
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
         fake.step = step;
-        reducer_force_fp32(way, step % 13 == 5);
+        reducer_force_fp32(card_path, step % 13 == 5);
         reducer_force_fp32(plain, step % 13 == 5);
-        const struct reducer_step a = run(way, step, t.by_way), b = run(plain, step, t.by_mpi);
-        CHECK(a.skipped == b.skipped && !b.by_way, "step %u", step);
+        const struct reducer_step a = run(card_path, step, t.by_card_path),
+                                  b = run(plain, step, t.by_mpi);
+        CHECK(a.skipped == b.skipped && !b.by_card_path, "step %u", step);
         for (int l = 0; l < N_LAYERS; l++)
-            CHECK(memcmp(t.by_way[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0,
-                  "%s %s: step %u layer %d differs", words->format, words->scale, step, l);
-        by_way += a.by_way;
+            CHECK(memcmp(t.by_card_path[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0,
+                  "%s %s: step %u layer %d differs", spec->format, spec->scale, step, l);
+        by_card_path += a.by_card_path;
         redone += a.n_redone;
     }
     int forged;
     MPI_Allreduce(&fake.forged, &forged, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(by_way > 5 && redone > 5 && fake.gave_up > 3 && fake.sums > 20 && fake.max > 10 &&
+    CHECK(by_card_path > 5 && redone > 5 && fake.abandoned > 3 && fake.sums > 20 && fake.max > 10 &&
               (t.n_ranks == 1 || forged > 1),
           "%d steps by the way, %d buckets redone, %d times given up, %d wrong sums: this tests "
           "too little",
-          by_way, redone, fake.gave_up, forged);
+          by_card_path, redone, fake.abandoned, forged);
     MPI_Comm_free(&fake.mpi);
-    reducer_close(way);
+    reducer_close(card_path);
     reducer_close(plain);
 }
 
@@ -102,9 +104,9 @@ int main(void)
         printf("seed %d\n", SEED);
     for (int l = 0; l < N_LAYERS; l++)
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 6};
-    check_steps(&(struct codec_words){.format = "e4m3", .scale = "aps"});
-    check_steps(&(struct codec_words){.format = "e5m2", .round = "stochastic"});
-    check_steps(&(struct codec_words){.format = "e3m0", .scale = "aps-tight"});
+    check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps"});
+    check_steps(&(struct codec_spec){.format = "e5m2", .round = "stochastic"});
+    check_steps(&(struct codec_spec){.format = "e3m0", .scale = "aps-tight"});
     comm_close(t.c);
     DONE();
 }

@@ -1,52 +1,52 @@
-/* fold_minifloat.c : implements the reduce op of minifloat codes with vec_ops. */
+/* reduce_op_minifloat.c : implements the reduce op of minifloat codes with vec_ops. */
 #include "codec/codec_minifloat.h"
 #include "vec/list/vec_ratio.h"
 
-static const struct vec_sum *sum_of(const struct fold *f)
+static const struct vec_sum *sum_of(const struct reduce_op *f)
 {
     const struct codec_call *call = f->ctx;
     return &minifloat_of(call->codec)->sum;
 }
-static const struct vec_ops *ops_of(const struct fold *f)
+static const struct vec_ops *ops_of(const struct reduce_op *f)
 {
     const struct codec_call *call = f->ctx;
     return call->codec->ops;
 }
 
-static size_t in_bytes(const struct fold *f, size_t n)
+static size_t in_bytes(const struct reduce_op *f, size_t n)
 {
     return vec_bytes(sum_of(f)->in, n);
 }
-static size_t part_bytes(const struct fold *f, size_t n)
+static size_t part_bytes(const struct reduce_op *f, size_t n)
 {
     return vec_bytes(vec_acc_fmt(sum_of(f)), n);
 }
-static size_t out_bytes(const struct fold *f, size_t n)
+static size_t out_bytes(const struct reduce_op *f, size_t n)
 {
     return vec_bytes(sum_of(f)->out, n);
 }
-static size_t acc_bytes(const struct fold *f, size_t n)
+static size_t acc_bytes(const struct reduce_op *f, size_t n)
 {
     return vec_acc_bytes(sum_of(f), n);
 }
 
-static size_t wide_bytes(const struct fold *f, size_t n)
+static size_t wide_bytes(const struct reduce_op *f, size_t n)
 {
     const struct vec_sum *sum = sum_of(f);
     return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
 }
 
 /* `at` is unused, since sums of minifloats do not depend on their place in the bucket. */
-static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
     (void)at;
-    ops_of(f)->fold(sum_of(f), acc, codes, n, first);
+    ops_of(f)->accumulate(sum_of(f), acc, codes, n, first);
 }
 
 /* Divide a node's sums by the number of nodes and round again, in place. Sums that are scaled by a
  * quantile leave no head-room for the sums of other nodes. */
-static void divide(const struct fold *f, size_t n, uint8_t *codes)
+static void divide(const struct reduce_op *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
     const struct minifloat *m = minifloat_of(call->codec);
@@ -56,7 +56,7 @@ static void divide(const struct fold *f, size_t n, uint8_t *codes)
         ops_of(f)->ratio_lists->divide(ops_of(f), &cast, codes, n, (float)m->n_nodes);
 }
 
-static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+static void part(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
     const struct vec_sum *sum = sum_of(f);
@@ -64,15 +64,15 @@ static void part(const struct fold *f, size_t at, const void *acc, size_t n, uin
     divide(f, n, codes);
 }
 
-static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
     const struct vec_sum *sum = sum_of(f);
     ops_of(f)->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
-static void sum_by(const struct fold *f, const struct vec_sum *sum, const uint8_t *const *parts,
-                   int n_parts, size_t n, bool last, uint8_t *codes)
+static void sum_by(const struct reduce_op *f, const struct vec_sum *sum,
+                   const uint8_t *const *parts, int n_parts, size_t n, bool last, uint8_t *codes)
 {
     ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : vec_acc_fmt(sum),
                    last ? sum->out_shift : 0, codes);
@@ -80,14 +80,14 @@ static void sum_by(const struct fold *f, const struct vec_sum *sum, const uint8_
         divide(f, n, codes);
 }
 
-static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
-                      size_t n, bool last, uint8_t *codes)
+static void sum_parts(const struct reduce_op *f, size_t at, const uint8_t *const *parts,
+                      int n_parts, size_t n, bool last, uint8_t *codes)
 {
     (void)at;
     sum_by(f, sum_of(f), parts, n_parts, n, last, codes);
 }
 
-static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+static void merge(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
     (void)at;
@@ -95,8 +95,8 @@ static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, 
     sum_by(f, &sum, parts, n_parts, n, last, codes);
 }
 
-static void hop(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *addends,
-                size_t n, bool last, uint8_t *codes)
+static void hop(const struct reduce_op *f, size_t at, const uint8_t *partial,
+                const uint8_t *addends, size_t n, bool last, uint8_t *codes)
 {
     const struct vec_sum *sum = sum_of(f);
     if (sum->acc.e)
@@ -107,7 +107,7 @@ static void hop(const struct fold *f, size_t at, const uint8_t *partial, const u
 
 /* ---- rescaling the sums of groups ---- */
 
-static int8_t *scales(const struct fold *f, size_t *n_scales)
+static int8_t *scales(const struct reduce_op *f, size_t *n_scales)
 {
     const struct codec_call *call = f->ctx;
     *n_scales = minifloat_of(call->codec)->rescale ? (size_t)call->n_layers : 0;
@@ -130,7 +130,7 @@ static int8_t exponent_of(const struct minifloat *m, uint32_t peak)
     return (int8_t)(e > 126 ? 126 : e < -126 ? -126 : e);
 }
 
-static void measure(const struct fold *f, size_t at, const uint8_t *partial, size_t n)
+static void measure(const struct reduce_op *f, size_t at, const uint8_t *partial, size_t n)
 {
     const struct codec_call *call = f->ctx;
     const struct minifloat *m = minifloat_of(call->codec);
@@ -145,7 +145,7 @@ static void measure(const struct fold *f, size_t at, const uint8_t *partial, siz
     }
 }
 
-static void rescale(const struct fold *f, size_t at, uint8_t *partial, size_t n)
+static void rescale(const struct reduce_op *f, size_t at, uint8_t *partial, size_t n)
 {
     const struct codec_call *call = f->ctx;
     const struct vec_sum sum = vec_sum_of_partials(sum_of(f));
@@ -161,17 +161,18 @@ static void rescale(const struct fold *f, size_t at, uint8_t *partial, size_t n)
     }
 }
 
-static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
+static void spill(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide)
 {
     ops_of(f)->spill(sum_of(f), acc, n, wide);
 }
 
-static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+static void add_wide(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
+                     bool first)
 {
-    ops_of(f)->fold_wide(sum_of(f), acc, wide, n, first);
+    ops_of(f)->accumulate_wide(sum_of(f), acc, wide, n, first);
 }
 
-const struct fold_ops minifloat_fold = {
+const struct reduce_op_kind minifloat_reduce_op = {
     .in_bytes = in_bytes,
     .part_bytes = part_bytes,
     .out_bytes = out_bytes,

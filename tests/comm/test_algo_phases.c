@@ -1,4 +1,4 @@
-/* test_algo_legs.c : an algorithm's phases (`legs`) state the bytes, messages and rounds that 1
+/* test_algo_phases.c : an algorithm's phases state the bytes, messages and rounds that 1
  * to 256 virtual ranks count; and the numbers of the APS paper's section 4.2. */
 #include "algo_check.h"
 #include "comm/algo/algo_step.h"
@@ -14,7 +14,7 @@ struct run {
     int k;
     struct codec codec;
     size_t n;
-    struct counted of[ALGO_CHECK_MOST];
+    struct counted of[ALGO_CHECK_MAX];
 };
 
 static const struct comm_ops *real;
@@ -38,10 +38,10 @@ static int run_one(struct comm *c, void *ctx)
 {
     struct run *r = ctx;
     struct codec_call of = {.codec = &r->codec};
-    const struct fold f = codec_fold(&of);
+    const struct reduce_op f = codec_reduce_op(&of);
     const size_t in = f.ops->in_bytes(&f, r->n), out = f.ops->out_bytes(&f, r->n);
     struct algo_call call = {.codec = &r->codec,
-                             .fold = f,
+                             .op = f,
                              .n = r->n,
                              .codes = buf_alloc(in + 1),
                              .result = buf_alloc(out + 1),
@@ -62,22 +62,22 @@ static int run_one(struct comm *c, void *ctx)
     return rc;
 }
 
-static struct counted of_legs(const struct run *r, int n_ranks)
+static struct counted of_phases(const struct run *r, int n_ranks)
 {
     struct codec_call of = {.codec = &r->codec};
-    const struct fold f = codec_fold(&of);
-    struct algo_leg legs[ALGO_LEGS];
+    const struct reduce_op f = codec_reduce_op(&of);
+    struct algo_phase phases[ALGO_PHASES];
     struct counted sum = {0};
-    const int n = r->algo->legs(&f, r->n, n_ranks, r->k, legs);
+    const int n = r->algo->phases(&f, r->n, n_ranks, r->k, phases);
     for (int i = 0; i < n; i++) {
-        const uint64_t steps = (uint64_t)legs[i].steps;
+        const uint64_t steps = (uint64_t)phases[i].steps;
         CHECK(steps > 0, "%s: leg %d has no step", r->algo->name, i);
         sum.rounds += steps;
-        sum.sent += steps * legs[i].sent;
-        sum.got += steps * legs[i].got;
-        sum.either += steps * (legs[i].got > legs[i].sent ? legs[i].got : legs[i].sent);
-        sum.n_sent += steps * (uint64_t)legs[i].n_sent;
-        sum.n_got += steps * (uint64_t)legs[i].n_got;
+        sum.sent += steps * phases[i].sent;
+        sum.got += steps * phases[i].got;
+        sum.either += steps * (phases[i].got > phases[i].sent ? phases[i].got : phases[i].sent);
+        sum.n_sent += steps * (uint64_t)phases[i].n_sent;
+        sum.n_got += steps * (uint64_t)phases[i].n_got;
     }
     return sum;
 }
@@ -94,7 +94,7 @@ static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal
     memset(r->of, 0, sizeof r->of);
     now = r;
     CHECK(comm_virtual_run(v, run_one, r) == 0, "%s:%d", r->algo->name, r->k);
-    const struct counted want = of_legs(r, n_ranks), *is = &r->of[0];
+    const struct counted want = of_phases(r, n_ranks), *is = &r->of[0];
     const uint64_t slack = (want.n_sent + want.n_got) * 8 * 8; /* units of wide sums */
     if (equal)
         CHECK(same(&want, is),
@@ -116,7 +116,7 @@ static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal
 
 static void check_ranks(int n_ranks, size_t n, bool equal)
 {
-    static const struct codec_words words[] = {
+    static const struct codec_spec spec[] = {
         {.format = "e5m2"},
         {.format = "e3m0"},
         {.format = "fp32"},
@@ -129,12 +129,11 @@ static void check_ranks(int n_ranks, size_t n, bool equal)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? n_ranks : 0); k++)
             for (int w = 0; w < 4; w++) {
                 struct run r = {.algo = a, .k = k, .n = n};
-                if (!a->legs || (a == &algo_self && n_ranks > 1) || (k && n_ranks % k))
+                if (!a->phases || (a == &algo_self && n_ranks > 1) || (k && n_ranks % k))
                     continue;
                 err_hold();
-                const int rc = codec_parse(&words[w], &r.codec) < 0
-                                   ? -1
-                                   : algo_settle(a, k, n_ranks, &r.codec);
+                const int rc =
+                    codec_parse(&spec[w], &r.codec) < 0 ? -1 : algo_settle(a, k, n_ranks, &r.codec);
                 err_release(false);
                 if (rc == 0)
                     check(v, &r, n_ranks, equal);
@@ -145,10 +144,10 @@ static void check_ranks(int n_ranks, size_t n, bool equal)
 static uint64_t rounds_of(const struct algo *a, int k, int n_ranks)
 {
     struct run r = {.algo = a, .k = k, .n = 8 * 4096};
-    if (codec_parse(&(struct codec_words){.format = "e5m2"}, &r.codec) < 0 ||
+    if (codec_parse(&(struct codec_spec){.format = "e5m2"}, &r.codec) < 0 ||
         algo_settle(a, k, n_ranks, &r.codec) < 0)
         return 0;
-    return of_legs(&r, n_ranks).rounds;
+    return of_phases(&r, n_ranks).rounds;
 }
 
 int main(void)
@@ -162,6 +161,6 @@ int main(void)
     check_ranks(256, 8 * 256, true);
     CHECK(rounds_of(&algo_group_master, 16, 256) == 90, "group-master:16");
     CHECK(rounds_of(&algo_ring, 0, 256) == 510, "ring");
-    CHECK(!algo_native.legs, "MPI's own");
+    CHECK(!algo_native.phases, "MPI's own");
     DONE();
 }

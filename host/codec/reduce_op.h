@@ -1,0 +1,97 @@
+/* reduce_op.h : defines the reduce op, which contains all that an all-reduce algorithm
+ * knows about codes.
+ *
+ * A codec makes a reduce op (`struct reduce_op`), and comm/ uses it. Elements are counted in units:
+ * ranges that an algorithm assigns to ranks begin and end at a multiple of `unit`, and thus at a
+ * whole byte. Codes of adjacent ranges are adjacent in memory.
+ *
+ *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
+ *                        |  --spill-> wide partial sum, not rounded (exact only) --add_wide--> acc
+ *                        `----done--> codes of the result
+ *     codes in of all parts --sum--> codes of part() or done(), in one go
+ *     partial sums --merge--> the same; partial sum, codes in --hop--> the same */
+#ifndef REDUCE_OP_H
+#define REDUCE_OP_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Properties of sums. Without any of them, sums are right only if all addends are added in one
+ * place, in rank order. */
+enum {
+    REDUCE_PARTS = 1, /* part(): a rounded partial sum may travel and be added to */
+    REDUCE_WIDE = 2,  /* spill(), add_wide() */
+    REDUCE_NODES = 4, /* part() once for all addends of a node, then nodes' sums add */
+};
+
+struct reduce_op;
+struct reduce_op_kind {
+    /* sum() stores state of the range (residuals) on this rank, so other ranks cannot
+     * repeat its sum. */
+    bool keeps;
+    size_t (*in_bytes)(const struct reduce_op *f, size_t n);  /* codes of n elements */
+    size_t (*out_bytes)(const struct reduce_op *f, size_t n); /* codes of n summed elements */
+    size_t (*acc_bytes)(const struct reduce_op *f, size_t n); /* accumulators of n elements */
+    /* Bytes of the partial sums of part() that travel, at least in_bytes(). NULL without
+     * REDUCE_PARTS and REDUCE_NODES, and so are hop and merge. */
+    size_t (*part_bytes)(const struct reduce_op *f, size_t n);
+    /* Bytes saved in the bucket's first n elements, of codes and sums alike, because the
+     * last unit of a layer is sent only in part. NULL if nothing is saved, as in every table
+     * that has add(). */
+    size_t (*spared)(const struct reduce_op *f, size_t n);
+    /* Bytes of wide partial sums, or 0 if there are none. */
+    size_t (*wide_bytes)(const struct reduce_op *f, size_t n);
+    /* Adds codes to accumulators; `first` starts them. at: index of the range's first element
+     * in the bucket. */
+    void (*add)(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+                bool first);
+    void (*part)(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes);
+    void (*done)(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes);
+    /* Sets codes to the sum of n_parts > 0 vectors in this order. The result equals add() of each
+     * vector, then done() if `last`, else part(). codes may be one of the parts unless last. */
+    void (*sum)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                size_t n, bool last, uint8_t *codes);
+    /* Do the same as sum() for vectors of partial sums (merge), and for one partial sum and one
+     * vector of codes (hop). codes may be the partial sum unless last. */
+    void (*merge)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes);
+    void (*hop)(const struct reduce_op *f, size_t at, const uint8_t *partial,
+                const uint8_t *addends, size_t n, bool last, uint8_t *codes);
+    /* Cast partial sums again before the next stage, with a new exponent for each layer
+     * (algo_step.c). All three are NULL if the codec never does this.
+     *
+     *   scales    return the cleared list of exponents, to be all-reduced by max;
+     *             *n_scales is 0 if there is nothing to do
+     *   measure   raise it to the exponents that this rank's partial sums of elements [at, at + n)
+     *             need
+     *   rescale   cast them with the agreed exponents */
+    int8_t *(*scales)(const struct reduce_op *f, size_t *n_scales);
+    void (*measure)(const struct reduce_op *f, size_t at, const uint8_t *partial, size_t n);
+    void (*rescale)(const struct reduce_op *f, size_t at, uint8_t *partial, size_t n);
+    void (*spill)(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide);
+    void (*add_wide)(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
+                     bool first);
+};
+struct reduce_op {
+    const struct reduce_op_kind *ops;
+    const void *ctx; /* a struct codec_call, which outlives the reduce op */
+    size_t unit;     /* elements */
+};
+
+static inline size_t reduce_op_spared(const struct reduce_op *f, size_t n)
+{
+    return f->ops->spared ? f->ops->spared(f, n) : 0;
+}
+
+/* Return where codes (in) or sums (out) of element `at`, a multiple of the
+ * unit, begin in the bucket. */
+static inline size_t reduce_op_in_at(const struct reduce_op *f, size_t at)
+{
+    return f->ops->in_bytes(f, at) - reduce_op_spared(f, at);
+}
+static inline size_t reduce_op_out_at(const struct reduce_op *f, size_t at)
+{
+    return f->ops->out_bytes(f, at) - reduce_op_spared(f, at);
+}
+
+#endif
