@@ -75,7 +75,7 @@ static int fig11(const struct options *o, struct comm *comm, const struct layers
     snprintf(fp16.algo, sizeof fp16.algo, "%s", is_virtual ? "ring" : "native");
     fp16.spec.codec.scale = "none", fp16.spec.codec.sum = "nearest";
     if (is_virtual)
-        TRY(comm_virtual_open(n_ranks, &v));
+        TRY(comm_virtual_open(n_ranks, NULL, &v));
     if (comm_rank(comm) == 0 && !o->json)
         phase_head(is_virtual);
     int rc = 0;

@@ -236,7 +236,7 @@ static inline int orders_each(struct orders *b, char *algos)
     struct comm_virtual *v;
     if (!orders_has_layer(&b->dump, o->only))
         return ERR(-EINVAL, "no layer \"%s\" in \"%s/layers.txt\"", o->only, b->dump.dir);
-    TRY(comm_virtual_open(b->dump.n_ranks, &v));
+    TRY(comm_virtual_open(b->dump.n_ranks, NULL, &v));
     int rc = 0;
     char *rest = NULL;
     for (char *a = strtok_r(algos, ",", &rest); a && rc == 0; a = strtok_r(NULL, ",", &rest)) {

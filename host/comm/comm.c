@@ -54,6 +54,24 @@ bool comm_is_mpi(const struct comm *c)
 {
     return c->ops->is_mpi;
 }
+int comm_lowest_here(const struct comm *c, int rank)
+{
+    return c->ops->lowest_here ? c->ops->lowest_here(c, rank) : rank;
+}
+int comm_n_processes(const struct comm *c)
+{
+    int n = 0;
+    for (int r = 0; r < c->n_ranks; r++)
+        n += comm_lowest_here(c, r) == r;
+    return n;
+}
+int comm_n_here(const struct comm *c)
+{
+    int n = 0;
+    for (int r = 0; r < c->n_ranks; r++)
+        n += comm_lowest_here(c, r) == comm_lowest_here(c, c->rank);
+    return n;
+}
 struct comm_count comm_counted(const struct comm *c)
 {
     return c->count;

@@ -79,6 +79,11 @@ bool comm_threads(const struct comm *c);
 /* Return true if the ranks are fibers of one thread (comm_virtual.h), or if they are MPI's. */
 bool comm_is_virtual(const struct comm *c);
 bool comm_is_mpi(const struct comm *c);
+/* Returns the lowest rank in the process of `rank`: `rank` itself unless ranks are virtual. */
+int comm_lowest_here(const struct comm *c, int rank);
+/* Return the number of processes of the job, and the number of ranks in this process. */
+int comm_n_processes(const struct comm *c);
+int comm_n_here(const struct comm *c);
 
 /* Makes all calls of this rank, also pending ones, return `code`, and soon all calls of the other
  * ranks too. Any thread may call it. Works only over the caller's transport: returns false over
@@ -162,8 +167,8 @@ struct comm_count comm_counted(const struct comm *c);
 
 /* ---- ranks of one machine, and device memory in MPI ---- */
 
-/* Returns the index of this rank among those on its machine, in the order of ranks, to choose a
- * GPU. Returns -EIO on failure. All ranks call it. */
+/* Returns the index of this rank's process among those on its machine, in the order of ranks, to
+ * choose a GPU. Returns -EIO on failure. All ranks call it. */
 int comm_rank_on_node(struct comm *c);
 
 /* nodes: [n_ranks] out: for each rank, the lowest rank on

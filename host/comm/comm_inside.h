@@ -42,8 +42,8 @@ struct comm_ops {
     /* Grows the list to so many places. Existing places keep their messages. Returns false, without
      * printing, if out of memory. */
     bool (*make_room)(struct comm *c, size_t places);
-    /* Marks the first n places as empty. */
-    void (*clear)(struct comm *c, size_t n);
+    /* Marks places [at, at + n) as empty. */
+    void (*clear)(struct comm *c, size_t at, size_t n);
     /* Post a message. Messages of a pair of ranks with the same tag arrive in order. */
     int (*send)(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
     int (*recv)(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
@@ -64,8 +64,8 @@ struct comm_ops {
     /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL if all_gather is to
      * be made of messages. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
-    /* Finds ranks of the same machine. rank: out: index of this rank on its machine. lowest:
-     * [n_ranks] out: for each rank, the lowest rank on its machine; or NULL. */
+    /* Finds ranks of the same machine. rank: out: index of this rank's process on its machine.
+     * lowest: [n_ranks] out: for each rank, the lowest rank on its machine; or NULL. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
 
     /* ---- waits outside messages, abandoned card paths, end of a job ---- */
@@ -79,6 +79,8 @@ struct comm_ops {
      * the card path. */
     int (*forget)(struct comm *c, const uint64_t *abandoned);
     int (*missing)(struct comm *c); /* comm_missing() */
+    /* comm_lowest_here(), or NULL: every rank is a process. */
+    int (*lowest_here)(const struct comm *c, int rank);
     /* comm_fail(), or NULL if unsupported. */
     void (*fail)(struct comm *c, int code);
     int (*failed)(const struct comm *c); /* comm_failed(), or NULL: always 0 */
@@ -98,8 +100,8 @@ struct comm {
     size_t n_req, room;
     bool abandoned; /* this rank has abandoned the card path in this step */
     void *scratch;  /* [COMM_BLOCK] for collectives */
-    /* [n_ranks * COMM_HOST_SCRATCH] host scratch for pointers and counters of the running algorithm, whose
-     * own scratch may be on a GPU. */
+    /* [n_ranks * COMM_HOST_SCRATCH] host scratch for pointers and counters of the running
+     * algorithm, whose own scratch may be on a GPU. */
     void *host_scratch;
     struct comm_count count;
 };
@@ -161,9 +163,9 @@ int comm_double(struct comm *c, size_t bytes, uint8_t *all);
  * Returns 0, -EPROTO after one rank has printed both versions, or the error of a message. */
 int comm_check_version(struct comm *c);
 
-/* ---- batches of requests: wait for some messages while others stay in flight (comm_wait.c) ---- */
-
 /* ---- batches of requests: some may end while others stay in flight (comm_wait.c) ---- */
+
+/*     comm_batches_begin -> comm_batch_send, comm_batch_recv -> comm_some until some are done
  *        -> comm_wait for all messages that are left, which ends it
  *
  * Do not post other messages in between. */

@@ -108,7 +108,7 @@ int comm_batches_begin(struct comm *c, size_t n_places)
         c->n_req = 0;
         TRY(rc);
     }
-    c->ops->clear(c, n_places);
+    c->ops->clear(c, 0, n_places);
     c->n_req = n_places;
     return 0;
 }

@@ -188,7 +188,7 @@ int main(void)
     if (c->rank == 0)
         printf("seed %llu\n", (unsigned long long)seed);
     CHECK(check_flow(c, NULL) == 0, "real ranks");
-    if (c->rank == 0 && c->n_ranks <= 3 && comm_virtual_open(c->n_ranks, &v) == 0) {
+    if (c->rank == 0 && c->n_ranks <= 3 && comm_virtual_open(c->n_ranks, NULL, &v) == 0) {
         CHECK(comm_virtual_run(v, check_flow, NULL) == 0, "virtual ranks");
         comm_virtual_close(v);
     }

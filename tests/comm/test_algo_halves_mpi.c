@@ -288,7 +288,7 @@ int main(void)
         printf("seed %llu\n", (unsigned long long)seed);
     CHECK(check_all(c, NULL) == 0, "real ranks");
     for (int p = 1; p <= VIRTUAL && c->n_ranks == 2 && c->rank == 0; p++) {
-        if (comm_virtual_open(p, &v) < 0)
+        if (comm_virtual_open(p, NULL, &v) < 0)
             return 1;
         CHECK(comm_virtual_run(v, check_all, NULL) == 0, "%d virtual ranks", p);
         comm_virtual_close(v);

@@ -123,7 +123,7 @@ static void check_ranks(int n_ranks, size_t n, bool equal)
         {.format = "e5m2", .sum = "nearest", .acc_format = "e6m9"}};
     struct comm_virtual *v;
     const struct algo *a;
-    if (comm_virtual_open(n_ranks, &v) < 0)
+    if (comm_virtual_open(n_ranks, NULL, &v) < 0)
         exit(1);
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? n_ranks : 0); k++)

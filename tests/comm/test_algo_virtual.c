@@ -9,7 +9,7 @@ static int run(int n_ranks, size_t n_most, int (*body)(struct comm *c, void *ctx
 {
     struct algo_world world;
     struct comm_virtual *v;
-    if (comm_virtual_open(n_ranks, &v) < 0)
+    if (comm_virtual_open(n_ranks, NULL, &v) < 0)
         exit(1);
     world_open(&world, true, n_ranks, n_most);
     const int rc = comm_virtual_run(v, body, &world);
@@ -125,7 +125,7 @@ static void test_forgetful(int n_ranks, struct forgetful who, int want, const ch
 {
     struct comm_virtual *v;
     struct capture cap;
-    if (comm_virtual_open(n_ranks, &v) < 0)
+    if (comm_virtual_open(n_ranks, NULL, &v) < 0)
         exit(1);
     capture_begin(&cap);
     const int rc = comm_virtual_run(v, forgetful_ring, &who);

@@ -13,7 +13,7 @@
 static struct comm_virtual *open_ranks(int n_ranks)
 {
     struct comm_virtual *v;
-    if (comm_virtual_open(n_ranks, &v) < 0)
+    if (comm_virtual_open(n_ranks, NULL, &v) < 0)
         exit(1);
     return v;
 }
@@ -319,7 +319,7 @@ static void test_open(void)
     struct comm_virtual *v = NULL;
     struct capture cap;
     capture_begin(&cap);
-    const int rc = comm_virtual_open(0, &v);
+    const int rc = comm_virtual_open(0, NULL, &v);
     capture_end(&cap);
     CHECK(rc == -EINVAL && !v, "%d", rc);
     CHECK(strcmp(cap.text, "narrowcast: cannot open a job of 0 virtual ranks: need at least 1\n") ==

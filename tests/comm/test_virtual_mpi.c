@@ -10,7 +10,7 @@ static void test_native(void)
     static struct trial t = {.spec = {.codec = {.format = "fp32"}, .algo = "native"}};
     struct comm_virtual *v;
     struct capture cap;
-    if (comm_virtual_open(4, &v) < 0)
+    if (comm_virtual_open(4, NULL, &v) < 0)
         exit(1);
     capture_begin(&cap);
     const int rc = comm_virtual_run(v, run_job, &t);

@@ -94,7 +94,7 @@ int main(void)
                                        "group-master:2"};
     struct comm_virtual *v;
     lib = gpu_fixture();
-    if (comm_virtual_open(N_RANKS, &v) < 0)
+    if (comm_virtual_open(N_RANKS, NULL, &v) < 0)
         return 1;
     const struct codec_spec plain = {.format = "e5m2", .scale = "aps", .sum = "nearest"};
     struct codec_spec partial = plain, rescaled = plain;

@@ -68,7 +68,7 @@ static int run_job(struct comm *c, void *ctx)
 static bool run(int n_ranks, struct trial *t)
 {
     struct comm_virtual *v;
-    if (comm_virtual_open(n_ranks, &v) < 0)
+    if (comm_virtual_open(n_ranks, NULL, &v) < 0)
         exit(1);
     const int rc = comm_virtual_run(v, run_job, t);
     CHECK(rc == 0, "%s of %d: %d", t->spec.algo, n_ranks, rc);

@@ -199,7 +199,10 @@ static inline void test_votes(struct comm *c)
 static inline void test_nodes(struct comm *c)
 {
     int32_t lowest[COMM_CHECK_MAX];
-    CHECK(comm_rank_on_node(c) == c->rank && comm_nodes(c, lowest) == 0, "rank %d", c->rank);
+    int process = 0; /* of this rank */
+    for (int r = 0; r < comm_lowest_here(c, c->rank); r++)
+        process += comm_lowest_here(c, r) == r;
+    CHECK(comm_rank_on_node(c) == process && comm_nodes(c, lowest) == 0, "rank %d", c->rank);
     for (int r = 0; r < c->n_ranks; r++)
         CHECK(lowest[r] == 0, "rank %d: %d", r, lowest[r]);
 }

@@ -94,7 +94,7 @@ static inline void try_both(struct comm *c, struct job_spec spec)
     if (c->rank > 0)
         return;
     struct comm_virtual *v;
-    if (comm_virtual_open(c->n_ranks, &v) < 0)
+    if (comm_virtual_open(c->n_ranks, NULL, &v) < 0)
         exit(1);
     CHECK(comm_virtual_run(v, run_job, &virtual) == 0, "%s", spec.algo);
     compare(&real, &virtual, c->n_ranks);

@@ -122,13 +122,17 @@ static int load_section(struct train *t, const struct checkpoint_section *s, uin
     const size_t bytes = s->bytes(t);
     if (!bytes || is_leads(t, s))
         return 0;
+    const bool by_owner = !s->per_rank && s->in_common && train_is_emulated(t);
     int rc = t->rank > 0 ? 0 : checkpoint_in_get(in, part, bytes);
-    if (!s->per_rank && !(s->in_common && train_is_emulated(t)))
+    if (!s->per_rank && !by_owner)
         TRY(comm_bcast(t->comm, part, bytes, 0));
     else if (t->rank > 0)
         TRY(comm_pass(t->comm, 0, t->rank, part, bytes));
     if (rc == 0)
         rc = s->put(t, part);
+    for (int r = 1; r < t->n_ranks && by_owner && t->rank == 0; r++)
+        if (comm_lowest_here(t->comm, r) == r)
+            TRY(comm_pass(t->comm, 0, r, part, bytes));
     for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
         if (rc == 0)
             rc = checkpoint_in_get(in, part, bytes);

@@ -12,6 +12,59 @@
 
 static const double DEADLINE_S = 60; /* until the options are read */
 
+/* ---- ranks that are fibers of a process: `emulate`, and train --blocks ---- */
+
+struct emulation {
+    const struct train_options *o;
+    struct train *ranks; /* of this process */
+    int lowest;          /* first of them */
+    int status;          /* result of the run, or 128 + number of the signal */
+};
+
+static int live(struct comm *c, void *ctx)
+{
+    struct emulation *e = ctx;
+    const int index = comm_rank(c) - e->lowest;
+    struct train *t = &e->ranks[index];
+    t->o = e->o;
+    t->comm = c;
+    t->owner = index > 0 ? e->ranks : NULL;
+    err_hold();
+    const int rc = train_all(t);
+    err_release(false);
+    e->status = rc;
+    return rc;
+}
+
+static int run(const struct train_options *o, struct comm_virtual *v)
+{
+    const int n = comm_virtual_n_here(v);
+    struct emulation e = {.o = o, .lowest = comm_virtual_lowest(v)};
+    e.ranks = buf_alloc((size_t)n * sizeof *e.ranks);
+    int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
+    /* The owner of the network closes last. */
+    for (int r = n - 1; r >= 0 && e.ranks; r--)
+        train_close(&e.ranks[r]);
+    free(e.ranks);
+    return rc < 0 ? rc : e.status;
+}
+
+/* Trains with more blocks than processes. comm: connects the processes. Called with errors held. */
+static int train_blocks(const struct train_options *o, const struct opt_parsed *parsed,
+                        struct comm *comm)
+{
+    struct comm_virtual *v = NULL;
+    int rc = train_options_check_blocks(&train_command, o, parsed, comm_n_ranks(comm));
+    rc = comm_agree(comm, rc);
+    err_hold();
+    if (rc == 0)
+        rc = comm_agree(comm, comm_virtual_open((int)o->blocks, comm, &v));
+    if (rc == 0)
+        rc = run(o, v);
+    comm_virtual_close(v);
+    return rc;
+}
+
 int cmd_train(int argc, char **argv)
 {
     struct train_options o = {.deadline = DEADLINE_S};
@@ -30,6 +83,8 @@ int cmd_train(int argc, char **argv)
     if (rc == 0 && parsed.help) {
         if (comm_rank(comm) == 0)
             opt_help(&train_command, &parsed, stdout);
+    } else if (rc == 0 && o.blocks && o.blocks != comm_n_ranks(comm)) {
+        rc = train_blocks(&o, &parsed, comm);
     } else if (rc == 0) {
         struct train *t = buf_alloc(sizeof *t);
         if (!t)
@@ -45,43 +100,7 @@ int cmd_train(int argc, char **argv)
     return rc;
 }
 
-/* ---- `narrowcast emulate`: ranks are fibers of this process ---- */
-
-struct emulation {
-    const struct train_options *o;
-    struct train *ranks; /* [o->ranks] */
-    int status;          /* result of the run, or 128 + number of the signal */
-};
-
-static int live(struct comm *c, void *ctx)
-{
-    struct emulation *e = ctx;
-    const int rank = comm_rank(c);
-    struct train *t = &e->ranks[rank];
-    t->o = e->o;
-    t->comm = c;
-    t->owner = rank > 0 ? e->ranks : NULL;
-    err_hold();
-    const int rc = train_all(t);
-    err_release(false);
-    e->status = rc;
-    return rc;
-}
-
-static int run(const struct train_options *o)
-{
-    struct emulation e = {.o = o};
-    struct comm_virtual *v;
-    TRY(comm_virtual_open((int)o->ranks, &v));
-    e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
-    int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
-    /* The owner of the network closes last. */
-    for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--)
-        train_close(&e.ranks[r]);
-    free(e.ranks);
-    comm_virtual_close(v);
-    return rc < 0 ? rc : e.status;
-}
+/* ---- `narrowcast emulate` ---- */
 
 /* Refuses to run under mpirun, where every process would write the same files. Rank 0 prints the
  * error. The others wait, because mpirun ends all ranks as soon as one fails. */
@@ -103,6 +122,7 @@ static int check_alone(void)
 
 int cmd_emulate(int argc, char **argv)
 {
+    struct comm_virtual *v;
     struct train_options o = {0};
     struct opt_parsed parsed = {0};
     signal(SIGPIPE, SIG_IGN); /* as in cmd_train() */
@@ -110,5 +130,8 @@ int cmd_emulate(int argc, char **argv)
     if (parsed.help)
         return opt_help(&emulate_command, &parsed, stdout), 0;
     TRY(check_alone());
-    return run(&o);
+    TRY(comm_virtual_open((int)o.ranks, NULL, &v));
+    const int rc = run(&o, v);
+    comm_virtual_close(v);
+    return rc;
 }

@@ -51,8 +51,8 @@ struct train {
     const struct train_options *o;
     struct comm *comm;
     int rank, n_ranks;
-    /* For emulated ranks except rank 0: the owner (rank 0), whose data, network, optimiser and
-     * `host` this rank uses. NULL if this rank has its own. */
+    /* For emulated ranks except the lowest of a process: the lowest, whose data, network, optimiser
+     * and `host` this rank uses. NULL if this rank has its own. */
     struct train *owner;
     bool low_memory;   /* use the gradients of the owner, and compute them twice per step */
     real *spare_stats; /* [n_stats] scratch statistics of the second pass with low memory */

@@ -51,7 +51,8 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
-    const uint64_t all = (uint64_t)t->n_ranks * each + common,
+    const int n = comm_n_here(t->comm);
+    const uint64_t all = (uint64_t)n * each + common,
                    room = free_bytes > common ? free_bytes - common : 0;
     char all_text[MEMORY_TEXT], each_text[MEMORY_TEXT], free_text[MEMORY_TEXT];
     memory_text(all, all_text);
@@ -61,10 +62,16 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
         return ERR(-ENOMEM,
                    "cannot emulate %d ranks of model '%s' with %s each: they need %s, but %s%s are "
                    "free, enough for about %llu ranks%s",
-                   t->n_ranks, t->o->model, each_text, all_text, free_text, where,
+                   n, t->o->model, each_text, all_text, free_text, where,
                    (unsigned long long)(room / each), t->low_memory ? "" : "; or use --memory low");
-    err_note("emulated: %d ranks in one process, %s each, %s in all%s", t->n_ranks, each_text,
-             all_text, where);
+    if (t->rank > 0)
+        return 0;
+    if (n == t->n_ranks)
+        err_note("emulated: %d ranks in one process, %s each, %s in all%s", n, each_text, all_text,
+                 where);
+    else
+        err_note("blocks: %d of %d in this process, %s each, %s in all%s", n, t->n_ranks, each_text,
+                 all_text, where);
     return 0;
 }
 

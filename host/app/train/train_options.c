@@ -55,6 +55,13 @@ static const struct opt opts[] = {
      OPT_REAL, AT(until), 0, 1, 0},
     {"batch", "N", "120", "Images in a step over all ranks, a multiple of the number of ranks.",
      OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
+    {"blocks", "V", "0",
+     "Cut each batch into V equal blocks, and treat each block as a rank of its own: it has its "
+     "own cast, batch-norm moments and random draws. Weights and logs (except for times) then do "
+     "not depend on the number of processes, which may be anything from 1 to V, and a run may be "
+     "resumed on another number of processes. Fastest if the number of processes divides V. 0: "
+     "one block per process.",
+     OPT_INT, AT(blocks), 0, 4096, 0},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
      "all-reduce: the memory of a pass then suffices for N times as many images. Batch norm sees "
@@ -299,7 +306,7 @@ const struct opt_command emulate_command = {
              "ranks, bit for bit. All P ranks run the algorithm and copy memory where real ranks "
              "send. Where a card is named, they add as it would. Takes all options of train except "
              "those without a meaning in one process: --deadline, --card-slots, --card-deadline, "
-             "--fabric, --fabric-address, --xclbin and --trace.",
+             "--fabric, --fabric-address, --xclbin, --trace and --blocks.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 \\\n"
                 "      --data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"
@@ -384,7 +391,7 @@ static bool given(const struct words *w, const char *name)
 static int check_emulated(const struct train_options *o, const struct words *w)
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace"};
+                                        "fabric-address", "xclbin",     "trace",         "blocks"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
@@ -394,6 +401,24 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     if (o->stats && o->memory && !strcmp(o->memory, "low"))
         return ERR(-EINVAL, "--stats needs the gradients of all ranks, which --memory low does not "
                             "keep: use --memory full");
+    return 0;
+}
+
+int train_options_check_blocks(const struct opt_command *command, const struct train_options *o,
+                               const struct opt_parsed *parsed, int n_processes)
+{
+    static const char *const names[] = {"offload",    "card-slots", "card-deadline",
+                                        "card-group", "fabric",     "fabric-address",
+                                        "xclbin",     "node-sum",   "trace"};
+    if (o->blocks < n_processes)
+        return ERR(-EINVAL, "--blocks %lld is less than the %d processes: need at least %d",
+                   (long long)o->blocks, n_processes, n_processes);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (opt_given(command, parsed, names[i]))
+            return ERR(-EINVAL,
+                       "--%s needs one process for each of the %lld blocks, and there are %d: "
+                       "leave it out, or start %lld processes",
+                       names[i], (long long)o->blocks, n_processes, (long long)o->blocks);
     return 0;
 }
 

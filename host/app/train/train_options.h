@@ -37,6 +37,7 @@ struct train_options {
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
+    int64_t blocks;     /* of a batch; 0: as many as processes */
     int64_t ranks;      /* emulated ranks; 0: real ranks */
     const char *memory; /* NULL: real ranks */
 };
@@ -65,6 +66,10 @@ void train_options_lines(const struct train_options *o, struct text *to);
 /* Checks that the options can be combined. If not, reports why. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
+/* Checks --blocks with this number of processes, if it is another number. Returns 0 or reports
+ * -EINVAL. */
+int train_options_check_blocks(const struct opt_command *command, const struct train_options *o,
+                               const struct opt_parsed *parsed, int n_processes);
 
 /* Returns whether the run has --precision fp16-pure. */
 bool train_is_pure(const struct train_options *o);

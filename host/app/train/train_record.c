@@ -112,8 +112,9 @@ void record_run(const struct train *t, const char *option, struct jsonl *log)
     put_machine(log);
     jsonl_text(log, "version", APP_VERSION);
     jsonl_text(log, "commit", app_commit);
-    jsonl_text(log, "command", train_is_emulated(t) ? "emulate" : "train");
+    jsonl_text(log, "command", t->o->memory ? "emulate" : "train");
     jsonl_int(log, "ranks", t->n_ranks);
+    jsonl_int(log, "processes", comm_n_processes(t->comm));
     jsonl_uint(log, "first_step", t->state.step);
     jsonl_uint(log, "steps_in_all", t->n_steps);
     jsonl_uint(log, "weights", t->n_weights);

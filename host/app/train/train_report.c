@@ -140,7 +140,7 @@ static void print_emulated(const struct train *t)
     const struct report_time *all = &t->report.all;
     const double computed_s = all->seconds - all->input_s - all->comm_s - all->codec_s;
     char peak[MEMORY_TEXT];
-    if (train_is_emulated(t) && all->steps > 0)
+    if (train_is_emulated(t) && comm_n_processes(t->comm) == 1 && all->steps > 0)
         printf("emulated       %.3f ms a rank and step, %.1f %% of it forward and backward; %s of "
                "memory at most\n",
                1e3 * all->seconds / all->steps / t->n_ranks, 100 * computed_s / all->seconds,
@@ -181,9 +181,16 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     if (t->o->width != 1)
         printf("width %g, ", t->o->width);
     printf("%zu weights, on %s\n", t->n_weights, t->data->name);
-    printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
-           t->n_ranks > 1 ? "s" : "", (unsigned long long)t->state.step,
-           (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
+    printf("run            ");
+    if (t->o->blocks)
+        printf("%d block%s, ", t->n_ranks, t->n_ranks > 1 ? "s" : "");
+    const int n = t->o->blocks ? comm_n_processes(t->comm) : t->n_ranks;
+    printf("%d %s%s, %llu steps of %llu images, seed %llu\n", n, t->o->blocks ? "process" : "rank",
+           n == 1         ? ""
+           : t->o->blocks ? "es"
+                          : "s",
+           (unsigned long long)t->state.step, (unsigned long long)t->o->batch,
+           (unsigned long long)t->o->seed);
     char line[128];
     struct text added = text_in(line, sizeof line);
     train_offload_added(t, &added);

@@ -75,7 +75,7 @@ int algo_here(const struct comm *c, const struct algo **algo)
         return ERR(-EINVAL, "cannot run \"%s\" %s: MPI chooses its order of additions",
                    (*algo)->name,
                    comm_is_virtual(c) ? "with virtual ranks" : "over a transport of the caller's");
-    if ((*algo)->by_memory && comm_is_virtual(c))
+    if ((*algo)->by_memory && comm_is_virtual(c) && comm_n_processes(c) == 1)
         *algo = (*algo)->by_memory;
     return 0;
 }

@@ -35,7 +35,7 @@ MPI_Request *comm_mpi_request(struct comm *c);
 /* Slots of struct comm_ops. Messages are in comm_mpi_wait.c; collectives, card path and liveness
  * check are in comm_mpi_collect.c. */
 bool comm_mpi_make_room(struct comm *c, size_t places);
-void comm_mpi_clear(struct comm *c, size_t n);
+void comm_mpi_clear(struct comm *c, size_t at, size_t n);
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
 int comm_mpi_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
 bool comm_mpi_done(const struct comm *c, size_t at, size_t n);

@@ -16,9 +16,9 @@ bool comm_mpi_make_room(struct comm *c, size_t places)
     return req && status;
 }
 
-void comm_mpi_clear(struct comm *c, size_t n)
+void comm_mpi_clear(struct comm *c, size_t at, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = at; i < at + n; i++)
         comm_mpi(c)->req[i] = MPI_REQUEST_NULL;
 }
 

@@ -12,8 +12,8 @@ struct over_message {
     bool under_way;
 };
 
-/* Kinds of notes. Notes are short messages with tag COMM_TAG_LIVENESS that ranks send each other beside
- * all other messages. */
+/* Kinds of notes. Notes are short messages with tag COMM_TAG_LIVENESS that ranks send each other
+ * beside all other messages. */
 enum over_word {
     OVER_ABANDONED = 1, /* the rank abandoned this step's card path; n: number of the vote */
     OVER_LIVENESS,      /* starts a liveness check: a wait has failed with code */
@@ -80,7 +80,7 @@ int over_code(int rc);
 /* ---- comm_over_message.c: slots of struct comm_ops for messages and waits ---- */
 
 bool over_make_room(struct comm *c, size_t places);
-void over_clear(struct comm *c, size_t n);
+void over_clear(struct comm *c, size_t at, size_t n);
 int over_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
 int over_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
 bool over_done(const struct comm *c, size_t at, size_t n);

@@ -20,9 +20,9 @@ bool over_make_room(struct comm *c, size_t places)
     return true;
 }
 
-void over_clear(struct comm *c, size_t n)
+void over_clear(struct comm *c, size_t at, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = at; i < at + n; i++)
         comm_over(c)->messages[i].under_way = false;
 }
 

@@ -10,14 +10,14 @@
 
 enum { STACK_BYTES = 512 << 10 };
 
-static void clear(struct comm *c, size_t n)
+static void clear(struct comm *c, size_t at, size_t n)
 {
-    (void)c, (void)n; /* places without a message are empty */
+    (void)c, (void)at, (void)n; /* places without a message are empty */
 }
 
 static int nodes(struct comm *c, int *rank, int32_t *lowest)
 {
-    *rank = c->rank;
+    *rank = virtual_rank(c)->job->on_node;
     for (int r = 0; r < c->n_ranks && lowest; r++)
         lowest[r] = 0;
     return virtual_barrier(c);
@@ -33,24 +33,27 @@ static bool poll(struct comm *c)
  * reached. The number of the vote is therefore stored. */
 static int abandon(struct comm *c)
 {
-    virtual_rank(c)->abandoned_in = virtual_rank(c)->n_votes + 1;
-    return 0;
+    struct virtual_rank *r = virtual_rank(c);
+    r->abandoned_in = r->n_votes + 1;
+    return r->job->below ? virtual_far_abandon(r->job, r->abandoned_in) : 0;
 }
 
 static bool abandoned(struct comm *c)
 {
     const struct virtual_rank *me = virtual_rank(c);
-    for (int r = 0; r < c->n_ranks; r++)
-        if (r != c->rank && me->job->ranks[r].abandoned_in == me->n_votes + 1)
+    for (int i = 0; i < me->job->n_here; i++)
+        if (&me->job->ranks[i] != me && me->job->ranks[i].abandoned_in == me->n_votes + 1)
             return true;
+    if (me->job->below && comm_abandoned(me->job->below))
+        return true;
     return me->job->broken; /* after a failure of the run it need not wait */
 }
 
 static int forget(struct comm *c, const uint64_t *abandoned)
 {
-    (void)abandoned;
-    virtual_rank(c)->n_votes++;
-    return 0;
+    struct virtual_rank *r = virtual_rank(c);
+    r->n_votes++;
+    return r->job->below ? virtual_far_forget(r->job, r->n_votes, abandoned) : 0;
 }
 
 static int missing(struct comm *c)
@@ -58,8 +61,22 @@ static int missing(struct comm *c)
     char text[VIRTUAL_WHY_BYTES];
     virtual_why(virtual_rank(c)->job, text);
     err_release(false);
-    comm_exit(c,
-              ERR(-ETIMEDOUT, "rank %d of %d has waited too long: %s", c->rank, c->n_ranks, text));
+    comm_abort(c,
+               ERR(-ETIMEDOUT, "rank %d of %d has waited too long: %s", c->rank, c->n_ranks, text));
+}
+
+static int lowest_here(const struct comm *c, int rank)
+{
+    const struct comm_virtual *v = ((const struct virtual_rank *)c)->job;
+    return v->below ? virtual_lowest_of(v, virtual_process_of(v, rank)) : 0;
+}
+
+static void __attribute__((noreturn)) end(struct comm *c, int code)
+{
+    struct comm *below = virtual_rank(c)->job->below;
+    if (below)
+        comm_abort(below, code);
+    comm_exit(c, code);
 }
 
 static const struct comm_ops ops = {
@@ -80,38 +97,57 @@ static const struct comm_ops ops = {
     .abandoned = abandoned,
     .forget = forget,
     .missing = missing,
-    .end = comm_exit,
+    .lowest_here = lowest_here,
+    .end = end,
 };
 
-static int open_rank(struct comm_virtual *v, int rank)
+static int open_rank(struct comm_virtual *v, int index)
 {
-    struct virtual_rank *r = &v->ranks[rank];
+    struct virtual_rank *r = &v->ranks[index];
     r->job = v;
     r->comm.ops = &ops;
-    r->comm.rank = rank;
+    r->comm.rank = v->lowest + index;
     r->comm.n_ranks = v->n_ranks;
     r->comm.deadline_s = HUGE_VAL;
     TRY(comm_init(&r->comm));
     return fiber_init(&r->fiber, STACK_BYTES, virtual_live, r);
 }
 
-int comm_virtual_open(int n_ranks, struct comm_virtual **out)
+/* Sets the ranks of this process. */
+static void place(struct comm_virtual *v, int n_ranks, struct comm *below)
 {
+    v->n_ranks = v->n_here = n_ranks;
+    if (!below || below->n_ranks == 1)
+        return;
+    v->below = below;
+    v->lowest = virtual_lowest_of(v, below->rank);
+    v->n_here = virtual_lowest_of(v, below->rank + 1) - v->lowest;
+}
+
+int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out)
+{
+    const int least = below ? below->n_ranks : 1;
     if (n_ranks < 1)
         return ERR(-EINVAL, "cannot open a job of %d virtual ranks: need at least 1", n_ranks);
-    const size_t n = (size_t)n_ranks;
+    if (n_ranks < least)
+        return ERR(-EINVAL,
+                   "cannot open a job of %d virtual ranks in %d processes: need at least %d",
+                   n_ranks, least, least);
     struct comm_virtual *v = buf_alloc(sizeof *v);
     if (!v)
         return -ENOMEM;
-    v->n_ranks = n_ranks;
+    place(v, n_ranks, below);
+    const size_t n = (size_t)v->n_here;
     v->ranks = buf_alloc(n * sizeof *v->ranks);
     v->turns = buf_alloc(n * sizeof *v->turns);
     v->queues = calloc(COMM_TAGS * n * n, sizeof *v->queues); /* only touched pages take memory */
     int rc = v->ranks && v->turns && v->queues
                  ? 0
                  : ERR(-ENOMEM, "cannot open a job of %d virtual ranks: out of memory", n_ranks);
-    for (int r = 0; r < n_ranks && rc == 0; r++)
-        rc = open_rank(v, r);
+    for (int i = 0; i < v->n_here && rc == 0; i++)
+        rc = open_rank(v, i);
+    if (rc == 0 && v->below)
+        rc = virtual_far_open(v);
     if (rc < 0)
         comm_virtual_close(v);
     else
@@ -121,26 +157,35 @@ int comm_virtual_open(int n_ranks, struct comm_virtual **out)
 
 void comm_virtual_close(struct comm_virtual *v)
 {
-    for (int r = 0; v && v->ranks && r < v->n_ranks; r++) {
+    for (int r = 0; v && v->ranks && r < v->n_here; r++) {
         fiber_fini(&v->ranks[r].fiber);
         comm_fini(&v->ranks[r].comm);
         free(v->ranks[r].messages);
     }
     if (v)
-        free(v->ranks), free(v->turns), free(v->queues);
+        free(v->ranks), free(v->turns), free(v->queues), free(v->far_messages);
     free(v);
 }
 
 struct comm *comm_virtual_rank(struct comm_virtual *v, int rank)
 {
-    return &v->ranks[rank].comm;
+    return &v->ranks[virtual_index(v, rank)].comm;
+}
+
+int comm_virtual_lowest(const struct comm_virtual *v)
+{
+    return v->lowest;
+}
+int comm_virtual_n_here(const struct comm_virtual *v)
+{
+    return v->n_here;
 }
 
 /* Clears messages in flight, held lines and abandoned card paths after a broken run. */
 static void mend(struct comm_virtual *v)
 {
-    const size_t n = (size_t)v->n_ranks;
-    for (int i = 0; i < v->n_ranks; i++) {
+    const size_t n = (size_t)v->n_here;
+    for (int i = 0; i < v->n_here; i++) {
         struct virtual_rank *r = &v->ranks[i];
         memset(r->messages, 0, r->comm.room * sizeof *r->messages);
         r->lines = (struct err_lines){.held = false};
@@ -157,14 +202,18 @@ int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *c
     assert(v->n_live == 0); /* must not be called from within a run */
     v->body = body;
     v->ctx = ctx;
-    v->n_live = v->n_ranks;
-    for (int r = 1; r < v->n_ranks; r++)
+    v->n_live = v->n_here;
+    for (int r = 1; r < v->n_here; r++)
         virtual_wake(&v->ranks[r]);
     v->ranks[0].waits = VIRTUAL_NOTHING;
+    if (v->below)
+        v->below->n_req = v->n_places;
     v->outside_lines = err_turn(&v->ranks[0].lines);
     fiber_switch(&v->outside, &v->ranks[0].fiber);
+    if (v->below)
+        v->below->n_req = 0;
     int rc = v->broken;
-    for (int r = v->n_ranks - 1; r >= 0; r--)
+    for (int r = v->n_here - 1; r >= 0; r--)
         if (v->ranks[r].rc < 0 && v->ranks[r].rc != v->broken)
             rc = v->ranks[r].rc;
     if (v->broken)

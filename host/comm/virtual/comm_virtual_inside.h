@@ -51,16 +51,30 @@ struct virtual_rank {
     struct virtual_message *messages; /* [comm.room] */
     size_t n_under_way, n_news;       /* n_news: messages done since comm_some() returned */
     struct virtual_call call;
-    /* abandoned_in: this rank abandoned the card path of the step that ends with this vote; or 0. */
+    /* abandoned_in: it abandoned the card path of the step that ends with this vote; or 0 */
     uint64_t n_votes, abandoned_in;
     int rc;
 };
 
+/* A message that travels between processes, at the same place of comm_virtual.below. */
+struct virtual_far {
+    struct virtual_rank *rank; /* NULL: the place is empty */
+    size_t place;              /* in rank->messages */
+};
+
 struct comm_virtual {
-    int n_ranks;
-    struct virtual_rank *ranks;
-    struct virtual_queue *queues; /* [COMM_TAGS][n_ranks to][n_ranks from] */
-    int *turns;                   /* [n_ranks] ring of ranks queued to run */
+    int n_ranks;                      /* of the job */
+    int lowest, n_here;               /* this process has ranks [lowest, lowest + n_here) */
+    struct comm *below;               /* connects the job's processes; NULL if there is only one */
+    int on_node;                      /* index of this process on its machine */
+    struct virtual_far *far_messages; /* [n_places] */
+    size_t n_places, n_far;           /* n_far: messages in flight between processes */
+    /* Number of the last vote for which this process has told the others that a rank abandoned the
+     * card path, and of the last one that it has forgotten. */
+    uint64_t told_in, forgot;
+    struct virtual_rank *ranks;   /* [n_here] */
+    struct virtual_queue *queues; /* [COMM_TAGS][n_here to][n_here from] */
+    int *turns;                   /* [n_here] ring of indices of ranks queued to run */
     int first, n_turns;
     int n_live;
     int n_called; /* number of ranks that have called the collective */
@@ -75,6 +89,39 @@ static inline struct virtual_rank *virtual_rank(struct comm *c)
 {
     return (struct virtual_rank *)c;
 }
+
+/* Returns the rank's index in v->ranks, which is outside [0, n_here) if another process has it. */
+static inline int virtual_index(const struct comm_virtual *v, int rank)
+{
+    return rank - v->lowest;
+}
+static inline bool virtual_is_here(const struct comm_virtual *v, int rank)
+{
+    return rank >= v->lowest && rank < v->lowest + v->n_here;
+}
+
+/* ---- ranks of other processes (comm_virtual_far.c) ---- */
+
+/* Process p of P has ranks [n_ranks p / P, n_ranks (p + 1) / P). */
+int virtual_lowest_of(const struct comm_virtual *v, int process);
+int virtual_process_of(const struct comm_virtual *v, int rank);
+
+/* Makes room for messages between processes. Returns 0, or reports -EINVAL (too many ranks per
+ * process) or -ENOMEM. */
+int virtual_far_open(struct comm_virtual *v);
+/* Posts r->messages[place], whose peer is in another process. Returns 0 or reports a failure. */
+int virtual_far_post(struct virtual_rank *r, size_t place);
+/* Progresses messages between processes, and ends those that are done. If `wait`, blocks until at
+ * least one is done; some message must be in flight. A failure ends the job. */
+void virtual_far_progress(struct comm_virtual *v, bool wait);
+/* Performs a collective between processes, after the ranks of this one have combined theirs. */
+int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
+
+/* Tells the other processes that a rank has abandoned the card path in the step of this vote. */
+int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
+/* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
+ * abandoned: bit mask of ranks. */
+int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 
@@ -96,6 +143,9 @@ enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 
 /* ---- slots of struct comm_ops (comm_virtual_message.c) ---- */
+
+/* Marks a message of r as done, and wakes r if it waited for that. */
+void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
 
 bool virtual_make_room(struct comm *c, size_t places);
 int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

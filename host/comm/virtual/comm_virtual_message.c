@@ -23,8 +23,9 @@ bool virtual_make_room(struct comm *c, size_t places)
 
 static struct virtual_queue *queue(const struct comm_virtual *v, int tag, int to, int from)
 {
-    const size_t n = (size_t)v->n_ranks;
-    return &v->queues[((size_t)tag * n + (size_t)to) * n + (size_t)from];
+    const size_t n = (size_t)v->n_here;
+    return &v->queues[((size_t)tag * n + (size_t)virtual_index(v, to)) * n +
+                      (size_t)virtual_index(v, from)];
 }
 
 static void append(struct virtual_rank *r, struct virtual_queue *q, size_t place, bool sends)
@@ -45,7 +46,7 @@ static struct virtual_message *take_first(const struct virtual_rank *r, struct v
     return m;
 }
 
-static void end_message(struct virtual_rank *r, struct virtual_message *m)
+void virtual_end_message(struct virtual_rank *r, struct virtual_message *m)
 {
     m->under_way = false;
     r->n_under_way--;
@@ -64,8 +65,8 @@ static int carry(struct virtual_rank *from, struct virtual_message *out, struct 
         return virtual_break(from->job, -EIO, text);
     }
     memcpy(in->buf, out->buf, in->bytes);
-    end_message(from, out);
-    end_message(to, in);
+    virtual_end_message(from, out);
+    virtual_end_message(to, in);
     return 0;
 }
 
@@ -79,11 +80,13 @@ static int post(struct virtual_rank *r, size_t place, struct virtual_message m)
         return ERR(-EIO, "cannot %s: there is no rank %d of %d", m.sends ? "send" : "receive",
                    m.peer, v->n_ranks);
     assert(m.tag > 0 && m.tag < COMM_TAGS && !r->messages[place].under_way);
-    struct virtual_rank *peer = &v->ranks[m.peer];
-    struct virtual_queue *q = m.sends ? queue(v, m.tag, m.peer, me) : queue(v, m.tag, me, m.peer);
     m.under_way = true;
     r->messages[place] = m;
     r->n_under_way++;
+    if (!virtual_is_here(v, m.peer))
+        return virtual_far_post(r, place);
+    struct virtual_rank *peer = &v->ranks[virtual_index(v, m.peer)];
+    struct virtual_queue *q = m.sends ? queue(v, m.tag, m.peer, me) : queue(v, m.tag, me, m.peer);
     if (!q->first || q->sends == m.sends)
         append(r, q, place, m.sends);
     else if (m.sends)
@@ -130,6 +133,8 @@ int virtual_wait_all(struct comm *c)
 int virtual_some(struct comm *c, bool wait)
 {
     struct virtual_rank *r = virtual_rank(c);
+    if (!wait && r->n_news == 0)
+        virtual_far_progress(r->job, false);
     if (wait && r->n_news == 0 && !r->job->broken)
         virtual_block(r, VIRTUAL_SOME);
     const int n = (int)r->n_news;
@@ -139,47 +144,65 @@ int virtual_some(struct comm *c, bool wait)
     return r->job->broken ? r->job->broken : n;
 }
 
-/* ---- collectives: the last rank to arrive does the work for all ranks, in their memory ---- */
+/* ---- collectives: the last rank to arrive does the work for all ranks of the process ---- */
 
-static void tell(struct comm_virtual *v, int root, size_t bytes)
+/* Copies the bytes of one of this process's ranks to the others. */
+static void spread(struct comm_virtual *v, int index, size_t bytes)
 {
-    for (int r = 0; r < v->n_ranks; r++)
-        if (r != root && bytes > 0)
-            memcpy(v->ranks[r].call.x, v->ranks[root].call.x, bytes);
+    for (int i = 0; i < v->n_here; i++)
+        if (i != index && bytes > 0)
+            memcpy(v->ranks[i].call.x, v->ranks[index].call.x, bytes);
+}
+
+/* Broadcasts from a rank that may be in another process. */
+static int broadcast(struct comm_virtual *v, const struct virtual_call *any)
+{
+    const int index = virtual_is_here(v, any->how) ? virtual_index(v, any->how) : 0;
+    if (v->below)
+        TRY(virtual_far_collect(v, &v->ranks[index].call));
+    spread(v, index, any->n);
+    return 0;
+}
+
+static int reduce(struct comm_virtual *v, const struct virtual_call *any)
+{
+    const enum comm_reduce how = (enum comm_reduce)any->how;
+    struct virtual_call *first = &v->ranks[0].call;
+    /* Sums depend on the order of all ranks, so virtual_far_collect() makes them. */
+    for (int i = 1; i < v->n_here && !(v->below && how == COMM_SUM_F64); i++)
+        comm_combine(how, any->n, first->x, v->ranks[i].call.x);
+    if (v->below)
+        TRY(virtual_far_collect(v, first));
+    spread(v, 0, any->n * comm_reduce_bytes(how));
+    return 0;
 }
 
 /* Collects each rank's argument in the host scratch of the last rank, and calls the work. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
     void **all = last->comm.host_scratch;
-    for (int r = 0; r < v->n_ranks; r++)
+    for (int r = 0; r < v->n_here; r++)
         all[r] = v->ranks[r].call.x;
     last->call.work(all, v->n_ranks);
 }
 
-/* Performs the collective once all ranks have arrived. `last` arrived last. */
-static void perform(struct comm_virtual *v, struct virtual_rank *last)
+/* Performs the collective once all ranks of this process have arrived. `last` arrived last. */
+static int perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
-    switch (call->kind) {
-    case VIRTUAL_BARRIER:
-        break;
-    case VIRTUAL_BCAST:
-        tell(v, call->how, call->n);
-        break;
-    case VIRTUAL_REDUCE:
-        for (int r = 1; r < v->n_ranks; r++)
-            comm_combine((enum comm_reduce)call->how, call->n, v->ranks[0].call.x,
-                         v->ranks[r].call.x);
-        tell(v, 0, call->n * comm_reduce_bytes((enum comm_reduce)call->how));
-        break;
-    case VIRTUAL_ONCE:
+    if (call->kind == VIRTUAL_BCAST)
+        TRY(broadcast(v, call));
+    else if (call->kind == VIRTUAL_REDUCE)
+        TRY(reduce(v, call));
+    else if (v->below)
+        TRY(virtual_far_collect(v, call));
+    else if (call->kind == VIRTUAL_ONCE)
         work_once(v, last);
-    }
     v->n_called = 0;
-    for (int r = 0; r < v->n_ranks; r++)
-        if (v->ranks[r].waits == VIRTUAL_OTHERS)
-            virtual_wake(&v->ranks[r]);
+    for (int i = 0; i < v->n_here; i++)
+        if (v->ranks[i].waits == VIRTUAL_OTHERS)
+            virtual_wake(&v->ranks[i]);
+    return 0;
 }
 
 static int check_alike(const struct virtual_rank *r)
@@ -207,10 +230,10 @@ static int collect(struct comm *c, struct virtual_call call)
     r->call = call;
     if (v->n_called > 0)
         TRY(check_alike(r));
-    if (++v->n_called < v->n_ranks)
+    if (++v->n_called < v->n_here)
         TRY(virtual_block(r, VIRTUAL_OTHERS));
     else
-        perform(v, r);
+        TRY(perform(v, r));
     return virtual_wait_all(c);
 }
 

@@ -7,7 +7,7 @@
 static void queue_up(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
-    v->turns[(v->first + v->n_turns++) % v->n_ranks] = r->comm.rank;
+    v->turns[(v->first + v->n_turns++) % v->n_here] = virtual_index(v, r->comm.rank);
 }
 
 void virtual_wake(struct virtual_rank *r)
@@ -22,18 +22,23 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
 {
     struct err_lines *held = err_turn(v->outside_lines);
     v->broken = ERR(code, "%s", text);
+    if (v->below)
+        comm_abort(v->below, code);
     err_turn(held);
-    for (int r = 0; r < v->n_ranks; r++)
+    for (int r = 0; r < v->n_here; r++)
         if (v->ranks[r].waits != VIRTUAL_NOTHING && v->ranks[r].waits != VIRTUAL_RUN)
             virtual_wake(&v->ranks[r]);
     return code;
 }
 
-/* Switches to the next rank. Returns when it is r's turn again. */
+/* Switches to the next rank. If none can run, waits for messages of other processes. Returns when
+ * it is r's turn again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
     char text[VIRTUAL_WHY_BYTES];
+    while (v->n_turns == 0 && v->n_far > 0)
+        virtual_far_progress(v, true);
     if (v->n_turns == 0 && v->n_live > 0) {
         virtual_why(v, text);
         virtual_break(v, -EDEADLK, text);
@@ -44,7 +49,7 @@ static void hand_over(struct virtual_rank *r)
         return;
     }
     struct virtual_rank *next = &v->ranks[v->turns[v->first]];
-    v->first = (v->first + 1) % v->n_ranks;
+    v->first = (v->first + 1) % v->n_here;
     v->n_turns--;
     if (next == r)
         return;
@@ -61,6 +66,7 @@ int virtual_block(struct virtual_rank *r, enum virtual_wait until)
 
 void virtual_yield(struct virtual_rank *r)
 {
+    virtual_far_progress(r->job, false);
     queue_up(r);
     hand_over(r);
 }
@@ -123,17 +129,18 @@ static const struct virtual_message *offers(const struct virtual_rank *peer, int
 static int n_ended(const struct comm_virtual *v, int *one)
 {
     int n = 0;
-    for (int r = v->n_ranks - 1; r >= 0; r--)
+    for (int r = v->n_here - 1; r >= 0; r--)
         if (v->ranks[r].waits == VIRTUAL_RUN)
-            n++, *one = r;
+            n++, *one = v->ranks[r].comm.rank;
     return n;
 }
 
 /* Adds the line of a rank that waits. If `hopeless`, only if its peer can never answer; otherwise
  * only if it may. Returns true if a line was added. */
-static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, struct text *t)
+static bool add_rank(const struct comm_virtual *v, const struct virtual_rank *r, bool hopeless,
+                     struct text *t)
 {
-    const struct virtual_rank *r = &v->ranks[rank];
+    const int rank = r->comm.rank;
     const struct virtual_message *m = waits_for(r);
     const char *comma = t->n > 0 ? ", " : "";
     int one = 0;
@@ -153,9 +160,10 @@ static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, stru
             text_add(t, "%srank %d waits for a message without having posted one", comma, rank);
         return hopeless;
     }
-    const struct virtual_rank *peer = &v->ranks[m->peer];
-    const struct virtual_message *other = offers(peer, rank, m);
-    if (hopeless != (other || peer->waits == VIRTUAL_RUN))
+    const struct virtual_rank *peer =
+        virtual_is_here(v, m->peer) ? &v->ranks[virtual_index(v, m->peer)] : NULL;
+    const struct virtual_message *other = peer ? offers(peer, rank, m) : NULL;
+    if (hopeless != (other || (peer && peer->waits == VIRTUAL_RUN)))
         return false;
     text_add(t,
              m->sends ? "%srank %d waits to send %zu bytes to rank %d"
@@ -173,11 +181,11 @@ void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES])
 {
     struct text t = text_in(text, VIRTUAL_WHY_BYTES - 24);
     int shown = 0, n_wait = 0;
-    for (int r = 0; r < v->n_ranks; r++)
+    for (int r = 0; r < v->n_here; r++)
         n_wait += v->ranks[r].waits != VIRTUAL_RUN && v->ranks[r].waits != VIRTUAL_NOTHING;
     for (int pass = 0; pass < 2; pass++)
-        for (int r = 0; r < v->n_ranks && shown < SHOWN; r++)
-            shown += add_rank(v, r, pass == 0, &t);
+        for (int r = 0; r < v->n_here && shown < SHOWN; r++)
+            shown += add_rank(v, &v->ranks[r], pass == 0, &t);
     if (n_wait > shown) {
         t.size = VIRTUAL_WHY_BYTES;
         text_add(&t, ", %d more wait", n_wait - shown);

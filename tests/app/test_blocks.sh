@@ -1,0 +1,100 @@
+#!/bin/bash
+# test_blocks.sh : checks that `narrowcast train --blocks V` gives the same weights, state and log
+# on any number of processes.
+# With `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
+set -u
+# shellcheck source=tests/lib/in_folder.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+compared=0
+common="--data synthetic:240,3 --batch 48 --lr 0.05"
+# on PROCESSES BLOCKS OPTIONS...: a run
+# shellcheck disable=SC2086  # words
+on() { mpirun -np "$1" "$n" train $common --blocks "$2" "${@:3}"; }
+
+# timeless LOG: the records of steps and epochs without times and memory
+timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
+
+# same BLOCKS "PROCESSES..." OPTIONS...: all runs must end in the checkpoint of `emulate`
+same() {
+    local blocks=$1 processes=$2 p
+    shift 2
+    rm -f one.ck
+    # shellcheck disable=SC2086
+    "$n" emulate $common --ranks "$blocks" --save one.ck --log one.jsonl "$@" >out 2>&1 || fail "emulate $*: $(tail -n 3 out)"
+    for p in $processes; do
+        rm -f many.ck
+        on "$p" "$blocks" --save many.ck --log many.jsonl "$@" >out 2>&1 || fail "$p processes, $blocks blocks $*: $(tail -n 3 out)"
+        same_state one.ck many.ck || fail "$p processes, $blocks blocks: another checkpoint: $*"
+        diff <(timeless one.jsonl) <(timeless many.jsonl) >differs || fail "$p processes, $blocks blocks: another log: $*: $(head -n 4 differs)"
+        compared=$((compared + 1))
+    done
+}
+
+e5m2='--format e5m2 --scale aps'
+if [ "${1-}" = long ]; then
+    for blocks in 8 12; do
+        for model in lenet5 resnet8 'mlp --dropout 0.2'; do
+            for codec in "$e5m2" '--format e4m3 --scale aps' '--format e3m4 --scale aps-tight' '--format e3m0 --scale aps' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
+                for algo in direct gather-sum gather group-scatter:2; do
+                    case "$codec $algo" in *onebit*group* | *qsgd*group* | *ternary*group*) continue ;; esac
+                    # shellcheck disable=SC2086
+                    same $blocks '1 2 3 5 8' --steps 3 --model $model $codec --algo $algo
+                done
+            done
+        done
+    done
+    for sum in nearest trunc kahan fp32; do same 8 '1 3 8' --steps 3 --model resnet8 --format e5m2 --sum $sum; done
+    same 8 '1 3 8' --steps 3 --model mlp --algo ring --format e5m2 --sum nearest
+    same 8 '1 3 8' --steps 3 --model mlp --algo group-master:2 --format e5m2 --sum nearest
+    common="--data synthetic:640,3 --batch 128 --lr 0.05"
+    # shellcheck disable=SC2086
+    same 64 '3 7' --steps 3 --model mlp $e5m2
+    common="--data synthetic:240,3 --batch 48 --lr 0.05"
+else
+    # shellcheck disable=SC2086
+    same 6 '1 2 4 6' --steps 5 --model resnet8 $e5m2 --fp32-last-layer --first-steps-fp32 1
+    same 6 '3' --steps 3 --model mlp --algo group-scatter:2 --format e4m3 --scale aps-tight --bucket-bytes 4k
+    same 6 '4' --steps 3 --model mlp --algo ring --format e5m2 --sum nearest --scale const:4
+    same 4 '3' --steps 3 --model mlp --codec onebit:column
+    same 4 '3' --steps 3 --model mlp --codec qsgd:4
+    same 4 '3' --steps 3 --model lenet5 --format e3m0 --scale aps --round stochastic --optimizer lars
+    same 4 '3' --steps 3 --model mlp --codec relgrad
+    same 4 '2' --steps 3 --model mlp --precision fp16-pure --loss-scale adaptive
+fi
+
+# --- resumed on other numbers of processes: 6 -> 4 -> 5 -> 1 ---
+chain="--model resnet8 --schedule const --codec onebit"
+# shellcheck disable=SC2086
+{
+    on 1 6 $chain --steps 8 --save whole.ck
+    on 6 6 $chain --steps 2 --save ck
+    on 4 6 $chain --steps 4 --resume ck --save ck
+    on 5 6 $chain --steps 5 --resume ck --save ck
+    on 1 6 $chain --steps 8 --resume ck --save ck
+    same_state whole.ck ck || fail "6 -> 4 -> 5 -> 1 processes: another checkpoint"
+    mpirun -np 6 "$n" train $common $chain --steps 3 --save ck
+    on 2 6 $chain --steps 8 --resume ck --save ck
+    same_state whole.ck ck || fail "6 real ranks -> 2 processes: another checkpoint"
+} >out 2>&1
+same_state whole.ck ck || fail "$(tail -n 3 out)"
+
+# --- the summary says what ran ---
+on 2 6 --steps 2 --model mlp >out 2>said || fail "6 blocks: $(tail -n 2 said)"
+grep -q '^run  *6 blocks, 2 processes, 2 steps of 48 images' out || fail "summary: $(cat out)"
+on 2 2 --steps 2 --model mlp >out 2>said || fail "2 blocks: $(tail -n 2 said)"
+grep -q '^run  *2 blocks, 2 processes, 2 steps' out || fail "summary: $(cat out)"
+
+# --- a process that dies ends the job ---
+# shellcheck disable=SC2016,SC2086
+timeout 60 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { sleep 2; kill -9 $$ & }; exec "$@"' sh "$n" train $common --blocks 4 --model mlp --steps 1000000 --deadline 3 >out 2>said
+case $? in 0 | 124) fail "a process died: exit $?: $(cat said)" ;; esac
+
+refused '--blocks 2 is less than the 3 processes: need at least 3' on 3 2
+refused 'must be a multiple of 7' on 2 7
+refused '--offload needs one process for each of the 4 blocks' on 2 4 --offload sim
+refused '--trace needs one process for each of the 4 blocks' on 2 4 --trace t.json
+refused "--blocks '-1'" on 2 -1
+refused '--blocks has no effect on emulated ranks' "$n" emulate --ranks 4 --blocks 4
+refused 'MPI chooses its order of additions' on 2 4 --algo native --format fp32
+[ "$compared" -ge 10 ] || fail "compared only $compared runs"
+exit $bad
