@@ -95,6 +95,14 @@ root/bin/narrowcast train --help examples | grep -q '^  mpirun -np 4 narrowcast 
 "$n" train --help examples | grep -q '^  host/ranks.sh 4 build/narrowcast train$' || fail 'in the tree: no example'
 
 # --- wrong values ---
+# --- names of the previous release (opt.c): accepted, not listed ---
+for old in 'model --help' 'sim --model c --counters 127.0.0.1:1'; do
+    new=$(sed 's/^model/predict/; s/--model/--engine/' <<<"$old")
+    # shellcheck disable=SC2086
+    [ "$("$n" $old 2>&1)" = "$("$n" $new 2>&1)" ] || fail "$old is not $new"
+done
+if "$n" --help | grep -q '^  model' || "$n" sim --help | grep -q -- --model; then fail 'an old name is listed'; fi
+
 says ": did you mean 'e4m3'?" emulate --format E4M3
 says ": did you mean 'e4m3' or 'e5m2'?" emulate --format fp8
 says ": did you mean 'e4m3fn'?" cast --format float8_e4m3fn x y

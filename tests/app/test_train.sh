@@ -185,6 +185,8 @@ for what in weights velocities; do
     not_finite bits.ck $what "cannot resume 'bad.ck': the $what of layer \"classifier.bias\" hold inf or nan" $short --codec onebit:64 --quantise all
 done
 # shellcheck disable=SC2086
+not_finite bits.ck statistics "cannot resume 'bad.ck': the batch-norm statistics of rank 1 hold inf or nan" $short --codec onebit:64 --quantise all
+# shellcheck disable=SC2086
 not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds inf or nan' $short --codec onebit:64 --quantise all
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" small 4 $short --resume five.ck

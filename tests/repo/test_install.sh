@@ -202,7 +202,7 @@ completes 'synthetic shapes' narrowcast train --data s
 completes 'idx:' narrowcast emulate --data i
 completes 'const cosine' narrowcast emulate --schedule co
 completes 'aps aps-tight' narrowcast train --scale a
-completes 'phases' narrowcast plot p
+completes 'phases predict' narrowcast plot p
 completes 'full low' narrowcast emulate --memory ''
 completes 'uncast' narrowcast help u
 completes 'json' narrowcast info --help j

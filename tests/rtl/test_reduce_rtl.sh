@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_reduce_rtl.sh : checks that `reduce --on` rtl, model (the card in C),
+# test_reduce_rtl.sh : checks that `reduce --on` rtl, c (the card in C),
 # hls, ref and cpu give the same bytes.
 # Covers every format of a card, any number of files and lengths that fill no packet. Requests that
 # a card cannot serve are rejected in one line.
@@ -20,7 +20,7 @@ part() { # part FILE BYTES
 # same OPTIONS... : every path must give the same sum of all files in*
 same() {
     "$n" reduce --on ref "$@" in? ref
-    for on in cpu hls model $rtl; do
+    for on in cpu hls c $rtl; do
         if "$n" reduce --on "$on" "$@" in? "$on" 2>said; then
             cmp -s ref "$on" || fail "--on $on differs: $* of $(echo in?)"
         else
@@ -75,7 +75,7 @@ cat last
 # shellcheck disable=SC2317 # refused calls it
 add_up() { "$n" reduce "$@" in? out; }
 files 2 1200
-for on in $rtl model hls; do
+for on in $rtl c hls; do
     refused 'cannot add e3m2' add_up --on "$on" --format e3m2
     refused 'cannot add bf16' add_up --on "$on" --format bf16
     refused 'cannot make fp32' add_up --on "$on" --format e4m3 --out-format fp32
@@ -91,7 +91,7 @@ else
     refused 'built without Verilator' add_up --on rtl --format e4m3
 fi
 head -c 1000 in0 >in1
-for on in $rtl model; do refused 'differ in length' add_up --on "$on" --format e4m3; done
+for on in $rtl c; do refused 'differ in length' add_up --on "$on" --format e4m3; done
 
 # --- no simulator, and one that dies ---
 mkdir alone

@@ -8,7 +8,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 
 # Without a card.
 "$n" sim --help >help
-for option in listen model drop dup reorder delay seed wave pcap tap ip counters json; do
+for option in listen engine drop dup reorder delay seed wave pcap tap ip counters json; do
     grep -q -- "--$option " help || fail "--help does not know --$option"
 done
 refused '--listen 127.0.0.1' timeout 20 "$n" sim

@@ -124,14 +124,14 @@ static const struct opt_command command = {
              "The columns are the ms of a step with the fastest algorithm in fp32 and with each of "
              "these algorithms (-: impossible for this number of ranks), the best algorithm, its "
              "speed-up over fp32, and the fastest link on which it beats fp32.\n",
-    .examples =
-        "  build/narrowcast predict\n"
-        "  build/narrowcast predict --ranks 256 --size 64k,64M --algo ring,group-master:16\n"
-        "  build/narrowcast predict --network resnet50 --image 224 --classes 1000 \\\n"
-        "      --compute 200ms --overlap 0.6\n"
-        "  build/bench_cast --json >build/rates.json\n"
-        "  build/narrowcast predict --rates build/rates.json --format e5m2,e4m3 \\\n"
-        "      --scale aps --link 10G,25G\n",
+    .examples = "  build/narrowcast predict\n"
+                "  build/narrowcast predict --ranks 256 --size 64k,64M \\\n"
+                "      --algo ring,group-master:16\n"
+                "  build/narrowcast predict --network resnet50 --image 224 --classes 1000 \\\n"
+                "      --compute 200ms --overlap 0.6\n"
+                "  build/bench_cast --json >build/rates.json\n"
+                "  build/narrowcast predict --rates build/rates.json --format e5m2,e4m3 \\\n"
+                "      --scale aps --link 10G,25G\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

@@ -136,6 +136,10 @@ static int stats_get(struct train *t, void *to)
 
 static int stats_put(struct train *t, const void *from)
 {
+    if (t->n_stats && vec_best()->absmax(from, t->n_stats) >= 0x7f800000)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': the batch-norm statistics of rank %d hold inf or nan",
+                   t->o->resume, t->rank);
     return nn_model_put(t->model, t->stats, from, t->n_stats);
 }
 

@@ -56,7 +56,8 @@ void train_offload_print(const struct train *t)
     printf("offload        %llu of %.0f steps; %llu buckets repeated by %s\n",
            (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone,
            t->job.algo->name);
-    printf("packets        %llu of rank 0, %llu sent again; a card answers in %.0f us\n",
-           (unsigned long long)c.packets, (unsigned long long)c.resent, 1e6 * c.rtt_s);
+    printf("packets        %llu of rank 0, %llu sent again", (unsigned long long)c.packets,
+           (unsigned long long)c.resent);
+    printf(c.rtt_s > 0 ? "; a card answers in %.0f us\n" : "\n", 1e6 * c.rtt_s);
     print_cards(t->job.offload);
 }
