@@ -8,6 +8,7 @@
 #include "comm/virtual/comm_virtual.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const double DEADLINE_S = 60; /* until the options are read */
@@ -49,13 +50,27 @@ static int run(const struct train_options *o, struct comm_virtual *v)
     return rc < 0 ? rc : e.status;
 }
 
-/* Trains with more blocks than processes. comm: connects the processes. Called with errors held. */
-static int train_blocks(const struct train_options *o, const struct opt_parsed *parsed,
-                        struct comm *comm)
+/* Checks --blocks, and says once that cards of the environment are not used. */
+static int check_blocks(const struct train_options *o, const struct comm *comm)
+{
+    const char *cards = getenv("NARROWCAST_OFFLOAD");
+    const int n = comm_n_ranks(comm);
+    if (o->blocks < n)
+        return ERR(-EINVAL, "--blocks %lld is less than the %d processes: need at least %d",
+                   (long long)o->blocks, n, n);
+    if (comm_rank(comm) == 0 && cards && *cards && strcmp(o->offload, "off"))
+        err_note(
+            "--blocks does not use the cards of NARROWCAST_OFFLOAD; --offload off omits this line");
+    return 0;
+}
+
+/* Trains with virtual ranks. comm: connects the processes. Called with errors held. */
+static int train_blocks(const struct train_options *o, struct comm *comm)
 {
     struct comm_virtual *v = NULL;
-    int rc = train_options_check_blocks(&train_command, o, parsed, comm_n_ranks(comm));
-    rc = comm_agree(comm, rc);
+    TRY(comm_agree(comm, comm_check_equal(comm, &o->blocks, sizeof o->blocks, "--blocks")));
+    err_hold();
+    int rc = comm_agree(comm, check_blocks(o, comm));
     err_hold();
     if (rc == 0)
         rc = comm_agree(comm, comm_virtual_open((int)o->blocks, comm, &v));
@@ -63,6 +78,13 @@ static int train_blocks(const struct train_options *o, const struct opt_parsed *
         rc = run(o, v);
     comm_virtual_close(v);
     return rc;
+}
+
+/* Returns true on all processes if --blocks was given on any. */
+static bool any_blocks(struct comm *comm, const struct train_options *o)
+{
+    int8_t some = o->blocks != 0;
+    return comm_max_i8(comm, &some, 1) == 0 && some;
 }
 
 int cmd_train(int argc, char **argv)
@@ -83,8 +105,8 @@ int cmd_train(int argc, char **argv)
     if (rc == 0 && parsed.help) {
         if (comm_rank(comm) == 0)
             opt_help(&train_command, &parsed, stdout);
-    } else if (rc == 0 && o.blocks && o.blocks != comm_n_ranks(comm)) {
-        rc = train_blocks(&o, &parsed, comm);
+    } else if (rc == 0 && any_blocks(comm, &o)) {
+        rc = train_blocks(&o, comm);
     } else if (rc == 0) {
         struct train *t = buf_alloc(sizeof *t);
         if (!t)

@@ -60,13 +60,14 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     memory_text(free_bytes, free_text);
     if (all > free_bytes)
         return ERR(-ENOMEM,
-                   "cannot emulate %d ranks of model '%s' with %s each: they need %s, but %s%s are "
-                   "free, enough for about %llu ranks%s",
+                   "cannot run %d ranks of model '%s' in this process, %s each: they need %s, but "
+                   "%s%s are free, enough for about %llu ranks%s",
                    n, t->o->model, each_text, all_text, free_text, where,
-                   (unsigned long long)(room / each), t->low_memory ? "" : "; or use --memory low");
+                   (unsigned long long)(room / each),
+                   t->low_memory || !t->o->memory ? "" : "; or use --memory low");
     if (t->rank > 0)
         return 0;
-    if (n == t->n_ranks)
+    if (t->o->memory)
         err_note("emulated: %d ranks in one process, %s each, %s in all%s", n, each_text, all_text,
                  where);
     else

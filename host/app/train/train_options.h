@@ -66,10 +66,6 @@ void train_options_lines(const struct train_options *o, struct text *to);
 /* Checks that the options can be combined. If not, reports why. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
-/* Checks --blocks with this number of processes, if it is another number. Returns 0 or reports
- * -EINVAL. */
-int train_options_check_blocks(const struct opt_command *command, const struct train_options *o,
-                               const struct opt_parsed *parsed, int n_processes);
 
 /* Returns whether the run has --precision fp16-pure. */
 bool train_is_pure(const struct train_options *o);

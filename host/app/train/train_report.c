@@ -140,7 +140,7 @@ static void print_emulated(const struct train *t)
     const struct report_time *all = &t->report.all;
     const double computed_s = all->seconds - all->input_s - all->comm_s - all->codec_s;
     char peak[MEMORY_TEXT];
-    if (train_is_emulated(t) && comm_n_processes(t->comm) == 1 && all->steps > 0)
+    if (t->o->memory && all->steps > 0)
         printf("emulated       %.3f ms a rank and step, %.1f %% of it forward and backward; %s of "
                "memory at most\n",
                1e3 * all->seconds / all->steps / t->n_ranks, 100 * computed_s / all->seconds,

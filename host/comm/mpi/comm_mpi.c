@@ -37,6 +37,7 @@ static void give_back(struct comm_mpi *m)
     comm_fini(&m->comm);
     free(m->req);
     free(m->status);
+    free(m->ended);
     free(m->heard);
     free(m->abandoned);
     free(m->all);

@@ -9,6 +9,7 @@ struct comm_mpi {
     MPI_Comm mpi;
     MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
+    int *ended;         /* [comm.room] places of messages that have ended */
     bool *heard;        /* [n_ranks] answers to the liveness check */
     bool *abandoned;    /* [n_ranks] true if the rank abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */

@@ -13,7 +13,10 @@ bool comm_mpi_make_room(struct comm *c, size_t places)
     MPI_Status *status = realloc(m->status, places * sizeof *status);
     if (status)
         m->status = status;
-    return req && status;
+    int *ended = realloc(m->ended, places * sizeof *ended);
+    if (ended)
+        m->ended = ended;
+    return req && status && ended;
 }
 
 void comm_mpi_clear(struct comm *c, size_t at, size_t n)
@@ -92,14 +95,10 @@ int comm_mpi_wait(struct comm *c)
  * call, or -EIO. */
 static int take(struct comm_mpi *m)
 {
-    for (int n = 0;; n++) {
-        int done = 0, which = MPI_UNDEFINED;
-        TRY(comm_mpi_check(
-            MPI_Testany((int)m->comm.n_req, m->req, &which, &done, MPI_STATUS_IGNORE),
-            "exchange messages"));
-        if (!done || which == MPI_UNDEFINED)
-            return n;
-    }
+    int n = 0;
+    TRY(comm_mpi_check(MPI_Testsome((int)m->comm.n_req, m->req, &n, m->ended, MPI_STATUSES_IGNORE),
+                       "exchange messages"));
+    return n == MPI_UNDEFINED ? 0 : n;
 }
 
 /* Does the same as take(). After a failure it ends all messages, so that the caller owns

@@ -137,6 +137,10 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
     if (!v)
         return -ENOMEM;
     place(v, n_ranks, below);
+    if (v->below && virtual_far_check(v) < 0) {
+        free(v);
+        return -EINVAL;
+    }
     const size_t n = (size_t)v->n_here;
     v->ranks = buf_alloc(n * sizeof *v->ranks);
     v->turns = buf_alloc(n * sizeof *v->turns);
@@ -146,8 +150,8 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
                  : ERR(-ENOMEM, "cannot open a job of %d virtual ranks: out of memory", n_ranks);
     for (int i = 0; i < v->n_here && rc == 0; i++)
         rc = open_rank(v, i);
-    if (rc == 0 && v->below)
-        rc = virtual_far_open(v);
+    if (v->below)
+        rc = virtual_far_open(v, rc);
     if (rc < 0)
         comm_virtual_close(v);
     else

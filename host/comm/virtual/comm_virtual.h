@@ -6,11 +6,12 @@
  * counted as between real ranks; wait_s stays 0. Nothing that a rank computes depends on the number
  * of processes.
  *
- * There is no deadline. When all ranks wait for each other, the run prints at once which rank waits
- * for which, and every call returns -EDEADLK. Other errors are a message with a length that its
- * receiver does not expect (-EIO), ranks in different collectives (-EPROTO), and a rank that ends
- * with messages in flight (-EIO). After any of these errors all calls of the run return its code,
- * so that all bodies end. */
+ * Ranks of one process have no deadline; waits for other processes have that of the communicator
+ * between them, which ends the job. When all ranks wait for each other, the run prints at once
+ * which rank waits for which, and every call returns -EDEADLK. Other errors are a message with a
+ * length that its receiver does not expect (-EIO), ranks in different collectives (-EPROTO), and a
+ * rank that ends with messages in flight (-EIO). After any of these errors all calls of the run
+ * return its code, so that all bodies end. */
 #ifndef COMM_VIRTUAL_H
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"

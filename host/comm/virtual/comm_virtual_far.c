@@ -23,8 +23,8 @@ static int most_here(const struct comm_virtual *v)
     return (v->n_ranks + v->below->n_ranks - 1) / v->below->n_ranks;
 }
 
-/* MPI allows tags up to 32,767 at least, and MPI libraries allow far more than this. */
-enum { FAR_MAX = 256 }; /* ranks per process */
+/* Ranks per process. MPI guarantees tags up to 32,767; the largest of far_tag() is 32,004. */
+enum { FAR_MAX = 80 };
 
 static int far_tag(const struct comm_virtual *v, const struct virtual_rank *r,
                    const struct virtual_message *m)
@@ -55,12 +55,22 @@ static int make_places(struct comm_virtual *v, size_t n)
     return 0;
 }
 
-int virtual_far_open(struct comm_virtual *v)
+int virtual_far_check(const struct comm_virtual *v)
 {
     if (most_here(v) > FAR_MAX)
-        return ERR(-EINVAL, "cannot run %d ranks in %d processes: need at most %d in each",
-                   v->n_ranks, v->below->n_ranks, FAR_MAX);
-    TRY(v->on_node = comm_rank_on_node(v->below));
+        return ERR(-EINVAL, "cannot run %d ranks in %d processes: need at least %d processes, or 1",
+                   v->n_ranks, v->below->n_ranks, (v->n_ranks + FAR_MAX - 1) / FAR_MAX);
+    return 0;
+}
+
+int virtual_far_open(struct comm_virtual *v, int rc)
+{
+    struct comm *b = v->below;
+    uint64_t failed = rc < 0;
+    TRY(b->ops->reduce(b, COMM_OR_U64, &failed, 1, "open virtual ranks"));
+    if (rc < 0 || failed)
+        return rc < 0 ? rc : -ECANCELED; /* another process reports its failure */
+    TRY(v->on_node = comm_rank_on_node(b));
     return make_places(v, 4 * (size_t)v->n_ranks + 16);
 }
 
@@ -70,7 +80,7 @@ int virtual_far_post(struct virtual_rank *r, size_t place)
     struct comm *b = v->below;
     const struct virtual_message *m = &r->messages[place];
     const int process = virtual_process_of(v, m->peer), tag = far_tag(v, r, m);
-    size_t at = 0;
+    size_t at = v->free_from;
     if (v->n_far == v->n_places)
         TRY(make_places(v, 2 * v->n_places));
     while (v->far_messages[at].rank)
@@ -78,6 +88,7 @@ int virtual_far_post(struct virtual_rank *r, size_t place)
     TRY(m->sends ? b->ops->send(b, at, tag, process, m->buf, m->bytes)
                  : b->ops->recv(b, at, tag, process, m->buf, m->bytes));
     v->far_messages[at] = (struct virtual_far){r, place};
+    v->free_from = at + 1;
     v->n_far++;
     if (m->sends)
         b->count.sent_bytes += m->bytes;
@@ -96,6 +107,7 @@ static void end_done(struct comm_virtual *v)
             continue;
         struct virtual_rank *r = f->rank;
         f->rank = NULL;
+        v->free_from = i < v->free_from ? i : v->free_from;
         v->n_far--;
         virtual_end_message(r, &r->messages[f->place]);
     }
@@ -112,10 +124,11 @@ void virtual_far_progress(struct comm_virtual *v, bool wait)
         end_done(v);
 }
 
-/* Adds the values of all ranks in rank order, whatever processes they are in. A process sends the
+/* Adds x[n] at `at` of all ranks in rank order, whatever processes they are in. A process sends the
  * values of its ranks, padded to the largest number of ranks in a process. */
-static int sum_f64(struct comm_virtual *v, double *x, size_t n)
+static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
 {
+    double *x = sum + at;
     struct comm *b = v->below;
     const size_t most = (size_t)most_here(v), each = most * n * sizeof *x;
     double *all = calloc((size_t)b->n_ranks + 1, each);
@@ -123,7 +136,7 @@ static int sum_f64(struct comm_virtual *v, double *x, size_t n)
     int rc = all && parts ? 0 : ERR(-ENOMEM, "cannot add up: out of memory");
     double *mine = rc ? NULL : all + (size_t)b->n_ranks * most * n;
     for (int i = 0; i < v->n_here && rc == 0; i++)
-        memcpy(mine + (size_t)i * n, v->ranks[i].call.x, n * sizeof *x);
+        memcpy(mine + (size_t)i * n, (const double *)v->ranks[i].call.x + at, n * sizeof *x);
     rc = rc ? rc : comm_all_gather(b, mine, each, all, parts);
     for (int r = 0; r < v->n_ranks && rc == 0; r++) {
         const int process = virtual_process_of(v, r);
@@ -146,6 +159,16 @@ static int after_all(struct comm_virtual *v, int rc)
         comm_abort(v->below, rc);
     end_done(v);
     v->below->n_req = v->n_places;
+    return 0;
+}
+
+static int sum_f64(struct comm_virtual *v, double *sum, size_t n)
+{
+    enum { BLOCK = 1024 };
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < BLOCK ? n - at : BLOCK;
+        TRY(sum_block(v, sum, at, k));
+    }
     return 0;
 }
 

@@ -69,6 +69,7 @@ struct comm_virtual {
     int on_node;                      /* index of this process on its machine */
     struct virtual_far *far_messages; /* [n_places] */
     size_t n_places, n_far;           /* n_far: messages in flight between processes */
+    size_t free_from;                 /* no place below this one is empty */
     /* Number of the last vote for which this process has told the others that a rank abandoned the
      * card path, and of the last one that it has forgotten. */
     uint64_t told_in, forgot;
@@ -106,9 +107,11 @@ static inline bool virtual_is_here(const struct comm_virtual *v, int rank)
 int virtual_lowest_of(const struct comm_virtual *v, int process);
 int virtual_process_of(const struct comm_virtual *v, int rank);
 
-/* Makes room for messages between processes. Returns 0, or reports -EINVAL (too many ranks per
- * process) or -ENOMEM. */
-int virtual_far_open(struct comm_virtual *v);
+/* Reports -EINVAL if there are too many ranks per process, or returns 0. */
+int virtual_far_check(const struct comm_virtual *v);
+/* Makes room for messages between processes. All processes call it. rc: of the opening so far on
+ * this process. Returns 0, or a negative errno on all processes if one of them has failed. */
+int virtual_far_open(struct comm_virtual *v, int rc);
 /* Posts r->messages[place], whose peer is in another process. Returns 0 or reports a failure. */
 int virtual_far_post(struct virtual_rank *r, size_t place);
 /* Progresses messages between processes, and ends those that are done. If `wait`, blocks until at

@@ -83,8 +83,14 @@ static int post(struct virtual_rank *r, size_t place, struct virtual_message m)
     m.under_way = true;
     r->messages[place] = m;
     r->n_under_way++;
-    if (!virtual_is_here(v, m.peer))
-        return virtual_far_post(r, place);
+    if (!virtual_is_here(v, m.peer)) {
+        const int rc = virtual_far_post(r, place);
+        if (rc < 0) {
+            r->messages[place].under_way = false;
+            r->n_under_way--;
+        }
+        return rc;
+    }
     struct virtual_rank *peer = &v->ranks[virtual_index(v, m.peer)];
     struct virtual_queue *q = m.sends ? queue(v, m.tag, m.peer, me) : queue(v, m.tag, me, m.peer);
     if (!q->first || q->sends == m.sends)

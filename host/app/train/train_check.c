@@ -1,0 +1,154 @@
+/* train_check.c : checks that options of `narrowcast train` and `emulate` can be combined. */
+#include "app/train/train_options.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "nn/optim/optim.h"
+#include <string.h>
+
+bool train_is_pure(const struct train_options *o)
+{
+    return !strcmp(o->precision, "fp16-pure");
+}
+
+bool train_needs_cpu(const struct train_options *o)
+{
+    return train_is_pure(o) && strcmp(o->gemm, "fp32");
+}
+
+struct words {
+    const struct opt_command *command;
+    const struct opt_parsed *parsed;
+};
+
+static bool given(const struct words *w, const char *name)
+{
+    return opt_given(w->command, w->parsed, name);
+}
+
+static int check_emulated(const struct train_options *o, const struct words *w)
+{
+    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
+                                        "fabric-address", "xclbin",     "trace",         "blocks"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (given(w, names[i]))
+            return ERR(-EINVAL,
+                       "--%s has no effect on emulated ranks, which share one process: leave it "
+                       "out, or use train",
+                       names[i]);
+    if (o->stats && o->memory && !strcmp(o->memory, "low"))
+        return ERR(-EINVAL, "--stats needs the gradients of all ranks, which --memory low does not "
+                            "keep: use --memory full");
+    return 0;
+}
+
+/* Refuses what needs a process for each rank. */
+static int check_blocks(const struct train_options *o, const struct words *w)
+{
+    static const char *const names[] = {"card-slots", "card-deadline",  "card-group", "fabric",
+                                        "xclbin",     "fabric-address", "trace"};
+    const char *without = "leave one of them out";
+    if (o->offload && strcmp(o->offload, "off") && strcmp(o->offload, "auto"))
+        return ERR(-EINVAL, "--offload '%s' does not work with --blocks: %s", o->offload, without);
+    if (!strcmp(o->algo, "offload") || !strcmp(o->algo, "native"))
+        return ERR(-EINVAL, "--algo %s does not work with --blocks: %s", o->algo, without);
+    if (strcmp(o->node_sum, "cpu"))
+        return ERR(-EINVAL, "--node-sum %s does not work with --blocks: %s", o->node_sum, without);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (given(w, names[i]))
+            return ERR(-EINVAL, "--%s does not work with --blocks: %s", names[i], without);
+    return 0;
+}
+
+/* Refuses options that the chosen optimiser does not use. */
+static int check_taken(const struct train_options *o, const struct words *w)
+{
+    for (int i = 0; i < w->command->n_opts; i++) {
+        const char *option = w->command->opts[i].name;
+        char room[128];
+        struct text takers = text_in(room, sizeof room);
+        const char *between = "";
+        for (int k = 0; k < N_OPTIMISERS; k++)
+            if (optim_takes((enum optim_kind)k, option)) {
+                text_add(&takers, "%s%s", between, optimisers[k].name);
+                between = " or ";
+            }
+        if (*room && w->parsed->given[i] && !optim_takes(o->optim.kind, option))
+            return ERR(-EINVAL, "--%s needs --optimizer %s", option, room);
+    }
+    return 0;
+}
+
+/* Checks length, rate and output files. */
+static int check_run(const struct train_options *o, const struct words *w)
+{
+    if (o->steps && given(w, "epochs"))
+        return ERR(-EINVAL,
+                   "--epochs and --steps both set the length of the run: give only one of them");
+    if (o->save_every && !o->save)
+        return ERR(-EINVAL, "--save-every %llu needs --save FILE",
+                   (unsigned long long)o->save_every);
+    if (!o->dump_dir && (given(w, "dump-steps") || given(w, "dump-first")))
+        return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
+    if (!o->stats && given(w, "stats-every"))
+        return ERR(-EINVAL, "--stats-every needs --stats FILE");
+    TRY(train_files_check(o));
+    if (o->warmup == 0 && given(w, "warmup-from"))
+        return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
+    TRY(check_taken(o, w));
+    if (o->optim.nesterov && o->optim.momentum == 0)
+        return ERR(-EINVAL, "--nesterov needs --momentum above 0");
+    return 0;
+}
+
+/* Checks devices and number formats. */
+static int check_numbers(const struct train_options *o, const struct words *w)
+{
+    const bool pure = train_is_pure(o), on_cpu = !strcmp(o->device, "cpu"),
+               on_gpu = !strcmp(o->device, "cuda"), fp32 = !strcmp(o->precision, "fp32"),
+               low = strcmp(o->gemm, "fp32");
+    if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
+        given(w, "loss-scale") && strcmp(o->loss_scale, "none"))
+        return ERR(-EINVAL, "--loss-scale needs --precision fp16, fp16-pure or --quant error=F: "
+                            "other gradients have the exponent range of fp32");
+    if (on_cpu && !fp32 && !pure)
+        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
+                   o->precision);
+    if (on_gpu && pure && low)
+        return ERR(-EINVAL,
+                   "--gemm %s rounds fp32 products, and --precision fp16-pure has none on a GPU: "
+                   "use --device cpu",
+                   o->gemm);
+    if (on_gpu && given(w, "conv"))
+        return ERR(-EINVAL, "--conv %s applies only to the CPU: use --device cpu", o->conv);
+    if (pure && optim_takes(o->optim.kind, "eps") && o->optim.eps < 0x1p-24)
+        return ERR(-EINVAL,
+                   "--eps %g becomes 0 in fp16: --precision fp16-pure needs at least 2^-24 (6e-8)",
+                   o->optim.eps);
+    if (pure && optim_takes(o->optim.kind, "beta1") && 1 / (1 - o->optim.beta1) > 65504)
+        return ERR(-EINVAL,
+                   "--beta1 %g: the first step's factor 1 / (1 - beta1) is inf in fp16: "
+                   "--precision fp16-pure needs at most 0.99998",
+                   o->optim.beta1);
+    if (!pure && given(w, "reduce-in"))
+        return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: other precisions have fp32 "
+                            "gradients of weights");
+    if (low && !strcmp(o->conv, "winograd"))
+        return ERR(-EINVAL, "--gemm %s rounds every product: it needs --conv gemm or auto",
+                   o->gemm);
+    if (low && !fp32 && !pure)
+        return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
+    if (strcmp(o->quant, "none") && !fp32)
+        return ERR(-EINVAL, "--quant %s rounds fp32 activations: it needs --precision fp32",
+                   o->quant);
+    return 0;
+}
+
+int train_options_check(const struct opt_command *command, const struct train_options *o,
+                        const struct opt_parsed *parsed)
+{
+    const struct words w = {command, parsed};
+    TRY(check_run(o, &w));
+    TRY(check_numbers(o, &w));
+    TRY(o->memory ? check_emulated(o, &w) : 0);
+    return o->blocks ? check_blocks(o, &w) : 0;
+}
