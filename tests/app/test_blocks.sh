@@ -95,7 +95,7 @@ refused "--offload 'sim' does not work with --blocks" on 2 4 --offload sim
 refused '--trace does not work with --blocks' on 2 4 --trace t.json
 refused '--algo native does not work with --blocks' on 4 4 --algo native --format fp32
 refused 'need at least 3 processes, or 1' on 2 240 --batch 240
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086,SC2317
 different() { mpirun -np 1 "$n" train $common --blocks "$1" : -np 1 "$n" train $common --blocks "$2"; }
 refused '--blocks differs between ranks' different 2 4
 refused '--blocks differs between ranks' different 4 0
