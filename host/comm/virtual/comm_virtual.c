@@ -53,7 +53,11 @@ static int forget(struct comm *c, const uint64_t *abandoned)
 {
     struct virtual_rank *r = virtual_rank(c);
     r->n_votes++;
-    return r->job->below ? virtual_far_forget(r->job, r->n_votes, abandoned) : 0;
+    if (!r->job->below)
+        return 0;
+    TRY(virtual_far_forget(r->job, r->n_votes, abandoned));
+    virtual_end_far(r->job);
+    return 0;
 }
 
 static int missing(struct comm *c)

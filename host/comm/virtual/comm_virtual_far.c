@@ -95,33 +95,31 @@ int virtual_far_post(struct virtual_rank *r, size_t place)
     return 0;
 }
 
-static void end_done(struct comm_virtual *v)
-{
-    const struct comm *b = v->below;
-    for (size_t i = 0, left = v->n_far; left > 0; i++) {
-        struct virtual_far *f = &v->far_messages[i];
-        if (!f->rank)
-            continue;
-        left--;
-        if (!b->ops->done(b, i, 1))
-            continue;
-        struct virtual_rank *r = f->rank;
-        f->rank = NULL;
-        v->free_from = i < v->free_from ? i : v->free_from;
-        v->n_far--;
-        virtual_end_message(r, &r->messages[f->place]);
-    }
-}
-
-void virtual_far_progress(struct comm_virtual *v, bool wait)
+bool virtual_far_progress(struct comm_virtual *v, bool wait)
 {
     if (v->n_far == 0)
-        return;
+        return false;
     const int n = v->below->ops->some(v->below, wait);
     if (n < 0)
         comm_abort(v->below, n);
-    if (n > 0)
-        end_done(v);
+    return n > 0;
+}
+
+bool virtual_far_take(struct comm_virtual *v, struct virtual_far *ended)
+{
+    const struct comm *b = v->below;
+    for (; v->n_far > 0 && v->taken_to < v->n_places; v->taken_to++) {
+        struct virtual_far *f = &v->far_messages[v->taken_to];
+        if (!f->rank || !b->ops->done(b, v->taken_to, 1))
+            continue;
+        *ended = *f;
+        f->rank = NULL;
+        v->free_from = v->taken_to < v->free_from ? v->taken_to : v->free_from;
+        v->n_far--;
+        return true;
+    }
+    v->taken_to = 0;
+    return false;
 }
 
 /* Adds x[n] at `at` of all ranks in rank order, whatever processes they are in. A process sends the
@@ -152,12 +150,11 @@ static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
     return rc;
 }
 
-/* Collectives of the processes also wait for all messages in flight, and empty the list. */
+/* Collectives of the processes also wait for all messages in flight, and empty their list. */
 static int after_all(struct comm_virtual *v, int rc)
 {
     if (rc < 0)
         comm_abort(v->below, rc);
-    end_done(v);
     v->below->n_req = v->n_places;
     return 0;
 }

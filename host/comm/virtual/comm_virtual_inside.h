@@ -70,6 +70,7 @@ struct comm_virtual {
     struct virtual_far *far_messages; /* [n_places] */
     size_t n_places, n_far;           /* n_far: messages in flight between processes */
     size_t free_from;                 /* no place below this one is empty */
+    size_t taken_to;                  /* where virtual_far_take() goes on */
     /* Number of the last vote for which this process has told the others that a rank abandoned the
      * card path, and of the last one that it has forgotten. */
     uint64_t told_in, forgot;
@@ -114,16 +115,19 @@ int virtual_far_check(const struct comm_virtual *v);
 int virtual_far_open(struct comm_virtual *v, int rc);
 /* Posts r->messages[place], whose peer is in another process. Returns 0 or reports a failure. */
 int virtual_far_post(struct virtual_rank *r, size_t place);
-/* Progresses messages between processes, and ends those that are done. If `wait`, blocks until at
- * least one is done; some message must be in flight. A failure ends the job. */
-void virtual_far_progress(struct comm_virtual *v, bool wait);
-/* Performs a collective between processes, after the ranks of this one have combined theirs. */
+/* Progresses messages between processes. If `wait`, blocks until at least one is done; some message
+ * must be in flight. Returns true if messages are done: take them all. A failure ends the job. */
+bool virtual_far_progress(struct comm_virtual *v, bool wait);
+/* Takes a message that is done out of the list. Returns false if there is none (any more). */
+bool virtual_far_take(struct comm_virtual *v, struct virtual_far *ended);
+/* Performs a collective between processes, after the ranks of this one have combined theirs. All
+ * messages between processes are then done. */
 int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
 /* Tells the other processes that a rank has abandoned the card path in the step of this vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
- * abandoned: bit mask of ranks. */
+ * abandoned: bit mask of ranks. All messages between processes are then done. */
 int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
@@ -136,6 +140,13 @@ void virtual_live(void *arg);
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
+/* Marks a message of r as done, and wakes r if it waited for that. */
+void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
+/* Marks all messages between processes that are done. */
+void virtual_end_far(struct comm_virtual *v);
+/* Progresses messages between processes. wait: as in virtual_far_progress(). */
+void virtual_progress(struct comm_virtual *v, bool wait);
+
 void virtual_yield(struct virtual_rank *r);
 
 /* Makes the run fail: prints text at once and wakes all ranks. Returns code. */
@@ -146,9 +157,6 @@ enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 
 /* ---- slots of struct comm_ops (comm_virtual_message.c) ---- */
-
-/* Marks a message of r as done, and wakes r if it waited for that. */
-void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
 
 bool virtual_make_room(struct comm *c, size_t places);
 int virtual_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

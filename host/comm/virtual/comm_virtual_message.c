@@ -46,15 +46,6 @@ static struct virtual_message *take_first(const struct virtual_rank *r, struct v
     return m;
 }
 
-void virtual_end_message(struct virtual_rank *r, struct virtual_message *m)
-{
-    m->under_way = false;
-    r->n_under_way--;
-    r->n_news++;
-    if (r->waits == VIRTUAL_SOME || (r->waits == VIRTUAL_ALL && r->n_under_way == 0))
-        virtual_wake(r);
-}
-
 static int carry(struct virtual_rank *from, struct virtual_message *out, struct virtual_rank *to,
                  struct virtual_message *in)
 {
@@ -140,7 +131,7 @@ int virtual_some(struct comm *c, bool wait)
 {
     struct virtual_rank *r = virtual_rank(c);
     if (!wait && r->n_news == 0)
-        virtual_far_progress(r->job, false);
+        virtual_progress(r->job, false);
     if (wait && r->n_news == 0 && !r->job->broken)
         virtual_block(r, VIRTUAL_SOME);
     const int n = (int)r->n_news;
@@ -160,12 +151,19 @@ static void spread(struct comm_virtual *v, int index, size_t bytes)
             memcpy(v->ranks[i].call.x, v->ranks[index].call.x, bytes);
 }
 
+static int collect_far(struct comm_virtual *v, const struct virtual_call *call)
+{
+    TRY(virtual_far_collect(v, call));
+    virtual_end_far(v);
+    return 0;
+}
+
 /* Broadcasts from a rank that may be in another process. */
 static int broadcast(struct comm_virtual *v, const struct virtual_call *any)
 {
     const int index = virtual_is_here(v, any->how) ? virtual_index(v, any->how) : 0;
     if (v->below)
-        TRY(virtual_far_collect(v, &v->ranks[index].call));
+        TRY(collect_far(v, &v->ranks[index].call));
     spread(v, index, any->n);
     return 0;
 }
@@ -178,7 +176,7 @@ static int reduce(struct comm_virtual *v, const struct virtual_call *any)
     for (int i = 1; i < v->n_here && !(v->below && how == COMM_SUM_F64); i++)
         comm_combine(how, any->n, first->x, v->ranks[i].call.x);
     if (v->below)
-        TRY(virtual_far_collect(v, first));
+        TRY(collect_far(v, first));
     spread(v, 0, any->n * comm_reduce_bytes(how));
     return 0;
 }
@@ -201,7 +199,7 @@ static int perform(struct comm_virtual *v, struct virtual_rank *last)
     else if (call->kind == VIRTUAL_REDUCE)
         TRY(reduce(v, call));
     else if (v->below)
-        TRY(virtual_far_collect(v, call));
+        TRY(collect_far(v, call));
     else if (call->kind == VIRTUAL_ONCE)
         work_once(v, last);
     v->n_called = 0;

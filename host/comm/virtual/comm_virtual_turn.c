@@ -16,6 +16,28 @@ void virtual_wake(struct virtual_rank *r)
     queue_up(r);
 }
 
+void virtual_end_message(struct virtual_rank *r, struct virtual_message *m)
+{
+    m->under_way = false;
+    r->n_under_way--;
+    r->n_news++;
+    if (r->waits == VIRTUAL_SOME || (r->waits == VIRTUAL_ALL && r->n_under_way == 0))
+        virtual_wake(r);
+}
+
+void virtual_end_far(struct comm_virtual *v)
+{
+    struct virtual_far f;
+    while (virtual_far_take(v, &f))
+        virtual_end_message(f.rank, &f.rank->messages[f.place]);
+}
+
+void virtual_progress(struct comm_virtual *v, bool wait)
+{
+    if (virtual_far_progress(v, wait))
+        virtual_end_far(v);
+}
+
 /* Prints the text directly, not through the lines that a rank holds, which may
  * never be released. */
 int virtual_break(struct comm_virtual *v, int code, const char *text)
@@ -38,7 +60,7 @@ static void hand_over(struct virtual_rank *r)
     struct comm_virtual *v = r->job;
     char text[VIRTUAL_WHY_BYTES];
     while (v->n_turns == 0 && v->n_far > 0)
-        virtual_far_progress(v, true);
+        virtual_progress(v, true);
     if (v->n_turns == 0 && v->n_live > 0) {
         virtual_why(v, text);
         virtual_break(v, -EDEADLK, text);
@@ -66,7 +88,7 @@ int virtual_block(struct virtual_rank *r, enum virtual_wait until)
 
 void virtual_yield(struct virtual_rank *r)
 {
-    virtual_far_progress(r->job, false);
+    virtual_progress(r->job, false);
     queue_up(r);
     hand_over(r);
 }
