@@ -61,6 +61,8 @@ run_in() {
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"
     git -c safe.directory="$tree" -C "$tree" archive HEAD | tar -x -C "$root/root/narrowcast"
     cp /etc/resolv.conf "$root/etc/"
+    # as Debian's installer does; otherwise mpirun asks the name server for its own host
+    printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
     # for pip behind a proxy with its own certificates, before and
     # after ca-certificates is installed
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true

@@ -37,14 +37,6 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     if (asked && !cards)
         return ERR(-EINVAL, "--algo offload needs cards: give --offload udp://HOST:PORT or sim, or "
                             "set NARROWCAST_OFFLOAD");
-    if (cards && !asked && !is(algo, "auto")) {
-        if (by_word)
-            return ERR(
-                -EINVAL,
-                "--algo %s does not use cards: leave out --offload '%s', or use --algo offload",
-                algo, word);
-        cards = NULL;
-    }
     if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);

@@ -8,9 +8,8 @@
  * steps in which cards fail. */
 const char *choice_algo(const char *algo);
 
-/* Choose the cards for gradients of this settled codec. With a named algorithm no cards are
- * used, "offload" requires cards, and "auto" uses the available ones. word: udp://..., sim, off,
- * or auto (NARROWCAST_OFFLOAD).
+/* Choose the cards for gradients of this settled codec. "offload" requires cards; any other
+ * algorithm adds what they do not. word: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD).
  *
  *   cards   out: word or the environment's cards, for offload_open(), or NULL
  *   why     [size] out: why no card is used although the environment names some, or ""

@@ -27,6 +27,7 @@ on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
 direct=$(checksum direct.out)
 same "group-scatter:2" scatter.out "$direct"
 through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
+through "group-scatter:2 and a card" "$direct" 4 sim:c --steps 12 --algo group-scatter:2
 grep -q '^all-reduce: offload through 1 card' stderr || fail "did not say what it chose: $(cat stderr)"
 [ "${1-}" != check ] || exit $bad
 if "$n" info | grep -q '^libfabric *none'; then
@@ -62,6 +63,7 @@ RANDOM=4711
 echo "seed 4711"
 partly=0
 beside= # a second card, if any
+algo=auto # adds what the card does not
 # killed MOMENT STEPS LAST CARD-OPTIONS...: kills the card once, at a
 # random time before step LAST has ended
 killed() {
@@ -70,7 +72,7 @@ killed() {
     card mortal "$@"
     rm -f log
     # shellcheck disable=SC2086
-    on 4 --steps "$n_steps" --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
+    on 4 --steps "$n_steps" --algo $algo --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
     run=$!
     while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt $wanted ]; do sleep 0.01; done
     sleep 0.0$((RANDOM % 10))
@@ -89,11 +91,12 @@ killed() {
 card steady --engine c
 for moment in 1 2 3 4 5; do
     [ "$moment" -lt 4 ] || beside=steady
+    case $moment in 2 | 4) algo=group-scatter:2 ;; *) algo=auto ;; esac
     killed $moment 120 80 --engine c
     same "moment $moment" out "$direct"
     [ "$moment" -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
 done
-beside=
+beside='' algo=auto
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 if [ -n "$rtl" ]; then
@@ -137,7 +140,7 @@ until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
 
 # --- refusals: one line, at once ---
 refused 'needs cards' on 2 --steps 2 --algo offload
-refused 'does not use cards' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
+refused 'a card cannot add by --sum nearest' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
 refused 'cannot' on 2 --steps 2 --format fp32 --scale none --offload sim:c
 refused 'needs an xclbin' on 2 --steps 2 --offload xrt:0000:01:00.1
 refused 'is not a card' on 2 --steps 2 --offload xrt:0000:01
