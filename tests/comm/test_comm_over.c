@@ -115,7 +115,9 @@ static int fail(const struct nc_transport *t, void *ctx)
     const struct failure *f = ctx;
     struct comm *c = must_open(t, 60); /* on a busy machine, ranks start seconds apart */
     char buf[8] = "";
-    CHECK(comm_barrier(c) == 0 && comm_failed(c) == 0, "all is well");
+    /* A rank may still be in the barrier when the odd one, which has left it, misbehaves. */
+    const int met = comm_barrier(c);
+    CHECK((met == 0 || met == f->code) && comm_failed(c) == met, "rank %d met: %d", c->rank, met);
     c->deadline_s = 0.5;
     if (c->rank == f->odd)
         f->act(c);
