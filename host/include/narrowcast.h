@@ -106,8 +106,8 @@ struct nc_options {
     const char *overflow;   /* saturate, inf */
     const char *round;      /* nearest, stochastic, zero */
     /* Algorithm: auto, offload, or one listed by `narrowcast train --help`, such as direct, ring or
-     * group-master:4. With offload, nc_open fails unless every card answers. With auto, sums are
-     * made over MPI until the cards answer. */
+     * group-master:4. It adds what cards do not. With offload, nc_open fails unless every card
+     * answers. auto chooses by the length of a step. */
     const char *algo;
     /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or
      * auto (taken from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist (unknown

@@ -28,8 +28,15 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
-    TRY(choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks, &j->cards.where,
-                     j->no_cards, sizeof j->no_cards));
+    const char *cards = w->cards.where ? w->cards.where : "off";
+    if (node_sum_wanted(w->node_sum) && !strcmp(cards, "auto"))
+        cards = "off"; /* the environment belongs to the machine, and the node has its own card */
+    if (node_sum_wanted(w->node_sum) && strcmp(cards, "off") != 0)
+        return ERR(-EINVAL,
+                   "--node-sum %s does not work with --offload '%s': leave one of them out",
+                   w->node_sum, cards);
+    TRY(choice_cards(algo, cards, codec, n_ranks, &j->cards.where, j->no_cards,
+                     sizeof j->no_cards));
     j->cards.needed = !strcmp(algo, "offload");
     if (comm_is_virtual(j->comm))
         j->cards.where = NULL, j->no_cards[0] = 0;

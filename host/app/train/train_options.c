@@ -131,7 +131,7 @@ static const struct opt opts[] = {
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
           "An algorithm from the list below, or offload: cards in the network, which must all "
-          "answer at the start. auto: offload if a card is named and answers, else self for one "
+          "answer at the start. Any other algorithm adds what cards do not. auto: self for one "
           "rank, gather-sum for short steps, direct otherwise. Exact sums have the same bits with "
           "every algorithm.")},
     {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
