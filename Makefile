@@ -28,7 +28,8 @@ INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 # The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS follow ours; the flags that decide bits come last.
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation -Wno-enum-float-conversion
 EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno
-FLAGS     = $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
+# valgrind 3.19 cannot read the DWARF 5 of clang 14.
+FLAGS     = $(OPT) $(if $(findstring clang,$(CC)),$(if $(filter -g,$(OPT)),-gdwarf-4)) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CPPFLAGS) $(CFLAGS) $(EXACT)
 LINK      = $(FLAGS) $(LDFLAGS)
 ifneq ($(filter check test test-long lint,$(MAKECMDGOALS)),)

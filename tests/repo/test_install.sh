@@ -10,7 +10,7 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
 tree=$(dirname "$here")
 case $(nm -D "$B/libnarrowcast.so") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac
 make_install() {
-    make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
+    make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
         fail "make install PREFIX=$1 DESTDIR=$2: $(tail -n 5 "$dir/said")"
         exit 1
     }
@@ -47,13 +47,13 @@ for folder in host . kept; do
 done
 if [ ! -e "$dir/tiny/host/README.md" ] || [ ! -e "$dir/tiny/kept/mine" ]; then fail 'make clean removed a folder that is none of its own'; fi
 
-make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
-make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
+make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
+make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
 [ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"
 
 # --- packages ---
 if command -v dpkg-deb >/dev/null; then
-    make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
+    make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
     deb=$(awk '/^deb / { print $2 }' "$dir/said")
     dpkg-deb -x "$deb" "$dir/deb" && (cd "$dir/deb/usr" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/packed"
     sed 's,^\./opt/nc,.,' "$dir/wanted" | diff - "$dir/packed" || fail "the package: wanted (<), there (>)"

@@ -138,8 +138,8 @@ static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
     rc = rc ? rc : comm_all_gather(b, mine, each, all, parts);
     for (int r = 0; r < v->n_ranks && rc == 0; r++) {
         const int process = virtual_process_of(v, r);
-        const double *from =
-            (const double *)parts[process] + (size_t)(r - virtual_lowest_of(v, process)) * n;
+        const double *from = (const double *)(const void *)parts[process] +
+                             (size_t)(r - virtual_lowest_of(v, process)) * n;
         if (r == 0)
             memcpy(x, from, n * sizeof *x);
         else
