@@ -18,14 +18,13 @@ static const double DEADLINE_S = 60; /* until the options are read */
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* of this process */
-    int lowest;          /* first of them */
     int status;          /* result of the run, or 128 + number of the signal */
 };
 
 static int live(struct comm *c, void *ctx)
 {
     struct emulation *e = ctx;
-    const int index = comm_rank(c) - e->lowest;
+    const int index = comm_rank(c) - comm_lowest_here(c, comm_rank(c));
     struct train *t = &e->ranks[index];
     t->o = e->o;
     t->comm = c;
@@ -40,7 +39,7 @@ static int live(struct comm *c, void *ctx)
 static int run(const struct train_options *o, struct comm_virtual *v)
 {
     const int n = comm_virtual_n_here(v);
-    struct emulation e = {.o = o, .lowest = comm_virtual_lowest(v)};
+    struct emulation e = {.o = o};
     e.ranks = buf_alloc((size_t)n * sizeof *e.ranks);
     int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
     /* The owner of the network closes last. */

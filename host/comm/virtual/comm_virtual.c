@@ -55,7 +55,7 @@ static int forget(struct comm *c, const uint64_t *abandoned)
     r->n_votes++;
     if (!r->job->below)
         return 0;
-    TRY(virtual_far_forget(r->job, r->n_votes, abandoned));
+    virtual_far_forget(r->job, r->n_votes, abandoned);
     virtual_end_far(r->job);
     return 0;
 }
@@ -180,10 +180,6 @@ struct comm *comm_virtual_rank(struct comm_virtual *v, int rank)
     return &v->ranks[virtual_index(v, rank)].comm;
 }
 
-int comm_virtual_lowest(const struct comm_virtual *v)
-{
-    return v->lowest;
-}
 int comm_virtual_n_here(const struct comm_virtual *v)
 {
     return v->n_here;

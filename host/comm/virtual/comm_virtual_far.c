@@ -130,8 +130,8 @@ static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
     struct comm *b = v->below;
     const size_t most = (size_t)most_here(v), each = most * n * sizeof *x;
     double *all = calloc((size_t)b->n_ranks + 1, each);
-    const uint8_t **parts = calloc((size_t)b->n_ranks, sizeof *parts);
-    int rc = all && parts ? 0 : ERR(-ENOMEM, "cannot add up: out of memory");
+    const uint8_t **parts = b->host_scratch;
+    int rc = all ? 0 : ERR(-ENOMEM, "cannot add up: out of memory");
     double *mine = rc ? NULL : all + (size_t)b->n_ranks * most * n;
     for (int i = 0; i < v->n_here && rc == 0; i++)
         memcpy(mine + (size_t)i * n, (const double *)v->ranks[i].call.x + at, n * sizeof *x);
@@ -146,17 +146,15 @@ static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
             comm_combine(COMM_SUM_F64, n, x, from);
     }
     free(all);
-    free(parts);
     return rc;
 }
 
 /* Collectives of the processes also wait for all messages in flight, and empty their list. */
-static int after_all(struct comm_virtual *v, int rc)
+static void after_all(struct comm_virtual *v, int rc)
 {
     if (rc < 0)
         comm_abort(v->below, rc);
     v->below->n_req = v->n_places;
-    return 0;
 }
 
 static int sum_f64(struct comm_virtual *v, double *sum, size_t n)
@@ -169,7 +167,7 @@ static int sum_f64(struct comm_virtual *v, double *sum, size_t n)
     return 0;
 }
 
-int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
+void virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
 {
     struct comm *b = v->below;
     int rc = 0;
@@ -188,7 +186,7 @@ int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
     case VIRTUAL_ONCE:
         rc = ERR(-EINVAL, "cannot %s: not all ranks are in one process", call->what);
     }
-    return after_all(v, rc);
+    after_all(v, rc);
 }
 
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
@@ -199,20 +197,17 @@ int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
     return comm_abandon(v->below);
 }
 
-int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
+void virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
 {
     struct comm *b = v->below;
+    uint64_t *processes = b->scratch; /* comm_vote() has checked that the larger mask fits */
     if (v->forgot == vote)
-        return 0;
+        return;
     v->forgot = vote;
-    uint64_t *processes = calloc((size_t)b->n_ranks / 64 + 1, sizeof *processes);
-    if (!processes)
-        return ERR(-ENOMEM, "cannot end a step: out of memory");
+    memset(processes, 0, ((size_t)b->n_ranks + 63) / 64 * sizeof *processes);
     for (int r = 0; r < v->n_ranks; r++) {
         const int process = virtual_process_of(v, r);
         processes[process / 64] |= (abandoned[r / 64] >> r % 64 & 1) << process % 64;
     }
-    const int rc = b->ops->forget(b, processes);
-    free(processes);
-    return after_all(v, rc);
+    after_all(v, b->ops->forget(b, processes));
 }

@@ -122,13 +122,13 @@ bool virtual_far_progress(struct comm_virtual *v, bool wait);
 bool virtual_far_take(struct comm_virtual *v, struct virtual_far *ended);
 /* Performs a collective between processes, after the ranks of this one have combined theirs. All
  * messages between processes are then done. */
-int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
+void virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
 /* Tells the other processes that a rank has abandoned the card path in the step of this vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
  * abandoned: bit mask of ranks. All messages between processes are then done. */
-int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
+void virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 

@@ -151,24 +151,22 @@ static void spread(struct comm_virtual *v, int index, size_t bytes)
             memcpy(v->ranks[i].call.x, v->ranks[index].call.x, bytes);
 }
 
-static int collect_far(struct comm_virtual *v, const struct virtual_call *call)
+static void collect_far(struct comm_virtual *v, const struct virtual_call *call)
 {
-    TRY(virtual_far_collect(v, call));
+    virtual_far_collect(v, call);
     virtual_end_far(v);
-    return 0;
 }
 
 /* Broadcasts from a rank that may be in another process. */
-static int broadcast(struct comm_virtual *v, const struct virtual_call *any)
+static void broadcast(struct comm_virtual *v, const struct virtual_call *any)
 {
     const int index = virtual_is_here(v, any->how) ? virtual_index(v, any->how) : 0;
     if (v->below)
-        TRY(collect_far(v, &v->ranks[index].call));
+        collect_far(v, &v->ranks[index].call);
     spread(v, index, any->n);
-    return 0;
 }
 
-static int reduce(struct comm_virtual *v, const struct virtual_call *any)
+static void reduce(struct comm_virtual *v, const struct virtual_call *any)
 {
     const enum comm_reduce how = (enum comm_reduce)any->how;
     struct virtual_call *first = &v->ranks[0].call;
@@ -176,9 +174,8 @@ static int reduce(struct comm_virtual *v, const struct virtual_call *any)
     for (int i = 1; i < v->n_here && !(v->below && how == COMM_SUM_F64); i++)
         comm_combine(how, any->n, first->x, v->ranks[i].call.x);
     if (v->below)
-        TRY(collect_far(v, first));
+        collect_far(v, first);
     spread(v, 0, any->n * comm_reduce_bytes(how));
-    return 0;
 }
 
 /* Collects each rank's argument in the host scratch of the last rank, and calls the work. */
@@ -191,22 +188,21 @@ static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 }
 
 /* Performs the collective once all ranks of this process have arrived. `last` arrived last. */
-static int perform(struct comm_virtual *v, struct virtual_rank *last)
+static void perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
     if (call->kind == VIRTUAL_BCAST)
-        TRY(broadcast(v, call));
+        broadcast(v, call);
     else if (call->kind == VIRTUAL_REDUCE)
-        TRY(reduce(v, call));
+        reduce(v, call);
     else if (v->below)
-        TRY(collect_far(v, call));
+        collect_far(v, call);
     else if (call->kind == VIRTUAL_ONCE)
         work_once(v, last);
     v->n_called = 0;
     for (int i = 0; i < v->n_here; i++)
         if (v->ranks[i].waits == VIRTUAL_OTHERS)
             virtual_wake(&v->ranks[i]);
-    return 0;
 }
 
 static int check_alike(const struct virtual_rank *r)
@@ -237,7 +233,7 @@ static int collect(struct comm *c, struct virtual_call call)
     if (++v->n_called < v->n_here)
         TRY(virtual_block(r, VIRTUAL_OTHERS));
     else
-        TRY(perform(v, r));
+        perform(v, r);
     return virtual_wait_all(c);
 }
 
