@@ -82,9 +82,9 @@ places() {
     text-lines) printf '%s\n' "${files[@]}" | grep '\.md$' | xargs awk 'FNR == 1 { fence = 0 } /^ *```/ { fence = !fence }
         !fence && !/^ *\|/ && length($0) > 140 { print FILENAME ":" FNR ":" $0 }' /dev/null || true ;;
     # components of identifiers, outside comments and strings; register names are part of the protocol
-    names) local id="(^|[^[:alnum:]_])([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)"
-        printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp)$' | xargs grep -nE "$id" /dev/null | grep -vE '^[^:]*:[0-9]*: \*' |
-            sed -E 's/"([^"\\]|\\.)*"//g; s|//.*||; s|/\*.*||' | grep -E ":[0-9]+:(|.*[^[:alnum:]_])([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)" |
+    names) local id="([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)"
+        printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp)$' | xargs grep -nE "(^|[^[:alnum:]_])$id" /dev/null | grep -vE '^[^:]*:[0-9]*: \*' |
+            sed -E 's/"([^"\\]|\\.)*"//g; s|//.*||; s|/\*.*||' | grep -E ":[0-9]+:(|.*[^[:alnum:]_])$id" |
             grep -vE 'REG_JOB_COMMIT_TAKE_MOST|NORM_FOLD|norm_fold|fold_(block|grid|lines)|k_(moments|layer_norm|gemm)_fold|HIGHEST|[ (]fold\(' || true ;;
     *) grep -E "^[^:]+:[0-9]+:(|.*[^[:alnum:]_])$2" "$all" | grep -vE "$literal" || true ;;
     esac

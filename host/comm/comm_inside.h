@@ -176,15 +176,15 @@ struct comm_batch {
     size_t at, n_places, used;
 };
 
-/* Makes places for the messages of all groups. n_places: sum over all groups. Returns 0
- * or reports -ENOMEM. */
+/* Makes places for the messages of all batches. n_places: sum over all batches. Returns 0 or
+ * reports -ENOMEM. */
 int comm_batches_begin(struct comm *c, size_t n_places);
 
 /* Returns the number of places that a message needs. */
 size_t comm_batch_places(const struct comm *c, size_t bytes);
 
-/* Post a message into a group, like comm_send() and comm_recv(). Messages of a pair of ranks with
- * the same tag arrive in order. */
+/* Post a message of a batch, like comm_send() and comm_recv(). Messages of a pair of ranks with the
+ * same tag arrive in order. */
 int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, const void *buf,
                     size_t bytes);
 int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from, void *buf,

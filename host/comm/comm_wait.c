@@ -12,7 +12,7 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    /* This is rare: only messages of many chunks and request groups need more places. */
+    /* This is rare: only messages of many chunks and batches of requests need more places. */
     const size_t room = 2 * c->room;
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages in flight: out of memory", c->room);
@@ -97,7 +97,7 @@ int comm_round(struct comm *c)
     return comm_wait(c);
 }
 
-/* ---- request groups: wait for some messages while others stay in flight ---- */
+/* ---- batches of requests: some may end while others stay in flight ---- */
 
 int comm_batches_begin(struct comm *c, size_t n_places)
 {

@@ -254,8 +254,7 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     nc_abort(NULL, -EIO);
     point(x, sizeof *x, list);
     const time_t start = time(NULL);
-    if (t->rank == 0)
-        usleep(300000); /* others may still be in nc_open_over() */
+    over_meet(t->n_ranks); /* all have left nc_open_over() */
     if (t->rank == 0 && aborts)
         nc_abort(nc, 5); /* not an errno */
     fails_now = t->rank == 0;

@@ -4,10 +4,21 @@
 #define OVER_RANKS_H
 #include "check.h"
 #include "tests/examples/sockets.h"
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { OVER_MAX = 8 };
+static _Atomic int *over_met; /* shared by the ranks of a run */
+
+/* Wait, outside the transport, until all ranks of this run have called. Once per run. */
+static inline void over_meet(int n_ranks)
+{
+    atomic_fetch_add(over_met, 1);
+    for (int ms = 0; ms < 60000 && atomic_load(over_met) < n_ranks; ms++)
+        usleep(1000);
+}
 
 /* Run body on n_ranks ranks. Its return value is the rank's exit status; failed CHECKs count
  * too. Returns the number of failed ranks; a killed rank is not one. */
@@ -22,6 +33,12 @@ static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t
                 return n_ranks;
             fd[a][b] = pair[0], fd[b][a] = pair[1];
         }
+    if (!over_met)
+        over_met =
+            mmap(NULL, sizeof *over_met, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (over_met == MAP_FAILED)
+        return n_ranks;
+    atomic_store(over_met, 0);
     fflush(NULL);
     for (int r = 0; r < n_ranks; r++) {
         struct sockets sockets;

@@ -9,7 +9,7 @@ struct train;
 struct checkpoint_section {
     const char *name;
     bool per_rank;  /* there is one part for each rank; else all ranks use that of rank 0 */
-    bool in_common; /* emulated ranks share the state (train.lead) */
+    bool in_common; /* emulated ranks share the state (train.owner) */
     /* Returns the bytes of a part, the same on all ranks and throughout the run. Returns 0 if the
      * file has no such section. */
     size_t (*bytes)(const struct train *t);

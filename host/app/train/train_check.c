@@ -47,7 +47,7 @@ static int check_blocks(const struct train_options *o, const struct words *w)
     static const char *const names[] = {"card-slots", "card-deadline",  "card-group", "fabric",
                                         "xclbin",     "fabric-address", "trace"};
     const char *without = "leave one of them out";
-    if (o->offload && strcmp(o->offload, "off") && strcmp(o->offload, "auto"))
+    if (strcmp(o->offload, "off") && strcmp(o->offload, "auto"))
         return ERR(-EINVAL, "--offload '%s' does not work with --blocks: %s", o->offload, without);
     if (!strcmp(o->algo, "offload") || !strcmp(o->algo, "native"))
         return ERR(-EINVAL, "--algo %s does not work with --blocks: %s", o->algo, without);

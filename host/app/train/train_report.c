@@ -181,16 +181,14 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     if (t->o->width != 1)
         printf("width %g, ", t->o->width);
     printf("%zu weights, on %s\n", t->n_weights, t->data->name);
-    printf("run            ");
+    const int processes = comm_n_processes(t->comm);
     if (t->o->blocks)
-        printf("%d block%s, ", t->n_ranks, t->n_ranks > 1 ? "s" : "");
-    const int n = t->o->blocks ? comm_n_processes(t->comm) : t->n_ranks;
-    printf("%d %s%s, %llu steps of %llu images, seed %llu\n", n, t->o->blocks ? "process" : "rank",
-           n == 1         ? ""
-           : t->o->blocks ? "es"
-                          : "s",
-           (unsigned long long)t->state.step, (unsigned long long)t->o->batch,
-           (unsigned long long)t->o->seed);
+        printf("run            %d block%s, %d process%s", t->n_ranks, t->n_ranks > 1 ? "s" : "",
+               processes, processes > 1 ? "es" : "");
+    else
+        printf("run            %d rank%s", t->n_ranks, t->n_ranks > 1 ? "s" : "");
+    printf(", %llu steps of %llu images, seed %llu\n", (unsigned long long)t->state.step,
+           (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
     char line[128];
     struct text added = text_in(line, sizeof line);
     train_offload_added(t, &added);

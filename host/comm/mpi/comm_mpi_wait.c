@@ -53,9 +53,10 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-static int failed_request(const struct comm_mpi *m, int mpi_rc)
+/* Reports the first failure among n statuses. */
+static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
 {
-    for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < m->comm.n_req; i++) {
+    for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < n; i++) {
         int why = m->status[i].MPI_ERROR;
         if (why != MPI_SUCCESS && why != MPI_ERR_PENDING)
             mpi_rc = why;
@@ -72,7 +73,7 @@ static bool all_done(struct comm_mpi *m, int *rc)
     if (mpi_rc == MPI_SUCCESS)
         return done;
     if (*rc == 0)
-        *rc = failed_request(m, mpi_rc);
+        *rc = failed_request(m, mpi_rc, m->comm.n_req);
     return comm_mpi_done(&m->comm, 0, m->comm.n_req);
 }
 
@@ -96,8 +97,9 @@ int comm_mpi_wait(struct comm *c)
 static int take(struct comm_mpi *m)
 {
     int n = 0;
-    TRY(comm_mpi_check(MPI_Testsome((int)m->comm.n_req, m->req, &n, m->ended, MPI_STATUSES_IGNORE),
-                       "exchange messages"));
+    const int rc = MPI_Testsome((int)m->comm.n_req, m->req, &n, m->ended, m->status);
+    if (rc != MPI_SUCCESS)
+        return failed_request(m, rc, n == MPI_UNDEFINED ? 0 : (size_t)n);
     return n == MPI_UNDEFINED ? 0 : n;
 }
 
