@@ -222,6 +222,12 @@ bool comm_abandoned(struct comm *c)
     return c->ops->abandoned(c);
 }
 
+void comm_yield(struct comm *c)
+{
+    if (c->ops->is_virtual)
+        (void)c->ops->poll(c);
+}
+
 int comm_missing(struct comm *c)
 {
     return c->ops->missing(c);

@@ -85,6 +85,9 @@ int comm_lowest_here(const struct comm *c, int rank);
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
+/* Lets the other virtual ranks of this process run. Does nothing for other ranks. */
+void comm_yield(struct comm *c);
+
 /* Makes all calls of this rank, also pending ones, return `code`, and soon all calls of the other
  * ranks too. Any thread may call it. Works only over the caller's transport: returns false over
  * MPI and for virtual ranks, which need comm_abort(). */

@@ -38,7 +38,7 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     TRY(choice_cards(algo, cards, codec, n_ranks, &j->cards.where, j->no_cards,
                      sizeof j->no_cards));
     j->cards.needed = !strcmp(algo, "offload");
-    if (comm_is_virtual(j->comm))
+    if (w->emulated)
         j->cards.where = NULL, j->no_cards[0] = 0;
     return 0;
 }

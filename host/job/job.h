@@ -36,14 +36,14 @@ struct job_spec {
     struct offload_options cards;
     /* xrt, xrt:BDF: a card in rank 0's machine adds. NULL, cpu: the ranks add. */
     const char *node_sum;
+    /* No cards are used, whatever the specs: exact sums have the cards' bits. */
+    bool emulated;
     /* For virtual ranks only: use reducer_open_low(). The caller must call reducer_share(). */
     bool low_memory;
 };
 
 struct job {
-    /* Owned by the caller; must outlive the job. Virtual ranks do not use cards, whatever the
-     * specs: their exact sums have the cards' bits. */
-    struct comm *comm;
+    struct comm *comm;  /* owned by the caller; must outlive the job */
     struct codec codec; /* settled */
     /* Checksum of the specs' meaning. Jobs with equal tags make equal bits from equal gradients. */
     uint32_t tag;

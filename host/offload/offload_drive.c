@@ -16,13 +16,15 @@ static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 /* Ranks and the card may share cores. Therefore poll, then yield, then sleep, so that
  * more packets accumulate and are received in one call. Blocking in poll() was slower,
  * since it wakes the rank for each packet. */
-static void pause_between_polls(unsigned n_idle)
+static void pause_between_polls(struct comm *c, unsigned n_idle)
 {
+    const unsigned n_here = (unsigned)comm_n_here(c);
+    comm_yield(c);
     if (n_idle < SPINS)
         return;
     if (n_idle < YIELDS)
         sched_yield();
-    else
+    else if (n_idle % n_here == 0) /* one sleep for all virtual ranks of the process */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
@@ -82,7 +84,7 @@ int offload_drive(struct offload *o, bool in_step)
         if (end)
             return CARD_PATH_ABANDONED;
         n_idle = moved ? 0 : n_idle + 1;
-        pause_between_polls(n_idle);
+        pause_between_polls(o->comm, n_idle);
     }
 }
 

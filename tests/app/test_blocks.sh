@@ -91,7 +91,7 @@ case $? in 0 | 124) fail "a process died: exit $?: $(cat said)" ;; esac
 
 refused '--blocks 2 is less than the 3 processes: need at least 3' on 3 2
 refused 'must be a multiple of 7' on 2 7
-refused "--offload 'sim' does not work with --blocks" on 2 4 --offload sim
+refused "--node-sum xrt does not work with --blocks" on 2 4 --node-sum xrt --algo group-scatter:2
 refused '--trace does not work with --blocks' on 2 4 --trace t.json
 refused '--algo native does not work with --blocks' on 4 4 --algo native --format fp32
 refused 'need at least 3 processes, or 1' on 2 240 --batch 240
@@ -99,10 +99,6 @@ refused 'need at least 3 processes, or 1' on 2 240 --batch 240
 different() { mpirun -np 1 "$n" train $common --blocks "$1" : -np 1 "$n" train $common --blocks "$2"; }
 refused '--blocks differs between ranks' different 2 4
 refused '--blocks differs between ranks' different 4 0
-NARROWCAST_OFFLOAD=sim:c on 2 4 --model mlp --steps 1 >out 2>said || fail "cards of the environment: $(cat said)"
-[ "$(grep -c 'does not use the cards of NARROWCAST_OFFLOAD' said)" = 1 ] || fail "cards of the environment: $(cat said)"
-NARROWCAST_OFFLOAD=sim:c on 2 4 --model mlp --steps 1 --offload off >out 2>said || fail "--offload off: $(cat said)"
-! grep -q NARROWCAST_OFFLOAD said || fail "--offload off: $(cat said)"
 refused "--blocks '-1'" on 2 -1
 refused '--blocks has no effect on emulated ranks' "$n" emulate --ranks 4 --blocks 4
 [ "$compared" -ge 10 ] || fail "compared only $compared runs"

@@ -28,6 +28,7 @@ direct=$(checksum direct.out)
 same "group-scatter:2" scatter.out "$direct"
 through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
 through "group-scatter:2 and a card" "$direct" 4 sim:c --steps 12 --algo group-scatter:2
+through "4 blocks in 3 processes, and a card" "$direct" 3 sim:c --steps 12 --blocks 4
 grep -q '^all-reduce: offload through 1 card' stderr || fail "did not say what it chose: $(cat stderr)"
 [ "${1-}" != check ] || exit $bad
 if "$n" info | grep -q '^libfabric *none'; then
@@ -51,6 +52,7 @@ done
 through "a bad network, 1 card" "$direct" 4 "$(at c1)" --steps 12
 through "a bad network, 2 cards" "$direct" 4 "$(at c1 c2)" --steps 12 --bucket-bytes 8k
 through "a bad network, 4 cards" "$direct" 4 "$(at c1 c2 c3 c4)" --steps 12
+through "a bad network, 2 cards, 4 blocks in 2 processes" "$direct" 2 "$(at c1 c2)" --steps 12 --blocks 4
 [ -z "$rtl" ] || through "a bad network, a Verilated card" "$direct" 4 "$(at rtl)" --steps 12
 for name in c1 c4 $rtl; do
     [ "$(counter "$name" IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"
@@ -64,6 +66,7 @@ echo "seed 4711"
 partly=0
 beside= # a second card, if any
 algo=auto # adds what the card does not
+processes=4 blocks='' # or 3 processes that run 4 blocks
 # killed MOMENT STEPS LAST CARD-OPTIONS...: kills the card once, at a
 # random time before step LAST has ended
 killed() {
@@ -72,7 +75,7 @@ killed() {
     card mortal "$@"
     rm -f log
     # shellcheck disable=SC2086
-    on 4 --steps "$n_steps" --algo $algo --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
+    on $processes $blocks --steps "$n_steps" --algo $algo --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
     run=$!
     while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt $wanted ]; do sleep 0.01; done
     sleep 0.0$((RANDOM % 10))
@@ -92,11 +95,12 @@ card steady --engine c
 for moment in 1 2 3 4 5; do
     [ "$moment" -lt 4 ] || beside=steady
     case $moment in 2 | 4) algo=group-scatter:2 ;; *) algo=auto ;; esac
+    case $moment in 2 | 5) processes=3 blocks='--blocks 4' ;; *) processes=4 blocks='' ;; esac
     killed $moment 120 80 --engine c
     same "moment $moment" out "$direct"
     [ "$moment" -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
 done
-beside='' algo=auto
+beside='' algo=auto processes=4 blocks=''
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 if [ -n "$rtl" ]; then

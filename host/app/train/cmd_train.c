@@ -49,17 +49,12 @@ static int run(const struct train_options *o, struct comm_virtual *v)
     return rc < 0 ? rc : e.status;
 }
 
-/* Checks --blocks, and says once that cards of the environment are not used. */
 static int check_blocks(const struct train_options *o, const struct comm *comm)
 {
-    const char *cards = getenv("NARROWCAST_OFFLOAD");
     const int n = comm_n_ranks(comm);
     if (o->blocks < n)
         return ERR(-EINVAL, "--blocks %lld is less than the %d processes: need at least %d",
                    (long long)o->blocks, n, n);
-    if (comm_rank(comm) == 0 && cards && *cards && strcmp(o->offload, "off"))
-        err_note(
-            "--blocks does not use the cards of NARROWCAST_OFFLOAD; --offload off omits this line");
     return 0;
 }
 

@@ -44,18 +44,13 @@ static int check_emulated(const struct train_options *o, const struct words *w)
 /* Refuses what needs a process for each rank. */
 static int check_blocks(const struct train_options *o, const struct words *w)
 {
-    static const char *const names[] = {"card-slots", "card-deadline",  "card-group", "fabric",
-                                        "xclbin",     "fabric-address", "trace"};
     const char *without = "leave one of them out";
-    if (strcmp(o->offload, "off") && strcmp(o->offload, "auto"))
-        return ERR(-EINVAL, "--offload '%s' does not work with --blocks: %s", o->offload, without);
-    if (!strcmp(o->algo, "offload") || !strcmp(o->algo, "native"))
-        return ERR(-EINVAL, "--algo %s does not work with --blocks: %s", o->algo, without);
+    if (!strcmp(o->algo, "native"))
+        return ERR(-EINVAL, "--algo native does not work with --blocks: %s", without);
     if (strcmp(o->node_sum, "cpu"))
         return ERR(-EINVAL, "--node-sum %s does not work with --blocks: %s", o->node_sum, without);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (given(w, names[i]))
-            return ERR(-EINVAL, "--%s does not work with --blocks: %s", names[i], without);
+    if (given(w, "trace"))
+        return ERR(-EINVAL, "--trace does not work with --blocks: %s", without);
     return 0;
 }
 

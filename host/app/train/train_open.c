@@ -85,6 +85,7 @@ static int settle_job(struct train *t)
                                             .card_deadline_s = o->card_deadline,
                                             .deadline_s = o->deadline},
                                   .node_sum = o->node_sum,
+                                  .emulated = o->memory != NULL,
                                   .low_memory = t->low_memory};
     return job_settle(t->comm, &spec, &t->job);
 }

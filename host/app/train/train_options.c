@@ -59,8 +59,8 @@ static const struct opt opts[] = {
      "own cast, batch-norm moments and random draws. Weights and logs (except for times) then do "
      "not depend on the number of processes, which may be anything from 1 to V, and a run may be "
      "resumed on another number of processes. Fast if the number of processes divides V; the "
-     "number of messages grows with the square of V. Does not use cards. 0: one block per process, "
-     "and cards may add.",
+     "number of messages grows with the square of V. For a card each block is a rank. 0: one block "
+     "per process.",
      OPT_INT, AT(blocks), 0, 4096, 0},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
