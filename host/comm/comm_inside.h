@@ -14,6 +14,7 @@ enum {
     COMM_TAG_LIVENESS = 2,
     COMM_TAG_ABANDON = 3,
     COMM_TAG_SUM = 4,
+    COMM_TAG_FAR = 5, /* messages of virtual ranks between processes */
     COMM_TAGS
 };
 

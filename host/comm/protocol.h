@@ -9,7 +9,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     1
-#define PROTOCOL_CRC 0x025f5ff1u
+#define PROTOCOL     2
+#define PROTOCOL_CRC 0xfef6030eu
 
 #endif

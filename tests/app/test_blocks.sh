@@ -93,8 +93,7 @@ refused '--blocks 2 is less than the 3 processes: need at least 3' on 3 2
 refused 'must be a multiple of 7' on 2 7
 refused "--node-sum xrt does not work with --blocks" on 2 4 --node-sum xrt --algo group-scatter:2
 refused '--trace does not work with --blocks' on 2 4 --trace t.json
-refused '--algo native does not work with --blocks' on 4 4 --algo native --format fp32
-refused 'need at least 3 processes, or 1' on 2 240 --batch 240
+refused 'cannot run "native" with virtual ranks' on 4 4 --algo native --format fp32
 # shellcheck disable=SC2086,SC2317
 different() { mpirun -np 1 "$n" train $common --blocks "$1" : -np 1 "$n" train $common --blocks "$2"; }
 refused '--blocks differs between ranks' different 2 4

@@ -55,7 +55,12 @@ static int forget(struct comm *c, const uint64_t *abandoned)
     r->n_votes++;
     if (!r->job->below)
         return 0;
-    virtual_far_forget(r->job, r->n_votes, abandoned);
+    virtual_drain(r->job);
+    if (r->job->broken)
+        return r->job->broken;
+    const int rc = virtual_far_forget(r->job, r->n_votes, abandoned);
+    if (rc < 0)
+        return virtual_fail(r->job, rc);
     virtual_end_far(r->job);
     return 0;
 }
@@ -63,7 +68,12 @@ static int forget(struct comm *c, const uint64_t *abandoned)
 static int missing(struct comm *c)
 {
     char text[VIRTUAL_WHY_BYTES];
-    virtual_why(virtual_rank(c)->job, text);
+    struct comm_virtual *v = virtual_rank(c)->job;
+    if (v->below) {
+        const int rc = comm_missing(v->below);
+        return virtual_fail(v, rc < 0 ? rc : -ETIMEDOUT);
+    }
+    virtual_why(v, text);
     err_release(false);
     comm_abort(c,
                ERR(-ETIMEDOUT, "rank %d of %d has waited too long: %s", c->rank, c->n_ranks, text));
@@ -141,10 +151,6 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
     if (!v)
         return -ENOMEM;
     place(v, n_ranks, below);
-    if (v->below && virtual_far_check(v) < 0) {
-        free(v);
-        return -EINVAL;
-    }
     const size_t n = (size_t)v->n_here;
     v->ranks = buf_alloc(n * sizeof *v->ranks);
     v->turns = buf_alloc(n * sizeof *v->turns);
@@ -165,13 +171,15 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
 
 void comm_virtual_close(struct comm_virtual *v)
 {
+    if (v)
+        virtual_far_drop(v);
     for (int r = 0; v && v->ranks && r < v->n_here; r++) {
         fiber_fini(&v->ranks[r].fiber);
         comm_fini(&v->ranks[r].comm);
         free(v->ranks[r].messages);
     }
     if (v)
-        free(v->ranks), free(v->turns), free(v->queues), free(v->far_messages);
+        free(v->ranks), free(v->turns), free(v->queues), free(v->streams), free(v->parts);
     free(v);
 }
 
@@ -183,6 +191,10 @@ struct comm *comm_virtual_rank(struct comm_virtual *v, int rank)
 int comm_virtual_n_here(const struct comm_virtual *v)
 {
     return v->n_here;
+}
+int comm_virtual_lowest(const struct comm_virtual *v)
+{
+    return v->lowest;
 }
 
 /* Clears messages in flight, held lines and abandoned card paths after a broken run. */
@@ -198,7 +210,26 @@ static void mend(struct comm_virtual *v)
         r->n_votes = r->abandoned_in = 0;
     }
     memset(v->queues, 0, COMM_TAGS * n * n * sizeof *v->queues);
+    virtual_far_drop(v);
     v->n_called = v->broken = 0;
+}
+
+/* Lines of ranks go where the lines of the caller go. */
+static void join_lines(struct comm_virtual *v, const struct err_lines *outside)
+{
+    for (int i = 0; i < v->n_here && outside; i++) {
+        v->ranks[i].lines.to = outside->to;
+        v->ranks[i].lines.arg = outside->arg;
+        v->ranks[i].lines.first[0] = 0;
+    }
+}
+
+/* Hands the first error of this run to the caller. */
+static void hand_error(struct comm_virtual *v, struct err_lines *outside)
+{
+    for (int i = 0; i < v->n_here && outside; i++)
+        if (!outside->first[0])
+            memcpy(outside->first, v->ranks[i].lines.first, sizeof outside->first);
 }
 
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx)
@@ -213,9 +244,11 @@ int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *c
     if (v->below)
         v->below->n_req = v->n_places;
     v->outside_lines = err_turn(&v->ranks[0].lines);
+    join_lines(v, v->outside_lines);
     fiber_switch(&v->outside, &v->ranks[0].fiber);
     if (v->below)
         v->below->n_req = 0;
+    hand_error(v, v->outside_lines);
     int rc = v->broken;
     for (int r = v->n_here - 1; r >= 0; r--)
         if (v->ranks[r].rc < 0 && v->ranks[r].rc != v->broken)

@@ -26,8 +26,9 @@ struct comm_virtual; /* from comm_virtual_open() to comm_virtual_close() */
  * Returns 0, or reports -EINVAL or -ENOMEM on this process. */
 int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out);
 
-/* Returns the number of ranks in this process. */
+/* Return the number of ranks in this process, and the lowest of them. */
 int comm_virtual_n_here(const struct comm_virtual *v);
+int comm_virtual_lowest(const struct comm_virtual *v);
 
 /* Closes the job. NULL is legal. Do not call it from within a run. */
 void comm_virtual_close(struct comm_virtual *v);

@@ -1,7 +1,12 @@
 /* comm_virtual_far.c : Carries messages and collectives of virtual ranks between processes.
  *
- * A message has its own request of the communicator between the processes. Its tag names both
- * ranks within their processes, so that messages of each pair of ranks arrive in order. */
+ * All messages from one process to another are one stream of heads and bodies, under one tag:
+ *
+ *     | from, to, tag, bytes | body | from, to, tag, bytes | body ...
+ *
+ * A head is received only while some rank waits for a message of that process. Its body is then
+ * received into the buffer of the rank that waits for it, or into memory if no rank does yet. */
+#include "base/buf.h"
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
 #include <stdlib.h>
@@ -23,27 +28,15 @@ static int most_here(const struct comm_virtual *v)
     return (v->n_ranks + v->below->n_ranks - 1) / v->below->n_ranks;
 }
 
-/* Ranks per process. MPI guarantees tags up to 32,767; the largest of far_tag() is 32,004. */
-enum { FAR_MAX = 80 };
-
-static int far_tag(const struct comm_virtual *v, const struct virtual_rank *r,
-                   const struct virtual_message *m)
-{
-    const int most = most_here(v), mine = virtual_index(v, r->comm.rank),
-              other = m->peer - virtual_lowest_of(v, virtual_process_of(v, m->peer)),
-              from = m->sends ? mine : other, to = m->sends ? other : mine;
-    return COMM_TAGS + (m->tag * most + to) * most + from;
-}
-
-/* Grows the list of messages to n places. */
+/* Grows the list of parts to n places. */
 static int make_places(struct comm_virtual *v, size_t n)
 {
     struct comm *b = v->below;
     const size_t old = v->n_places;
-    struct virtual_far *more = realloc(v->far_messages, n * sizeof *more);
+    struct virtual_part *more = realloc(v->parts, n * sizeof *more);
     if (!more)
         return ERR(-ENOMEM, "cannot have more than %zu messages in flight: out of memory", old);
-    v->far_messages = more;
+    v->parts = more;
     memset(more + old, 0, (n - old) * sizeof *more);
     while (b->room < n) {
         if (!b->ops->make_room(b, 2 * b->room))
@@ -55,14 +48,6 @@ static int make_places(struct comm_virtual *v, size_t n)
     return 0;
 }
 
-int virtual_far_check(const struct comm_virtual *v)
-{
-    if (most_here(v) > FAR_MAX)
-        return ERR(-EINVAL, "cannot run %d ranks in %d processes: need at least %d processes, or 1",
-                   v->n_ranks, v->below->n_ranks, (v->n_ranks + FAR_MAX - 1) / FAR_MAX);
-    return 0;
-}
-
 int virtual_far_open(struct comm_virtual *v, int rc)
 {
     struct comm *b = v->below;
@@ -71,55 +56,231 @@ int virtual_far_open(struct comm_virtual *v, int rc)
     if (rc < 0 || failed)
         return rc < 0 ? rc : -ECANCELED; /* another process reports its failure */
     TRY(v->on_node = comm_rank_on_node(b));
-    return make_places(v, 4 * (size_t)v->n_ranks + 16);
+    v->streams = buf_alloc((size_t)b->n_ranks * sizeof *v->streams);
+    return v->streams ? make_places(v, 64) : -ENOMEM;
+}
+
+static void free_list(struct virtual_far *m)
+{
+    for (struct virtual_far *next; m; m = next) {
+        next = m->next;
+        free(m->early);
+        free(m);
+    }
+}
+
+void virtual_far_drop(struct comm_virtual *v)
+{
+    for (size_t at = 0; at < v->n_places; at++) {
+        struct virtual_far *m = v->parts[at].m;
+        if (m && !m->early && --m->n_left == 0) /* early ones are in a list */
+            free(m);
+        v->parts[at] = (struct virtual_part){NULL};
+    }
+    for (int p = 0; v->streams && p < v->below->n_ranks; p++) {
+        free_list(v->streams[p].wanted);
+        free_list(v->streams[p].early);
+        v->streams[p] = (struct virtual_stream){.reads = false};
+    }
+    v->n_far = v->free_from = v->taken_to = 0;
+}
+
+/* Posts a part of a message. */
+static int post_part(struct comm_virtual *v, struct virtual_part part, bool sends, int process,
+                     void *buf, size_t bytes)
+{
+    struct comm *b = v->below;
+    size_t at = v->free_from;
+    while (at < v->n_places && (v->parts[at].m || v->parts[at].from))
+        at++;
+    if (at == v->n_places)
+        TRY(make_places(v, 2 * v->n_places));
+    TRY(sends ? b->ops->send(b, at, COMM_TAG_FAR, process, buf, bytes)
+              : b->ops->recv(b, at, COMM_TAG_FAR, process, buf, bytes));
+    v->parts[at] = part;
+    v->free_from = at + 1;
+    b->count.sent_bytes += sends ? bytes : 0;
+    return 0;
+}
+
+/* Receives the next head of a stream if a receive waits for its message. */
+static int read_on(struct comm_virtual *v, struct virtual_stream *s)
+{
+    if (s->reads || !s->wanted)
+        return 0;
+    s->reads = true;
+    return post_part(v, (struct virtual_part){.from = s}, false, (int)(s - v->streams), &s->head,
+                     sizeof s->head);
+}
+
+static void append(struct virtual_far **list, struct virtual_far *m)
+{
+    while (*list)
+        list = &(*list)->next;
+    *list = m;
+}
+
+/* Takes the first message with this head's ranks and tag out of a list, or returns NULL. Skips
+ * early messages that a rank waits for. */
+static struct virtual_far *find(struct virtual_far **list, const struct virtual_far_head *head)
+{
+    for (struct virtual_far *m; (m = *list); list = &m->next)
+        if (m->head.from == head->from && m->head.to == head->to && m->head.tag == head->tag &&
+            !(m->early && m->rank)) {
+            *list = m->next;
+            m->next = NULL;
+            return m;
+        }
+    return NULL;
+}
+
+static int check_bytes(const struct virtual_far_head *wanted, uint64_t sent)
+{
+    if (wanted->bytes != sent)
+        return ERR(-EIO, "rank %d expects %llu bytes from rank %d, which sends %llu", wanted->to,
+                   (unsigned long long)wanted->bytes, wanted->from, (unsigned long long)sent);
+    return 0;
+}
+
+static void *body_of(const struct virtual_far *m)
+{
+    return m->rank->messages[m->place].buf;
+}
+
+/* Copies a message that came early. Its body has arrived and its receive is posted. */
+static void deliver(struct virtual_far *m)
+{
+    memcpy(body_of(m), m->early, m->head.bytes);
+    free(m->early);
+    free(m);
+}
+
+static struct virtual_far *new_message(struct virtual_far_head head, struct virtual_rank *r,
+                                       size_t place)
+{
+    struct virtual_far *m = buf_alloc(sizeof *m);
+    if (m)
+        *m = (struct virtual_far){.head = head, .rank = r, .place = place, .n_left = 1};
+    return m;
+}
+
+static int post_receive(struct virtual_rank *r, size_t place, struct virtual_far_head head,
+                        struct virtual_stream *s)
+{
+    struct virtual_far *m = find(&s->early, &head);
+    if (m) {
+        TRY(check_bytes(&head, m->head.bytes));
+        m->rank = r, m->place = place;
+        if (m->n_left == 0)
+            return deliver(m), 1;
+        append(&s->early, m); /* virtual_far_take() will deliver it */
+    } else {
+        m = new_message(head, r, place);
+        if (!m)
+            return -ENOMEM;
+        append(&s->wanted, m);
+    }
+    r->job->n_far++;
+    return read_on(r->job, s);
+}
+
+static int post_send(struct virtual_rank *r, size_t place, struct virtual_far_head head,
+                     int process)
+{
+    struct comm_virtual *v = r->job;
+    struct virtual_far *m = new_message(head, r, place);
+    if (!m)
+        return -ENOMEM;
+    const struct virtual_part part = {.m = m};
+    int rc = post_part(v, part, true, process, &m->head, sizeof m->head);
+    if (rc < 0) {
+        free(m);
+        return rc;
+    }
+    rc = post_part(v, part, true, process, body_of(m), head.bytes);
+    m->n_left += rc == 0;
+    v->n_far++;
+    return rc;
 }
 
 int virtual_far_post(struct virtual_rank *r, size_t place)
 {
     struct comm_virtual *v = r->job;
-    struct comm *b = v->below;
     const struct virtual_message *m = &r->messages[place];
-    const int process = virtual_process_of(v, m->peer), tag = far_tag(v, r, m);
-    size_t at = v->free_from;
-    if (v->n_far == v->n_places)
-        TRY(make_places(v, 2 * v->n_places));
-    while (v->far_messages[at].rank)
-        at++;
-    TRY(m->sends ? b->ops->send(b, at, tag, process, m->buf, m->bytes)
-                 : b->ops->recv(b, at, tag, process, m->buf, m->bytes));
-    v->far_messages[at] = (struct virtual_far){r, place};
-    v->free_from = at + 1;
-    v->n_far++;
-    if (m->sends)
-        b->count.sent_bytes += m->bytes;
-    return 0;
+    const int process = virtual_process_of(v, m->peer), me = r->comm.rank;
+    const struct virtual_far_head head = {.from = m->sends ? me : m->peer,
+                                          .to = m->sends ? m->peer : me,
+                                          .tag = m->tag,
+                                          .bytes = m->bytes};
+    return m->sends ? post_send(r, place, head, process)
+                    : post_receive(r, place, head, &v->streams[process]);
 }
 
-bool virtual_far_progress(struct comm_virtual *v, bool wait)
+int virtual_far_progress(struct comm_virtual *v, bool wait)
 {
-    if (v->n_far == 0)
-        return false;
-    const int n = v->below->ops->some(v->below, wait);
-    if (n < 0)
-        comm_abort(v->below, n);
-    return n > 0;
+    return v->n_far == 0 ? 0 : v->below->ops->some(v->below, wait);
 }
 
-bool virtual_far_take(struct comm_virtual *v, struct virtual_far *ended)
+/* Receives the body that follows a head, and the next head. */
+static int take_head(struct comm_virtual *v, struct virtual_stream *s)
+{
+    const struct virtual_far_head head = s->head;
+    const int process = (int)(s - v->streams);
+    struct virtual_far *m = find(&s->wanted, &head);
+    s->reads = false;
+    if (m) {
+        TRY(check_bytes(&m->head, head.bytes));
+    } else {
+        m = new_message(head, NULL, 0);
+        if (!m || !(m->early = buf_alloc(head.bytes))) {
+            free(m);
+            return -ENOMEM;
+        }
+        append(&s->early, m);
+    }
+    TRY(post_part(v, (struct virtual_part){m, s}, false, process, m->early ? m->early : body_of(m),
+                  head.bytes));
+    return read_on(v, s);
+}
+
+/* Takes a part that has travelled. Returns true with *r and *place if its message is done. */
+static bool take_part(struct virtual_part part, struct virtual_rank **r, size_t *place)
+{
+    struct virtual_far *m = part.m;
+    if (--m->n_left > 0 || !m->rank)
+        return false;
+    *r = m->rank;
+    *place = m->place;
+    if (m->early) {
+        struct virtual_far **list = &part.from->early;
+        while (*list != m)
+            list = &(*list)->next;
+        *list = m->next;
+        deliver(m);
+    } else {
+        free(m);
+    }
+    return true;
+}
+
+int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *place)
 {
     const struct comm *b = v->below;
-    for (; v->n_far > 0 && v->taken_to < v->n_places; v->taken_to++) {
-        struct virtual_far *f = &v->far_messages[v->taken_to];
-        if (!f->rank || !b->ops->done(b, v->taken_to, 1))
+    for (; v->taken_to < v->n_places; v->taken_to++) {
+        const struct virtual_part part = v->parts[v->taken_to];
+        if ((!part.m && !part.from) || !b->ops->done(b, v->taken_to, 1))
             continue;
-        *ended = *f;
-        f->rank = NULL;
+        v->parts[v->taken_to] = (struct virtual_part){NULL};
         v->free_from = v->taken_to < v->free_from ? v->taken_to : v->free_from;
-        v->n_far--;
-        return true;
+        if (!part.m) {
+            TRY(take_head(v, part.from));
+        } else if (take_part(part, r, place)) {
+            v->n_far--;
+            return 1;
+        }
     }
     v->taken_to = 0;
-    return false;
+    return 0;
 }
 
 /* Adds x[n] at `at` of all ranks in rank order, whatever processes they are in. A process sends the
@@ -149,14 +310,6 @@ static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
     return rc;
 }
 
-/* Collectives of the processes also wait for all messages in flight, and empty their list. */
-static void after_all(struct comm_virtual *v, int rc)
-{
-    if (rc < 0)
-        comm_abort(v->below, rc);
-    v->below->n_req = v->n_places;
-}
-
 static int sum_f64(struct comm_virtual *v, double *sum, size_t n)
 {
     enum { BLOCK = 1024 };
@@ -167,7 +320,7 @@ static int sum_f64(struct comm_virtual *v, double *sum, size_t n)
     return 0;
 }
 
-void virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
+int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
 {
     struct comm *b = v->below;
     int rc = 0;
@@ -186,7 +339,8 @@ void virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call
     case VIRTUAL_ONCE:
         rc = ERR(-EINVAL, "cannot %s: not all ranks are in one process", call->what);
     }
-    after_all(v, rc);
+    b->n_req = v->n_places; /* a collective empties the list */
+    return rc;
 }
 
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
@@ -197,17 +351,19 @@ int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
     return comm_abandon(v->below);
 }
 
-void virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
+int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
 {
     struct comm *b = v->below;
     uint64_t *processes = b->scratch; /* comm_vote() has checked that the larger mask fits */
     if (v->forgot == vote)
-        return;
+        return 0;
     v->forgot = vote;
     memset(processes, 0, ((size_t)b->n_ranks + 63) / 64 * sizeof *processes);
     for (int r = 0; r < v->n_ranks; r++) {
         const int process = virtual_process_of(v, r);
         processes[process / 64] |= (abandoned[r / 64] >> r % 64 & 1) << process % 64;
     }
-    after_all(v, b->ops->forget(b, processes));
+    const int rc = b->ops->forget(b, processes);
+    b->n_req = v->n_places;
+    return rc;
 }

@@ -56,21 +56,46 @@ struct virtual_rank {
     int rc;
 };
 
-/* A message that travels between processes, at the same place of comm_virtual.below. */
+/* A message that travels between processes: a head, then a body. */
+struct virtual_far_head {
+    int32_t from, to, tag, zero;
+    uint64_t bytes;
+};
 struct virtual_far {
-    struct virtual_rank *rank; /* NULL: the place is empty */
+    struct virtual_far_head head;
+    struct virtual_far *next;  /* in `wanted` or `early` of its stream */
+    struct virtual_rank *rank; /* sends or receives it; NULL: has not asked for it yet */
     size_t place;              /* in rank->messages */
+    int n_left;                /* parts that have not travelled */
+    void *early;               /* body, if it arrived before its receive was posted; else NULL */
+};
+
+/* Messages from one other process, which arrive in the order in which they were sent. */
+struct virtual_stream {
+    struct virtual_far_head head; /* arriving */
+    bool reads;                   /* a receive of `head` is posted */
+    /* wanted: receives without a message. early: messages whose receive was not posted when the
+     * head arrived. In the order of posting and of arrival. */
+    struct virtual_far *wanted, *early;
+};
+
+/* A part of a message, at the same place of comm_virtual.below: a head that arrives (m is NULL), a
+ * body that arrives, or a part that is sent (from is NULL). */
+struct virtual_part {
+    struct virtual_far *m;
+    struct virtual_stream *from;
 };
 
 struct comm_virtual {
-    int n_ranks;                      /* of the job */
-    int lowest, n_here;               /* this process has ranks [lowest, lowest + n_here) */
-    struct comm *below;               /* connects the job's processes; NULL if there is only one */
-    int on_node;                      /* index of this process on its machine */
-    struct virtual_far *far_messages; /* [n_places] */
-    size_t n_places, n_far;           /* n_far: messages in flight between processes */
-    size_t free_from;                 /* no place below this one is empty */
-    size_t taken_to;                  /* where virtual_far_take() goes on */
+    int n_ranks;                    /* of the job */
+    int lowest, n_here;             /* this process has ranks [lowest, lowest + n_here) */
+    struct comm *below;             /* connects the job's processes; NULL if there is only one */
+    int on_node;                    /* index of this process on its machine */
+    struct virtual_stream *streams; /* [processes] */
+    struct virtual_part *parts;     /* [n_places] */
+    size_t n_places, n_far;         /* n_far: messages in flight between processes */
+    size_t free_from;               /* no place below this one is empty */
+    size_t taken_to;                /* where virtual_far_take() goes on */
     /* Number of the last vote for which this process has told the others that a rank abandoned the
      * card path, and of the last one that it has forgotten. */
     uint64_t told_in, forgot;
@@ -108,27 +133,30 @@ static inline bool virtual_is_here(const struct comm_virtual *v, int rank)
 int virtual_lowest_of(const struct comm_virtual *v, int process);
 int virtual_process_of(const struct comm_virtual *v, int rank);
 
-/* Reports -EINVAL if there are too many ranks per process, or returns 0. */
-int virtual_far_check(const struct comm_virtual *v);
 /* Makes room for messages between processes. All processes call it. rc: of the opening so far on
  * this process. Returns 0, or a negative errno on all processes if one of them has failed. */
 int virtual_far_open(struct comm_virtual *v, int rc);
-/* Posts r->messages[place], whose peer is in another process. Returns 0 or reports a failure. */
+/* Frees the messages between processes. */
+void virtual_far_drop(struct comm_virtual *v);
+/* Posts r->messages[place], whose peer is in another process. Returns 0, 1 if it is done already,
+ * or reports a failure. */
 int virtual_far_post(struct virtual_rank *r, size_t place);
-/* Progresses messages between processes. If `wait`, blocks until at least one is done; some message
- * must be in flight. Returns true if messages are done: take them all. A failure ends the job. */
-bool virtual_far_progress(struct comm_virtual *v, bool wait);
-/* Takes a message that is done out of the list. Returns false if there is none (any more). */
-bool virtual_far_take(struct comm_virtual *v, struct virtual_far *ended);
-/* Performs a collective between processes, after the ranks of this one have combined theirs. All
- * messages between processes are then done. */
-void virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
+/* Progresses messages between processes. If `wait`, blocks until a part of a message has travelled;
+ * some message must be in flight. If it returns a positive number, messages may be done: take them
+ * all. A negative errno means that the communicator between the processes has failed. */
+int virtual_far_progress(struct comm_virtual *v, bool wait);
+/* Takes a message that is done: it was r->messages[place]. Returns 1, 0 if there is none (any
+ * more), or reports a failure. */
+int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *place);
+/* Performs a collective between processes, after the ranks of this one have combined theirs. No
+ * message of a rank may be in flight between processes. */
+int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
 /* Tells the other processes that a rank has abandoned the card path in the step of this vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
- * abandoned: bit mask of ranks. All messages between processes are then done. */
-void virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
+ * abandoned: bit mask of ranks. No message may be in flight between processes. */
+int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 
@@ -146,10 +174,14 @@ void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
 void virtual_end_far(struct comm_virtual *v);
 /* Progresses messages between processes. wait: as in virtual_far_progress(). */
 void virtual_progress(struct comm_virtual *v, bool wait);
+/* Waits until no message is in flight between processes, or the run has failed. */
+void virtual_drain(struct comm_virtual *v);
 
 void virtual_yield(struct virtual_rank *r);
 
-/* Makes the run fail: prints text at once and wakes all ranks. Returns code. */
+/* Makes the run fail: wakes all ranks, and ends the job of several processes over MPI. Returns
+ * code. virtual_break() prints text first. */
+int virtual_fail(struct comm_virtual *v, int code);
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 
 /* Writes in one line which rank waits for which. */

@@ -76,11 +76,9 @@ static int post(struct virtual_rank *r, size_t place, struct virtual_message m)
     r->n_under_way++;
     if (!virtual_is_here(v, m.peer)) {
         const int rc = virtual_far_post(r, place);
-        if (rc < 0) {
-            r->messages[place].under_way = false;
-            r->n_under_way--;
-        }
-        return rc;
+        if (rc > 0)
+            virtual_end_message(r, &r->messages[place]);
+        return rc < 0 ? virtual_fail(v, rc) : 0;
     }
     struct virtual_rank *peer = &v->ranks[virtual_index(v, m.peer)];
     struct virtual_queue *q = m.sends ? queue(v, m.tag, m.peer, me) : queue(v, m.tag, me, m.peer);
@@ -153,8 +151,12 @@ static void spread(struct comm_virtual *v, int index, size_t bytes)
 
 static void collect_far(struct comm_virtual *v, const struct virtual_call *call)
 {
-    virtual_far_collect(v, call);
-    virtual_end_far(v);
+    virtual_drain(v);
+    const int rc = v->broken ? 0 : virtual_far_collect(v, call);
+    if (rc < 0)
+        (void)virtual_fail(v, rc);
+    else
+        virtual_end_far(v);
 }
 
 /* Broadcasts from a rank that may be in another process. */

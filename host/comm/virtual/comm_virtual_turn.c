@@ -25,17 +25,41 @@ void virtual_end_message(struct virtual_rank *r, struct virtual_message *m)
         virtual_wake(r);
 }
 
+int virtual_fail(struct comm_virtual *v, int code)
+{
+    if (v->below && !comm_fail(v->below, code))
+        comm_abort(v->below, code);
+    v->broken = code;
+    for (int r = 0; r < v->n_here; r++)
+        if (v->ranks[r].waits != VIRTUAL_NOTHING && v->ranks[r].waits != VIRTUAL_RUN)
+            virtual_wake(&v->ranks[r]);
+    return code;
+}
+
 void virtual_end_far(struct comm_virtual *v)
 {
-    struct virtual_far f;
-    while (virtual_far_take(v, &f))
-        virtual_end_message(f.rank, &f.rank->messages[f.place]);
+    struct virtual_rank *r;
+    size_t place;
+    int rc;
+    while ((rc = virtual_far_take(v, &r, &place)) > 0)
+        virtual_end_message(r, &r->messages[place]);
+    if (rc < 0)
+        (void)virtual_fail(v, rc);
 }
 
 void virtual_progress(struct comm_virtual *v, bool wait)
 {
-    if (virtual_far_progress(v, wait))
+    const int n = virtual_far_progress(v, wait);
+    if (n < 0)
+        (void)virtual_fail(v, n);
+    else if (n > 0)
         virtual_end_far(v);
+}
+
+void virtual_drain(struct comm_virtual *v)
+{
+    while (v->n_far > 0 && !v->broken)
+        virtual_progress(v, true);
 }
 
 /* Prints the text directly, not through the lines that a rank holds, which may
@@ -43,13 +67,9 @@ void virtual_progress(struct comm_virtual *v, bool wait)
 int virtual_break(struct comm_virtual *v, int code, const char *text)
 {
     struct err_lines *held = err_turn(v->outside_lines);
-    v->broken = ERR(code, "%s", text);
-    if (v->below)
-        comm_abort(v->below, code);
+    (void)ERR(code, "%s", text);
+    (void)virtual_fail(v, code);
     err_turn(held);
-    for (int r = 0; r < v->n_here; r++)
-        if (v->ranks[r].waits != VIRTUAL_NOTHING && v->ranks[r].waits != VIRTUAL_RUN)
-            virtual_wake(&v->ranks[r]);
     return code;
 }
 
@@ -59,7 +79,7 @@ static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
     char text[VIRTUAL_WHY_BYTES];
-    while (v->n_turns == 0 && v->n_far > 0)
+    while (v->n_turns == 0 && v->n_far > 0 && !v->broken)
         virtual_progress(v, true);
     if (v->n_turns == 0 && v->n_live > 0) {
         virtual_why(v, text);
