@@ -152,6 +152,10 @@ struct nc_options {
     /* If not 0, this rank's cast losses are counted in nc_report, which reads its gradients once
      * more. Needs device cpu and codec minifloat. */
     int count_lost;
+    /* If not 0, the number V of blocks of the job, at least its number of processes. For all
+     * arithmetic a block is a rank, so results do not depend on the number of processes (see
+     * "Blocks" below). */
+    int blocks;
 };
 enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
@@ -167,6 +171,23 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * the loader's path. Results are bit-identical to those on the CPU.
  * NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned selects the transport of codes between GPUs;
  * auto selects the first one that is possible. */
+
+/* Blocks: the same bits on any number of processes.
+ *
+ * With options.blocks = V the job averages V gradients of each layer, one per block, whatever its
+ * number of processes P is. Process p has blocks V p / P to V (p + 1) / P - 1: nc_n_blocks() of
+ * them, from nc_first_block() on. A training computes the gradients of each block from that block's
+ * share of the batch.
+ *
+ *   grads      [nc_n_blocks()][n_layers] pointers, block after block. All of them receive the mean.
+ *   states     nc_state_save() writes the states of the process's blocks one after another, which
+ *              have equal lengths. A job with another number of processes loads the states of its
+ *              own blocks in the same order.
+ *   nc_report  holds the sums over the blocks of this process. Messages between blocks of a process
+ *              do not count as sent.
+ *
+ * nc_rank() and nc_n_ranks() remain those of processes. A step runs inside nc_allreduce() or
+ * nc_wait(), without a thread. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
  * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size is the size of *options in
@@ -333,11 +354,17 @@ NC_API int nc_async_error(const struct nc *nc);
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);
 
+/* Return the number of blocks of this process and the lowest of them (see "Blocks" above). Without
+ * blocks, these are 1 and the rank. */
+NC_API int nc_n_blocks(const struct nc *nc);
+NC_API int nc_first_block(const struct nc *nc);
+
 /* Replace gradients by their mean (or sum) over ranks. All ranks call it, and it blocks until the
  * step is done.
  *
  *   grads    [n_layers] pointers to this rank's gradients, of options.type. With "cuda" they are
- *            device pointers, and the array itself is in host memory
+ *            device pointers, and the array itself is in host memory. With blocks, the array holds
+ *            those of the process's first block, then of its second, and so on
  *   report   NULL if not wanted
  *
  * Returns:

@@ -25,6 +25,9 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
     j->chooses = !strcmp(choice_algo(algo), "auto");
     TRY(algo_here(j->comm, &j->algo));
+    if (node_sum_wanted(w->node_sum) && comm_is_virtual(j->comm) && !w->emulated)
+        return ERR(-EINVAL, "--node-sum %s does not work with --blocks: leave one of them out",
+                   w->node_sum);
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
@@ -83,7 +86,7 @@ int job_settle(struct comm *c, const struct job_spec *spec, struct job *out)
                     .bucket_bytes = spec->bucket_bytes,
                     .cards = spec->cards,
                     .low_memory = spec->low_memory,
-                    .node_word = comm_is_virtual(c) ? NULL : spec->node_sum};
+                    .node_word = spec->emulated ? NULL : spec->node_sum};
     const int rc = settle(&j, spec);
     if (rc < 0)
         job_close(&j);

@@ -97,6 +97,11 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
     return 0;
 }
 
+static const char *device_of(const struct nc_options *o)
+{
+    return o->device ? o->device : "cpu";
+}
+
 static struct job_spec words_of(const struct nc_options *o, const char *device)
 {
     return (struct job_spec){
@@ -153,7 +158,7 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
 /* Stores the path of steps that cards do not add. */
 static void name_path(struct nc *nc)
 {
-    const struct job *j = &nc->job;
+    const struct job *j = &nc->blocks->job;
     if (j->on_gpu && j->device[0])
         snprintf(nc->path, sizeof nc->path, "%s", j->device);
     else if (j->group)
@@ -162,58 +167,113 @@ static void name_path(struct nc *nc)
         snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
 }
 
-static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
-                    int n_layers)
+/* Arguments of an opening. */
+struct opening {
+    struct nc_options options;
+    int options_rc;
+    const struct nc_layer *layers;
+    int n_layers;
+    struct nc *nc;
+    /* copies of the layers: [n_layers] */
+    struct reducer_layer *copy;
+    const float **weights;
+};
+
+/* Opens the job of a block. */
+static int open_block(struct nc *nc, struct nc_block *b)
 {
-    const char *device = o->device ? o->device : "cpu";
-    const struct job_spec spec = words_of(o, device);
-    struct reducer_layer *copy = NULL;
-    const float **weights = NULL;
+    const struct opening *a = nc->opening;
+    const struct nc_options *o = &a->options;
+    const struct job_spec spec = words_of(o, device_of(o));
+    TRY(job_settle(b->comm, &spec, &b->job));
     err_hold();
-    int rc = copy_layers(device, layers, n_layers, &copy, &weights);
-    if (rc == 0)
-        rc = nc_type_parse(o->type ? o->type : "fp32", device, &nc->type);
-    if (rc == 0)
-        rc = check_op(o->op);
-    if (rc == 0) {
-        nc->n_layers = n_layers;
-        nc->layers_tag = tag_of(layers, n_layers);
-        rc = nc_type_open(nc, layers);
+    TRY(comm_agree(b->comm, check_weights(&b->job.codec, a->layers, a->n_layers)));
+    TRY(job_open(&b->job, a->copy, a->n_layers));
+    err_hold();
+    TRY(comm_agree(b->comm, o->count_lost ? reducer_count_lost(b->job.reducer) : 0));
+    reducer_set_weights(b->job.reducer, a->weights);
+    return 0;
+}
+
+/* Makes the blocks of this process, without communication. */
+static int make_blocks(struct nc *nc)
+{
+    nc->n_blocks = nc->virtual ? comm_virtual_n_here(nc->virtual) : 1;
+    nc->blocks = buf_alloc((size_t)nc->n_blocks * sizeof *nc->blocks);
+    if (!nc->blocks)
+        return -ENOMEM;
+    for (int k = 0; k < nc->n_blocks; k++) {
+        struct nc_block *b = &nc->blocks[k];
+        b->comm = nc->virtual ? comm_virtual_rank(nc->virtual, comm_virtual_lowest(nc->virtual) + k)
+                              : nc->comm;
+        TRY(nc_type_open(nc, b));
     }
-    rc = comm_agree(nc->comm, rc);
-    if (rc == 0)
-        rc = job_settle(nc->comm, &spec, &nc->job);
-    if (rc == 0) {
-        err_hold();
-        rc = comm_agree(nc->comm, check_weights(&nc->job.codec, layers, n_layers));
-    }
-    if (rc == 0)
-        rc = job_open(&nc->job, copy, n_layers);
-    if (rc == 0) {
-        err_hold();
-        rc = comm_agree(nc->comm, o->count_lost ? reducer_count_lost(nc->job.reducer) : 0);
-    }
-    if (rc == 0) {
-        reducer_set_weights(nc->job.reducer, weights);
-        name_path(nc);
-    }
-    free(copy);
-    free(weights);
-    return rc;
+    return 0;
+}
+
+/* Checks what does not depend on other ranks, and copies the layers. */
+static int check_alone(struct opening *a)
+{
+    struct nc *nc = a->nc;
+    const struct nc_options *o = &a->options;
+    TRY(copy_layers(device_of(o), a->layers, a->n_layers, &a->copy, &a->weights));
+    TRY(nc_type_parse(o->type ? o->type : "fp32", device_of(o), &nc->type));
+    TRY(check_op(o->op));
+    if (o->blocks != 0 && o->blocks < comm_n_ranks(nc->comm))
+        return ERR(-EINVAL, "%d blocks are less than the %d processes: need at least %d, or 0",
+                   o->blocks, comm_n_ranks(nc->comm), comm_n_ranks(nc->comm));
+    nc->n_layers = a->n_layers;
+    nc->layers_tag = tag_of(a->layers, a->n_layers);
+    nc->n = buf_alloc((size_t)a->n_layers * sizeof *nc->n);
+    nc->handed = buf_alloc((size_t)a->n_layers * sizeof *nc->handed);
+    if (!nc->n || !nc->handed)
+        return -ENOMEM;
+    for (int i = 0; i < a->n_layers; i++)
+        nc->n[i] = a->layers[i].n;
+    return 0;
+}
+
+static int open_job(struct opening *a)
+{
+    struct nc *nc = a->nc;
+    const int blocks = a->options.blocks;
+    err_hold();
+    TRY(comm_agree(nc->comm, check_alone(a)));
+    TRY(comm_check_equal(nc->comm, &blocks, sizeof blocks, "the number of blocks"));
+    err_hold();
+    TRY(comm_agree(nc->comm, blocks ? comm_virtual_open(blocks, nc->comm, &nc->virtual) : 0));
+    err_hold();
+    TRY(comm_agree(nc->comm, make_blocks(nc)));
+    nc->opening = a;
+    TRY(nc_each(nc, open_block));
+    name_path(nc);
+    return 0;
+}
+
+static int close_block(struct nc *nc, struct nc_block *b)
+{
+    (void)nc;
+    job_close(&b->job);
+    return 0;
+}
+
+/* Closes the jobs, before the communicator. */
+static void close_jobs(struct nc *nc)
+{
+    if (nc->blocks)
+        (void)nc_each(nc, close_block);
+    comm_virtual_close(nc->virtual);
+    nc->virtual = NULL;
 }
 
 static void give_back(struct nc *nc)
 {
+    for (int k = 0; nc && nc->blocks && k < nc->n_blocks; k++)
+        nc_type_close(&nc->blocks[k]);
     if (nc)
-        nc_type_close(nc);
+        free(nc->blocks), free(nc->n), free(nc->handed);
     free(nc);
 }
-
-struct opening {
-    struct nc_options options;
-    int options_rc;
-    struct nc *nc;
-};
 
 /* Checks of this rank before the first communication. */
 static int prepare(void *arg)
@@ -227,44 +287,42 @@ static int prepare(void *arg)
     return a->nc ? 0 : -ENOMEM;
 }
 
-static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_layer *layers,
-                          int n_layers)
+static int open_over_comm(struct opening *a, struct comm *comm)
 {
     a->nc->comm = comm;
-    const int rc = open_job(a->nc, &a->options, layers, n_layers);
+    const int rc = open_job(a);
+    free(a->copy);
+    free(a->weights);
     if (rc < 0) {
-        job_close(&a->nc->job);
+        close_jobs(a->nc);
         comm_leave(comm);
     }
     return rc;
 }
 
-static int open_in_turn(struct opening *a, struct comm_members *members,
-                        const struct nc_layer *layers, int n_layers)
+static int open_in_turn(struct opening *a, struct comm_members *members)
 {
     struct comm *comm;
     members->deadline_s = a->options.deadline_s;
     members->ready = prepare;
     members->arg = a;
     TRY(comm_open_on(members, &comm));
-    return open_over_comm(a, comm, layers, n_layers);
+    return open_over_comm(a, comm);
 }
 
-static int open_by_mpi(struct opening *a, struct comm_members *members,
-                       const struct nc_layer *layers, int n_layers)
+static int open_by_mpi(struct opening *a, struct comm_members *members)
 {
     int rc = comm_begin(a->options.threads != 0);
     if (rc >= 0)
         rc = comm_take_turn();
     if (rc == 0) {
-        rc = open_in_turn(a, members, layers, n_layers);
+        rc = open_in_turn(a, members);
         comm_give_turn();
     }
     return rc;
 }
 
-static int open_by_calls(struct opening *a, const struct nc_transport *transport,
-                         const struct nc_layer *layers, int n_layers)
+static int open_by_calls(struct opening *a, const struct nc_transport *transport)
 {
     struct comm *comm;
     TRY(comm_over_open(transport, a->options.deadline_s, &comm));
@@ -274,7 +332,7 @@ static int open_by_calls(struct opening *a, const struct nc_transport *transport
         comm_leave(comm);
         return rc;
     }
-    return open_over_comm(a, comm, layers, n_layers);
+    return open_over_comm(a, comm);
 }
 
 /* Opens a job of these members, or over the transport if members is NULL. */
@@ -282,7 +340,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
 {
-    struct opening a = {.nc = NULL};
+    struct opening a = {.layers = layers, .n_layers = n_layers};
     fenv_t fp; /* the caller's mode, since specs and tables need IEEE's default */
     if (out)
         *out = NULL;
@@ -291,8 +349,8 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
     const int rc = !out ? ERR(-EINVAL, "cannot open a communicator: the pointer for it is NULL")
-                   : members ? open_by_mpi(&a, members, layers, n_layers)
-                             : open_by_calls(&a, transport, layers, n_layers);
+                   : members ? open_by_mpi(&a, members)
+                             : open_by_calls(&a, transport);
     err_turn(before);
     nc_open_failed(&lines, rc);
     fesetenv(&fp);
@@ -300,6 +358,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
         give_back(a.nc);
         return rc;
     }
+    a.nc->opening = NULL;
     a.nc->by_mpi = members != NULL;
     a.nc->pid = getpid();
     a.nc->log = a.options;
@@ -344,7 +403,7 @@ void nc_close(struct nc *nc)
     fp_env_enter(&fp);
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
-    job_close(&nc->job);
+    close_jobs(nc);
     /* A step without nc_wait() still holds the turn. After MPI's end there is none. */
     if (nc->has_turn)
         comm_give_turn();
@@ -383,4 +442,13 @@ int nc_rank(const struct nc *nc)
 int nc_n_ranks(const struct nc *nc)
 {
     return nc ? comm_n_ranks(nc->comm) : -EINVAL;
+}
+
+int nc_n_blocks(const struct nc *nc)
+{
+    return nc ? nc->n_blocks : -EINVAL;
+}
+int nc_first_block(const struct nc *nc)
+{
+    return nc ? comm_rank(nc->blocks->comm) : -EINVAL;
 }

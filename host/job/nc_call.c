@@ -138,3 +138,21 @@ int nc_leave(struct nc *nc, int rc)
         atomic_store(&nc->failed, rc);
     return nc_leave_refused(nc, rc);
 }
+
+struct each {
+    struct nc *nc;
+    int (*body)(struct nc *nc, struct nc_block *b);
+};
+
+static int of_block(struct comm *c, void *ctx)
+{
+    const struct each *e = ctx;
+    const int rank = comm_rank(c);
+    return e->body(e->nc, &e->nc->blocks[rank - comm_lowest_here(c, rank)]);
+}
+
+int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b))
+{
+    struct each e = {nc, body};
+    return nc->virtual ? comm_virtual_run(nc->virtual, of_block, &e) : body(nc, nc->blocks);
+}

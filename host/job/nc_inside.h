@@ -4,6 +4,7 @@
 #define NC_INSIDE_H
 #include <narrowcast.h>
 #include "base/err.h"
+#include "comm/virtual/comm_virtual.h"
 #include "job/job.h"
 #include "vec/fp_mode.h"
 #include <stdatomic.h>
@@ -12,18 +13,29 @@
 /* Element type of the caller's gradients (nc_type.c). */
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 
-struct nc {
+/* A block of options.blocks, which is a rank of its own. Without blocks, the process's rank. */
+struct nc_block {
     struct comm *comm;
     struct job job;
+    void **grads;             /* [n_layers] of the step in flight, owned by the caller */
+    float **fp32;             /* [n_layers] as grads, or copies in `room` */
+    float *room;              /* copies of all layers if gradients are not fp32, else NULL */
+    struct reducer_step done; /* the last step */
+};
+
+struct nc {
+    struct comm *comm;                          /* of processes */
+    struct comm_virtual *virtual;               /* NULL without blocks */
+    struct opening *opening;                    /* arguments of nc_open, until it returns */
+    int n_blocks;                               /* of this process */
+    struct nc_block *blocks;                    /* [n_blocks] */
     uint64_t step;                              /* key of random bits */
     char path[sizeof((struct job *)0)->device]; /* path of steps that cards do not add */
     int n_layers;
-    size_t *n;           /* [n_layers] elements */
-    uint32_t layers_tag; /* checksum of the list of layers */
+    size_t *n;            /* [n_layers] elements */
+    uint32_t layers_tag;  /* checksum of the list of layers */
+    uint64_t sent_before; /* bytes sent before the step in flight */
     enum nc_type type;
-    void **grads; /* [n_layers] of the step in flight, owned by the caller */
-    float **fp32; /* [n_layers] as grads, or copies in `room` */
-    float *room;  /* copies of all layers if gradients are not fp32, else NULL */
     bool *handed; /* [n_layers] layer was handed in by nc_ready() */
     int n_handed;
     bool asked_thread; /* reducer_set_overlap() was called */
@@ -61,19 +73,23 @@ struct err_lines nc_lines(struct nc_options *o);
 /* Store the error of a failed nc_open for nc_last_error(NULL). */
 void nc_open_failed(const struct err_lines *lines, int rc);
 
+/* Call body for each block of this process, in turns while blocks wait for each other. Returns 0,
+ * or the error of the lowest block that failed. */
+int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b));
+
 /* ---- nc_type.c ---- */
 
 /* Parse options.type. Reports -EINVAL. */
 int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 
 /* Allocate a step's lists and copies. Reports -ENOMEM. Call nc_type_close() in either case. */
-int nc_type_open(struct nc *nc, const struct nc_layer *layers);
-void nc_type_close(struct nc *nc);
+int nc_type_open(struct nc *nc, struct nc_block *b);
+void nc_type_close(struct nc_block *b);
 
-/* Begin a step: copy the caller's list of gradients. Reports -EINVAL. */
+/* Begin a step: copy the caller's list of all blocks' gradients. Reports -EINVAL. */
 int nc_type_begin(struct nc *nc, const void *grads);
 
-/* nc_type_in() converts layers first to first+n-1 to fp32. nc_type_out() converts
+/* nc_type_in() converts layers first to first+n-1 of all blocks to fp32. nc_type_out() converts
  * all layers back. */
 void nc_type_in(struct nc *nc, int first, int n);
 void nc_type_out(struct nc *nc);

@@ -1,46 +1,78 @@
 /* nc_step.c : runs a step of the public interface, at once or in parts. */
+#include "base/clock.h"
 #include "job/nc_inside.h"
+#include <math.h>
 #include <string.h>
 
-static int report_step(struct nc *nc, const struct reducer_step *s, struct nc_report *report)
+/* Returns the bytes that this process has sent to others and to cards. */
+static uint64_t sent(const struct nc *nc)
+{
+    uint64_t bytes = comm_counted(nc->comm).sent_bytes;
+    for (int k = 0; k < nc->n_blocks; k++)
+        if (nc->blocks[k].job.offload)
+            bytes += offload_card_path.counted(nc->blocks[k].job.offload).sent_bytes;
+    return bytes;
+}
+
+/* Sums up the reports of all blocks. start_s: clock at which the process began to wait for them. */
+static void report_blocks(const struct nc *nc, double start_s, struct nc_report *out)
+{
+    const bool by_cards = nc->blocks[0].done.by_card_path;
+    struct nc_report report = {.offload = by_cards, .path = by_cards ? "cards" : nc->path};
+    for (int k = 0; k < nc->n_blocks; k++) {
+        const struct reducer_step *s = &nc->blocks[k].done;
+        report.sent_bytes += s->sent_bytes;
+        report.code_bytes += s->code_bytes;
+        report.fp32_bytes += s->fp32_bytes;
+        report.codec_s += s->codec_s;
+        report.comm_s += s->comm_s;
+        report.underflow += s->lost.underflow;
+        report.saturated += s->lost.saturated;
+    }
+    if (nc->virtual) { /* blocks wait at the same time, and some send to others of this process */
+        report.sent_bytes = sent(nc) - nc->sent_before;
+        report.comm_s = fmax(0, clock_s() - start_s - report.codec_s);
+    }
+    *out = report;
+}
+
+static int report_step(struct nc *nc, double start_s, struct nc_report *report)
 {
     nc->step++;
-    if (!s->skipped)
+    if (!nc->blocks[0].done.skipped)
         nc_type_out(nc);
     if (report)
-        *report = (struct nc_report){.sent_bytes = s->sent_bytes,
-                                     .code_bytes = s->code_bytes,
-                                     .fp32_bytes = s->fp32_bytes,
-                                     .codec_s = s->codec_s,
-                                     .comm_s = s->comm_s,
-                                     .offload = s->by_card_path,
-                                     .path = s->by_card_path ? "cards" : nc->path,
-                                     .underflow = s->lost.underflow,
-                                     .saturated = s->lost.saturated};
-    return s->skipped ? 1 : 0;
+        report_blocks(nc, start_s, report);
+    return nc->blocks[0].done.skipped ? 1 : 0;
+}
+
+static int run(struct nc *nc, struct nc_block *b)
+{
+    return reducer_run_here(b->job.reducer, nc->step, b->fp32, &b->done);
 }
 
 int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
 {
-    struct reducer_step s;
     TRY(nc_enter_between(nc));
     int rc = nc_type_begin(nc, grads);
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     nc_type_in(nc, 0, nc->n_layers);
-    rc = reducer_run_here(nc->job.reducer, nc->step, nc->fp32, &s);
-    return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
+    const double start_s = clock_s();
+    nc->sent_before = sent(nc);
+    rc = nc_each(nc, run);
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
 }
 
 /* Starts the communication thread. If MPI allows no second thread, prints a warning, and the step
- * runs in nc_wait(). */
+ * runs in nc_wait(), as it does with blocks. */
 static int start_thread(struct nc *nc)
 {
-    if (nc->asked_thread)
+    if (nc->asked_thread || nc->virtual)
         return 0;
     nc->asked_thread = true;
     err_hold();
-    return comm_agree(nc->comm, reducer_set_overlap(nc->job.reducer, true));
+    return comm_agree(nc->comm, reducer_set_overlap(nc->blocks->job.reducer, true));
 }
 
 int nc_iallreduce(struct nc *nc, const void *grads)
@@ -55,7 +87,9 @@ int nc_iallreduce(struct nc *nc, const void *grads)
     memset(nc->handed, 0, (size_t)nc->n_layers * sizeof *nc->handed);
     nc->n_handed = 0;
     nc->under_way = true;
-    reducer_begin(nc->job.reducer, nc->step, nc->fp32);
+    nc->sent_before = sent(nc);
+    for (int k = 0; k < nc->n_blocks; k++)
+        reducer_begin(nc->blocks[k].job.reducer, nc->step, nc->blocks[k].fp32);
     return nc_leave(nc, 0);
 }
 
@@ -78,7 +112,8 @@ static void note_handed(struct nc *nc, int first, int n)
 static void hand_in(struct nc *nc, int first, int n)
 {
     note_handed(nc, first, n);
-    reducer_ready(nc->job.reducer, first, n);
+    for (int k = 0; k < nc->n_blocks; k++)
+        reducer_ready(nc->blocks[k].job.reducer, first, n);
 }
 
 static int check_layers(const struct nc *nc, int first, int n)
@@ -106,48 +141,66 @@ int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
-    const int rc = nc->job.on_gpu ? check_layers(nc, first, n)
-                                  : ERR(-EINVAL, "cannot wait for a stream: gradients are not on a "
-                                                 "GPU (options.device is cpu); call nc_ready()");
+    int rc = nc->blocks->job.on_gpu
+                 ? check_layers(nc, first, n)
+                 : ERR(-EINVAL, "cannot wait for a stream: gradients are not on a "
+                                "GPU (options.device is cpu); call nc_ready()");
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     note_handed(nc, first, n);
-    return nc_leave(nc, reducer_ready_on(nc->job.reducer, first, n, cuda_stream));
+    for (int k = 0; k < nc->n_blocks && rc == 0; k++)
+        rc = reducer_ready_on(nc->blocks[k].job.reducer, first, n, cuda_stream);
+    return nc_leave(nc, rc);
+}
+
+static int next(struct nc *nc, struct nc_block *b)
+{
+    int first, n;
+    (void)nc;
+    while (reducer_next(b->job.reducer, &first, &n))
+        ;
+    return 0;
 }
 
 int nc_test(struct nc *nc, int *done)
 {
-    int first, n;
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
     if (!done)
         return nc_leave_refused(nc,
                                 ERR(-EINVAL, "cannot test a step: the pointer for done is NULL"));
-    struct reducer *r = nc->job.reducer;
+    struct reducer *r = nc->blocks->job.reducer;
+    int rc = 0;
     if (!reducer_overlaps(r) && nc->n_handed == nc->n_layers)
-        while (reducer_next(r, &first, &n))
-            ;
+        rc = nc_each(nc, next);
     *done = reducer_is_done(r);
-    return nc_leave(nc, 0);
+    return nc_leave(nc, rc);
+}
+
+static int finish(struct nc *nc, struct nc_block *b)
+{
+    (void)nc;
+    return reducer_finish(b->job.reducer, &b->done);
 }
 
 int nc_wait(struct nc *nc, struct nc_report *report)
 {
-    struct reducer_step s;
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
+    const double start_s = clock_s();
     hand_in(nc, 0, nc->n_layers);
-    const int rc = reducer_finish(nc->job.reducer, &s);
+    const int rc = nc_each(nc, finish);
     nc->under_way = rc < 0;
-    return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
 }
 
 int nc_force_fp32(struct nc *nc, int on)
 {
     TRY(nc_enter_between(nc));
-    reducer_force_fp32(nc->job.reducer, on != 0);
+    for (int k = 0; k < nc->n_blocks; k++)
+        reducer_force_fp32(nc->blocks[k].job.reducer, on != 0);
     return nc_leave(nc, 0);
 }
 

@@ -27,50 +27,49 @@ static size_t padded(size_t n)
     return (n + FLOATS_APART - 1) / FLOATS_APART * FLOATS_APART;
 }
 
-int nc_type_open(struct nc *nc, const struct nc_layer *layers)
+int nc_type_open(struct nc *nc, struct nc_block *b)
 {
     const size_t n = (size_t)nc->n_layers;
     size_t all = 0;
-    nc->n = buf_alloc(n * sizeof *nc->n);
-    nc->grads = buf_alloc(n * sizeof *nc->grads);
-    nc->fp32 = buf_alloc(n * sizeof *nc->fp32);
-    nc->handed = buf_alloc(n * sizeof *nc->handed);
-    if (!nc->n || !nc->grads || !nc->fp32 || !nc->handed)
+    b->grads = buf_alloc(n * sizeof *b->grads);
+    b->fp32 = buf_alloc(n * sizeof *b->fp32);
+    if (!b->grads || !b->fp32)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        all += padded(nc->n[i] = layers[i].n);
     if (nc->type == NC_FP32)
         return 0;
-    nc->room = buf_alloc(all * sizeof *nc->room);
-    if (!nc->room)
+    for (size_t i = 0; i < n; i++)
+        all += padded(nc->n[i]);
+    b->room = buf_alloc(all * sizeof *b->room);
+    if (!b->room)
         return -ENOMEM;
-    float *at = nc->room;
+    float *at = b->room;
     for (size_t i = 0; i < n; at += padded(nc->n[i]), i++)
-        nc->fp32[i] = at;
+        b->fp32[i] = at;
     return 0;
 }
 
-void nc_type_close(struct nc *nc)
+void nc_type_close(struct nc_block *b)
 {
-    free(nc->n);
-    free(nc->grads);
-    free(nc->fp32);
-    free(nc->handed);
-    free(nc->room);
+    free(b->grads);
+    free(b->fp32);
+    free(b->room);
 }
 
 int nc_type_begin(struct nc *nc, const void *grads)
 {
     void *const *list = grads;
+    const int n = nc->n_layers;
     if (!list)
         return ERR(-EINVAL, "cannot reduce gradients: their list is NULL");
-    for (int i = 0; i < nc->n_layers; i++)
+    for (int i = 0; i < nc->n_blocks * n; i++)
         if (!list[i])
-            return ERR(-EINVAL, "cannot reduce gradients: the pointer of layer %d is NULL", i);
-    const size_t bytes = (size_t)nc->n_layers * sizeof(void *);
-    memcpy(nc->grads, grads, bytes);
-    if (!nc->room)
-        memcpy(nc->fp32, grads, bytes);
+            return ERR(-EINVAL, "cannot reduce gradients: the pointer of layer %d is NULL", i % n);
+    for (int k = 0; k < nc->n_blocks; k++, list += n) {
+        struct nc_block *b = &nc->blocks[k];
+        memcpy(b->grads, list, (size_t)n * sizeof *list);
+        if (!b->room)
+            memcpy(b->fp32, list, (size_t)n * sizeof *list);
+    }
     return 0;
 }
 
@@ -82,18 +81,23 @@ static struct vec_cast cast_to(enum nc_type type)
                              .overflow = MF_INF};
 }
 
+static void type_in(const struct nc *nc, struct nc_block *b, int l)
+{
+    float *x = b->fp32[l];
+    if (nc->type == NC_FP64) {
+        const double *from = b->grads[l];
+        for (size_t i = 0; i < nc->n[l]; i++)
+            x[i] = (float)from[i];
+    } else if (nc->type != NC_FP32) {
+        vec_best()->decode(cast_to(nc->type).fmt, b->grads[l], nc->n[l], 0, 1, x);
+    }
+}
+
 void nc_type_in(struct nc *nc, int first, int n)
 {
-    for (int l = first; l < first + n && nc->room; l++) {
-        float *x = nc->fp32[l];
-        if (nc->type == NC_FP64) {
-            const double *from = nc->grads[l];
-            for (size_t i = 0; i < nc->n[l]; i++)
-                x[i] = (float)from[i];
-        } else {
-            vec_best()->decode(cast_to(nc->type).fmt, nc->grads[l], nc->n[l], 0, 1, x);
-        }
-    }
+    for (int k = 0; k < nc->n_blocks; k++)
+        for (int l = first; l < first + n; l++)
+            type_in(nc, &nc->blocks[k], l);
 }
 
 /* Returns the overflow mode for results. The mean of halves fits a half, but the format may round
@@ -104,18 +108,23 @@ static enum mf_overflow overflow_of(const struct codec *c)
     return c->sums || (sum && sum->overflow == MF_INF) ? MF_INF : MF_SATURATE;
 }
 
+static void type_out(const struct nc *nc, struct nc_block *b, int l)
+{
+    const float *x = b->fp32[l];
+    if (nc->type == NC_FP64) {
+        double *to = b->grads[l];
+        for (size_t i = 0; i < nc->n[l]; i++)
+            to[i] = (double)x[i];
+    } else if (nc->type != NC_FP32) {
+        struct vec_cast cast = cast_to(nc->type);
+        cast.overflow = overflow_of(&b->job.codec);
+        vec_best()->encode(&cast, x, nc->n[l], 0, 0, b->grads[l]);
+    }
+}
+
 void nc_type_out(struct nc *nc)
 {
-    for (int l = 0; l < nc->n_layers && nc->room; l++) {
-        const float *x = nc->fp32[l];
-        if (nc->type == NC_FP64) {
-            double *to = nc->grads[l];
-            for (size_t i = 0; i < nc->n[l]; i++)
-                to[i] = (double)x[i];
-        } else {
-            struct vec_cast cast = cast_to(nc->type);
-            cast.overflow = overflow_of(&nc->job.codec);
-            vec_best()->encode(&cast, x, nc->n[l], 0, 0, nc->grads[l]);
-        }
-    }
+    for (int k = 0; k < nc->n_blocks; k++)
+        for (int l = 0; l < nc->n_layers; l++)
+            type_out(nc, &nc->blocks[k], l);
 }

@@ -44,7 +44,7 @@ class _Options(Structure):  # struct nc_options
         + [("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)]
         + [(name, c_char_p) for name in _MORE_WORDS]
         + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p),
-           ("count_lost", c_int)]
+           ("count_lost", c_int), ("blocks", c_int)]
     )
 
 

@@ -41,19 +41,6 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Refuses what needs a process for each rank. */
-static int check_blocks(const struct train_options *o, const struct words *w)
-{
-    const char *without = "leave one of them out";
-    if (!strcmp(o->algo, "native"))
-        return ERR(-EINVAL, "--algo native does not work with --blocks: %s", without);
-    if (strcmp(o->node_sum, "cpu"))
-        return ERR(-EINVAL, "--node-sum %s does not work with --blocks: %s", o->node_sum, without);
-    if (given(w, "trace"))
-        return ERR(-EINVAL, "--trace does not work with --blocks: %s", without);
-    return 0;
-}
-
 /* Refuses options that the chosen optimiser does not use. */
 static int check_taken(const struct train_options *o, const struct words *w)
 {
@@ -144,6 +131,7 @@ int train_options_check(const struct opt_command *command, const struct train_op
     const struct words w = {command, parsed};
     TRY(check_run(o, &w));
     TRY(check_numbers(o, &w));
-    TRY(o->memory ? check_emulated(o, &w) : 0);
-    return o->blocks ? check_blocks(o, &w) : 0;
+    if (o->blocks && given(&w, "trace"))
+        return ERR(-EINVAL, "--trace does not work with --blocks: leave one of them out");
+    return o->memory ? check_emulated(o, &w) : 0;
 }
