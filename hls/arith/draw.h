@@ -1,11 +1,11 @@
 /* draw.h : draws unbiased random integers below a limit from numbered streams of random words
- * (philox.h). Written in the C subset of hls/README.md. */
+ * (philox.h). */
 #ifndef DRAW_H
 #define DRAW_H
 #include <stdint.h>
 #include "hls/arith/philox.h"
 
-/* The purpose of a stream. Different purposes never share a stream. */
+/* purposes, which never share a stream */
 enum draw_use {
     DRAW_ORDER = 0x6f72,
     DRAW_AUGMENT = 0x6175,
@@ -16,11 +16,11 @@ enum draw_use {
 };
 
 struct draw {
-    uint64_t key, next; /* next: index of the next word of the stream */
+    uint64_t key, next; /* next: index of the next word */
 };
 
-/* Open a stream at its beginning. major and minor number the streams of one use, for example by
- * epoch and by image. */
+/* Open a stream at its beginning. major and minor number the streams of one use, such as by epoch
+ * and by image. */
 PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
 {
     struct draw d = {
@@ -28,15 +28,14 @@ PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major
     return d;
 }
 
-/* Return the next 32 random bits. */
 PHILOX_FN uint32_t draw_u32(struct draw *d)
 {
     return philox_u32(d->key, d->next++);
 }
 
-/* Return one of 0..n-1, each equally likely; n > 0. The result is the high word of a product. Low
- * words below 2^32 mod n would favour some results, so those are drawn again. Source: Lemire, Fast
- * Random Integer Generation in an Interval, 2019. */
+/* Return one of 0..n-1, equally likely; n > 0. The result is the high word of a product. Low words
+ * below 2^32 mod n would favour some results and are drawn again. Source: Lemire, Fast Random
+ * Integer Generation in an Interval, 2019. */
 PHILOX_FN uint32_t draw_below(struct draw *d, uint32_t n)
 {
     uint64_t product;

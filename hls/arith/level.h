@@ -7,15 +7,14 @@
  *     even   2^bits values: the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
  *            code: | number of the value, counted from the lowest |
  *
- * A number between two values is rounded up or down at random. The probability of up is the
- * distance from the lower value in steps, so the expected decoded value is the encoded number. A
- * number that equals a value, except for rounding errors, always gets that value. Each operation is
- * rounded to fp32 by itself, so every machine in IEEE mode gives the same bits. No result is inf or
- * nan unless an argument is.
+ * A number between two values is rounded at random. The probability of up is its distance from the
+ * lower value in steps, so the expected decoded value is the number. A number that equals a value,
+ * except for rounding errors, always gets it. Each operation is rounded to fp32 by itself: every
+ * machine in IEEE mode gives the same bits. No result is inf or nan unless an argument is.
  *
- * Sums over a bucket use 16 partial sums (lanes): element i is added to lane i mod 16, and
- * level_join() adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017;
- * the 1-bit study, section 3. */
+ * Sums over a bucket use 16 partial sums: element i is added to lane i mod 16, and level_join()
+ * adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit
+ * study, section 3. */
 #ifndef LEVEL_H
 #define LEVEL_H
 #include <stdint.h>
@@ -34,7 +33,7 @@ enum {
 
 #define LEVEL_FLT_MAX 0x1.fffffep127f
 
-/* Return a * b. No compiler fuses this product with an addition. */
+/* Return a * b, which no compiler fuses with an addition. */
 LEVEL_FN float level_times(float a, float b)
 {
 #ifdef __CUDA_ARCH__
@@ -44,8 +43,6 @@ LEVEL_FN float level_times(float a, float b)
 #endif
 }
 
-/* ---- sums ---- */
-
 /* Return a + b, clamped to the largest finite magnitude. */
 LEVEL_FN float level_add(float a, float b)
 {
@@ -54,8 +51,7 @@ LEVEL_FN float level_add(float a, float b)
     return low > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : low;
 }
 
-/* Return the sum of 16 lanes: adds lanes that are 8 apart, then 4, 2 and 1. Overwrites lanes with
- * partial sums. */
+/* Return the sum of 16 lanes: adds lanes 8 apart, then 4, 2 and 1. Overwrites lanes. */
 LEVEL_FN float level_join(float *lanes)
 {
     for (int apart = LEVEL_LANES / 2; apart > 0; apart /= 2)
@@ -64,13 +60,12 @@ LEVEL_FN float level_join(float *lanes)
     return lanes[0];
 }
 
-/* Return sum / n, or 0 if n is 0. */
 LEVEL_FN float level_mean(float sum, uint32_t n)
 {
     return n != 0u ? sum / (float)n : 0.0f;
 }
 
-/* ---- a power of two by which numbers are multiplied so that their squares fit fp32 ---- */
+/* ---- a power of two that makes the squares of numbers fit fp32 ---- */
 
 struct level_power {
     float up, down; /* 1 / up */
@@ -96,7 +91,7 @@ LEVEL_FN struct level_power level_power_of(float max)
     return p;
 }
 
-/* Return the square root of x, to an ulp, for x from 2^-80 to 2^126. Reduces x to 1 .. 4, then
+/* Return the square root of x, to an ulp, for x from 2^-80 to 2^126: reduces x to 1 .. 4, then
  * applies Heron's rule. */
 LEVEL_FN float level_sqrt(float x)
 {
@@ -115,8 +110,8 @@ LEVEL_FN float level_sqrt(float x)
     return level_times(root, y);
 }
 
-/* Return the 2-norm of a bucket, finite and at least max. squares is the sum of squares of its
- * elements, each multiplied by level_power_of(max).up. */
+/* Return the 2-norm of a bucket, finite and at least max. squares: sum of squares of its elements,
+ * each multiplied by level_power_of(max).up. */
 LEVEL_FN float level_norm(float squares, float max, struct level_power p)
 {
     const float norm = max > 0.0f ? level_times(level_sqrt(squares), p.down) : 0.0f;
@@ -124,8 +119,7 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     return most > max ? most : max;
 }
 
-/* Return `times` multiplied by the standard deviation, about 0, of n numbers. squares and p
- * are those of level_norm(). */
+/* Return `times` standard deviations, about 0, of n numbers. squares, p: as in level_norm(). */
 LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
 {
     const float deviation = level_sqrt(squares) / level_sqrt(n);
@@ -135,20 +129,20 @@ LEVEL_FN float level_deviations(float times, float squares, float n, struct leve
 /* ---- the grid of a bucket ---- */
 
 struct level_scheme {
-    uint32_t bits; /* 1 (only for `even`), 2, 4, 8 or 16 */
+    uint32_t bits; /* 1 (`even` only), 2, 4, 8 or 16 */
     uint32_t even; /* 1: scheme `even`, 0: scheme `sign` */
 };
 
 struct level_grid {
     struct level_power power;
     float most; /* the scale, times power.up */
-    float half; /* number of steps from 0 to the scale: s, or half the number of intervals */
-    float per;  /* number of steps in 1, divided by power.up */
+    float half; /* steps from 0 to the scale: s, or half the number of intervals */
+    float per;  /* steps in 1, divided by power.up */
     float step; /* size of a step, times power.up */
-    float top;  /* sign: the largest level, s; even: the number of the last value */
+    float top;  /* sign: largest level, s; even: number of the last value */
 };
 
-/* Return the grid of a bucket whose scale is >= 0. If scale is 0, all values are 0. */
+/* Return the grid of a bucket. scale >= 0; if 0, all values are 0. */
 LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale)
 {
     struct level_grid g;
@@ -168,8 +162,8 @@ LEVEL_FN float level_at_most(float at, float top)
     return at < top ? at : top;
 }
 
-/* Round `at` randomly to one of its two neighbouring integers. Return the lower one if `at` exceeds
- * it by at most `slack`, the bound on rounding errors. */
+/* Round `at` randomly to a neighbouring integer; to the lower one if `at` exceeds it by at most
+ * `slack`, the bound on rounding errors. */
 LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
 {
     const int32_t low = (int32_t)(at + slack);
@@ -178,8 +172,8 @@ LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
     return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
 }
 
-/* Return the code in scheme `sign` of a number with magnitude `size` (at most the grid's scale)
- * and sign `negative` (0 or 1). random: 32 random bits. */
+/* Return the code in scheme `sign` of a number with magnitude `size` (at most the grid's scale) and
+ * sign `negative` (0 or 1). random: 32 random bits. */
 LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
                                   uint32_t random)
 {
@@ -195,7 +189,7 @@ LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
     return level_draw(at > 0.0f ? at : 0.0f, level_times(g.top, 0x1p-22f), random);
 }
 
-/* Return the value that is `steps` grid steps from 0; |steps| is at most g.half. */
+/* Return the value `steps` grid steps from 0; |steps| is at most g.half. */
 LEVEL_FN float level_value_of(struct level_grid g, float steps)
 {
     const float x = level_times(steps, g.step);

@@ -1,6 +1,5 @@
-/* level_lists.h : describes the layouts of codes of levels, signs and counts, and the vectors to be
- * encoded or decoded. Plain data that CPU and GPU backends share. Arithmetic: level.h. Codes are
- * little endian:
+/* level_lists.h : describes layouts of codes of levels, signs and counts, and vectors to be encoded
+ * or decoded, for CPU and GPU backends. Codes are little endian:
  *
  *     levels   per bucket: | fp32 scale | codes of its elements, packed as in vec.h |
  *     signs    per column: | fp32 mean of non-negatives | fp32 mean of negatives | words of signs |
@@ -16,19 +15,18 @@
 
 struct levels_rule {
     struct level_scheme scheme;
-    uint32_t bucket; /* its elements: a multiple of LEVEL_BUCKET_UNIT, at most LEVEL_BUCKET_MAX */
-    bool norm2;      /* true: the scale is the bucket's 2-norm; false: its largest magnitude */
+    uint32_t bucket; /* elements: a multiple of LEVEL_BUCKET_UNIT, at most LEVEL_BUCKET_MAX */
+    bool norm2;      /* the scale is the bucket's 2-norm, else its largest magnitude */
 };
 
-/* Return the number of codes of a bucket with n elements. The last bucket of a vector is padded
- * only to a multiple of LEVEL_BUCKET_UNIT. */
+/* Return the number of codes of a bucket with n elements. A vector's last bucket is padded only to
+ * a multiple of LEVEL_BUCKET_UNIT. */
 LEVEL_FN size_t levels_codes_of(const struct levels_rule *r, size_t n)
 {
     return n < r->bucket ? (n + LEVEL_BUCKET_UNIT - 1) / LEVEL_BUCKET_UNIT * LEVEL_BUCKET_UNIT
                          : r->bucket;
 }
 
-/* Return the number of bytes of n encoded elements. */
 LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
 {
     const size_t rest = n % r->bucket, last = levels_codes_of(r, rest);
@@ -36,8 +34,8 @@ LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
            (rest ? sizeof(float) + last / 8 * r->scheme.bits : 0);
 }
 
-/* A vector to be encoded in scheme `sign` on the grid of a given scale. The scale is not stored
- * with the codes. Magnitudes above `clip` become `clip`. */
+/* A vector to be encoded in scheme `sign` on the grid of a scale that is not stored with the codes.
+ * Magnitudes above `clip` become `clip`. */
 struct draw_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
@@ -51,8 +49,8 @@ struct draw_span {
 /* ---- signs ---- */
 
 struct signs_rule {
-    /* > 0: number of elements of a column, and their distance. With stride 1, a column is a bucket
-     * of consecutive elements. */
+    /* > 0: elements of a column, and their distance. With stride 1, a column is a bucket of
+     * consecutive elements. */
     size_t column, stride;
 };
 
@@ -68,14 +66,13 @@ LEVEL_FN size_t signs_columns(const struct signs_rule *r, size_t n)
     return (n + run - 1) / run * r->stride;
 }
 
-/* Return the number of bytes of n encoded elements. */
 LEVEL_FN size_t signs_bytes(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * signs_column_bytes(r);
 }
 
-/* Residuals: the error that encoding leaves in each element. was: of the step before, input; next:
- * of this step, output. Both are NULL if no residuals are kept. */
+/* Residuals: the error that encoding leaves in each element. was: of the step before; next: of this
+ * step, output. NULL: not kept. */
 struct signs_left {
     const float *was;
     float *next;

@@ -1,8 +1,6 @@
-/* mf.h : all minifloat arithmetic, in one definition for C, CUDA and HLS. The RTL is checked
- * against it.
+/* mf.h : all minifloat arithmetic, for C, CUDA and HLS. The RTL is checked against it.
  *
- * A format eXmY has a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits. A code has 1+X+Y
- * bits:
+ * A format eXmY has a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits:
  *
  *     e5m2    s eeeee mm     field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
  *             7 65432 10                 = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
@@ -12,15 +10,14 @@
  * into the exponent.
  *
  * Corner formats: m = 0 has no nan; its top code is inf. e = 1 has no normals. Flavour fn (e4m3fn)
- * has no inf: codes with the top field are numbers, except that all ones is nan. fp32 is e8m23 and
- * needs no special case.
+ * has no inf: codes with the top field are numbers, except that all ones is nan. fp32 is e8m23.
  *
  * code -mf_unpack-> sign, significand * 2^exponent -scale, add-> -mf_pack (rounds once)-> code
  *
  * All arithmetic is on integers, so a CPU's handling of fp32 subnormals has no effect. Any uint32_t
  * is accepted as a code or as fp32 bits; bits above the format's width are ignored. A shift is the
- * exponent of a power of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5
- * (formats), IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
+ * exponent of a power of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5 (formats),
+ * IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
 #ifndef MF_H
 #define MF_H
 #include <stdint.h>
@@ -36,17 +33,17 @@ struct mf_fmt {
 };
 
 enum mf_round {
-    /* Ties go to even. If m = 0, they go to the larger magnitude, except that the tie between 0 and
-     * the smallest value goes to 0. */
+    /* Ties go to even; if m = 0, to the larger magnitude, except that the tie between 0 and the
+     * smallest value goes to 0. */
     MF_NEAREST,
     /* Up with probability (discarded part) / (one unit), to within 2^-32. Exact values stay. */
     MF_STOCHASTIC,
-    /* Toward zero. A finite value never overflows: it becomes at most the largest finite value. */
+    /* Toward zero. A finite value becomes at most the largest finite one. */
     MF_ZERO
 };
 
-/* Result for a value beyond the largest finite one. The value is first rounded as if exponents had
- * no upper end, and then compared. */
+/* Result for a value beyond the largest finite one, after rounding as if exponents had no upper
+ * end. */
 enum mf_overflow {
     MF_SATURATE, /* the largest finite value, also for an infinite input; nan stays nan */
     MF_INF       /* inf; fn: nan */
@@ -67,21 +64,21 @@ MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
     return a.e == b.e && a.m == b.m && a.fn == b.fn;
 }
 
-/* The only nan that is produced: all ones (m = 0: the code of inf). As input, nans with other
- * payloads are accepted too. */
+/* The only nan that is produced: all ones (m = 0: the code of inf). Inputs may have other
+ * payloads. */
 MF_FN uint32_t mf_nan(struct mf_fmt f)
 {
     return (1u << (f.e + f.m)) - 1u;
 }
 
-/* inf: |1..1|0..0|. fn has no inf and uses its nan instead. */
+/* inf: |1..1|0..0|. fn uses its nan instead. */
 MF_FN uint32_t mf_inf(struct mf_fmt f)
 {
     return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
 }
 
-/* The largest finite magnitude: the code below inf. For e = 1 it is 2 - 2^(1-m), the largest
- * subnormal; for e = 1, m = 0 only 0 is left. */
+/* The code below inf. For e = 1 it is 2 - 2^(1-m), the largest subnormal; for e = 1, m = 0 only 0
+ * is left. */
 MF_FN uint32_t mf_max(struct mf_fmt f)
 {
     return mf_inf(f) - 1u;
@@ -118,7 +115,7 @@ MF_FN struct mf_num mf_unpack(struct mf_fmt f, uint32_t code)
 }
 
 /*     sig = 0..0 1xxx   ->   1xxx 0..0
- * exp is lowered by the number of places: the value stays the same. Zero stays zero. */
+ * exp is lowered by the number of places. Zero stays zero. */
 MF_FN struct mf_num mf_normalise(struct mf_num v)
 {
     for (int i = 5; i >= 0; i--)
@@ -129,8 +126,8 @@ MF_FN struct mf_num mf_normalise(struct mf_num v)
     return v;
 }
 
-/* Round v to a code of f. No other function rounds. v is any unpacked value; random holds 32 random
- * bits, used by MF_STOCHASTIC only. Zero and nan keep their sign. */
+/* Round v to a code of f; no other function rounds. random: 32 random bits, for MF_STOCHASTIC only.
+ * Zero and nan keep their sign. */
 MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
                        enum mf_overflow overflow, uint32_t random)
 {
@@ -141,8 +138,8 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
     if (v.sig == 0u)
         return sign;
 
-    /* v = 1.xxx * 2^top. Binade 0 holds the subnormals and the first
-     * normals, which have the same unit. */
+    /* v = 1.xxx * 2^top. Binade 0 holds the subnormals and the first normals, which have the same
+     * unit. */
     v = mf_normalise(v);
     int top = v.exp + 63, lowest = 1 - mf_bias(f), binade = top > lowest ? top - lowest : 0;
     if (binade > 1 << f.e)
@@ -174,8 +171,8 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
 
 /* ---- fp32 to codes and back ---- */
 
-/* Return the code of x * 2^shift, rounded once. x_bits are the bits of an fp32, subnormals
- * included; random: see MF_STOCHASTIC. */
+/* Return the code of x * 2^shift, rounded once. x_bits: an fp32, subnormals included; random: as in
+ * mf_pack(). */
 MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round round,
                       enum mf_overflow overflow, uint32_t random)
 {
@@ -184,8 +181,8 @@ MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round
     return mf_pack(f, v, round, overflow, random);
 }
 
-/* Return the fp32 bits of value * 2^shift. The result is exact, except that an fp32 subnormal is
- * rounded once to nearest and a value beyond fp32 becomes inf. */
+/* Return the fp32 bits of value * 2^shift. Exact, except that an fp32 subnormal is rounded once to
+ * nearest and a value beyond fp32 becomes inf. */
 MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -195,10 +192,9 @@ MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
 
 /* ---- Sum of two codes, rounded to nearest ---- */
 
-/* Return a + b, ready to be rounded to nearest; both are unpacked from the same format.
- * inf - inf is nan, a zero sum is +0, nan has no sign. The sum is exact unless bits of
- * `small` are shifted out. `small` is then so far below `big` that it cannot reach half a
- * unit, so the rounded result is right. */
+/* Return a + b, ready to be rounded to nearest; both unpacked from the same format. inf - inf is
+ * nan, a zero sum is +0, nan has no sign. The sum is exact unless bits of `small` are shifted out;
+ * `small` is then too far below `big` to reach half a unit, so the rounded result is right. */
 MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
 {
     struct mf_num v = a;
@@ -225,7 +221,6 @@ MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
     return v;
 }
 
-/* Return the code of a + b, rounded once to nearest. */
 MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
 {
     return mf_pack(f, mf_sum(mf_unpack(f, a), mf_unpack(f, b)), MF_NEAREST, overflow, 0u);
@@ -239,8 +234,8 @@ MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
     return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
 }
 
-/* Convert a code into a format that holds its own format (mf_holds()). Nothing is rounded. So
- * codes of two formats can be widened and then added with mf_add(). */
+/* Convert a code, exactly, into a format that holds its own. Codes of two formats can so be
+ * added. */
 MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 {
     return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);
@@ -261,7 +256,7 @@ MF_FN struct mf_fmt mf_half(void)
 
 /*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   minus 1 if eeeee is all ones
  *
- * Subtracting 1 turns inf into the largest finite value. The paper does not define nan; here a nan
+ * Subtracting 1 turns inf into the largest finite value. A nan, which the paper does not define,
  * stays a nan. */
 MF_FN uint32_t mf_e5m2_drop(uint32_t half)
 {
@@ -275,8 +270,8 @@ MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
     return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
 }
 
-/* Return the code of a + b by the rule `trunc`. The paper adds in fp32. Its sum, rounded to half,
- * equals the exact sum rounded to half. */
+/* Return the code of a + b by the rule `trunc`. The paper's sum, in fp32, rounds to the same half
+ * as the exact sum. */
 MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 {
     struct mf_num v = mf_sum(mf_unpack(mf_e5m2(), a), mf_unpack(mf_e5m2(), b));
@@ -285,8 +280,8 @@ MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 
 /* ---- Exponents of magnitudes, for scaling ---- */
 
-/* Return ceil(log2(p * |x|)). abs_bits are the fp32 bits of |x|, finite and not 0; p > 0. The
- * product is exact: 24 + 32 bits. */
+/* Return ceil(log2(p * |x|)). abs_bits: fp32 bits of |x|, finite and not 0; p > 0. The product is
+ * exact: 24 + 32 bits. */
 MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 {
     struct mf_num v = mf_unpack(mf_fp32(), abs_bits);
@@ -296,9 +291,8 @@ MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 }
 
 /* Return the smallest t with |x| <= L * 2^t, where L in [1, 2) is the significand of the largest
- * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits are the
- * fp32 bits of |x|, finite and not 0.
- * Not for e = 1, m = 0, whose largest finite value is 0. */
+ * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits: fp32
+ * bits of |x|, finite and not 0. Not for e = 1, m = 0, whose largest finite value is 0. */
 MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 {
     struct mf_num v = mf_normalise(mf_unpack(mf_fp32(), abs_bits));
@@ -319,8 +313,8 @@ MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 #define MF_ACC_PINF (1ull << 62)
 #define MF_ACC_NINF (1ull << 63)
 
-/* Return the number of bits of the exact sum of n_terms codes (> 0): 2^e - 1 + m +
- * ceil(log2 n_terms), and one more for fn. */
+/* Return the bits of the exact sum of n_terms codes (> 0): 2^e - 1 + m + ceil(log2 n_terms), and
+ * one more for fn. */
 MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
 {
     int log2_n = 0;
@@ -329,13 +323,12 @@ MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
     return (1 << f.e) - 1 + f.m + f.fn + log2_n;
 }
 
-/* Add two sums. */
 MF_FN uint64_t mf_acc_merge(uint64_t a, uint64_t b)
 {
     return ((a + b) & MF_ACC_SUM) | ((a | b) & ~MF_ACC_SUM);
 }
 
-/* Return acc + code, for formats with e <= 5. Sums of wider exponents do not fit 62 bits. */
+/* Return acc + code, for formats with e <= 5: wider exponents do not fit 62 bits. */
 MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -348,9 +341,9 @@ MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
     return mf_acc_merge(acc, term);
 }
 
-/* Return acc / 2^shift as a code of format out, rounded once to nearest. `in` is the format of the
+/* Return acc / 2^shift as a code of format out, rounded once to nearest. `in`: format of the
  * addends. Zero is +0, even if a negative sum rounds to zero. One inf flag gives that inf, which
- * `overflow` treats like any other; both flags give nan. */
+ * `overflow` treats like any other; both give nan. */
 MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
                             enum mf_overflow overflow)
 {

@@ -1,12 +1,12 @@
-/* philox.h : computes random bits without state, with Philox4x32-10. It maps a 64-bit key and a
+/* philox.h : computes random bits without state, with Philox4x32-10, which maps a 64-bit key and a
  * 128-bit counter to a block of four 32-bit words.
  *
  *     philox_key(seed, a, b, c, d) -> key       one stream per tuple: (step, layer, rank, stage)
  *     philox_u32(key, i)           -> 32 bits   word i of that stream, in any order, on any thread
  *     philox_round_u32(key, i)     -> 32 bits   the bits that round element i of a vector
  *
- * Not for cryptography. Written in the C subset of hls/README.md. Source: Salmon, Moraes, Dror,
- * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Its test vectors are reproduced. */
+ * Not for cryptography. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+ * 2, 3", SC 2011, whose test vectors are reproduced. */
 #ifndef PHILOX_H
 #define PHILOX_H
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct philox_block {
     uint32_t w[4];
 };
 
-/* Apply ten rounds to the counter c. Each round multiplies two of its words by constants and mixes
- * the halves of the 64-bit products crosswise:
+/* Apply ten rounds to the counter c. Each multiplies two words by constants and mixes the halves of
+ * the products crosswise:
  *
  *     c0 * M0 = hi0:lo0     c2 * M1 = hi1:lo1     ->    c = hi1^c1^k0, lo1, hi0^c3^k1, lo0 */
 PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
@@ -40,7 +40,7 @@ PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
     return c;
 }
 
-/* Return the key of stream (a, b, c, d) for a seed: half of the block with this counter. */
+/* Return the key of stream (a, b, c, d): half of the block with this counter. */
 PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     struct philox_block tuple = {{a, b, c, d}};
@@ -48,7 +48,7 @@ PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c,
     return x.w[0] | (uint64_t)x.w[1] << 32;
 }
 
-/* Return random word i: word i % 4 of block i / 4. */
+/* Return word i % 4 of block i / 4. */
 PHILOX_FN uint32_t philox_u32(uint64_t key, uint64_t i)
 {
     struct philox_block counter = {{(uint32_t)(i >> 2), (uint32_t)(i >> 34), 0u, 0u}};
@@ -62,10 +62,9 @@ PHILOX_FN uint32_t philox_half(uint64_t key, uint64_t i, uint32_t half)
     return philox_rounds(key, counter).w[(i >> 1) & 3u] >> ((i & 1u) * 16u) & 0xffffu;
 }
 
-/* Return the 32 uniform bits that decide whether element i of a vector is rounded up. The
- * caller compares the discarded part with them (mf.h, MF_STOCHASTIC). The upper 16 bits are
- * enough to decide, except in one case in 65,536. So eight elements share a block of upper halves,
- * and a caller may compute the lower halves only when it needs them.
+/* Return the 32 uniform bits that decide whether element i of a vector is rounded up (mf.h,
+ * MF_STOCHASTIC). The upper 16 suffice, except in one case in 65,536. So eight elements share a
+ * block of upper halves, and a caller may compute the lower halves only when it needs them.
  *
  *     word    | half-word i % 8 of block (i / 8, 0) | half-word i % 8 of block (i / 8, 1) | */
 PHILOX_FN uint32_t philox_round_u32(uint64_t key, uint64_t i)

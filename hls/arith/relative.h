@@ -1,13 +1,13 @@
 /* relative.h : all arithmetic of gradients that are sent as multiples of a quantile, in one
- * definition for C and CUDA. The gradients may first be divided by their weights.
+ * definition for C and CUDA. They may first be divided by their weights.
  *
  *     d = g / (|w| + eps), or g     q = a quantile of |d|     top = largest value of the format
  *     sent     d * (top / q) / share         share: number of such values that fit one sum
  *     back     v * (q / top) * (|w| + eps)   v: the decoded sum; without the last factor if d is g
  *
- * Each operation is rounded to fp32 by itself, in this order, so every machine in IEEE mode gives
- * the same bits. The factor top / q need not be a power of two, so a product is rounded twice: to
- * fp32, then to the format. Source: fp8 paper, Algorithm 1. */
+ * Each operation is rounded to fp32 by itself, in this order: every machine in IEEE mode gives the
+ * same bits. As top / q need not be a power of two, a product is rounded twice: to fp32, then to
+ * the format. Source: fp8 paper, Algorithm 1. */
 #ifndef RELATIVE_H
 #define RELATIVE_H
 #include "hls/arith/philox.h"
@@ -24,13 +24,13 @@ RELATIVE_FN float relative_to(float w, float eps)
     return (w < 0.0f ? -w : w) + eps;
 }
 
-/* Factors of a vector. Both are 0 if q is 0, so that zeros are sent. */
+/* a vector's factors; both 0 if q is 0, so that zeros are sent */
 struct relative_scale {
     float up, down; /* top / q, q / top */
 };
 
-/* Return q, clamped so that top / q and q / top are finite and normal, for a top from 1 to 2^33.
- * Return 0 if q is nan or not above 0. */
+/* Return q, clamped so that top / q and q / top are finite and normal, for a top from 1 to 2^33; 0
+ * if q is nan or not above 0. */
 RELATIVE_FN float relative_quantile(float q, float top)
 {
     const float least = top * 0x1p-126f;
@@ -38,7 +38,7 @@ RELATIVE_FN float relative_quantile(float q, float top)
     return q > 0.0f ? most : 0.0f;
 }
 
-/* Return the factors of a vector. q is a result of relative_quantile(). */
+/* Return the factors of a vector. q: from relative_quantile(). */
 RELATIVE_FN struct relative_scale relative_scale_of(float q, float top)
 {
     struct relative_scale s = {0.0f, 0.0f};
@@ -54,8 +54,8 @@ RELATIVE_FN float relative_sent(float d, struct relative_scale s, float share)
     return d * s.up / share;
 }
 
-/* Return the rank of the `part` quantile among n numbers: ceil(part * n), at least 1. part, in (0,
- * 1], is a decimal fraction rounded to double. */
+/* Return the rank of the `part` quantile among n numbers: ceil(part * n), at least 1. part: in (0,
+ * 1], a decimal fraction rounded to double. */
 RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
 {
     const double exact = part * (double)n - 1e-9 * (double)n;
@@ -63,9 +63,9 @@ RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
     return rank < 1u ? 1u : rank > n ? n : rank;
 }
 
-/* relative_smallest() returns the rank-th smallest of n magnitudes, given as fp32 bits; rank is 1
- * to n. It bisects from the highest bit down. For bit b, it counts the magnitudes that are at most
- * relative_most(); relative_narrow() then keeps or raises the lower bound `least`. */
+/* relative_smallest() returns the rank-th smallest (1 to n) of n magnitudes, given as fp32 bits. It
+ * bisects from the highest bit down: for bit b, it counts the magnitudes of at most
+ * relative_most(), then relative_narrow() keeps or raises the lower bound `least`. */
 enum { RELATIVE_TOP_BIT = 30 };
 
 RELATIVE_FN uint32_t relative_most(uint32_t least, int b)
@@ -93,14 +93,14 @@ RELATIVE_FN uint32_t relative_smallest(const uint32_t *bits, uint32_t n, uint32_
 
 /* ---- samples of a vector ---- */
 
-/* Return the stream of random bits that samples a vector whose own stream is `key`. */
+/* Return the stream that samples a vector whose own stream is `key`. */
 RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
 {
     return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);
 }
 
-/* Return the index of the k-th sample among n elements, drawn with replacement from the first 2^32.
- * If n <= samples, every element is a sample and the result is k. */
+/* Return the index of the k-th sample among n elements, drawn with replacement from the first 2^32;
+ * k if n <= samples. */
 RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t samples,
                                       uint32_t k)
 {

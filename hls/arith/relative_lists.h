@@ -1,5 +1,5 @@
-/* relative_lists.h : describes vectors that are sent as multiples of a quantile. Plain data that
- * CPU and GPU backends share. Arithmetic: relative.h. */
+/* relative_lists.h : describes vectors that are sent as multiples of a quantile (relative.h), for
+ * CPU and GPU backends. */
 #ifndef RELATIVE_LISTS_H
 #define RELATIVE_LISTS_H
 #include "hls/arith/relative.h"
@@ -7,19 +7,18 @@
 
 enum { RELATIVE_SAMPLES_MAX = 1 << 14 };
 
-/* Settings of all vectors. */
 struct relative_rule {
     float eps;        /* added to |w| */
     float share;      /* 1 to 2^31 */
-    uint32_t samples; /* largest number per vector: 1 to RELATIVE_SAMPLES_MAX */
+    uint32_t samples; /* per vector: 1 to RELATIVE_SAMPLES_MAX */
 };
 
-/* Data that a vector needs in addition to its vec_span (with shift 0) or vec_out. */
+/* A vector's data beside its vec_span (with shift 0) or vec_out. */
 struct relative_part {
     const void *w; /* weights, [n] of `type`; NULL: x is sent undivided */
     enum vec_type type;
     struct relative_scale scale; /* both factors 0: zeros are sent */
-    uint32_t rank;               /* of the quantile among the samples; 0: no quantile is needed */
+    uint32_t rank;               /* of the quantile among the samples; 0: none is needed */
 };
 
 /* Return the number of samples of a vector with n elements. */

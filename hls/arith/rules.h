@@ -1,12 +1,10 @@
-/* rules.h : rules for casts of floats, sums of codes and products of matrices. Plain data
- * that CPU and GPU backends share. */
+/* rules.h : rules for casts, sums of codes and products of matrices, for CPU and GPU backends. */
 #ifndef RULES_H
 #define RULES_H
 #include "hls/arith/mf.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Cast of floats to codes. */
 struct vec_cast {
     struct mf_fmt fmt; /* e < 8 if fn is set */
     enum mf_round round;
@@ -23,10 +21,10 @@ struct vec_sum {
     enum mf_overflow overflow;
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
-    int out_shift;     /* VEC_EXACT: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;       /* largest number of addends; decides the width of exact partial sums */
+    int out_shift;     /* VEC_EXACT: divides the sum by 2^out_shift before its one rounding */
+    int n_ranks;       /* largest number of addends; gives the width of exact partial sums */
     /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
-     * all numbers of `in` (mf_holds()). If e is 0, partial sums have the format `in`. */
+     * all numbers of `in` (mf_holds()). e = 0: they have the format `in`. */
     struct mf_fmt acc;
 };
 
@@ -35,7 +33,7 @@ MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
     return sum->acc.e != 0 ? sum->acc : sum->in;
 }
 
-/* The computation (code * 2^shift) / divisor. */
+/* (code * 2^shift) / divisor */
 struct vec_quotient {
     int shift;
     float divisor;
@@ -65,23 +63,23 @@ MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
     return s;
 }
 
-/* Product of matrices: every product and every partial sum is rounded to nearest in a format. */
+/* Product of matrices: every product and partial sum is rounded to nearest. */
 struct gemm_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
     bool kahan; /* partial sums carry their round-off (Kahan's sum) */
 };
 
-/* Rounding of floats to values of a format; the results are floats again:
- * fp32(cast(x * 2^shift)) * 2^-shift, cast to nearest. */
+/* Rounding of floats to values of a format, as floats: fp32(cast(x * 2^shift)) * 2^-shift, to
+ * nearest. */
 struct round_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
     int shift;
 };
 
-/* Type of a vector's elements in memory. Only vectors of a GPU may have IEEE halves. A value stored
- * as a half is rounded to nearest, ties to even. A value that is too large becomes inf. */
+/* Type of a vector's elements in memory; IEEE halves only on a GPU. Storing as a half rounds to
+ * nearest, ties to even; a value that is too large becomes inf. */
 enum vec_type { VEC_FLOAT, VEC_HALF };
 
 MF_FN size_t vec_type_bytes(enum vec_type type)
@@ -89,7 +87,7 @@ MF_FN size_t vec_type_bytes(enum vec_type type)
     return type == VEC_HALF ? 2 : sizeof(float);
 }
 
-/* A layer of a bucket that is to be encoded, in a list for operations on many layers at once. */
+/* A layer of a bucket that is to be encoded, for lists of many layers. */
 struct vec_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
@@ -98,7 +96,7 @@ struct vec_span {
     size_t at;        /* index of x[0] in its layer, and of its random bits; a multiple of 8 */
     uint64_t key;     /* for stochastic rounding, instead of the key in vec_cast */
     int32_t shift;    /* codes = cast(x * 2^shift) */
-    uint32_t absmax;  /* out: fp32 bits of the largest |x|, as vec_ops.absmax */
+    uint32_t absmax;  /* out: as vec_ops.absmax */
 };
 
 /* A layer that is to be decoded. */

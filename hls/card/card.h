@@ -1,5 +1,4 @@
-/* card.h : sizes of a card in C: CARD_SLOTS, CARD_SUM_BITS, CARD_MHZ and so on. hls/card/card.def
- * describes each of them. */
+/* card.h : sizes of a card (card.def) in C: CARD_SLOTS, CARD_SUM_BITS, CARD_MHZ and so on. */
 #ifndef CARD_H
 #define CARD_H
 

@@ -1,13 +1,13 @@
-/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames. Processes 4 bits at a
- * time with a table of 16 entries.
+/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames, 4 bits at a time with a
+ * table of 16 entries.
  *
  *     crc32c(bytes, n)            -> the CRC of n bytes; 0 if n is 0
  *     crc32c_more(crc, bytes, n)  -> the CRC of the message that has `crc`, extended by n bytes
  *
- * Each byte is processed from bit 0 to bit 7. The state starts as all ones and is inverted at the
- * end. A message followed by its own CRC (little endian) always has the CRC CRC32C_RESIDUE. Written
- * in the C subset of hls/README.md. Sources: RFC 3720, B.4, whose vectors tests/hls/test_packet.c
- * checks; Castagnoli, Braeuer, Herrmann, IEEE Trans. Comm. 41(6), 1993. */
+ * Bytes are processed from bit 0 to bit 7. The state starts as all ones and is inverted at the end.
+ * A message followed by its own CRC (little endian) has the CRC CRC32C_RESIDUE. Sources: RFC 3720,
+ * B.4, whose vectors tests/hls/test_packet.c checks; Castagnoli, Braeuer, Herrmann, IEEE Trans.
+ * Comm. 41(6), 1993. */
 #ifndef CRC32C_H
 #define CRC32C_H
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* kernels.h : the kernels of a card in C. KERNEL_REDUCE_MM is an index in the list,
- * KERNEL_REDUCE_MM_BASE a base address and SHELL_IP a register's offset. hls/card/kernels.def and
- * hls/card/shell.def describe each of them. */
+/* kernels.h : the kernels of a card (kernels.def, shell.def) in C. KERNEL_REDUCE_MM is an index in
+ * the list, KERNEL_REDUCE_MM_BASE a base address and SHELL_IP a register's offset. */
 #ifndef KERNELS_H
 #define KERNELS_H
 

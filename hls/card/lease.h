@@ -1,4 +1,4 @@
-/* lease.h : converts requests and answers of hls/card/lease.def to and from bytes. */
+/* lease.h : converts requests and answers of lease.def to and from bytes. */
 #ifndef LEASE_H
 #define LEASE_H
 #include "hls/card/crc32c.h"
@@ -18,7 +18,7 @@ enum {
 
 struct lease_message {
     uint8_t version, kind, status;
-    uint8_t n, done; /* number of operations; in an answer: how many were done */
+    uint8_t n, done; /* operations; in an answer: operations done */
     uint32_t sequence;
     uint64_t secret;
     uint32_t at[LEASE_OPERATIONS], value[LEASE_OPERATIONS]; /* [n] */
@@ -36,7 +36,7 @@ static inline uint32_t lease_word(const uint8_t *bytes)
            (uint32_t)bytes[3] << 24;
 }
 
-/* Write message m as a datagram to to[LEASE_BYTES]. Return its length in bytes. */
+/* Write m to to[LEASE_BYTES]. Return its length in bytes. */
 static inline size_t lease_put(const struct lease_message *m, uint8_t *to)
 {
     const uint32_t head[LEASE_HEADER] = {
@@ -54,8 +54,8 @@ static inline size_t lease_put(const struct lease_message *m, uint8_t *to)
     return bytes + 4;
 }
 
-/* Read the datagram bytes[n] into m. Return true if it is a valid datagram of lease.def, of any
- * version. If the version is not LEASE_VERSION, only words 0 to 4 are read, and m->n is 0. */
+/* Read bytes[n] into m. Return true for a valid datagram of any version. If it is not
+ * LEASE_VERSION, only words 0 to 4 are read, and m->n is 0. */
 static inline bool lease_get(struct lease_message *m, const uint8_t *bytes, size_t n)
 {
     if (n < 4 * (LEASE_HEADER + 1) || n > LEASE_BYTES || n % 4 ||

@@ -5,9 +5,9 @@
  *     pkt_good(bytes)          returns 1 if magic and header_crc are right; used only by tests
  *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     a PONG's bitmap: bit r is rank r
  *
- * The names come from hls/card/packet.def. Each field has PKT_<NAME>_AT (first byte) and
- * PKT_<NAME>_BYTES. Other rows give PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF
- * (a mask), PKT_MAX_RANKS and so on. Written in the C subset of hls/README.md. */
+ * Each field of packet.def has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES. Other rows give
+ * PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and so
+ * on. */
 #ifndef PACKET_H
 #define PACKET_H
 #include "crc32c.h"
@@ -21,7 +21,7 @@ enum {
 #define PKT_STATUS(NAME, bit, what)              PKT_STATUS_##NAME = 1 << bit,
 #include "packet.def"
     PKT_HEADER_BYTES = 64,
-    /* divides by 0, so fails to compile, if a PONG's bitmap has fewer bits than there are ranks */
+    /* fails to compile (divides by 0) if a PONG's bitmap has fewer bits than there are ranks */
     PKT_RANKS_FIT = 1 / (PKT_MAX_RANKS <= 8 * (PKT_TAG_BYTES + PKT_COUNT_BYTES))
 };
 
@@ -35,7 +35,7 @@ struct pkt_header {
 #include "packet.def"
 };
 
-/* Write value to bytes[n_bytes], little endian; n_bytes <= 8. */
+/* Little endian; n_bytes <= 8. */
 CRC32C_FN void pkt_put_uint(uint8_t *bytes, uint64_t value, int n_bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -52,7 +52,7 @@ CRC32C_FN uint64_t pkt_get_uint(const uint8_t *bytes, int n_bytes)
     return value;
 }
 
-/* h.header_crc is ignored: the right one is written. */
+/* h.header_crc is ignored. */
 CRC32C_FN void pkt_put(struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);

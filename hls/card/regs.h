@@ -1,5 +1,5 @@
-/* regs.h : the card's registers and counters in C. REG_JOB_COMMIT is a byte offset,
- * REG_JOB_COMMIT_START a mask and CNT_IN_ADDED an index. hls/card/regs.def describes them. */
+/* regs.h : the card's registers and counters (regs.def) in C. REG_JOB_COMMIT is a byte offset,
+ * REG_JOB_COMMIT_START a mask and CNT_IN_ADDED an index. */
 #ifndef REGS_H
 #define REGS_H
 

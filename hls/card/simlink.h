@@ -1,11 +1,10 @@
-/* simlink.h : control of a card that a process owns, over a stream socket. narrowcast-sim is such a
- * process. A message is a header of 40 bytes (struct simlink), then a body of `bytes` bytes.
+/* simlink.h : control of a card that a process, such as narrowcast-sim, owns, over a stream socket.
+ * A message is a header of 40 bytes (struct simlink), then a body of `bytes` bytes.
  *
  *     kind       to the card                          answer: DONE, unless another is given
  *     HELLO                                           a: SIMLINK_VERSION. Sent once, before all
- *                                                     other messages. status SIMLINK_FULL: there
- *                                                     are too many connections; this socket is
- *                                                     closed
+ *                                                     other messages. status SIMLINK_FULL: too many
+ *                                                     connections; this socket is closed
  *     WRITE      a: register's offset  b: value       status 1: no such register, or not yours
  *     READ       a: register's offset                 b: value; status as for WRITE
  *     BATCH      body: operations of 8 bytes: u32     a: number of operations done, all before the
@@ -28,7 +27,7 @@
  *                                                     to the last beat that moved (0: this model
  *                                                     has no clock)  b: beats in  c: beats out
  *     BUS_WRITE  a: address on the card's control bus status 1: no device at this address
- *                b: value                             (hls/card/kernels.def: kernels' registers)
+ *                b: value                             (kernels.def: kernels' registers)
  *     BUS_READ   a: address                           b: value; status as for BUS_WRITE
  *     MEM_WRITE  a: address in card memory            status 1: not all of these addresses are
  *                body: bytes to be written            memory
@@ -36,15 +35,15 @@
  *                at most SIMLINK_MAX                 MEM_WRITE
  *     QUIT                                            none: the socket is closed
  *
- * The card sends nothing while a program sends FRAMEs, and the program sends nothing during a RUN.
- * So the two never block each other with full socket buffers.
+ * The card sends nothing while a program sends FRAMEs, and the program nothing during a RUN, so
+ * they never block each other with full socket buffers.
  *
  * Several connections may control one card that listens on a network. A job belongs to the
- * connection that committed it (rules: hls/card/sharing.def) and is stopped when that connection
- * closes. A connection without a job is closed after 10 s without a request.
+ * connection that committed it (rules: sharing.def) and is stopped when that closes. A connection
+ * without a job is closed after 10 s without a request.
  *
- * Only the program that started the card may send BUS_ and MEM_ messages, which access the card
- * over PCIe. It may also send FRAME and RUN, unless the card listens on a network. */
+ * Only the program that started the card may send BUS_ and MEM_ messages (access over PCIe), and
+ * FRAME and RUN unless the card listens on a network. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
@@ -52,9 +51,9 @@
 enum {
     SIMLINK_VERSION = 3,
     SIMLINK_FULL = 1,       /* status of HELLO */
-    SIMLINK_BYTES = 40,     /* size of a header */
-    SIMLINK_MAX = 1 << 16,  /* largest body in bytes */
-    SIMLINK_BATCH_MAX = 512 /* largest number of operations of a BATCH */
+    SIMLINK_BYTES = 40,     /* of a header */
+    SIMLINK_MAX = 1 << 16,  /* bytes of the largest body */
+    SIMLINK_BATCH_MAX = 512 /* operations */
 };
 enum simlink_kind {
     SIMLINK_HELLO = 1,
@@ -79,7 +78,7 @@ struct simlink {
     uint64_t a, b, c;
 };
 
-/* Write header m to bytes[SIMLINK_BYTES]: little endian, in the order of the struct. */
+/* Write m to bytes[SIMLINK_BYTES]: little endian, in the order of the struct. */
 static inline void simlink_put(struct simlink m, uint8_t *bytes)
 {
     const uint32_t small[4] = {m.kind, m.status, m.bytes, m.zero};

@@ -8,15 +8,14 @@
  *        |   kept: send it        | else: drop
  *        | else: drop
  *
- * A rank is "in" when its contribution to the chunk being filled has been added. A rank sends chunk
- * c+1 only after it has the result of chunk c. So once all ranks are in c+1, none of them needs the
- * result of c, and only then is that result overwritten. Registration of a job puts its slots into
- * DONE(2^32 - 1) without a kept result. Chunks are compared only for equality. A slot has one
- * accumulator and one kept result. Both belong to the caller, and the verdict says what to do with
- * them.
+ * A rank is "in" when its contribution to the chunk being filled has been added. It sends chunk c+1
+ * only after it has the result of chunk c. So once all ranks are in c+1, none needs the result of
+ * c, and only then is that overwritten. Registration of a job puts its slots into DONE(2^32 - 1)
+ * without a kept result. Chunks are compared only for equality. A slot's one accumulator and one
+ * kept result belong to the caller; the verdict says what to do with them.
  *
- * Written in the C subset of hls/README.md. The RTL is checked against this file, and the card's C
- * model uses it. All interleavings are searched exhaustively by tests/hls/test_slot_search.c. */
+ * The RTL is checked against this file, and the card's C model uses it.
+ * tests/hls/test_slot_search.c searches all interleavings. */
 #ifndef SLOT_H
 #define SLOT_H
 #include <stdint.h>
@@ -29,7 +28,7 @@
 
 enum slot_state { SLOT_DONE, SLOT_FILLING };
 
-/* The header fields that all contributions to a result must have in common. */
+/* header fields that all contributions to a result must share */
 struct slot_desc {
     uint64_t ops;       /* bytes 24 to 31: op, flags, beats, in_fmt, out_fmt, out_shift, zero0 */
     uint64_t tag_count; /* tag | count << 32 */
@@ -39,8 +38,8 @@ struct slot {
     enum slot_state state;
     /* 1 if a result is kept: of `chunk` in DONE, of `chunk` - 1 in FILLING */
     uint32_t kept;
-    uint32_t chunk; /* the chunk being filled, or the last one that was */
-    /* bit r: rank r is in `chunk`. All ranks are in DONE, none are after registration */
+    uint32_t chunk; /* the one being filled, or the last one that was */
+    /* bit r: rank r is in `chunk`. All are in DONE, none after registration */
     uint64_t bitmap;
     struct slot_desc desc;      /* of the first contribution to `chunk`, in FILLING */
     struct slot_desc kept_desc; /* of the kept result */
@@ -52,9 +51,9 @@ enum slot_verdict {
     SLOT_ADD_LAST,  /* add, round the sum into the kept result, send it to all ranks */
     SLOT_ADD_ONLY,  /* first and last at once: a job of one rank */
     SLOT_RESEND,    /* send the kept result to this rank */
-    SLOT_DUPLICATE, /* drop: this rank is in already */
+    SLOT_DUPLICATE, /* drop: this rank is already in */
     SLOT_STALE,     /* drop: no rank waits for this chunk */
-    SLOT_BAD_DESC   /* drop, send NAK: the description is not the first contribution's */
+    SLOT_BAD_DESC   /* drop, send NAK: not the first contribution's description */
 };
 
 /* Return the state of a slot after registration of its job. */
@@ -70,20 +69,18 @@ SLOT_FN struct slot slot_registered(void)
     return s;
 }
 
-/* Return 1 if two descriptions are the same. */
 SLOT_FN uint32_t slot_same(struct slot_desc a, struct slot_desc b)
 {
     return a.ops == b.ops && a.tag_count == b.tag_count ? 1u : 0u;
 }
 
-/* Return the bitmap of all ranks of a job; n_ranks is 1 to 64. */
+/* Return the bitmap of all ranks of a job. */
 SLOT_FN uint64_t slot_everyone(unsigned n_ranks)
 {
     return ~(uint64_t)0 >> ((64u - n_ranks) & 63u);
 }
 
-/* Decide about a contribution of `rank` to `chunk`; rank < n_ranks, n_ranks is 1 to 64. Only the
- * verdicts SLOT_ADD_* change s. */
+/* rank < n_ranks, n_ranks: 1 to 64. Only the verdicts SLOT_ADD_* change s. */
 SLOT_FN enum slot_verdict slot_take(struct slot *s, unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc)
 {

@@ -1,13 +1,13 @@
 /* beat.h : defines a beat of 512 bits, the codes in it, and the formats that a card adds. A beat
- * holds codes of 4, 8 or 16 bits. The first code is in the lowest bits:
+ * holds codes of 4, 8 or 16 bits, the first in the lowest bits:
  *
  *     w[0] bits 31..0 = bytes 3..0 of memory, w[15] = bytes 63..60
  *     4 bits: code 8i+j of the beat is bits 4j+3..4j of w[i]
  *     8 bits: code 4i+j is bits 8j+7..8j         16 bits: code 2i+j is bits 16j+15..16j
  *
  * A format is sent as one byte: fn << 7 | e << 4 | m. It is legal if e is 1 to 5, m is 0 to 10,
- * 1+e+m is 4, 8 or 16, and fn is set only for e4m3. Written in the C subset of hls/README.md. The
- * HLS cores and the card's C model use this file. */
+ * 1+e+m is 4, 8 or 16, and fn is set only for e4m3. The HLS cores and the card's C model use this
+ * file. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "hls/arith/mf.h"
 #include "hls/card/packet.h"
 
-/* BEAT_SIZE: bytes of a beat. BEAT_CODES: largest number of codes of a beat, of 4 bits each. */
+/* bytes of a beat; most codes in a beat, of 4 bits each */
 enum { BEAT_SIZE = 64, BEAT_CODES = 128 };
 
 struct beat {
@@ -24,7 +24,7 @@ struct beat {
 
 struct beat_fmt {
     struct mf_fmt fmt;
-    uint32_t width; /* bits of a code: 4, 8 or 16; 0: the byte is not a legal format */
+    uint32_t width; /* bits of a code: 4, 8 or 16; 0: not a legal format */
 };
 
 MF_FN struct beat_fmt beat_format(uint32_t byte)
@@ -42,20 +42,19 @@ MF_FN struct beat_fmt beat_format(uint32_t byte)
     return f;
 }
 
-/* Return the byte of a format. */
 MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 {
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
-/* Divides by 0, so fails to compile, if a card's sums lack room for a code of every rank. In units
- * of the smallest value, a code of 4 bits takes at most 7 bits (e3m0), one of 8 bits 33 (e5m2). */
+/* Fails to compile (divides by 0) if a card's sums lack room for a code of every rank. In units of
+ * the smallest value, a code of 4 bits takes at most 7 bits (e3m0), one of 8 bits 33 (e5m2). */
 enum {
     BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
 };
 
-/* Return 1 if format f is legal and a card adds n_ranks (> 0) of its codes exactly. */
+/* Return 1 if f is legal and a card adds n_ranks (> 0) of its codes exactly. */
 MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
 {
     int room = f.width == 4u ? CARD_SUM4_BITS : CARD_SUM_BITS;
@@ -70,14 +69,14 @@ MF_FN struct beat beat_zero(void)
     return b;
 }
 
-/* Return code i (< 512 / width) of a beat; width is 4, 8 or 16. */
+/* Return code i (< 512 / width) of a beat; width: 4, 8 or 16. */
 MF_FN uint32_t beat_get(struct beat b, uint32_t width, uint32_t i)
 {
     uint32_t bit = (i * width) & 511u;
     return (b.w[bit >> 5] >> (bit & 31u)) & ((1u << width) - 1u);
 }
 
-/* Return the beat with code i set; code i must be 0 before. */
+/* Return the beat with code i set, which must be 0 before. */
 MF_FN struct beat beat_put(struct beat b, uint32_t width, uint32_t i, uint32_t code)
 {
     uint32_t bit = (i * width) & 511u;
@@ -85,7 +84,7 @@ MF_FN struct beat beat_put(struct beat b, uint32_t width, uint32_t i, uint32_t c
     return b;
 }
 
-/* Load a beat from bytes[64], and store it to bytes[64], whatever the machine's byte order. */
+/* Load and store bytes[64], whatever the machine's byte order. */
 MF_FN struct beat beat_load(const uint8_t *bytes)
 {
     struct beat b;

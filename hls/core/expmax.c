@@ -1,9 +1,9 @@
-/* expmax.c : finds the largest magnitude of a block of fp32, and its exponent. Reads 16 values per
+/* expmax.c : finds the largest magnitude of a block of fp32, and its exponent, 16 values per
  * clock. */
 #include "hls/core/expmax.h"
 
-/* Return the maximum of so_far and the first `left` of 16 magnitudes. As bits, inf and nan are
- * larger than all finite values. */
+/* As bits, inf and nan are larger than all finite values. Only the first `left` of 16 magnitudes
+ * count. */
 static uint32_t absmax_of(struct beat b, uint32_t left, uint32_t so_far)
 {
     uint32_t max = so_far;

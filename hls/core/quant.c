@@ -1,9 +1,9 @@
-/* quant.c : converts fp32 to packed codes and back, 16 values per clock. One beat of codes
+/* quant.c : converts fp32 to packed codes and back, 16 values per clock. A beat of codes
  * corresponds to 2, 4 or 8 beats of fp32. */
 #include "hls/core/quant.h"
 
-/* Encode the 16 values of x into codes 16 * part to 16 * part + 15 of beat `to`. Only the first
- * `left` values count; the others become zero codes. */
+/* Encode x into codes [16 * part, 16 * part + 16) of beat `to`. Only the first `left` values count;
+ * the others become zero codes. */
 static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left,
                               struct beat_fmt f, int shift, enum mf_overflow overflow)
 {
@@ -23,7 +23,7 @@ static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left,
     return x;
 }
 
-/* Return log2 of the number of fp32 beats per beat of codes, 32 / width. */
+/* log2 of the fp32 beats per beat of codes, 32 / width */
 static uint32_t parts_log2(uint32_t width)
 {
     return width == 4u ? 3u : width == 8u ? 2u : 1u;

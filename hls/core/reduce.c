@@ -1,5 +1,5 @@
-/* reduce.c : adds packed codes of k parts exactly. It adds one beat of codes per clock, then rounds
- * 32 sums per clock:
+/* reduce.c : adds packed codes of k parts exactly: a beat of codes per clock. Then it rounds 32
+ * sums per clock:
  *
  *     per block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
  *
@@ -8,7 +8,7 @@
 #include "hls/core/reduce.h"
 
 struct row {
-    uint64_t acc[128]; /* the first 128, 64 or 32 are used, for codes of 4, 8 or 16 bits */
+    uint64_t acc[128]; /* first 128, 64 or 32 used, for codes of 4, 8 or 16 bits */
 };
 
 struct rule {
@@ -17,7 +17,7 @@ struct rule {
     enum mf_overflow overflow;
 };
 
-/* Add a beat of codes to a row. If first is 1, the row is overwritten instead. */
+/* first is 1: overwrite the row */
 static struct row row_add(struct row row, uint32_t first, struct beat b, struct beat_fmt f)
 {
     for (uint32_t i = 0; i < 128u; i++)
@@ -26,7 +26,7 @@ static struct row row_add(struct row row, uint32_t first, struct beat b, struct 
     return row;
 }
 
-/* Round 32 sums of a row, from sum 32 * pass on, to 32 codes of beat `to`, from code 32 * part on.
+/* Round 32 sums of a row, from sum 32 * pass on, to codes of beat `to`, from code 32 * part on.
  * Adds their PKT_STATUS bits to *status. */
 static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint32_t part,
                              struct rule r, uint32_t *status)
@@ -40,7 +40,7 @@ static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint
     return to;
 }
 
-/* Return log2 of the number of groups of 32 codes in a beat, 16 / width. */
+/* log2 of the groups of 32 codes in a beat, 16 / width */
 static uint32_t thirties_log2(uint32_t width)
 {
     return width == 4u ? 2u : width == 8u ? 1u : 0u;

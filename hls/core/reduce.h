@@ -1,22 +1,22 @@
 /* reduce.h : the HLS core that adds packed codes of several ranks exactly, and rounds each sum
- * only once. */
+ * once. */
 #ifndef REDUCE_H
 #define REDUCE_H
 #include "hls/core/beat.h"
 #include "hls/card/packet.h"
 
-enum { REDUCE_ROWS = 32 }; /* beats of each part that are added before rounding: one burst */
+enum { REDUCE_ROWS = 32 }; /* beats of each part added before rounding: one burst */
 enum {
     REDUCE_REFUSED = 1 << 30 /* status: an argument is illegal; nothing else was written */
 };
 
-/* Compute out = (parts[0] + ... + parts[n_parts - 1]) / 2^out_shift, rounded once to nearest.
+/* out = (parts[0] + ... + parts[n_parts - 1]) / 2^out_shift, rounded once to nearest.
  *   in         beats of all parts; part k begins at beat k * stride
  *   out        [ceil(n_beats * out bits / in bits)] beats, where bits are those of a code; unused
  *              bits are 0
  *   n_parts    1 to 64; for e5m10 at most 32
- *   n_beats    number of beats of a part
- *   fmt, out_fmt   bytes of the formats of in and out (hls/core/beat.h)
+ *   n_beats    beats of a part
+ *   fmt, out_fmt   bytes of the formats of in and out (beat.h)
  *   out_shift  0 to 6
  *   saturate   1: a sum that is too large becomes the largest finite value; 0: inf
  *   status     [1] out: OR of the PKT_STATUS bits of all sums; or REDUCE_REFUSED */

@@ -4,7 +4,7 @@
  *     from |   a   |   b   |      place = (to + 1/2) * n_from / n_to - 1/2, not below 0
  *     to   | . | . | . | . |      value = (1 - part) * a + part * b
  *
- * The source pixels are computed with integers. Only `part` (once) and the sums are rounded. */
+ * Source pixels are computed with integers. Only `part` (once) and the sums are rounded. */
 #ifndef BILINEAR_H
 #define BILINEAR_H
 #include "hls/arith/mf.h"
@@ -14,8 +14,8 @@ struct bilinear {
     float part;        /* weight of the second: 0 <= part < 1 */
 };
 
-/* Return the source pixels of pixel `to` in a line that is scaled up from n_from to n_to pixels;
- * n_from <= n_to <= 32767. */
+/* Return the source pixels of pixel `to` in a line scaled up from n_from to n_to pixels; n_from <=
+ * n_to <= 32767. */
 MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
 {
     const int scaled = (2 * to + 1) * n_from - n_to, place = scaled < 0 ? 0 : scaled;
@@ -26,15 +26,15 @@ MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
     return b;
 }
 
-/* Return the weight of source pixel `from` in pixel `to`. `from` must be one of its two sources. */
+/* Return the weight of source pixel `from` in pixel `to`, one of whose two sources it must be. */
 MF_FN float bilinear_share(int to, int from, int n_from, int n_to)
 {
     const struct bilinear b = bilinear_at(to, n_from, n_to);
     return b.first == b.second ? 1.0f : b.first == from ? 1.0f - b.part : b.part;
 }
 
-/* Return the first of the n_to pixels to which source pixel `from` contributes. bilinear_end()
- * returns the pixel after the last one. */
+/* Return the first of the n_to pixels to which source pixel `from` contributes; bilinear_end(): the
+ * one after the last. */
 MF_FN int bilinear_begin(int from, int n_from, int n_to)
 {
     const int place = (2 * from - 1) * n_to - n_from; /* to >= place / (2 * n_from) */
@@ -48,8 +48,7 @@ MF_FN int bilinear_end(int from, int n_from, int n_to)
     return end < n_to ? end : n_to;
 }
 
-/* Return (1 - part) * a + part * b, rounding every operation. Callers interpolate first along
- * lines, then between lines. */
+/* Rounds every operation. Callers interpolate first along lines, then between lines. */
 MF_FN float bilinear_mix(float a, float b, float part)
 {
 #ifdef __CUDA_ARCH__

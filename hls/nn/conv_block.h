@@ -1,5 +1,5 @@
-/* conv_block.h : cuts the sum over pixels of a convolution's weight gradient into blocks, in the
- * same way on CPU and GPU. If sums are rounded, the cuts affect the bits of the result. */
+/* conv_block.h : cuts the sum over pixels of a convolution's weight gradient into the same blocks
+ * on CPU and GPU. If sums are rounded, the cuts affect the bits. */
 #ifndef CONV_BLOCK_H
 #define CONV_BLOCK_H
 #include "hls/arith/mf.h"
@@ -7,7 +7,7 @@
 enum { CONV_BLOCK_VALUES = 28000, CONV_BLOCK_PRODUCTS = 1000000, CONV_BLOCK_STEP = 8 };
 
 /* Return the number of pixels per block, a multiple of CONV_BLOCK_STEP. A pixel has `row` values,
- * and each value takes part in `other` products. A block has at most CONV_BLOCK_VALUES values and
+ * each of which takes part in `other` products. A block has at most CONV_BLOCK_VALUES values and
  * CONV_BLOCK_PRODUCTS products, unless `least` (a multiple of CONV_BLOCK_STEP, or 0) pixels or one
  * step are more. */
 MF_FN int conv_block_pixels(int row, int other, int least)

@@ -5,8 +5,8 @@
  *
  * For a = |x|, Phi(-a) = exp(-a^2 / 2) t p(t - 21/32) with t = 4 / (4 + a). The polynomial p
  * interpolates erfcx(a / sqrt 2) / (2 t) at the 11 Chebyshev nodes of t for a from 0 to 9: relative
- * error at most 4e-10. For a >= GELU_END, Phi(-a) is below 2e-19 and is taken as 0. Source:
- * Hendrycks, Gimpel 2016, "Gaussian Error Linear Units (GELUs)", 2. */
+ * error at most 4e-10. For a >= GELU_END, Phi(-a), below 2e-19, is taken as 0. Source: Hendrycks,
+ * Gimpel 2016, "Gaussian Error Linear Units (GELUs)", 2. */
 #ifndef GELU_H
 #define GELU_H
 #include "hls/nn/squash.h"

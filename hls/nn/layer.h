@@ -7,14 +7,14 @@
 #include "hls/nn/loss_scale.h"
 #include "hls/arith/mf.h"
 
-/* The number type of layers: float, or double in tests of gradients (-DNN_REAL_DOUBLE). */
+/* float, or double in tests of gradients (-DNN_REAL_DOUBLE) */
 #ifdef NN_REAL_DOUBLE
 typedef double real;
 #else
 typedef float real;
 #endif
 
-/* Return a * b. The product is never fused into an FMA, as nvcc does with a * b + c. */
+/* Return a * b, never fused into an FMA, as nvcc does with a * b + c. */
 MF_FN real real_mul(real a, real b)
 {
 #ifdef __CUDA_ARCH__
@@ -44,10 +44,10 @@ MF_FN size_t shape_elements(struct nn_shape s)
 struct nn_window {
     struct nn_shape in, out;
     int k, stride, pad;
-    /* conv2d: number of groups; each convolves its own channels with its own filters. 0 means 1 */
+    /* conv2d: groups; each convolves its own channels with its own filters. 0 means 1 */
     int groups;
-    /* conv2d: smallest number of pixels per block (conv_block.h). 0: as many as fit the nearest
-     * cache. Wide filters need more, since CBLAS packs them again for every block. */
+    /* conv2d: fewest pixels per block (conv_block.h). 0: as many as fit the nearest cache. Wide
+     * filters need more, since CBLAS packs them again for every block. */
     int block_least;
     /* conv2d: distance between neighbouring taps; 0 means 1 */
     int dilation;
@@ -69,15 +69,15 @@ MF_FN int window_reach(struct nn_window g)
     return (g.k - 1) * window_dilation(g);
 }
 
-/* Batch norm over n pixels of c channels, with the addition and ReLU that may follow, where k
- * is `factor`:
+/* Batch norm over n pixels of c channels, with the addition and ReLU that may follow, where k is
+ * `factor`:
  *
  *     y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, if swapped,
  *     y = relu(gamma * (addend + k * (x - mean) / sqrt(var + eps)) + beta) */
 struct nn_batch_norm {
     int c;
     bool relu;
-    /* an addend is added before the ReLU, at the end of a residual block */
+    /* added before the ReLU, at the end of a residual block */
     bool addend;
     double eps; /* 1e-5 */
     /* 0.1 means: running = 0.9 * running + 0.1 * batch's. The running variance is unbiased. */
@@ -92,18 +92,18 @@ struct nn_batch_norm {
 
 /* The order of sums in layer norm, on every backend. Over a row's channels: lane j adds channels j,
  * j + LAYER_NORM_LANES, ... in ascending order. Then the first half of the lanes adds the second
- * half, the first quarter adds the second quarter, and so on. Over rows: runs of layer_norm_run(n)
- * rows are added in ascending order, then the sums of the runs are added in double. */
+ * half, the first quarter the second quarter, and so on. Over rows: runs of layer_norm_run(n) rows
+ * are added in ascending order, then the runs' sums in double. */
 enum { LAYER_NORM_LANES = 32, LAYER_NORM_RUNS = 128 };
 MF_FN size_t layer_norm_run(size_t n)
 {
     return n / LAYER_NORM_RUNS + (n % LAYER_NORM_RUNS != 0);
 }
 
-/* Local response normalisation: the sum includes LRN_REACH channels on either side. */
+/* Local response normalisation sums LRN_REACH channels on either side, too. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
-/* An LSTM with peepholes and a projection (layers.def). */
+/* an LSTM with peepholes and a projection (layers.def) */
 struct nn_lstm {
     int steps, in, cells, out;
     const real *wx, *wr, *wp;    /* [4 cells][in], [4 cells][out], [out][cells]; PAR (layers.def) */
@@ -114,14 +114,14 @@ struct nn_lstm_grads {
 };
 enum { LSTM_GATES = 4, LSTM_PEEPHOLES = 3, LSTM_KEPT = LSTM_GATES + 2 };
 
-/* Largest number of scratch bytes of a moments pass. */
+/* bytes of scratch of a moments pass */
 enum { MOMENTS_SCRATCH = 4096 };
 
 struct nn_result {
     double loss_sum; /* sum of the losses of the labels that count */
-    int n_labels;    /* labels that count: one per sample, or one per pixel */
-    int n_correct;   /* labels that were predicted */
-    int n_top;       /* labels among the NN_TOP largest logits */
+    int n_labels;    /* that count: one per sample, or one per pixel */
+    int n_correct;   /* that were predicted */
+    int n_top;       /* among the NN_TOP largest logits */
     int n_edits;     /* ctc: edits between decoded and wanted transcripts */
 };
 enum { NN_TOP = 5 };

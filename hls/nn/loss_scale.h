@@ -1,6 +1,6 @@
-/* loss_scale.h : finds a loss scale for each layer during the backward pass, in the same way on CPU
- * and GPU. Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", as in its
- * authors' code.
+/* loss_scale.h : finds a loss scale for each layer during the backward pass, alike on CPU and GPU.
+ * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", as in its authors'
+ * code.
  *
  *     g    gradient of a layer's output, as in memory: S times the true gradient (S: `carried`)
  *     W    the layer's weights. Its products are those of s * g and W (s: `own`)
@@ -13,8 +13,8 @@
  *
  * A share T of them is then, in magnitude, below sqrt(2) erfinv(T) sigma. The scale s raises this
  * bound to the format's smallest number. Scales are powers of two, rounded down, so they change
- * only numbers that under- or overflow. No libm is used, so equal moments give equal scales on
- * every machine. */
+ * only numbers that under- or overflow. Without libm, equal moments give equal scales on every
+ * machine. */
 #ifndef LOSS_SCALE_H
 #define LOSS_SCALE_H
 #include "hls/arith/mf.h"
@@ -24,17 +24,17 @@ struct scale_moments {
     float largest; /* largest magnitude, ignoring nan */
 };
 
-/* The narrow format's numbers and the caller's limits. */
+/* the narrow format's numbers and the caller's limits */
 struct scale_rule {
     double tail;    /* (sqrt(2) erfinv(T))^2, from scale_tail() */
-    double least;   /* 2^-24: smallest magnitude of the format */
-    double largest; /* 65504: largest magnitude of the format */
+    double least;   /* 2^-24: the format's smallest magnitude */
+    double largest; /* 65504: the format's largest */
     double highest; /* A: upper limit of S * s */
     double most;    /* upper limit of s */
 };
 
-/* Scales of a node, in backend memory. Each backward pass computes all of them again, except `own`,
- * which changes only when it is refreshed. */
+/* Scales of a node, in backend memory. Each backward pass computes them again, except `own`, which
+ * changes only when refreshed. */
 struct node_scale {
     float carried; /* S */
     float own;     /* s; 1 if the node passes its scale on unchanged */
@@ -46,24 +46,24 @@ struct node_scale {
     struct scale_moments dy, w, dx; /* dx: of the gradient that another reader left in dx */
 };
 
-/* Histogram of magnitudes by the exponent field of fp32. Bin e counts values from 2^(e - 127) on,
- * bin 0 counts values below 2^-126 except 0, and the last bin counts inf and nan. */
+/* Histogram of magnitudes by fp32's exponent field. Bin e counts values from 2^(e - 127) on, bin 0
+ * those below 2^-126 except 0, the last bin inf and nan. */
 enum { TALLY_BINS = 256, TALLY_BIAS = 127 };
 struct scale_tally {
     uint32_t zero, bins[TALLY_BINS];
 };
 
-enum { SCALE_STEPS = 64 }; /* largest number of doublings or halvings of a scale */
+enum { SCALE_STEPS = 64 }; /* most doublings or halvings of a scale */
 
-/* Return the bin of an fp32 given by its bits, or -1 if it is 0. */
+/* Return the bin of an fp32, by its bits; -1 for 0. */
 MF_FN int tally_bin(uint32_t bits)
 {
     const uint32_t size = bits & 0x7fffffffu;
     return size == 0u ? -1 : (int)(size >> 23);
 }
 
-/* Return (sqrt(2) erfinv(t))^2 for t in (0, 1/2]. Uses the series of erfinv in z = sqrt(pi)/2 * t:
- * terms c[k] / (2k + 1) * z^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). If t is
+/* Return (sqrt(2) erfinv(t))^2 for t in (0, 1/2], by the series of erfinv in z = sqrt(pi)/2 * t:
+ * terms c[k] / (2k + 1) * z^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). For t =
  * 1/2, each term is a quarter of the one before, so the omitted terms sum to less than 1e-20. */
 MF_FN double scale_tail(double t)
 {
@@ -80,9 +80,9 @@ MF_FN double scale_tail(double t)
     return 2 * sum * sum;
 }
 
-/* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products
- * s * g * W. The paper bounds only the sums. But if terms * max|W| < 1, s * g can overflow although
- * the sums do not. */
+/* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products s * g
+ * * W. The paper bounds only the sums, but if terms * max|W| < 1, s * g can overflow although they
+ * do not. */
 MF_FN double scale_bound(double terms, const struct node_scale *node)
 {
     const double grown = terms * (double)node->w.largest;
@@ -97,7 +97,7 @@ MF_FN int scale_fits(const struct scale_rule *r, const struct node_scale *node, 
 }
 
 /* Return s: the largest power of two that exceeds neither max(1, least / (tail^(1/2) sigma)) nor a
- * limit. The limits may make s less than 1. Return 1 if g or W is zero or not finite. */
+ * limit, which may make it less than 1. Return 1 if g or W is zero or not finite. */
 MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node, double bound)
 {
     const double spread = r->tail * node->dy.square * node->w.square, limit = r->least * r->least;
@@ -129,10 +129,10 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
 }
 
 /* Choose s of node `node` from its moments, and set the scale of dx, the gradient of its input
- * `in`. refresh: if 0, s stays as it is. add: 1 if another reader of the input has left a gradient
- * in dx, to which this node adds. terms: number of products in a sum of dx, for a convolution or
- * linear layer. terms = 0: a node without weights whose dx is at most its dy; its s is 1, unless
- * the sum with the other gradient needs another scale. */
+ * `in`. refresh: if 0, s stays. add: 1 if another reader of the input has left a gradient in dx, to
+ * which this node adds. terms: products in a sum of dx, for a convolution or linear layer; 0: a
+ * node without weights whose dx is at most its dy; its s is 1, unless the sum with the other
+ * gradient needs another scale. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
                        struct node_scale *node, struct node_scale *in)
 {
@@ -153,7 +153,7 @@ MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int re
     in->carried = node->divisor;
 }
 
-/* Pass the scale of any other node on to its input and its addend (NULL if there is none). */
+/* Pass the scale of any other node on to its input and its addend (NULL: none). */
 MF_FN void scale_hand_on(struct node_scale *node, struct node_scale *in, struct node_scale *addend)
 {
     node->own = node->other = 1;

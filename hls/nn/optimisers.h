@@ -10,11 +10,11 @@ enum optim_kind {
     N_OPTIMISERS
 };
 
-enum { OPTIM_STATES = 2 }; /* largest number of state arrays of an optimiser */
+enum { OPTIM_STATES = 2 }; /* most state arrays of an optimiser */
 
-/* AdamW: the squares of values above ADAMW_LARGE would overflow fp32. Such values are multiplied by
- * ADAMW_DOWN before squaring, and the root is divided by it. ADAMW_DOWN is a power of two, so this
- * adds no rounding error. */
+/* AdamW: squares of values above ADAMW_LARGE would overflow fp32. Such values are multiplied by
+ * ADAMW_DOWN before squaring, and the root is divided by it: a power of two adds no rounding
+ * error. */
 #define ADAMW_LARGE 0x1p60f
 #define ADAMW_DOWN  0x1p-70f
 
@@ -26,7 +26,7 @@ struct optim_options {
 #include "hls/nn/optimisers.def"
 };
 
-/* A tensor: a slice of the flat arrays of weights, gradients and states. */
+/* a slice of the flat arrays of weights, gradients and states */
 struct optim_tensor {
     size_t offset, n;
     double rate;         /* factor on the step's learning rate */

@@ -1,11 +1,11 @@
-/* squash.h : computes exp, sigmoid and tanh in a fixed order of operations, so their bits do not
- * depend on a libm. Loops over these functions vectorise.
+/* squash.h : computes exp, sigmoid and tanh in a fixed order of operations, so that no libm affects
+ * the bits. Loops over them vectorise.
  *
  *     exp(x) = 2^k * e^r,   k = x / ln 2 rounded, |r| <= ln 2 / 2,   e^r by its Taylor series
  *     sigmoid(x) = 1 / (1 + exp(-x))    tanh(x) = 2 sigmoid(2x) - 1
  *
- * The error of exp is at most two units in the last place. Near 0, the error of tanh is up to a
- * unit in the last place of 1.0. Arguments are clamped to +-SQUASH_END; nan stays nan. */
+ * The error of exp is at most two units in the last place; near 0, that of tanh is up to a unit in
+ * the last place of 1.0. Arguments are clamped to +-SQUASH_END; nan stays nan. */
 #ifndef SQUASH_H
 #define SQUASH_H
 #include <string.h>
@@ -34,7 +34,7 @@ MF_FN real squash_exp(real x)
 #undef OVER
     const int least = (int)(sizeof one_over / sizeof *one_over) + 1 - SQUASH_TERMS;
     const real end = SQUASH_END, limited = x > end ? end : x < -end ? -end : x;
-    /* A number as large as SQUASH_ROUND has no fraction, so its low bits hold k. */
+    /* a number as large as SQUASH_ROUND has no fraction, so its low bits hold k */
     const real shifted = real_mul(limited, (real)1.44269504088896340736) + SQUASH_ROUND;
     const real k = shifted - SQUASH_ROUND;
     const real r = (limited - real_mul(k, SQUASH_LN2_HIGH)) - real_mul(k, SQUASH_LN2_LOW);

@@ -3,32 +3,31 @@
  *   image in a border --window at a random place--> --flip, one in two--> --a square becomes 0-->
  *         crop, reflect                                  flip                  cutout
  *
- * Written in the C subset of hls/README.md. Source: DavidNet,
- * https://github.com/davidcpage/cifar10-fast, core.py. */
+ * Source: DavidNet, https://github.com/davidcpage/cifar10-fast, core.py. */
 #ifndef VIEW_H
 #define VIEW_H
 #include "hls/arith/draw.h"
 
 struct augment {
-    int crop; /* width of the border in pixels; usually 4; 0: no border */
-    /* 0: the border is black (0 before normalisation). 1: the border mirrors the image without its
-     * edge pixels (`reflect` of numpy and PyTorch); crop must be less than the image's sides */
+    int crop; /* width of the border in pixels; usually 4; 0: none */
+    /* 0: the border is black (0 before normalisation). 1: it mirrors the image without its edge
+     * pixels (`reflect` of numpy and PyTorch); crop must be less than the image's sides */
     int reflect;
-    int flip;   /* 1: half of the images are flipped, at random; 0: none */
-    int cutout; /* side of a square in the image that becomes 0 after normalisation; 0: no square */
+    int flip;   /* 1: half of the images are flipped, at random */
+    int cutout; /* side of a square in the image that becomes 0 after normalisation; 0: none */
 };
 
-/* A view of an image. Its pixel (y, x) is pixel (y + dy, x + dx) of the image in its border. The
- * view is mirrored left to right if flip is 1. The square with sides of `cut` pixels and its first
- * corner at (cut_y, cut_x) is 0. */
+/* A view of an image. Its pixel (y, x) is pixel (y + dy, x + dx) of the image in its border. It is
+ * mirrored left to right if flip is 1. A square with sides of `cut` pixels and first corner (cut_y,
+ * cut_x) is 0. */
 struct view {
     int dy, dx, reflect, flip;
     int cut, cut_y, cut_x;
 };
 
-/* Choose the view of an image of h x w pixels; both are at least a.cutout. The choice depends only
- * on (seed, epoch, image). Disabled augmentations draw random numbers too, so that disabling one
- * does not change the others. */
+/* Choose the view of an image of h x w pixels, both at least a.cutout; depends only on (seed,
+ * epoch, image). Disabled augmentations draw random numbers too, so that they do not change the
+ * others. */
 PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoch, uint32_t image,
                                   int h, int w)
 {

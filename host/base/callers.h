@@ -7,8 +7,8 @@
  *     callers_fini(&c)
  *
  * A silent client does not delay others. It is disconnected after CALLERS_HELLO_S, or after
- * CALLERS_GRACE_S if its place or its descriptor is needed. Until then new clients wait in
- * the system's queue. */
+ * CALLERS_GRACE_S if its place or descriptor is needed. Until then new clients wait in the system's
+ * queue. */
 #ifndef CALLERS_H
 #define CALLERS_H
 #include <stdbool.h>
@@ -26,25 +26,24 @@ struct caller {
 };
 
 struct callers {
-    int listener; /* non-blocking, owned by the user */
-    size_t bytes; /* length of the greeting */
-    bool full;    /* there is no place for the next client yet */
+    int listener; /* non-blocking; the user's */
+    size_t bytes; /* of the greeting */
+    bool full;    /* no place yet for the next client */
     int n;
     struct caller at[CALLERS_MAX]; /* [n], the oldest first */
 };
 
-/* bytes: length of the greeting, at most CALLERS_BYTES. listener is not
- * closed by callers_fini(). */
+/* bytes: of the greeting, at most CALLERS_BYTES */
 void callers_init(struct callers *c, int listener, size_t bytes);
-/* Disconnects all clients that still wait. */
+/* Disconnects all clients that still wait. Leaves the listener open. */
 void callers_fini(struct callers *c);
 
 /* Wait at most 0.1 s until callers_turn() has something to do. */
 void callers_wait(const struct callers *c);
 
-/* Accept, read and disconnect without blocking. now is clock_s(). Returns the non-blocking socket
- * of the first client whose greeting is complete, and copies the greeting to said. The caller then
- * owns the socket. Returns -1 if there is no such client. */
+/* Accept, read and disconnect without blocking. now: clock_s(). Returns the non-blocking socket of
+ * the first client whose greeting is complete, now the caller's, and copies the greeting to said;
+ * -1 if there is none. */
 int callers_turn(struct callers *c, double now, void *said);
 
 #endif

@@ -1,7 +1,7 @@
 /* err.c : prints one line per failure.
  *
- * The state is the held lines, their owner, and the counts of lines that were not printed. Locks
- * guard it, since several threads of a rank may fail at once. */
+ * Locks guard the held lines, their owner and the counts of omitted lines: several threads of a
+ * rank may fail at once. */
 #include "base/err.h"
 #include "base/clock.h"
 #include "base/err_line.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static struct err_lines err_own;
-static _Thread_local struct err_lines *err_mine; /* NULL selects err_own */
+static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     double since_s;
@@ -32,8 +32,7 @@ static struct err_lines *lines(void)
     return err_mine ? err_mine : &err_own;
 }
 
-/* Print a line or pass it to the caller's function. Call this without locks, since that function
- * may be slow. */
+/* Call it without locks: err->to may be slow. */
 static void put(const struct err_lines *err, bool error, const char *text)
 {
     char line[ERR_LINE_BYTES / 2 + 64];
@@ -47,8 +46,8 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* Format a line. It may quote a file, a peer or a name. Control characters and invalid UTF-8 are
- * therefore replaced, so that they cannot move a cursor or end the line. */
+/* A line may quote a file, a peer or a name: text_clean() keeps these from moving a cursor or
+ * ending the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -131,8 +130,7 @@ void err_note(const char *format, ...)
     err_line(text);
 }
 
-/* Returns true if the line may be printed. Stores in *unsaid the number of omitted lines
- * to report first. */
+/* *unsaid: omitted lines to report first */
 static bool may_say(uint64_t *unsaid)
 {
     const double now = clock_s();
@@ -219,18 +217,18 @@ struct err_lines *err_turn(struct err_lines *mine)
     return before;
 }
 
-/* ---- stderr whose reader may stop: wait for a limited time, then drop lines and
- * count them ---- */
+/* ---- stderr whose reader may stop: wait for a limited time, then drop lines and count them
+ * ---- */
 
-/* The lock is not held while a line is written, since a child that is forked meanwhile needs it. */
+/* The lock is free while a line is written: a child forked meanwhile needs it. */
 static struct {
     pthread_mutex_t lock;
     int patience_ms;
     uint64_t left_out, missing; /* in total; since the last line was written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
-/* Open stderr's pipe or terminal again, non-blocking. The flags of descriptor 2 are not changed,
- * since other processes share it. Returns -1 if impossible. */
+/* Open stderr's pipe or terminal again, non-blocking: other processes share descriptor 2 and its
+ * flags. Returns -1 if impossible. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)

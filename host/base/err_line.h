@@ -6,12 +6,11 @@
 enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's size */
 
 /* Write text, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait at most a
- * second and then drop the text. After a drop, further texts are dropped without waiting until
- * stderr accepts one again, and the next one written says how many were dropped. After
- * err_never_wait() there is never a wait. */
+ * second, then drop the text and, without waiting, further ones until stderr accepts one, which
+ * says how many were dropped. */
 void err_line(const char *text);
 
-/* Make err_line() never wait again, for servers. */
+/* err_line() never waits again, for servers. */
 void err_never_wait(void);
 
 /* Return the number of texts dropped so far. */

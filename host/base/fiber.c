@@ -1,5 +1,5 @@
-/* fiber.c : implements cooperative fibers with ucontext and the stack annotations of
- * sanitizers and valgrind. */
+/* fiber.c : implements cooperative fibers with ucontext and the stack annotations of sanitizers and
+ * valgrind. */
 #include "base/fiber.h"
 #include "base/err.h"
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Runs on the stack that is being left. */
+/* on the stack that is being left */
 static void before_switch(struct fiber *from, const struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -32,8 +32,7 @@ static void before_switch(struct fiber *from, const struct fiber *to)
 #endif
 }
 
-/* Runs on the stack that was entered. The first switch away from a fiber reveals the bounds
- * of its stack. */
+/* On the stack that was entered. The first switch away from a fiber reveals its stack's bounds. */
 static void after_switch(struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -43,7 +42,7 @@ static void after_switch(struct fiber *to)
 #endif
 }
 
-/* makecontext() passes only ints. */
+/* makecontext() passes only ints */
 static void enter(unsigned high, unsigned low)
 {
     struct fiber *f = (struct fiber *)((uintptr_t)high << 16 << 16 | low);

@@ -4,15 +4,15 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-/* A fiber. The thread's original context is a fiber, too: a zeroed struct, without fiber_init(). */
+/* The thread's original context is a fiber, too: a zeroed struct, without fiber_init(). */
 struct fiber {
     ucontext_t context;
     char *stack; /* [bytes], above a guard page */
     size_t bytes;
     void (*run)(void *arg);
     void *arg;
-    struct fiber *before; /* the fiber that switched here last */
-    /* For sanitizers: bounds of the stack. */
+    struct fiber *before; /* that switched here last */
+    /* for sanitizers: bounds of the stack */
     const void *low;
     size_t low_bytes;
     void *fake; /* for AddressSanitizer: the fake stack */
@@ -23,12 +23,10 @@ struct fiber {
  * uses memory only where it is touched. f must not move. Reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
-/* Free the stack of f, whatever its state. A fiber must not free its own stack. f is initialized
- * or all zero. */
+/* Free the stack of f (initialized or all zero), whatever its state, but not its own. */
 void fiber_fini(struct fiber *f);
 
-/* Suspend `from`, which is running, and continue `to`. Returns when a
- * fiber switches back to `from`. */
+/* Suspend `from`, which is running, and continue `to`. Returns when a fiber switches back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
 #endif

@@ -56,8 +56,7 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* Open the folder of a path and store the name in it. Returns 0 or -errno. file_out_open()
- * reports the error. */
+/* Returns 0 or -errno, unreported. Stores the name in the folder. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -71,8 +70,8 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Call make() with temporary names until one is free. Other processes, even ended ones, may have
- * left files with such names. Returns the result of make() or -errno. */
+/* Other processes, even ended ones, may have left files with such names. Returns the result of
+ * make() or -errno. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -99,8 +98,8 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* Open an unnamed file in the target's folder, or one with a temporary name if the file system does
- * not support unnamed files. Returns fd or -errno. */
+/* Open an unnamed file in the target's folder, or a named one if the file system lacks these.
+ * Returns fd or -errno. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -109,13 +108,13 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
-/* Open path itself if it is a device or pipe, else a new file to replace path. Returns
- * fd or -errno. */
+/* Open path itself if it is a device or pipe, else a new file to replace it. Returns fd or
+ * -errno. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
     const bool exists = !stat(path, &st);
-    if ((!exists && errno != ENOENT) || !*path) /* a name that is too long has already failed */
+    if ((!exists && errno != ENOENT) || !*path) /* a name that is too long has failed */
         return -errno;
     if (exists && access(path, W_OK))
         return -errno;
@@ -146,7 +145,6 @@ int file_out_open(struct file_out *out, const char *path)
     return 0;
 }
 
-/* Record and report the first failure. */
 static int note(struct file_out *out, bool fine)
 {
     if (!fine && !out->failed) {
@@ -172,8 +170,7 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Give the finished file a temporary name, if it has none, and rename it to the target. Returns 0
- * or -errno, without reporting it. */
+/* Returns 0 or -errno, unreported. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -184,7 +181,7 @@ static int put_in_place(struct file_out *out)
     if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
     out->temp[0] = 0;
-    /* Make the new name survive a crash. Some file systems cannot guarantee this. */
+    /* make the new name survive a crash, which some file systems cannot guarantee */
     (void)fsync(out->folder);
     return 0;
 }
@@ -241,7 +238,7 @@ void file_hold_standard(void)
 
 enum { LINKS_MAX = 40 };
 
-/* Stores folder/name in to [PATH_MAX]; folder has n bytes. Returns false if it is too long. */
+/* to: [PATH_MAX]. folder has n bytes. Returns false if it is too long. */
 static bool join(const char *folder, size_t n, const char *name, char *to)
 {
     const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
@@ -249,7 +246,7 @@ static bool join(const char *folder, size_t n, const char *name, char *to)
 }
 
 /* Stores in to [PATH_MAX] the canonical name of path's target, which need not exist. Returns false
- * if there can be no target: a missing folder, too many links, or a name that is too long. */
+ * if there can be none: a missing folder, too many links, too long a name. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -292,7 +289,7 @@ bool file_same(const char *a, const char *b)
 
 /* ---- files written directly, such as pipes ---- */
 
-enum { WAIT_S = 5 }; /* seconds, for the reader of a pipe or the lock of a file */
+enum { WAIT_S = 5 }; /* for the reader of a pipe or the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 
 static bool lacks_reader(const char *path, int code)
@@ -312,7 +309,7 @@ int file_open_writer(const char *path, int flags)
             return -ETIMEDOUT;
         nanosleep(&look_again, NULL);
     }
-    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes may block from now on */
+    if (!fcntl(fd, F_SETFL, flags & O_APPEND)) /* writes may block now */
         return fd;
     const int code = errno;
     close(fd);
@@ -324,7 +321,7 @@ int file_lock(int fd, bool waits)
     const double until_s = clock_s() + (waits ? WAIT_S : 0);
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK)
-            /* The file system does not support locks: write without one. */
+            /* no locks in this file system: write without one */
             return 0;
         if (clock_s() > until_s)
             return -EWOULDBLOCK;
@@ -334,8 +331,8 @@ int file_lock(int fd, bool waits)
 }
 
 /* Lock a regular file, then truncate it unless appending. Only an appending process waits for the
- * lock: a truncating process would remove what the other process is about to finish. Returns fd, or
- * -errno after closing fd. */
+ * lock: a truncating one would remove what the other is about to finish. Returns fd, or -errno
+ * after closing it. */
 static int claim(int fd, bool append)
 {
     struct stat st;

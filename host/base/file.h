@@ -8,8 +8,8 @@
 
 struct file_in {
     FILE *f;
-    const char *path; /* owned by the caller, outlives this */
-    uint64_t at;      /* bytes read so far, for messages */
+    const char *path; /* the caller's, outlives this */
+    uint64_t at;      /* bytes read, for messages */
 };
 int file_in_open(struct file_in *in, const char *path);
 /* Fill buf [bytes]. *got is less than bytes only at the end of the file. */
@@ -18,50 +18,48 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 int file_in_rewind(struct file_in *in);
 void file_in_close(struct file_in *in); /* legal if zeroed */
 
-/* A file to be replaced. Until file_out_commit() returns 0, path is unchanged and the new
- * contents are invisible, so the old file can be read meanwhile. A device or a pipe (/dev/stdout)
- * is written directly. */
+/* A file to be replaced. Until file_out_commit() returns 0, path is unchanged and can be read; the
+ * new contents are invisible. A device or a pipe (/dev/stdout) is written directly. */
 struct file_out {
     FILE *f;          /* written only by the functions below, which record errors */
-    const char *path; /* owned by the caller, outlives this */
+    const char *path; /* the caller's, outlives this */
     int failed;       /* first errno of a write */
-    int folder;       /* folder of the target; -1 for a device or a pipe */
+    int folder;       /* of the target; -1 for a device or a pipe */
     char *target;     /* name in the folder, links resolved */
     char temp[40];    /* temporary name, or "" (O_TMPFILE) */
 };
 int file_out_open(struct file_out *out, const char *path);
-/* Write. Only the first failure is reported. Later writes and the commit then fail without
- * printing. Return 0 or a negative errno. */
+/* Only the first failure is reported; later writes and the commit then fail without printing. */
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
 int file_out_print(struct file_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Flush to the disk without replacing path. If files belong together, sync all of them before
- * the first commit. */
+/* Flush to the disk without replacing path. Sync files that belong together before the first
+ * commit. */
 int file_out_sync(struct file_out *out);
-/* Flush to the disk and replace path. After a failure the new contents are discarded. */
+/* Flush to the disk and replace path, or discard the new contents after a failure. */
 int file_out_commit(struct file_out *out);
 void file_out_discard(struct file_out *out); /* legal if zeroed and after commit */
 /* Check, before any work, that path is writable. */
 int file_out_check(const char *path);
 
-/* Open a file, device or pipe for writing, at its start or at its end. Waits up to 5 s for the
- * reader of a pipe. Locks a regular file until it is closed, before changing it. Returns NULL and
- * sets errno, which file_why() explains. */
+/* Open a file, device or pipe for writing, at its start or end. Waits up to 5 s for the reader of a
+ * pipe. Locks a regular file until it is closed, before changing it. Returns NULL with errno, which
+ * file_why() explains. */
 FILE *file_writer(const char *path, bool append);
-/* Open path for writing with flags O_..., as above but without the lock. Returns fd or -errno. */
+/* Open path with flags O_..., as above but without the lock. Returns fd or -errno. */
 int file_open_writer(const char *path, int flags);
 const char *file_why(int code);
-/* Lock an open file or folder for this process until fd is closed. The lock excludes only processes
- * that use this function. If `waits`, retries for up to 5 s, for a process that is about to end.
- * Returns 0, or -EWOULDBLOCK if another process holds the lock. */
+/* Lock an open file or folder until fd is closed, against processes that use this function. waits:
+ * retry for up to 5 s, for a process that is about to end. Returns 0, or -EWOULDBLOCK if another
+ * process holds the lock. */
 int file_lock(int fd, bool waits);
 
 /* Occupy those of descriptors 0, 1 and 2 that are closed, so that no later file or socket gets
- * their number and receives messages. Using them still fails. main() calls this function first. */
+ * their number and receives messages. Using them still fails. Called by main() first. */
 void file_hold_standard(void);
 
-/* Return true if both names refer to one file, even one that does not exist yet, so that writing
- * one would destroy the other. Returns false for devices and pipes of /dev, which may be shared. */
+/* Return true if both names refer to one file, even one that does not exist yet: writing one would
+ * destroy the other. False for devices and pipes of /dev, which may be shared. */
 bool file_same(const char *a, const char *b);
 
 #endif

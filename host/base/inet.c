@@ -82,15 +82,13 @@ const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT])
     return to;
 }
 
-/* ---- TCP ---- */
-
 static struct sockaddr_in address(uint32_t ip, uint16_t port)
 {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
 }
 
-/* Close fd if it is open, and return -errno. */
+/* Returns -errno. */
 static int closed(int fd)
 {
     const int rc = -errno;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Report only the first failure of a file. */
+/* only the first failure of a file */
 static int failed(struct jsonl *j, int code)
 {
     if (!j->failed)
@@ -37,8 +37,7 @@ int jsonl_close(struct jsonl *j)
     return f && fclose(f) ? failed(j, errno) : 0;
 }
 
-/* Writes a quoted text. Invalid UTF-8, which JSON cannot contain, becomes U+FFFD. Control
- * characters are escaped. */
+/* Invalid UTF-8, which JSON cannot contain, becomes U+FFFD. Control characters are escaped. */
 static void quoted(FILE *f, const char *text)
 {
     unsigned code;

@@ -30,8 +30,8 @@ void jsonl_in_close(struct jsonl_in *in)
     *in = (struct jsonl_in){.path = in->path};
 }
 
-/* ---- JSON: each function gets the start of an item and returns its end, or NULL if it
- * is another ---- */
+/* ---- JSON: each function gets the start of an item and returns its end, or NULL if it is another
+ * ---- */
 
 static const char *spaces(const char *at)
 {
@@ -74,7 +74,7 @@ static const char *word_end(const char *at)
     return number_end(at);
 }
 
-/* Returns the end of any value. Lists and objects are not checked otherwise. */
+/* Lists and objects are not checked otherwise. */
 static const char *value_end(const char *at, int depth)
 {
     if (*at == '"')
@@ -106,7 +106,7 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
-/* Returns the number of fields, or -1 if the line is not an object or has too many fields. */
+/* The number of fields, or -1: not an object, or too many. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
@@ -130,9 +130,7 @@ static int find_fields(struct jsonl_in *in)
     return n;
 }
 
-/* ---- lines ---- */
-
-/* Returns 1, or 0 at the end or at a torn last line, or a negative errno that was reported. */
+/* Returns 1, 0 at the end or at a torn last line, or a negative errno that was reported. */
 static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
@@ -171,8 +169,6 @@ int jsonl_in_next(struct jsonl_in *in)
     return 1;
 }
 
-/* ---- values ---- */
-
 static const struct jsonl_field *find(const struct jsonl_in *in, const char *key)
 {
     for (int i = 0; i < in->n_fields; i++)
@@ -200,7 +196,7 @@ bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t s
     return true;
 }
 
-/* Returns the character of an escape. *n: length of the escape after its backslash. */
+/* *n: length of the escape after its backslash */
 static char unescape(const char *at, size_t *n)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

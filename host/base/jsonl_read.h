@@ -1,5 +1,5 @@
-/* jsonl_read.h : reads JSON lines from untrusted files, one object at a
- * time, and finds values by key. */
+/* jsonl_read.h : reads JSON lines from untrusted files, one object at a time, and finds values by
+ * key. */
 #ifndef JSONL_READ_H
 #define JSONL_READ_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 enum { JSONL_LINE_MAX = 1 << 20, JSONL_FIELDS_MAX = 512, JSONL_DEPTH_MAX = 16 };
 
-/* A key and its value as text of the line, the key without quotes. */
+/* text of the line, the key without quotes */
 struct jsonl_field {
     const char *key, *value;
     size_t key_bytes, value_bytes;
@@ -17,8 +17,8 @@ struct jsonl_field {
 
 struct jsonl_in {
     FILE *f;
-    const char *path;           /* owned by the caller, outlives this */
-    uint64_t line_no;           /* number of the last line read, from 1 */
+    const char *path;           /* the caller's, outlives this */
+    uint64_t line_no;           /* of the last line read, from 1 */
     char *line;                 /* [JSONL_LINE_MAX + 1] */
     struct jsonl_field *fields; /* [JSONL_FIELDS_MAX] of that line */
     int n_fields;
@@ -27,28 +27,26 @@ struct jsonl_in {
 int jsonl_in_open(struct jsonl_in *in, const char *path);
 void jsonl_in_close(struct jsonl_in *in); /* legal if zeroed */
 
-/* Read the next object and skip empty lines. Returns 1, or 0 at the end, or reports a negative
- * errno (-EINVAL if the line is not a JSON object, or is too long). A last line torn by an
- * interrupted writer counts as the end. */
+/* Read the next object, skipping empty lines. Returns 1, 0 at the end, or reports a negative errno
+ * (-EINVAL if the line is too long or not a JSON object). A last line torn by an interrupted writer
+ * counts as the end. */
 int jsonl_in_next(struct jsonl_in *in);
 
-/* Get a value of the last line read: a text, a number or a list of numbers. Return false if the
- * key is missing or its value has another type. Nothing is written in this case, except the
- * numbers of a list that precede its first element of another type. A text keeps its escapes and
- * is cut to size. */
+/* Get a value of the last line read. Return false if the key is missing or its value has another
+ * type; nothing is then written, except the numbers that precede a list's first element of another
+ * type. A text keeps its escapes and is cut to size. */
 bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t size);
 bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to);
-/* In a list such as [1,2,null], null becomes nan. Writes at most `most` values. *n is the length
- * of the list. */
+/* For a list such as [1,2,null]; null becomes nan. Writes at most `most` values. *n: length of the
+ * list. */
 bool jsonl_in_list(const struct jsonl_in *in, const char *key, double *to, size_t most, size_t *n);
 
-/* Get any value as it is written in the line, with a text's quotes and escapes. */
+/* Get any value as written in the line, with a text's quotes and escapes. */
 bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t size);
-/* Remove the quotes and escapes of a text of jsonl_in_raw(). Escapes of more than one
- * byte become '?'. */
+/* Remove quotes and escapes from a text of jsonl_in_raw(). Escapes of more than one byte become
+ * '?'. */
 void jsonl_in_plain(char *text);
 
-/* Return true if the line's "kind" is `kind`. */
 bool jsonl_in_is(const struct jsonl_in *in, const char *kind);
 
 #endif

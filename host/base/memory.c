@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Return the number after `words` at the start of a line, or UINT64_MAX if there is none. */
+/* The number after `words` at the start of a line, or UINT64_MAX. */
 static uint64_t read_number(const char *path, const char *words)
 {
     const size_t n_words = strlen(words);
@@ -26,8 +26,8 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* Memory left in the control group (version 2, as seen from inside). "max" means no limit. Cached
- * files yield to other use, so they count as free. */
+/* Memory left in the control group (version 2, as seen from inside). "max": no limit. Cached files
+ * yield to other use, so they count as free. */
 static uint64_t group_available(void)
 {
     const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),
@@ -63,11 +63,9 @@ const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT])
     return text;
 }
 
-/* ---- aligned, zeroed memory ---- */
-
 void *buf_alloc(size_t bytes)
 {
-    size_t rounded = (bytes + 64) & ~(size_t)63; /* never 0, so NULL always means failure */
+    size_t rounded = (bytes + 64) & ~(size_t)63; /* never 0: NULL always means failure */
     void *p = rounded > bytes ? aligned_alloc(64, rounded) : NULL;
     if (!p) {
         (void)ERR(-ENOMEM, "cannot allocate %zu bytes", bytes);

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Largest number of dependencies that may be missing. */
+/* most dependencies that may be missing */
 enum { LACKS_MAX = 16 };
 
-/* Return NULL, or the reason why the loader cannot read this file. Only regular files are allowed:
- * opening a pipe would wait for a writer. */
+/* Returns NULL, or why the loader cannot read this file. Only regular files: opening a pipe would
+ * wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -100,7 +100,7 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
 
 /* ---- files in this program's folders ---- */
 
-/* Cut path to its folder, with the final slash. */
+/* with the final slash */
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');
@@ -109,7 +109,7 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Append name to path. Returns false if the path is too long, missing or not executable. */
+/* Returns false if the path is too long, missing or not executable. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;
@@ -126,7 +126,7 @@ static bool program_folder(char path[PATH_MAX])
     return folder_of(path);
 }
 
-/* Folder of the library that contains this function, or else of the program. */
+/* the library's that contains this function, else the program's */
 static bool library_folder(char path[PATH_MAX])
 {
     static const char here;

@@ -13,37 +13,36 @@ struct plugin {
     const char *environment; /* variable that may name another file */
     const char *where;       /* "where nvcc is": where `make` builds it */
     const char *symbol;      /* "narrowcast_cuda": the table */
-    int version;             /* required version of the table */
-    /* Loads a library that the loader cannot find. May be NULL. */
+    int version;             /* required of the table */
+    /* loads a library that the loader cannot find; may be NULL */
     bool (*fetch)(const char *name);
 };
 
 enum { PLUGIN_WHY_BYTES = 384 };
 
-/* Find the file to load. It is the file named by the environment, or else one in the program's
- * folder (*beside is then true), or else the plain library name for the loader. Returns 0, or
- * -ENOENT with the reason in why [PLUGIN_WHY_BYTES] if the named file cannot be read. */
+/* Find the file to load: the one named by the environment, else one in the program's folder
+ * (*beside is then true), else the plain library name, for the loader. Returns 0, or -ENOENT with
+ * the reason in why [PLUGIN_WHY_BYTES] if the named file cannot be read. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
-/* Load path until the process ends, with those missing dependencies that p->fetch can find.
- * Stores the object's table in *table. Returns 0, or a code with the reason in why
- * [PLUGIN_WHY_BYTES]: -ENOENT (no such library), -ELIBACC (it lacks a dependency) or -ELIBBAD (it
- * belongs to another build). */
+/* Load path, with those missing dependencies that p->fetch can find, until the process ends.
+ * *table: the object's table. Returns 0, or a code with the reason in why [PLUGIN_WHY_BYTES]:
+ * -ENOENT (no such library), -ELIBACC (it lacks a dependency) or -ELIBBAD (it belongs to another
+ * build). */
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
 
-/* Extract the missing dependency from a dlerror() message, to lacks [NAME_MAX + 1]. Returns false
- * if the message is about something else. */
+/* Extract the missing dependency from a dlerror() message to lacks [NAME_MAX + 1]. Returns false if
+ * there is none. */
 bool plugin_lacks(const char *said, char *lacks);
 
 /* ---- files in this program's folders ---- */
 
 /* Find the program or library `name` in the folder of this program or of the library that contains
- * this function. If installed, also search lib/ next to the program's bin/. Returns its path or, if
- * it was not found, the plain name, for which PATH or the loader's path is searched. */
+ * this function; if installed, also in lib/ next to the program's bin/. Returns its path, or else
+ * the plain name, for PATH or the loader's path. */
 const char *beside(const char *name, char path[PATH_MAX]);
 
-/* Return true if this program is installed in a folder bin/ and does not run from
- * its build folder. */
+/* Return true if this program runs from an installed bin/, not from its build folder. */
 bool beside_installed(void);
 
 #endif

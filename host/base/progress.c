@@ -12,9 +12,9 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* Return a descriptor of stderr's terminal, which the caller closes, or -1. Under Open MPI's
- * mpirun, stderr is a pipe that mpirun copies to its own stderr. If mpirun's stderr is a terminal,
- * lines can be rewritten there. */
+/* Returns a descriptor of stderr's terminal, which the caller closes, or -1. Under Open MPI's
+ * mpirun, stderr is a pipe that mpirun copies to its own; if that is a terminal, lines can be
+ * rewritten there. */
 static int find_terminal(void)
 {
     struct stat st;
@@ -66,7 +66,7 @@ bool progress_due(const struct progress *p)
     return p->on && clock_s() >= p->next_s;
 }
 
-/* Columns available for the line: a wrapped line could not be rewritten. */
+/* columns available: a wrapped line could not be rewritten */
 static int room(const struct progress *p)
 {
     struct winsize size;

@@ -1,5 +1,5 @@
-/* progress.h : prints a progress line. On a terminal the line is rewritten in place, otherwise it
- * is repeated now and then. Under mpirun, the terminal of mpirun counts. */
+/* progress.h : prints a progress line, rewritten in place on a terminal (also mpirun's), else
+ * repeated now and then. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>
@@ -11,8 +11,7 @@ struct progress {
     double next_s; /* earliest clock_s() of the next line */
 };
 
-/* Start a progress line. If `on` is false, nothing is printed (on ranks other than 0). Close
- * it with progress_close(). */
+/* on false (ranks other than 0): print nothing */
 void progress_init(struct progress *p, bool on);
 void progress_close(struct progress *p); /* legal if zeroed */
 
@@ -25,7 +24,7 @@ void progress_say(struct progress *p, const char *format, ...)
 enum { PROGRESS_TIME = 32 };
 const char *progress_time(double seconds, char text[PROGRESS_TIME]);
 
-/* Clear the line on a terminal, so that other output starts in column 0. */
+/* On a terminal, so that other output starts in column 0. */
 void progress_clear(struct progress *p);
 
 #endif

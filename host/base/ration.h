@@ -3,24 +3,23 @@
  *     if (!ration_rests(&r, now))
  *         ration_begin(&r, now), until ration_is_spent(): one piece of work, ration_end(&r, now)
  *
- * Work ends with the piece that uses up the slice. It then rests RATION_REST times as long as it
- * took. It thus uses at most a third of the time, unless a piece takes longer than
- * RATION_LONGEST_S. Times are clock_s() seconds. */
+ * Work ends with the piece that uses up the slice, then rests RATION_REST times as long as it took:
+ * at most a third of the time, unless a piece takes longer than RATION_LONGEST_S. Times are
+ * clock_s() seconds. */
 #ifndef RATION_H
 #define RATION_H
 #include <stdbool.h>
 
 #define RATION_SLICE_S 200e-6
 #define RATION_REST    2
-/* Longest time that is counted for one piece. A longer time means that the process or the
- * machine was stopped. */
+/* longest counted time of a piece; beyond it, the process or the machine was stopped */
 #define RATION_LONGEST_S 1.0
 
 struct ration {
     double began, rest_until; /* rest_until is 0 while not resting */
 };
 
-/* Return true while the work rests. After the rest, set rest_until to 0. */
+/* Return true while the work rests; then sets rest_until to 0. */
 static inline bool ration_rests(struct ration *r, double now)
 {
     if (now >= r->rest_until)
@@ -38,7 +37,6 @@ static inline bool ration_is_spent(const struct ration *r, double now)
     return now - r->began >= RATION_SLICE_S;
 }
 
-/* Return the counted time from `from` to `to`. */
 static inline double ration_took(double from, double to)
 {
     return to - from < RATION_LONGEST_S ? to - from : RATION_LONGEST_S;

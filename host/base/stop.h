@@ -1,6 +1,6 @@
 /* stop.h : turns SIGINT, SIGTERM and SIGUSR1 into a request to stop at the next good moment.
  *
- * A second signal ends the process at once. mpirun forwards SIGUSR1 to all ranks. On SIGINT and
+ * A second signal ends the process at once. mpirun forwards SIGUSR1 to all ranks; on SIGINT and
  * SIGTERM it ends the job itself, within seconds. */
 #ifndef STOP_H
 #define STOP_H
@@ -12,15 +12,14 @@ extern const struct stop_signal {
     const char *name;
 } stop_signals[STOP_SIGNALS];
 
-/* Catch these signals from now on. Signals that are ignored, as in a shell's background
- * jobs, stay ignored. */
+/* Catch these signals from now on, unless ignored, as in a shell's background jobs. */
 void stop_watch(void);
 
-/* Return true if stop_signals[i] has arrived. */
+/* Return whether stop_signals[i] has arrived. */
 bool stop_asked(int i);
 
-/* For servers: return a descriptor that becomes readable after SIGINT or SIGTERM. These signals
- * have no other effect from now on. Reports a negative errno. */
+/* For servers: return a descriptor that becomes readable after SIGINT or SIGTERM, which have no
+ * other effect from now on. Reports a negative errno. */
 int stop_fd(void);
 
 #endif

@@ -64,7 +64,7 @@ void text_clean(char *text)
 
 /* ---- strtod and snprintf in the C locale, which this thread enters for a moment ---- */
 
-/* Enter the C locale. This needs no memory and no file, so it cannot fail. */
+/* Needs no memory and no file, so it cannot fail. */
 static locale_t enter_c(void)
 {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));

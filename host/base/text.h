@@ -1,5 +1,5 @@
-/* text.h : appends to bounded strings, cleans untrusted text, converts numbers in any
- * locale, and reads NAME:REST specs. */
+/* text.h : appends to bounded strings, cleans untrusted text, converts numbers in any locale, and
+ * reads NAME:REST specs. */
 #ifndef TEXT_H
 #define TEXT_H
 #include <stdbool.h>
@@ -7,42 +7,41 @@
 #include <string.h>
 
 struct text {
-    char *to; /* owned by the caller, always terminated */
+    char *to; /* the caller's, always terminated */
     size_t size, n;
     bool full; /* truncated; further text is dropped */
 };
 
-/* Start an empty text in to [size]. size > 0. */
+/* to: [size], size > 0 */
 struct text text_in(char *to, size_t size);
 
-/* Append as much of the formatted text as fits. */
+/* Append as much as fits. */
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Decode the UTF-8 character at `at`, which must not be the end of a text. Returns its length in
- * bytes and stores its number in *code. Returns 0 if no character begins there. */
+/* Decode the UTF-8 character at `at`, not the end of a text. Returns its length in bytes, with its
+ * number in *code; 0 if none begins there. */
 int text_character(const char *at, unsigned *code);
 
-/* Return the length of the character at `at`. Returns 0 if the character is invalid or a control
- * character, which would change the state of a terminal. */
+/* Return the length of the character at `at`; 0 if invalid or a control character, which would
+ * change the state of a terminal. */
 int text_printable(const char *at);
 
-/* Make a text safe for a terminal: replace each byte of control characters (newlines
- * included) and of invalid UTF-8 by '?'. */
+/* Make a text safe for a terminal: each byte of control characters (newlines included) and of
+ * invalid UTF-8 becomes '?'. */
 void text_clean(char *text);
 
 /* ---- numbers with a decimal point, whatever locale the program has set ---- */
 
-/* Like strtod(). */
+/* as strtod() */
 double number_read(const char *text, char **end);
 
-/* Print x with so many significant digits, like printf's %.*g, to to [size]. Returns the same
- * value as snprintf(). */
+/* Print x with so many significant digits, as "%.*g", to to [size]. Returns as snprintf(). */
 int number_print(char *to, size_t size, int digits, double x);
 
 /* ---- specs NAME or NAME:REST, which choose a row of a table; parts NAME.REST ---- */
 
-/* Return true if the spec has this name, and set *rest to the text after the colon, or to NULL
- * without a colon. Otherwise *rest is unchanged. */
+/* Return true if the spec has this name, with *rest set to the text after the colon, or NULL
+ * without one. */
 static inline bool word_has_name(const char *word, const char *name, const char **rest)
 {
     const size_t length = strcspn(word, ":");
@@ -52,8 +51,7 @@ static inline bool word_has_name(const char *word, const char *name, const char 
     return true;
 }
 
-/* Return true if `word` is name [n] or a leading part of it: "s1b0" is a
- * part of "s1b0.conv1.weight". */
+/* Return true if `word` is name [n] or a leading part: "s1b0" of "s1b0.conv1.weight". */
 static inline bool word_is_part(const char *word, const char *name, size_t n)
 {
     return !strncmp(word, name, n) && (word[n] == '.' || !word[n]);

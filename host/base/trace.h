@@ -13,16 +13,15 @@ struct trace; /* NULL is legal: it records nothing */
 
 enum trace_row { TRACE_MAIN, TRACE_REDUCE, TRACE_ROWS };
 
-/* One span. It is plain data, which ranks on machines of one kind may exchange. */
+/* Plain data, which ranks on machines of one kind may exchange. */
 struct trace_span {
     char name[20];
     int32_t row;
     double begin_s, end_s; /* since trace_start() */
-    int64_t number;        /* of the bucket or step; -1 if it has none */
+    int64_t number;        /* of the bucket or step; -1: none */
 };
 
-/* Allocate room for the last n_spans > 0 spans. Nothing is allocated later. Returns
- * 0 or -ENOMEM. */
+/* Allocate room for the last n_spans > 0 spans, and nothing later. Returns 0 or -ENOMEM. */
 int trace_open(size_t n_spans, struct trace **out);
 void trace_close(struct trace *t);
 
@@ -30,19 +29,19 @@ void trace_close(struct trace *t);
  * except for the skew of that call. */
 void trace_start(struct trace *t);
 
-/* Add a span that began at begin_s (clock_s()) and ends now. Any thread may call it. It is fast and
+/* Add a span that began at begin_s (clock_s()) and ends now. Any thread may call it; it is fast and
  * does not allocate. */
 void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number,
                double begin_s);
 
-/* Copy up to n spans from number `from` on, oldest first. Returns the number copied, which is less
- * than n at the end. */
+/* Copy up to n spans from number `from` on, oldest first. Returns their number, less than n at the
+ * end. */
 size_t trace_copy(struct trace *t, size_t from, size_t n, struct trace_span *to);
-/* Returns the number of spans that were overwritten in the full ring. */
+/* Returns the number of overwritten spans. */
 uint64_t trace_lost(struct trace *t);
 
-/* Write the file: begin, then ranks and their spans in any order, then end.
- * file_out_commit() returns the errors. */
+/* Write the file: begin, then ranks and their spans in any order, then end. file_out_commit()
+ * returns the errors. */
 void trace_json_begin(struct file_out *out);
 void trace_json_rank(struct file_out *out, int rank);
 void trace_json_spans(struct file_out *out, int rank, const struct trace_span *spans, size_t n);

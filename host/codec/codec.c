@@ -1,5 +1,4 @@
-/* codec.c : implements the calls that all kinds of codec share: parsing, random keys and calls
- * for single layers. */
+/* codec.c : implements the calls that all kinds of codec share. */
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -104,8 +103,6 @@ uint32_t codec_tag(const struct codec *c)
     codec_describe(c, text);
     return crc32c((const uint8_t *)text, strlen(text));
 }
-
-/* ---- a layer ---- */
 
 static int clamp126(int e)
 {
@@ -212,8 +209,6 @@ void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shi
     codec_decode_all(c, &out, &part, 1);
 }
 
-/* ---- a bucket ---- */
-
 struct reduce_op codec_reduce_op(const struct codec_call *call)
 {
     const struct codec_kind *kind = call->codec->kind;
@@ -224,10 +219,8 @@ struct reduce_op codec_reduce_op(const struct codec_call *call)
                                   kind->unit(call->codec, call->n_layers ? call->layers : &none)};
 }
 
-/* ---- casts repeated to count losses ---- */
-
-/* The rule `trunc` never makes inf, so values beyond e5m2's range must be detected before the cast.
- * From this magnitude on, a half is inf. */
+/* The rule `trunc` never makes inf, so losses beyond e5m2's range show before the cast only. From
+ * this magnitude on, a half is inf. */
 static const double TRUNC_BEYOND = 65520;
 
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,

@@ -1,9 +1,8 @@
-/* codec.h : turns a gradient tensor into packed codes and back, with one of
- * several kinds (codec_kind.h).
+/* codec.h : turns a gradient tensor into packed codes and back, with one of several kinds.
  *
- * Call codec_parse() once, with the options, and codec_settle() for P ranks and an algorithm. Then
- * do this in each step: codec_exponent() of every layer, one all-reduce (max) of these int8,
- * codec_shift() of each layer, encode, all-reduce of the codes (codec_reduce_op()), decode. */
+ * Call codec_parse() once, and codec_settle() for P ranks and an algorithm. Then in each step:
+ * codec_exponent() of every layer, one all-reduce (max) of these int8, codec_shift() of each layer,
+ * encode, all-reduce of the codes (codec_reduce_op()), decode. */
 #ifndef CODEC_H
 #define CODEC_H
 #include "codec/reduce_op.h"
@@ -12,12 +11,12 @@
 #include <stdalign.h>
 
 /* Reserved exponents. A layer that needs codec_layer.max sends CODEC_MAX_FOLLOWS, and the maximum
- * follows in an fp32 message. Kinds that never need the maximum use 126 as an ordinary exponent. */
+ * follows in an fp32 message. For kinds that never need it, 126 is an ordinary exponent. */
 enum { CODEC_ALL_ZERO = -128, CODEC_NOT_FINITE = 127, CODEC_MAX_FOLLOWS = 126 };
 enum { CODEC_NO_GUESS = INT_MIN };
 enum { CODEC_OWN_BYTES = 96 };
 
-/* A codec. It is plain data, filled by codec_parse(), and usable after codec_settle(). */
+/* Plain data, filled by codec_parse() and usable after codec_settle(). */
 struct codec {
     const struct codec_kind *kind;
     const struct vec_ops *ops;                     /* backend that casts and adds */
@@ -28,138 +27,127 @@ struct codec {
     alignas(8) unsigned char own[CODEC_OWN_BYTES]; /* private to the kind */
 };
 
-/* Option specs. NULL selects the default. In the order of the fields, the defaults are e5m2, none,
- * auto, auto, auto, saturate, nearest and minifloat. */
+/* Option specs. NULL: the default. In this order, these are e5m2, none, auto, auto, auto, saturate,
+ * nearest and minifloat. */
 struct codec_spec {
     const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
     bool rescale;      /* partial sums of groups get their own exponent */
     const char *codec; /* NAME or NAME:... */
 };
 
-/* Parse the specs. Reports -EINVAL with a correction, also if NARROWCAST_ISA asks for instructions
- * that this CPU lacks. */
+/* Reports -EINVAL with a correction, also if NARROWCAST_ISA asks for instructions that this CPU
+ * lacks. */
 int codec_parse(const struct codec_spec *spec, struct codec *out);
 
-/* Return kind i, for lists and --help, or NULL after the last kind. */
+/* Return kind i, or NULL after the last. */
 const struct codec_kind *codec_kind_at(int i);
 
-/* An algorithm that adds codes, and its requirements. */
+/* An algorithm that adds codes */
 struct codec_adder {
     const char *name; /* for messages */
-    unsigned needs;   /* REDUCE_x flags, one of which sums must have; 0: none needed */
-    /* Returns true for sums that the algorithm can add. NULL if it can add all. */
+    unsigned needs;   /* REDUCE_x flags, of which sums must have one; 0: none needed */
+    /* Returns true for sums that the algorithm can add. NULL: it can add all. */
     bool (*adds)(const struct vec_sum *sum);
-    /* Ranks per node, for REDUCE_NODES. 0 if all ranks' codes meet in one stage. */
+    /* ranks per node, for REDUCE_NODES; 0: all ranks' codes meet in one stage */
     int node;
-    /* Number of ranks that add among themselves before the sums of groups are added, or
-     * 0 without groups. */
+    /* ranks that add among themselves before the sums of groups are added; 0: no groups */
     int group;
 };
 
-/* Resolve automatic choices for P ranks and the algorithm, and refuse impossible
- * combinations. Reports -EINVAL. */
+/* Resolve automatic choices for P ranks and the algorithm. Reports -EINVAL for impossible
+ * combinations. */
 int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by);
 
-/* Make decoding return the sum over ranks instead of the mean. The codes are the same. Call it
- * after codec_settle(). Reports -EINVAL if the kind supports only means. */
+/* Make decoding return the sum over ranks instead of the mean, from the same codes. Call it after
+ * codec_settle(). Reports -EINVAL if the kind supports only means. */
 int codec_set_sums(struct codec *c);
 
-/* Return the divisor of sums in decoding: the number of ranks, or 1 after codec_set_sums(). */
+/* Return the divisor of sums in decoding: n_ranks, or 1 after codec_set_sums(). */
 static inline float codec_divisor(const struct codec *c)
 {
     return c->sums ? 1 : (float)c->n_ranks;
 }
 
-/* Return a codec of plain fp32, for use beside c (first epochs, last layer), settled for the same
+/* Return a codec of plain fp32 to use beside c (first epochs, last layer), settled for the same
  * ranks. Its sum rule is fp32 if `by` supports it, else nearest, which adds the same. */
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
 
-/* Return how codes are added, for MPI, NCCL and cards, which do not use the reduce op. NULL if this
+/* Return how codes are added, for MPI, NCCL and cards, which do not use the reduce op. NULL if the
  * kind needs its reduce op. Formats and overflow are valid before codec_settle(), too. */
 const struct vec_sum *codec_sum(const struct codec *c);
 
-/* Return the same as codec_sum(), for cards. NULL also if codes need more data from other
- * ranks than exponents. */
+/* Return the same for cards. NULL also if codes need more than exponents from other ranks. */
 const struct vec_sum *codec_card_sum(const struct codec *c);
 
-/* Return true if codes are plain casts of x * 2^shift, and set *out to the cast,
- * without its key. */
+/* Return true if codes are plain casts of x * 2^shift, with *out set to the cast, without key. */
 bool codec_cast(const struct codec *c, struct vec_cast *out);
 
 /* Return true if encoding and decoding need codec_layer.weights. */
 bool codec_asks_weights(const struct codec *c);
 
-/* Describe all choices in a text. Two texts are equal exactly if the codecs are equivalent.
- * codec_tag() is a checksum of the text. */
+/* Describe all choices. Texts are equal exactly if the codecs are equivalent. codec_tag(): checksum
+ * of the text. */
 enum { CODEC_TEXT_BYTES = 160 };
 const char *codec_describe(const struct codec *c, char text[CODEC_TEXT_BYTES]);
 uint32_t codec_tag(const struct codec *c);
 
 /* ---- a layer ---- */
 
-/* A layer of a bucket. Its arrays begin at its first element. On a GPU they are in the same memory
- * as the codes. */
+/* A layer of a bucket. Arrays begin at its first element. On a GPU they are where the codes are. */
 struct codec_layer {
-    uint32_t index;        /* index in the list of layers */
+    uint32_t index;        /* in the list of layers */
     size_t at, n;          /* first element in the bucket; elements without padding */
     size_t column, stride; /* elements per column, their distance; 0 if unknown */
-    /* [n] of codec.type, in the gradients' memory, or NULL if unknown. */
+    /* [n] of codec.type, in the gradients' memory, or NULL if unknown */
     const void *weights;
-    /* The result of codec_absmax_all() in this step, on this rank and as the maximum
-     * over all ranks. It is the layer's largest magnitude, or the number that the kind
-     * uses instead (the magnitude after clipping; a quantile). Only for a codec that
-     * asks for it (codec_asks_max()). */
+    /* Results of codec_absmax_all() in this step, on this rank and maximal over all ranks: the
+     * layer's largest magnitude, or what the kind uses instead (the magnitude after clipping; a
+     * quantile). Only for codecs that ask for it (codec_asks_max()). */
     float own_max, max;
-    /* [codec_state_bytes()] this rank's state of the layer. state: as the last step that was not
-     * skipped left it, zeros at first. next_state: as this step will leave it. Encoding and
-     * adding write all of the next state, each time codes are made. Both are NULL if the kind
-     * keeps no state. */
+    /* [codec_state_bytes()] this rank's state of the layer: as left by the last step that was not
+     * skipped (zeros at first), and as this step will leave it. Encoding and adding write all of
+     * next_state each time codes are made. NULL if the kind keeps no state. */
     const uint8_t *state;
     uint8_t *next_state;
 };
 
-/* Return the bytes that each rank keeps of a layer between steps, such as residuals. */
+/* Return the bytes that each rank keeps of a layer between steps. */
 size_t codec_state_bytes(const struct codec *c, const struct codec_layer *layer);
 
-/* The part of a layer in a span of vec.h. It begins with element `at` of the layer. */
+/* The part of a layer in a span of vec.h, from the layer's element `at` on. */
 struct codec_part {
     const struct codec_layer *layer;
     size_t at;
 };
 
-/* Return the exponent, an int8, that a rank sends for a layer with this largest magnitude (fp32
- * bits): CODEC_ALL_ZERO, CODEC_NOT_FINITE, or the kind's exponent clamped to +-126. */
+/* Return the exponent that a rank sends for a layer with this largest magnitude (fp32 bits):
+ * CODEC_ALL_ZERO, CODEC_NOT_FINITE, or the kind's exponent clamped to +-126. */
 int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits);
 
-/* Return the shift f of a layer from the exponent that all ranks agreed
- * on: codes are cast(g * 2^f). */
+/* Return a layer's shift f from the exponent that all ranks agreed on: codes are cast(g * 2^f). */
 int codec_shift(const struct codec *c, int8_t exponent);
 
-/* Return the additional shift of a layer's partial sums, from their agreed exponent
- * (codec_call.rescaled). It is 0 unless the codec rescales. */
+/* Return the additional shift of a layer's partial sums from their agreed exponent
+ * (codec_call.rescaled); 0 unless the codec rescales. */
 int codec_rescaled(const struct codec *c, int8_t exponent);
 
 /* Return true if the sums of groups get their own exponent. */
 bool codec_rescales(const struct codec *c);
 
-/* Return the shift of a layer's first step if it is known before the exponents
- * are, else CODEC_NO_GUESS. */
+/* Return the shift of a layer's first step if known before the exponents, else CODEC_NO_GUESS. */
 int codec_guess(const struct codec *c);
 
-/* Return true if encoding this layer needs codec_layer.max in this step, so that it must wait for
- * the maximum over all ranks. If layer is NULL, return true if some layer needs it in some step. */
+/* Return true if encoding this layer needs codec_layer.max in this step, and must wait for all
+ * ranks' maximum. layer NULL: if some layer needs it in some step. */
 bool codec_asks_max(const struct codec *c, const struct codec_layer *layer);
 
 /* Return the key of the random bits of a layer's codes. */
 uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank);
 
-/* Process many parts of layers at once, in one launch on a GPU. Span i belongs to parts[i] and has
- * codec_key(), the layer's shift, and zero codes up to `padded`.
- *
- *   absmax        fills span.absmax
- *   encode        makes codes
- *   scan_encode   makes codes and fills absmax, for a shift known or guessed before the exponent
- *   decode        makes the mean over ranks; outs must be filled by codec_out() */
+/* Process many parts of layers, in one launch on a GPU. Span i belongs to parts[i] and has
+ * codec_key(), the layer's shift, and zero codes up to `padded`. scan_encode also fills absmax, for
+ * a shift known or guessed before the exponent. decode makes the mean over ranks, of outs filled by
+ * codec_out(). */
 void codec_absmax_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                       int n_spans);
 void codec_encode_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
@@ -176,35 +164,32 @@ static inline void *codec_at(const struct codec *c, const void *x, size_t i)
     return (char *)(uintptr_t)x + i * vec_type_bytes(c->type);
 }
 
-/* Encode or decode one whole layer of floats, for tests and benches. */
+/* Encode or decode one layer of floats, for tests and benches. */
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
                   const float *x, size_t n, int shift, uint8_t *codes);
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);
 
 /* ---- a bucket ---- */
 
-/* Everything that the reduce op needs except codes. */
+/* data that the reduce op needs except codes */
 struct codec_call {
     const struct codec *codec; /* settled */
     uint64_t step;
     const struct codec_layer *layers; /* [n_layers] of the bucket, by ascending `at` */
     int n_layers;
-    /* [n_layers] out: exponents of partial sums. Used only if codec_rescales(). */
+    /* [n_layers] out, only if codec_rescales(): exponents of partial sums */
     int8_t *rescaled;
 };
 
-/* Return the reduce op of a bucket. It is valid as long as *call. */
+/* Return the reduce op of a bucket, valid as long as *call. */
 struct reduce_op codec_reduce_op(const struct codec_call *call);
 
-/* ---- names ---- */
-
-/* Write the name of a format ("e4m3", "fp32", "e6m9") to `name` and return it. */
+/* Write the name of a format ("e4m3", "fp32", "e6m9") and return it. */
 enum { CODEC_NAME_BYTES = 16 };
 const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES]);
 
-/* Parse a format's name as in --format: from hls/arith/formats.def, or eXmY with X in 1..8
- * and Y in 0..23. e1m0 is refused, as its only number is 0. option: its name, for the
- * message. Reports -EINVAL. */
+/* Parse a format's name: one of hls/arith/formats.def, or eXmY with X in 1..8 and Y in 0..23.
+ * Refuses e1m0, whose only number is 0. option: its name, for the message. Reports -EINVAL. */
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out);
 
 /* Return "exact", "fp32", "nearest", "kahan" or "trunc". */
@@ -217,8 +202,8 @@ struct codec_lost {
     uint64_t saturated; /* finite elements that round beyond the largest finite number */
 };
 
-/* Count the losses of x[n] * 2^shift, elements from index `at` of their layer on, as `cast` would
- * round them. x is in CPU memory. */
+/* Count the losses of x[n] * 2^shift, elements from `at` of their layer on, as `cast` would round
+ * them. x: CPU memory. */
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,
                     size_t n, size_t at);
 

@@ -1,5 +1,5 @@
-/* codec_kind.c : helps kinds of codec to refuse minifloat's options and to find the layers
- * of a range. */
+/* codec_kind.c : helps kinds of codec to refuse minifloat's options and to find the layers of a
+ * range. */
 #include "codec/codec_kind.h"
 #include "base/err.h"
 

@@ -6,49 +6,46 @@
 
 struct codec_kind {
     const char *name; /* for --codec */
-    const char *help; /* one line for --help, with the options that may follow the name */
+    const char *help; /* one line, with the options that may follow the name */
 
-    /* Parse the text after the colon (NULL if there is none) and the specs that concern this kind
-     * into c->own, which is zero before. Reports -EINVAL. */
+    /* Parse the text after the colon (NULL: none) and this kind's specs into c->own, zero before.
+     * Reports -EINVAL. */
     int (*parse)(const struct codec_spec *spec, const char *rest, struct codec *c);
 
-    /* Default of --quantise: true if small layers travel in fp32. */
+    /* default of --quantise: true if small layers travel in fp32 */
     bool leaves_small;
 
-    /* Like codec_asks_max(). All ranks must give the same answer, unless a rank's state is corrupt.
-     * Layers with the answer true are not passed to scan_encode. NULL if always false. */
+    /* As codec_asks_max(), with the same answer on every rank, unless a rank's state is corrupt. If
+     * true, the layer is not passed to scan_encode. NULL: always false. */
     bool (*asks_max)(const struct codec *c, const struct codec_layer *layer);
 
-    /* Like codec_asks_weights(). NULL if always false. */
+    /* As codec_asks_weights(). NULL: always false. */
     bool (*asks_weights)(const struct codec *c);
 
-    /* REDUCE_x: properties that the kind's sums can have. An algorithm that needs another property
-     * is refused before settle(). */
+    /* REDUCE_x: properties that the kind's sums can have. Algorithms that need another one are
+     * refused before settle(). */
     unsigned sums;
 
-    /* Resolve automatic choices for c->n_ranks ranks and refuse impossible
-     * combinations. Reports -EINVAL. */
+    /* As codec_settle(), for c->n_ranks ranks. */
     int (*settle)(struct codec *c, const struct codec_adder *by);
 
-    /* Describe c->own in a text, also before settle(). Two texts are equal exactly if the
-     * codecs are equivalent. The text fits CODEC_TEXT_BYTES: parse() refuses specs whose
-     * text would not. */
+    /* Describe c->own as codec_describe() does, also before settle(). parse() refuses specs whose
+     * text exceeds CODEC_TEXT_BYTES. */
     void (*describe)(const struct codec *c, struct text *to);
 
-    /* Like codec_sum(). NULL if the kind needs its reduce op. */
+    /* As codec_sum(). NULL: the kind needs its reduce op. */
     const struct vec_sum *(*sum)(const struct codec *c);
 
-    /* Like codec_cast(). NULL if codes are not casts. */
+    /* As codec_cast(). NULL: codes are not casts. */
     bool (*cast)(const struct codec *c, struct vec_cast *out);
 
-    /* Like codec_exponent() (for finite nonzero values; the caller clamps), codec_shift()
-     * and codec_guess(). All three are NULL if the kind has no shifts: all shifts are then
-     * 0, and known. */
+    /* As codec_exponent() (finite nonzero values; the caller clamps), codec_shift() and
+     * codec_guess(). All NULL if all shifts are 0, and known. */
     int (*exponent)(const struct codec *c, uint32_t absmax_bits);
     int (*shift)(const struct codec *c, int8_t exponent);
     int (*guess)(const struct codec *c);
 
-    /* Like codec_rescaled() and codec_rescales(). NULL if the kind never rescales. */
+    /* As codec_rescaled() and codec_rescales(). NULL: never. */
     int (*rescaled)(const struct codec *c, int8_t exponent);
     bool (*rescales)(const struct codec *c);
 
@@ -57,17 +54,15 @@ struct codec_kind {
      * units do not share a bucket. Only index, n, column and stride of the layer are known. */
     size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
 
-    /* Like codec_state_bytes(). Only index, n, column and stride of the layer are known. NULL if
-     * there is no state. A step must be safe with any bytes as state, since a checkpoint may
-     * come from anywhere. */
+    /* As codec_state_bytes(), from the same fields. NULL: no state. A step must be safe with any
+     * bytes as state, since a checkpoint may come from anywhere. */
     size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
-    /* True if the kind itself reads and writes the state, which is then in CPU memory wherever
-     * gradients are. Otherwise the state is in the gradients' memory, for the backend. */
+    /* True if the kind itself reads and writes the state, which is then in CPU memory. Otherwise it
+     * is in the gradients' memory, for the backend. */
     bool state_on_host;
 
-    /* Process many spans, like the functions of the same names in codec.h. codec_absmax_x below
-     * implements absmax for plain x. */
+    /* As the functions of the same names in codec.h. */
     void (*absmax)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans);
     void (*encode)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
@@ -77,11 +72,10 @@ struct codec_kind {
     void (*decode)(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs);
 
-    /* Like codec_set_sums(): decoding divides by codec_divisor(). NULL if the kind
-     * supports only means. */
+    /* As codec_set_sums(): decoding divides by codec_divisor(). NULL: only means. */
     bool (*gives_sums)(const struct codec *c);
 
-    /* The reduce op. Its ctx is a struct codec_call. */
+    /* ctx: a struct codec_call */
     const struct reduce_op_kind *op;
 };
 
@@ -92,19 +86,19 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
     c->ops->absmax_all(c->ops, spans, n_spans);
 }
 
-/* Check that no option of minifloat is given. name: name of the kind. Reports -EINVAL. */
+/* Check that no option of minifloat is given. name: the kind's. Reports -EINVAL. */
 int codec_no_format(const struct codec_spec *spec, const char *name);
 
-/* The leading part of elements [at, end) of a bucket that belongs to one layer. */
+/* the leading part of elements [at, end) of a bucket that belongs to one layer */
 struct codec_piece {
     const struct codec_layer *layer;
-    /* First element in the layer; number of elements; number with padding up to the next layer. */
+    /* first element in the layer; elements, without and with padding up to the next layer */
     size_t at, n, padded;
 };
 enum { CODEC_PIECES = 256 }; /* passed to a backend at once: one launch on a GPU */
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
-/* acc_bytes and wide_bytes of kinds that add only with sum(): 0. */
+/* acc_bytes and wide_bytes of kinds that add only with sum(): 0 */
 size_t codec_no_bytes(const struct reduce_op *f, size_t n);
 
 #define CODEC(name) extern const struct codec_kind codec_##name;

@@ -1,4 +1,5 @@
 /* codec_minifloat.c : casts to minifloats with a power-of-two scale per layer and step.
+ *
  * Source: APS paper, Algorithm 1. */
 #include "codec/codec_minifloat.h"
 
@@ -27,11 +28,9 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
     return f;
 }
 
-/* ---- a layer ---- */
-
 /* Returns E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are
- * rescaled, K * max replaces P * max. The caller clamps E to +-126. The overflow policy applies to
- * layers with P * max > 2^126, while the clamp at -126 only leaves head-room. */
+ * rescaled, K * max replaces P * max. The overflow policy applies to layers with P * max > 2^126;
+ * the clamp at -126 only leaves head-room. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -39,9 +38,8 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
                                        : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
-/* Return bias - E for aps, top exponent - t for aps-tight (the top exponent is the bias, or
- * 8 for e4m3fn), log2 K for const, else 0. Also 0 for an all-zero or non-finite layer under
- * aps and aps-tight. */
+/* Returns bias - E for aps, top exponent - t for aps-tight (the bias, or 8 for e4m3fn), log2 K for
+ * const, else 0. */
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -70,14 +68,12 @@ static int guess(const struct codec *c)
     return scale == CODEC_APS || scale == CODEC_APS_TIGHT ? CODEC_NO_GUESS : shift(c, 0);
 }
 
-/* In every format, the codes of 8 elements are whole bytes. */
+/* in every format, the codes of 8 elements are whole bytes */
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
     (void)c, (void)layer;
     return 8;
 }
-
-/* ---- many layers ---- */
 
 static bool by_quantile(const struct codec *c)
 {

@@ -1,5 +1,5 @@
-/* codec_minifloat.h : declares the internals of minifloats for their own
- * files, tests and benches. */
+/* codec_minifloat.h : declares the internals of minifloats for their own files, tests and
+ * benches. */
 #ifndef CODEC_MINIFLOAT_H
 #define CODEC_MINIFLOAT_H
 #include "codec/codec_kind.h"
@@ -10,26 +10,23 @@
 enum codec_scale { CODEC_NONE, CODEC_CONST, CODEC_APS, CODEC_APS_TIGHT, CODEC_QUANTILE };
 
 struct minifloat {
-    struct vec_sum sum; /* its formats are those of the codec */
+    struct vec_sum sum; /* in the codec's formats */
     bool out_auto, sum_auto;
     enum codec_scale scale;
     int const_shift; /* log2 K of const:K */
     enum mf_round round;
     struct quantile quantile; /* used with scale quantile */
     bool rescale;             /* sums of groups get their own exponent */
-    int n_groups;             /* groups to leave head-room for */
-    /* share: ranks whose codes are added before a sum is rescaled. With a quantile: ranks whose
-     * codes are added before a sum is divided, or 1 if sums are exact. n_nodes: divisor of a node's
-     * sum before it travels on (quantile only), or 1. */
+    int n_groups;             /* to leave head-room for */
+    /* share: ranks whose codes are added before a sum is rescaled; with a quantile: before it is
+     * divided, or 1 if sums are exact. n_nodes: divisor of a node's sum before it travels on
+     * (quantile), or 1. */
     int share, n_nodes;
 };
 
-/* ---- reduce_op_minifloat.c ---- */
-
 extern const struct reduce_op_kind minifloat_reduce_op;
 
-/* Checks the kind by its reduce op. Comparing the kind's table would make this header depend on
- * the table's users. */
+/* Checks the kind by its reduce op: the kind's table would make this header depend on its users. */
 static inline const struct minifloat *minifloat_of(const struct codec *c)
 {
     assert(c->kind->op == &minifloat_reduce_op);
@@ -49,8 +46,8 @@ static inline struct vec_cast minifloat_cast(const struct minifloat *m)
                              .trunc = m->sum.rule == VEC_TRUNC};
 }
 
-/* Return the shift for partial sums whose exponent is e, in units of codes. After this shift, the
- * sum of n_groups partial sums fits 2^bias, as the addends of a group did. */
+/* Return the shift for partial sums of exponent e, in units of codes. The sum of n_groups of them
+ * then fits 2^bias, as a group's addends did. */
 static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
 {
     return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : mf_bias(m->sum.in) - e;

@@ -7,11 +7,10 @@
  *    levels=sign   a sign, and s = 2^(B-1) - 1 levels up to the scale
  *    levels=even   2^B values from -scale to scale, none of them 0 (B = 1: only these)
  *
- * Samples are unbiased and keyed by (seed, step, layer, rank, element). Samples of sums are not
- * keyed by rank, so any rank may own a range. An element needs B/8 + 4/D bytes, and a layer's
- * end is rounded up to 32 elements. With the study's buckets these are 0.28125 bytes for
- * qsgd:2, 0.5078 for qsgd:4, 1.0078 for qsgd:8, 2.0005 for qsgd:16. Source: the 1-bit study,
- * section 3; hls/arith/level.h. */
+ * Samples are unbiased and keyed by (seed, step, layer, rank, element); those of sums not by rank,
+ * so any rank may own a range. An element needs B/8 + 4/D bytes; a layer's end is rounded up to 32
+ * elements. With the study's buckets: 0.28125 bytes for qsgd:2, 0.5078 for qsgd:4, 1.0078 for
+ * qsgd:8, 2.0005 for qsgd:16. Source: the 1-bit study, section 3; hls/arith/level.h. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -28,13 +27,11 @@ static const struct levels_rule *rule_of(const struct codec *c)
     return (const void *)c->own;
 }
 
-/* ---- specs ---- */
-
 static const struct {
     uint32_t bits, bucket;
 } defaults[] = {{1, 128}, {2, 128}, {4, 512}, {8, 512}, {16, 8192}};
 
-/* Parse B at the start of the spec. Returns the text after B, or NULL after reporting an error. */
+/* Parse B at the start. Returns the text after B, or NULL after reporting an error. */
 static const char *read_bits(const char *word, const char *rest, struct levels_rule *r)
 {
     char *end = NULL;
@@ -67,7 +64,7 @@ static bool is(const char *at, size_t n, const char *word)
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* Parse the option "bucket=D", "norm=..." or "levels=..." in [at, at + n), after the comma. */
+/* Parse "bucket=D", "norm=..." or "levels=..." in [at, at + n), after the comma. */
 static int read_option(const char *word, const char *at, size_t n, struct levels_rule *r)
 {
     if (n > 7 && memcmp(at, "bucket=", 7) == 0)
@@ -120,8 +117,6 @@ static int qsgd_settle(struct codec *c, const struct codec_adder *by)
     return 0;
 }
 
-/* ---- layers ---- */
-
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
     (void)layer;
@@ -142,16 +137,14 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     c->ops->level_lists->decode(c->ops, rule_of(c), outs, n_outs, codec_divisor(c));
 }
 
-/* ---- sums ---- */
-
 static size_t bytes_of(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
     return levels_bytes(rule_of(call->codec), n);
 }
 
-/* Bytes that are not sent: a layer's last bucket is sent only up to a multiple
- * of LEVEL_BUCKET_UNIT elements. */
+/* Bytes not sent: a layer's last bucket travels only up to a multiple of LEVEL_BUCKET_UNIT
+ * elements. */
 static size_t spared(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;
@@ -196,7 +189,7 @@ static const struct reduce_op_kind qsgd_reduce_op = {
     .spared = spared,
     .acc_bytes = codec_no_bytes,
     .wide_bytes = codec_no_bytes,
-    .sum = sum, /* the only function needed if all parts meet in one place */
+    .sum = sum, /* enough if all parts meet in one place */
 };
 
 static bool gives_sums(const struct codec *c)

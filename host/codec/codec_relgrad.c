@@ -3,25 +3,21 @@
  *    D = g / (|w| + eps)     quantile of D, not of g     mean: as in quantile.h, * (|w| + eps)
  *    of=gradient: D = g
  *
- * group-scatter:K has the paper's two stages. native has one stage (a packed MPI_Op). All ranks
- * must have the same weights. Users of narrowcast.h must set nc_layer.weights, except with
- * of=gradient. All functions except the parsing of options are those of minifloat. Source: fp8
- * paper, Algorithm 1. */
+ * group-scatter:K has the paper's two stages, native one (a packed MPI_Op). All ranks must have the
+ * same weights. Users of narrowcast.h must set nc_layer.weights, except with of=gradient. Only the
+ * parsing is not minifloat's. Source: fp8 paper, Algorithm 1. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_minifloat.h"
 
 static const struct mf_fmt e5m2 = {5, 2, 0};
 
-/* ---- specs ---- */
-
 static bool is(const char *at, size_t n, const char *word)
 {
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* Parse the option in [at, at + n), after "relgrad:". Returns 1, 0 or
- * -EINVAL like quantile_read(). */
+/* Parse the option in [at, at + n), after "relgrad:". Returns as quantile_read(). */
 static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
 {
     if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {
@@ -91,8 +87,6 @@ static bool asks_weights(const struct codec *c)
 {
     return minifloat_of(c)->quantile.eps > 0;
 }
-
-/* ---- shared with minifloat ---- */
 
 static const struct vec_sum *sum(const struct codec *c)
 {

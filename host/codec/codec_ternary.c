@@ -1,5 +1,5 @@
-/* codec_ternary.c : implements TernGrad, which sends -1, 0 or 1 times the layer's maximum
- * for each element.
+/* codec_ternary.c : implements TernGrad, which sends -1, 0 or 1 times the layer's maximum per
+ * element.
  *
  *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
@@ -24,8 +24,6 @@ static const struct ternary *ternary_of(const struct codec *c)
 {
     return (const void *)c->own;
 }
-
-/* ---- specs ---- */
 
 static int ternary_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
 {
@@ -60,8 +58,6 @@ static int ternary_settle(struct codec *c, const struct codec_adder *by)
     return 0;
 }
 
-/* ---- layers ---- */
-
 static bool asks_max(const struct codec *c, const struct codec_layer *layer)
 {
     (void)c, (void)layer;
@@ -74,8 +70,8 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return COUNTS_UNIT;
 }
 
-/* Find the largest magnitude after clipping. The deviation is measured from 0, not from the mean,
- * so a layer of one number, or of equal numbers, is unchanged. */
+/* As the deviation is measured from 0, not from the mean, a layer of one number, or of equal
+ * numbers, is unchanged. */
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {

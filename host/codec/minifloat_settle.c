@@ -6,8 +6,7 @@
 
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0};
 
-/* REDUCE_x properties of sums by each rule. The rules nearest and trunc round every partial sum
- * to the format. */
+/* REDUCE_x properties by rule. nearest and trunc round every partial sum to the format. */
 static const unsigned has[VEC_RULES] = {[VEC_EXACT] = REDUCE_WIDE,
                                         [VEC_NEAREST] = REDUCE_PARTS | REDUCE_NODES,
                                         [VEC_TRUNC] = REDUCE_PARTS | REDUCE_NODES};
@@ -19,7 +18,7 @@ bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct c
     return (!by->needs || by->needs & has[rule]) && (!by->adds || by->adds(&asked));
 }
 
-/* e > 5 never fits 62 bits. The explicit test is only for readers. */
+/* The explicit test is for readers: e > 5 never fits 62 bits. */
 static bool fits_exact(struct mf_fmt f, int n_ranks)
 {
     return f.e <= 5 && f.m <= 10 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
@@ -107,8 +106,8 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
 }
 
-/* aps guarantees P*|g|*2^f <= 2^bias, so single values are at most 2^bias/P. They all become 0 if
- * that is at most half the smallest number, 2^(1-bias-m), which means 2^(2*bias+m) <= P. */
+/* aps guarantees P*|g|*2^f <= 2^bias: single values are at most 2^bias/P. All become 0 if that is
+ * at most half the smallest number, 2^(1-bias-m): 2^(2*bias+m) <= P. */
 static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
@@ -126,17 +125,17 @@ static int check_scale(const struct minifloat *m)
 }
 
 /* Formats of at most 4 bits lose less with sums in e4m3 (bench/README.md), whose largest number is
- * 240. Sums under aps and aps-tight are at most 2^bias = 8, in steps of at least 2^-2-c. e4m3's
- * 2^-9 resolves these steps up to c = 7 (128 ranks). */
+ * 240. Sums under aps and aps-tight are at most 2^bias = 8, in steps of at least 2^-2-c, which
+ * e4m3's 2^-9 resolves up to c = 7 (128 ranks). */
 static struct mf_fmt auto_out(const struct vec_sum *sum)
 {
     bool wide = sum->rule == VEC_EXACT || sum->rule == VEC_FP32 || sum->acc.e;
     return mf_width(sum->in) <= 4 && wide ? e4m3 : sum->in;
 }
 
-/* A quantile is mapped to the largest number. Exact sums can hold sums of such numbers from all
- * ranks and are divided at the end by a power of two, as with aps-tight. Other sums leave head-room
- * for the ranks that are added before a division: all ranks, or those of a node. */
+/* A quantile is mapped to the largest number. Exact sums hold such numbers from all ranks and are
+ * divided at the end by a power of two, as with aps-tight. Others leave head-room for the ranks
+ * that are added before a division: all, or those of a node. */
 static void settle_quantile(struct minifloat *m, const struct codec *c,
                             const struct codec_adder *by)
 {
@@ -147,7 +146,7 @@ static void settle_quantile(struct minifloat *m, const struct codec *c,
     m->sum.out_shift = exact ? log2_up(c->n_ranks) : 0;
 }
 
-/* Groups make stages of K and P/K ranks. The second stage casts the sums of the first again. */
+/* Groups make stages of K and P/K ranks; the second casts the first's sums again. */
 static int settle_groups(struct minifloat *m, const struct codec *c, const struct codec_adder *by)
 {
     m->share = c->n_ranks;

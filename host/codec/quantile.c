@@ -1,4 +1,5 @@
 /* quantile.c : scales a quantile of a layer's magnitudes to the largest number of a format.
+ *
  * Source: fp8 paper, section 3.2.2. */
 #include "codec/quantile.h"
 #include "base/err.h"
@@ -10,9 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Return the number that q is mapped to, which is the format's largest. For formats with more
- * than 6 exponent bits, which need no scale, it is 2^32: dividing by a small q needs room in fp32
- * above that number. */
+/* The number that q is mapped to: the format's largest. For formats with more than 6 exponent bits,
+ * which need no scale, 2^32: dividing by a small q needs room in fp32 above it. */
 static float top_of(struct mf_fmt f)
 {
     if (f.e > 6)
@@ -23,10 +23,7 @@ static float top_of(struct mf_fmt f)
     return top;
 }
 
-/* ---- q and its state ---- */
-
-/* The state of a layer. All zero means that there is no q yet. Values that no step writes
- * (untrusted checkpoints) are treated the same. */
+/* A layer's state. All zero, or values that no step writes (untrusted checkpoints): no q yet. */
 struct kept {
     float q;
     uint32_t left; /* steps for which q is still used */
@@ -59,7 +56,7 @@ static float q_of(const struct codec *c, const struct codec_layer *layer)
     return k.left ? k.q : relative_quantile(layer->max, top_of(minifloat_of(c)->sum.in));
 }
 
-/* Write the next state: a kept q is used for one step less, a new q for all steps but one. */
+/* A kept q is used for one step less, a new q for all steps but one. */
 static void keep(const struct codec *c, const struct codec_layer *layer)
 {
     const uint32_t left = kept_of(c, layer).left;
@@ -68,7 +65,7 @@ static void keep(const struct codec *c, const struct codec_layer *layer)
         memcpy(layer->next_state, &next, sizeof next);
 }
 
-/* Return the weights of a part, or NULL if gradients are sent undivided. */
+/* NULL if gradients are sent undivided. */
 static const void *weights_of(const struct codec *c, const struct codec_part *part)
 {
     const double eps = minifloat_of(c)->quantile.eps;
@@ -76,17 +73,15 @@ static const void *weights_of(const struct codec *c, const struct codec_part *pa
     return eps > 0 && part->layer->weights ? codec_at(c, part->layer->weights, part->at) : NULL;
 }
 
-/* ---- lists ---- */
-
 static struct relative_rule rule_of(const struct minifloat *m)
 {
     return (struct relative_rule){
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* Fill the next of n parts, at most as many as a backend accepts at once, and return their number.
- * If `in_force`, the parts get the quantile in use; otherwise it is still being computed and the
- * parts get none. */
+/* Fills the next of n parts, at most as many as a backend accepts, and returns their number.
+ * in_force: parts get the quantile in use; otherwise it is still being computed, and they get
+ * none. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
@@ -149,8 +144,8 @@ void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
     encode(c, spans, parts, n_spans, true);
 }
 
-/* Sums of shares are already means. Exact sums must still be divided by the number of ranks; they
- * were divided by a power of two to fit the format of the result. */
+/* Sums of shares are means. Exact sums, divided by a power of two to fit the result's format, are
+ * still to be divided by the number of ranks. */
 void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {
@@ -163,8 +158,6 @@ void quantile_decode(const struct codec *c, const struct vec_out *outs,
         c->ops->ratio_lists->decode(c->ops, &rule, m->sum.out, outs + from, list, n, ranks);
     }
 }
-
-/* ---- parsing and printing a quantile ---- */
 
 const char quantile_ranges[] = "q=X, 0 < X <= 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";
 

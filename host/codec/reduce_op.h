@@ -1,9 +1,8 @@
-/* reduce_op.h : defines the reduce op, which contains all that an all-reduce algorithm
- * knows about codes.
+/* reduce_op.h : defines the reduce op, all that an all-reduce algorithm knows about codes.
  *
- * A codec makes a reduce op (`struct reduce_op`), and comm/ uses it. Elements are counted in units:
- * ranges that an algorithm assigns to ranks begin and end at a multiple of `unit`, and thus at a
- * whole byte. Codes of adjacent ranges are adjacent in memory.
+ * A codec makes a reduce op (`struct reduce_op`), and comm/ uses it. Ranges that an algorithm
+ * assigns to ranks begin and end at multiples of `unit` elements, and thus at whole bytes. Codes of
+ * adjacent ranges are adjacent in memory.
  *
  *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, not rounded (exact only) --add_wide--> acc
@@ -16,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Properties of sums. Without any of them, sums are right only if all addends are added in one
- * place, in rank order. */
+/* Properties of sums. Without any, sums are right only if all addends are added in one place, in
+ * rank order. */
 enum {
     REDUCE_PARTS = 1, /* part(): a rounded partial sum may travel and be added to */
     REDUCE_WIDE = 2,  /* spill(), add_wide() */
@@ -26,44 +25,41 @@ enum {
 
 struct reduce_op;
 struct reduce_op_kind {
-    /* sum() stores state of the range (residuals) on this rank, so other ranks cannot
-     * repeat its sum. */
+    /* sum() stores state of the range (residuals) on this rank, so other ranks cannot repeat it */
     bool keeps;
-    size_t (*in_bytes)(const struct reduce_op *f, size_t n);  /* codes of n elements */
-    size_t (*out_bytes)(const struct reduce_op *f, size_t n); /* codes of n summed elements */
-    size_t (*acc_bytes)(const struct reduce_op *f, size_t n); /* accumulators of n elements */
-    /* Bytes of the partial sums of part() that travel, at least in_bytes(). NULL without
-     * REDUCE_PARTS and REDUCE_NODES, and so are hop and merge. */
+    size_t (*in_bytes)(const struct reduce_op *f, size_t n);  /* of codes of n elements */
+    size_t (*out_bytes)(const struct reduce_op *f, size_t n); /* of codes of n sums */
+    size_t (*acc_bytes)(const struct reduce_op *f, size_t n); /* of accumulators of n elements */
+    /* of part()'s sums that travel, at least in_bytes(). NULL without REDUCE_PARTS and
+     * REDUCE_NODES, and so are hop and merge */
     size_t (*part_bytes)(const struct reduce_op *f, size_t n);
-    /* Bytes saved in the bucket's first n elements, of codes and sums alike, because the
-     * last unit of a layer is sent only in part. NULL if nothing is saved, as in every table
-     * that has add(). */
+    /* Bytes saved in the bucket's first n elements, of codes and sums alike, as a layer's last unit
+     * is sent only in part. NULL: none, as in every table that has add(). */
     size_t (*spared)(const struct reduce_op *f, size_t n);
-    /* Bytes of wide partial sums, or 0 if there are none. */
+    /* of wide partial sums, or 0: there are none */
     size_t (*wide_bytes)(const struct reduce_op *f, size_t n);
-    /* Adds codes to accumulators; `first` starts them. at: index of the range's first element
-     * in the bucket. */
+    /* Adds codes to accumulators; `first` starts them. at: index of the range's first element in
+     * the bucket. */
     void (*add)(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first);
     void (*part)(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes);
     void (*done)(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes);
-    /* Sets codes to the sum of n_parts > 0 vectors in this order. The result equals add() of each
-     * vector, then done() if `last`, else part(). codes may be one of the parts unless last. */
+    /* codes = sum of n_parts > 0 vectors in this order: the result of add() of each vector, then
+     * done() if `last`, else part(). codes may be one of the parts unless last. */
     void (*sum)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                 size_t n, bool last, uint8_t *codes);
-    /* Do the same as sum() for vectors of partial sums (merge), and for one partial sum and one
-     * vector of codes (hop). codes may be the partial sum unless last. */
+    /* The same for vectors of partial sums (merge), and for one partial sum and one vector of codes
+     * (hop). codes may be the partial sum unless last. */
     void (*merge)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes);
     void (*hop)(const struct reduce_op *f, size_t at, const uint8_t *partial,
                 const uint8_t *addends, size_t n, bool last, uint8_t *codes);
     /* Cast partial sums again before the next stage, with a new exponent for each layer
-     * (algo_step.c). All three are NULL if the codec never does this.
+     * (algo_step.c). NULL if the codec never does.
      *
      *   scales    return the cleared list of exponents, to be all-reduced by max;
      *             *n_scales is 0 if there is nothing to do
-     *   measure   raise it to the exponents that this rank's partial sums of elements [at, at + n)
-     *             need
+     *   measure   raise it to what this rank's partial sums of elements [at, at + n) need
      *   rescale   cast them with the agreed exponents */
     int8_t *(*scales)(const struct reduce_op *f, size_t *n_scales);
     void (*measure)(const struct reduce_op *f, size_t at, const uint8_t *partial, size_t n);
@@ -83,8 +79,7 @@ static inline size_t reduce_op_spared(const struct reduce_op *f, size_t n)
     return f->ops->spared ? f->ops->spared(f, n) : 0;
 }
 
-/* Return where codes (in) or sums (out) of element `at`, a multiple of the
- * unit, begin in the bucket. */
+/* Where codes (in) or sums (out) of element `at`, a multiple of the unit, begin in the bucket. */
 static inline size_t reduce_op_in_at(const struct reduce_op *f, size_t at)
 {
     return f->ops->in_bytes(f, at) - reduce_op_spared(f, at);

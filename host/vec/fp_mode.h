@@ -2,12 +2,12 @@
  *
  *     const uint64_t was = fp_mode_ieee();   nearest-even, subnormals kept, no traps
  *     noinline_loop(...);                    not inlined: compilers would move its arithmetic
- *     fp_mode_back(was);                     before or after these two calls
+ *     fp_mode_back(was);                     out from between these two calls
  *
  *     fenv_t callers;
- *     fp_env_enter(&callers);                the same for the whole environment, which on x86
- *     ...                                    includes the x87, whose mode strtod() and printf()
- *     fesetenv(&callers);                    obey. Takes 114 ns instead of 4 ns */
+ *     fp_env_enter(&callers);                the whole environment: on x86 also the x87, whose
+ *     ...                                    mode strtod() and printf() obey. 114 ns instead of 4
+ *     fesetenv(&callers); */
 #ifndef FP_MODE_H
 #define FP_MODE_H
 #include <fenv.h>

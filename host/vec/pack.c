@@ -15,7 +15,7 @@ void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes)
         }
         return;
     }
-    uint64_t word = 0; /* bits not yet written: at most 7 plus one code */
+    uint64_t word = 0; /* pending bits: at most 7 plus one code */
     unsigned held = 0;
     for (size_t i = 0; i < n; i++) {
         word |= (uint64_t)codes[i] << held;

@@ -1,31 +1,30 @@
-/* pack_bmi2.c : Packs codes of 1, 2 or 4 bytes into a bit string and back, by pext and pdep.
+/* pack_bmi2.c : Packs codes of 1, 2 or 4 bytes into a bit string and back, with pext and pdep.
  *
- * A unit is the 1, 2 or 4 bytes of an unpacked code. Eight codes of w bits are packed into w bytes.
- * From 1-byte units that takes one pext, from 2-byte units two, each of 4 codes (4 w bits). The
- * second 4 codes begin in byte w / 2; if w is odd, in the middle of that byte:
+ * Eight codes of w bits fill w bytes. From codes in 1-byte units that takes one pext, from 2-byte
+ * units two, each of 4 codes (4 w bits). The second 4 codes begin in byte w / 2; if w is odd, in
+ * its middle:
  *
  *  w = 9  | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 | 36 bits
  *         byte 8 ... byte 4              byte 3 ... byte 0
  *         | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
  *
- * Wider codes are collected in a 64-bit word. So are codes near the end of a vector, as bytes after
- * its end must not be accessed. */
+ * Codes in 4-byte units, and codes near the end of a vector, are collected in a 64-bit word: bytes
+ * after the end must not be accessed. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 
 #define BMI2        __attribute__((target("bmi2")))
 #define BMI2_INLINE static inline __attribute__((always_inline, target("bmi2")))
 
-/* bytes that the loads and stores of eight codes may access: at most w / 2 + 8 */
+/* bytes that loads and stores of eight codes may access: at most w / 2 + 8 */
 enum { ROOM = 16 };
 
-/* Returns the bytes of an unpacked code. */
 static unsigned unit_of(unsigned width)
 {
     return width <= 8 ? 1 : width <= 16 ? 2 : 4;
 }
 
-/* Returns a mask of the low `width` bits of every unit of a word. */
+/* the low `width` bits of every unit of a word */
 static uint64_t unit_mask(unsigned width)
 {
     const uint64_t one = UINT64_MAX >> (64 - width);
@@ -49,8 +48,7 @@ BMI2_INLINE void store(uint8_t *to, uint64_t word)
     memcpy(to, &word, 8);
 }
 
-/* Packs groups of 8 codes while ROOM bytes are left. Returns the number of codes packed. unit: 1 or
- * 2. */
+/* Packs groups of 8 codes while ROOM bytes are left. Returns their number of codes. unit: 1, 2. */
 BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n,
                                 uint8_t *bytes)
 {
@@ -108,7 +106,7 @@ BMI2 static void write_end(unsigned width, const uint8_t *codes, size_t n, uint8
             memcpy(bytes, &bits, 8);
             bytes += 8;
             held -= 64;
-            bits = word >> (more - held); /* > 0: fewer than 64 bits were pending */
+            bits = word >> (more - held); /* > 0: at most 63 bits were pending */
         }
     }
     memcpy(bytes, &bits, (held + 7) / 8);
@@ -140,8 +138,6 @@ BMI2 static void read_end(unsigned width, const uint8_t *bytes, size_t n, uint8_
         memcpy(codes + i * unit, &word, 8);
     }
 }
-
-/* ---- the slots: loops with a constant unit ---- */
 
 BMI2 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes)
 {

@@ -74,12 +74,10 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
     }
 }
 
-/* ---- software prefetch on this CPU ---- */
-
 #ifdef VEC_X86
 #include <cpuid.h>
 
-/* Returns the family of an AMD CPU, 0 for other vendors. */
+/* Family of an AMD CPU, 0 for other vendors. */
 static unsigned amd_family(void)
 {
     unsigned a, b, c, d;
@@ -90,8 +88,8 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* The choices for AMD's families were measured (bench/casts/README.md). Other CPUs prefetch in both
- * kinds of loops. */
+/* AMD's families: as measured (bench/casts/README.md). Other CPUs prefetch in both kinds of
+ * loops. */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86

@@ -1,13 +1,13 @@
 /* vec.h : Declares the operations on whole vectors: largest magnitude, casts, sums of codes.
  *
- * Packed layout: code i of a w-bit format occupies bits [i*w, (i+1)*w) of the byte string. Bit 0 is
- * the lowest bit of byte 0, and each code starts with its lowest bit.
+ * Packed layout: code i of a w-bit format occupies bits [i*w, (i+1)*w) of the byte string, lowest
+ * bit first. Bit 0 is the lowest bit of byte 0.
  *
  *     w = 4     byte 0 = | code 1 : code 0 |        w = 16    bytes 0, 1 = code 0, little endian
  *     w = 6     byte 0 = | c1[1:0] : c0[5:0] |      byte 1 = | c2[3:0] : c1[5:2] |
  *               byte 2 = | c3[5:0] : c2[5:4] |
  *
- * n codes take vec_bytes() bytes. Unused high bits of the last byte are zero. */
+ * Unused high bits of the last byte are zero. */
 #ifndef VEC_H
 #define VEC_H
 #include <stdbool.h>
@@ -20,13 +20,13 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
     return (n * mf_width(fmt) + 7) / 8;
 }
 
-/* Returns the bytes of the accumulators of n elements: 4 or 8 per element. The caller must align
- * them to 8 bytes. */
+/* Returns the bytes of the accumulators of n elements: 4 or 8 per element. The caller aligns them
+ * to 8 bytes. */
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
 
-/* Returns the bytes of n wide partial sums: exact accumulators (VEC_EXACT) as they are sent in a
- * message. A sum over P ranks takes 2^e-1+m+ceil(log2 P) bits and 2 flags, rounded up to whole
- * bytes: 5 bytes for e5m2 and up to 32 ranks. */
+/* Returns the bytes of n wide partial sums: exact accumulators (VEC_EXACT) as messages carry them.
+ * A sum over P ranks takes 2^e-1+m+ceil(log2 P) bits and 2 flags, rounded up to whole bytes: 5
+ * bytes for e5m2 and up to 32 ranks. */
 size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 
 struct vec_levels;
@@ -37,54 +37,53 @@ struct vec_level_lists;
 struct vec_sign_lists;
 struct vec_counts;
 
-/* One backend. Operations return when they are done. Only alloc and alloc_floats allocate memory or
- * can fail. Buffers belong to the caller. They must not overlap unless the comment of a slot allows
- * it. n may be 0. fp32 arrays are aligned to 4 bytes; codes need no alignment. On a GPU, fp32
- * arrays are device memory, and all other buffers come from alloc. Only GPU backends accept spans
- * whose type is not VEC_FLOAT. */
+/* One backend. Operations block until done. Only alloc and alloc_floats allocate memory or can
+ * fail. Buffers belong to the caller and must not overlap unless a slot allows it. n may be 0. fp32
+ * arrays are aligned to 4 bytes; codes need no alignment. On a GPU, fp32 arrays are device memory,
+ * and all other buffers come from alloc. Only GPU backends accept spans whose type is not
+ * VEC_FLOAT. */
 struct vec_ops {
     const char *name;
 
-    /* Returns the largest |x[i]| as fp32 bits with the sign cleared, 0 for n == 0. The result is at
-     * least 0x7f800000 exactly when x contains an inf or a nan. */
+    /* Returns the largest |x[i]| as fp32 bits, 0 for n == 0; at least 0x7f800000 exactly when x
+     * contains an inf or a nan. */
     uint32_t (*absmax)(const float *x, size_t n);
 
-    /* codes = cast(x * 2^shift), rounded once. at: index of x[0] in its layer, which selects the
-     * random bits. */
+    /* codes = cast(x * 2^shift), rounded once. at: index of x[0] in its layer; selects the random
+     * bits. */
     void (*encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
                    uint8_t *codes);
 
-    /* Does encode and absmax in one pass, with a shift that is known or guessed before the maximum
-     * is known. Returns the same value as absmax. */
+    /* encode and absmax in one pass, for a shift known or guessed before the maximum. Returns
+     * absmax(x). */
     uint32_t (*scan_encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at,
                             int shift, uint8_t *codes);
 
     /* x = code * 2^shift / divisor. The product is rounded to fp32, which changes only fp32
-     * subnormals. The quotient is rounded again, unless the divisor is 1. If the product would
-     * overflow, powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf
-     * only if the quotient does not fit fp32. */
+     * subnormals; then the quotient is, unless the divisor is 1. If the product would overflow,
+     * powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf only if the
+     * quotient does not fit fp32. */
     void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                    float *x);
 
-    /* acc += codes of the format sum->in, by sum->rule. first: overwrite acc, which need not be
-     * initialised. Codes in acc have the format vec_acc_fmt(sum). */
+    /* acc += codes of the format sum->in, by sum->rule. first: overwrite acc, which may be
+     * uninitialised. Codes in acc have the format vec_acc_fmt(sum). */
     void (*accumulate)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                        bool first);
 
     /* codes = acc / 2^shift, rounded to `out`: sum->out, or vec_acc_fmt(sum) for a partial sum that
-     * is sent on. shift: must be 0 unless the rule is exact or nearest. A zero sum is +0. The sign
-     * of a nan among the addends is ignored. */
+     * is sent on. shift: 0 unless the rule is exact or nearest. A zero sum is +0. The signs of nan
+     * addends are ignored. */
     void (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                    int shift, uint8_t *codes);
 
     /* acc += codes, both packed in the format sum->in. Only for VEC_NEAREST (as mf_add()) and
-     * VEC_TRUNC (as mf_e5m2_trunc_add()), and only if sum->acc is not set. May write all of acc's
-     * last byte. */
+     * VEC_TRUNC (as mf_e5m2_trunc_add()), without sum->acc. May write all of acc's last byte. */
     void (*add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
-    /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0. The result equals that of
-     * accumulate() of each part in this order, then finish(), but no accumulators are kept in
-     * memory. codes may be one of the parts if `out` is sum->in. */
+    /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0. The result is that of accumulate()
+     * of each part in this order, then finish(), without accumulators in memory. codes may be one
+     * of the parts if `out` is sum->in. */
     void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
@@ -92,45 +91,43 @@ struct vec_ops {
     uint32_t (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n);
 
     /* codes = partial + addends, rounded to nearest to the format sum->acc, then to `out`. partial:
-     * a received partial sum in the format sum->acc, which must be set. addends: one vector in the
-     * format sum->in. codes may be the same buffer as partial if `out` is sum->acc. */
+     * a received partial sum in the format sum->acc, which must be set. addends: in the format
+     * sum->in. codes may be the buffer partial if `out` is sum->acc. */
     void (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                 struct mf_fmt out, uint8_t *codes);
 
-    /* VEC_EXACT only: converts accumulators to wide partial sums, of vec_wide_bytes(). */
+    /* VEC_EXACT only: converts accumulators to wide partial sums. */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
     /* VEC_EXACT only: acc += wide partial sums. first: as in accumulate. */
     void (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                             bool first);
 
-    /* The *_all slots handle many spans, on a GPU in one launch. ops: this table. */
+    /* The *_all slots handle many spans, each by its own shift, on a GPU in one launch. ops: this
+     * table. */
 
-    /* Sets the absmax of every span. */
     void (*absmax_all)(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
-    /* Encodes every span by its own shift, and writes zero codes up to its `padded`. */
+    /* writes zero codes up to span.padded */
     void (*encode_all)(const struct vec_ops *ops, const struct vec_cast *cast,
                        struct vec_span *spans, int n_spans);
-    /* Does absmax_all and encode_all in one pass. */
+    /* absmax_all and encode_all in one pass. */
     void (*scan_encode_all)(const struct vec_ops *ops, const struct vec_cast *cast,
                             struct vec_span *spans, int n_spans);
 
-    /* Decodes every span by its own shift. */
     void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                        int n_spans, float divisor);
 
-    /* For codecs that are not minifloats. See vec_levels.h, vec_signs.h, vec_counts.h and
-     * vec_ratio.h. */
+    /* For other codecs: vec_levels.h, vec_signs.h, vec_counts.h, vec_ratio.h. Their lists handle
+     * many vectors, on a GPU in one launch per call; ops: this table. */
     const struct vec_level_lists *level_lists;
     const struct vec_sign_lists *sign_lists;
     const struct vec_counts *counts;
     const struct vec_ratio_lists *ratio_lists;
-    const struct vec_levels *levels; /* one vector per call; NULL on a GPU */
-    const struct vec_signs *signs;   /* the same */
-    const struct vec_ratio *ratio;   /* the same */
+    const struct vec_levels *levels; /* these: one vector per call; NULL on a GPU */
+    const struct vec_signs *signs;
+    const struct vec_ratio *ratio;
 
-    /* Allocates memory for codes, accumulators and scratch that this backend and MPI can access. It
-     * is zeroed and aligned to 64 bytes. alloc returns NULL after printing an error. free accepts
-     * NULL. */
+    /* Allocates memory for codes, accumulators and scratch that this backend and MPI can access,
+     * zeroed and aligned to 64 bytes. Returns NULL after printing an error. free accepts NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
 
@@ -142,7 +139,7 @@ struct vec_ops {
     void (*copy)(void *to, const void *from, size_t bytes);
 };
 
-/* Implement the four *_all slots by loops over the operations of the table ops. */
+/* Implement the *_all slots by loops over the other slots of ops. */
 void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
 void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
                      int n_spans);
@@ -151,15 +148,14 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
 void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                      int n_spans, float divisor);
 
-/* The plain backend: loops over hls/arith/mf.h. It is the reference for all other backends. */
+/* The plain backend: loops over hls/arith/mf.h. The reference for all other backends. */
 extern const struct vec_ops vec_plain;
 
-/* Returns the CPU backend with the widest instructions of this CPU. NARROWCAST_ISA=scalar, avx2,
- * avx512 or avx512vbmi selects an instruction set, or the next lower one that the CPU has. */
+/* Returns the CPU backend with this CPU's widest instructions. NARROWCAST_ISA=scalar, avx2, avx512
+ * or avx512vbmi selects an instruction set, or the next lower one that the CPU has. */
 const struct vec_ops *vec_best(void);
-/* Checks NARROWCAST_ISA. Returns 0, or -EINVAL after printing an error if it names an unknown
- * instruction set or one that the CPU lacks. Programs that read a user's options call it before
- * vec_best(). */
+/* Returns 0, or -EINVAL after printing an error if NARROWCAST_ISA names an unknown instruction set
+ * or one that the CPU lacks. Programs that read a user's options call it before vec_best(). */
 int vec_best_check(void);
 
 #endif

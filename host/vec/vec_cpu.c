@@ -80,7 +80,7 @@ static const char *asked(void)
     return word && *word ? word : NULL;
 }
 
-/* Returns the instruction set of the name word, or the widest for NULL or an unknown name. */
+/* widest for NULL or an unknown name */
 static enum vec_isa isa_of(const char *word)
 {
     int isa = 0;
@@ -92,7 +92,7 @@ static enum vec_isa isa_of(const char *word)
 static void fill_best(void)
 {
     enum vec_isa isa = isa_of(asked());
-    while (!vec_isa_table(isa, &best)) /* ends: the scalar one always exists */
+    while (!vec_isa_table(isa, &best)) /* ends: scalar always exists */
         isa--;
 }
 

@@ -1,8 +1,8 @@
 /* vec_isa.h : Declares the operations that each instruction set adds to the CPU's table.
  *
- * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain.
- * Each instruction set of the CPU, in the order of `enum vec_isa`, overwrites the slots that it
- * speeds up. All versions of a slot give the bits of vec_plain. */
+ * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain;
+ * each instruction set of the CPU, in the order of `enum vec_isa`, overwrites the slots that it
+ * speeds up. */
 #ifndef VEC_ISA_H
 #define VEC_ISA_H
 #include "vec/vec.h"
@@ -15,10 +15,10 @@
  * VBMI and VNNI. */
 enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_ISAS };
 
-/* Returns the name of isa, as in NARROWCAST_ISA. */
+/* Returns the name, as in NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
 
-/* Returns whether this CPU has the instruction set. */
+/* Returns whether this CPU has isa. */
 bool vec_isa_here(enum vec_isa isa);
 
 /* Fills *ops, including its name. Returns false and leaves *ops unchanged if this CPU lacks isa. */
@@ -33,10 +33,9 @@ void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
-/* Chooses the loops with or without software prefetch. asks: an OR of enum vec_asks. */
+/* with or without software prefetch; asks: an OR of enum vec_asks */
 void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
 
-/* Fill the slots of sums. */
 void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);

@@ -1,8 +1,8 @@
 /* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
  * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
- * mode. They run in IEEE mode, because a library built with -ffast-math may have changed the mode
- * of the whole process. */
+ * mode. They run in IEEE mode: a library built with -ffast-math may have changed the process's
+ * mode. */
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -136,8 +136,8 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
         acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
 }
 
-/* acc: pairs of codes (sum, excess of the sum). Every operation rounds to the format, as in CPD. A
- * sum that is inf becomes nan at the next addend, as with Kahan's summation in any format. */
+/* acc: pairs of codes (sum, excess of the sum). Every operation rounds to the format, as in CPD. An
+ * inf sum becomes nan at the next addend, as with Kahan's summation in any format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = vec_acc_fmt(sum);
@@ -181,8 +181,7 @@ static void plain_accumulate(const struct vec_sum *sum, void *acc, const uint8_t
     fp_mode_back(mode);
 }
 
-/* Returns the fp32 bits of accumulator i, for all rules except exact. Values of every format fit
- * fp32. */
+/* fp32 bits of accumulator i, for all rules except exact. Values of every format fit fp32. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
@@ -190,8 +189,7 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
     return sum->rule == VEC_FP32 ? word : mf_dec(vec_acc_fmt(sum), word, 0);
 }
 
-/* As mf_acc_round(): never returns -0, and ignores the sign of a nan, which differs between
- * CPUs. */
+/* As mf_acc_round(): never -0, and ignores a nan's sign, which differs between CPUs. */
 static uint32_t round_sum(struct mf_fmt out, uint32_t bits, int shift, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)
@@ -214,8 +212,6 @@ static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, s
         pack_write(mf_width(out), block, k, codes + byte_at(out, i));
     }
 }
-
-/* ---- operations on packed codes ---- */
 
 static void plain_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {

@@ -7,7 +7,7 @@
 
 enum { COLUMN = 26, WIDTH = 80 }; /* start of explanations; line width */
 
-/* Print text from column `at` on, wrapped and indented. Returns the final column. */
+/* Wraps and indents from column `at` on. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text && *text != '\n') {
@@ -25,7 +25,7 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-/* Print paragraphs, wrapped; indented lines are printed as they are. */
+/* Indented lines are printed as they are. */
 static void paragraphs(FILE *to, const char *text)
 {
     while (*text) {
@@ -39,7 +39,7 @@ static void paragraphs(FILE *to, const char *text)
     }
 }
 
-/* Print the help after a word that ends in column `at`. Returns the final column. */
+/* For a word that ends in column `at`. Returns the final column. */
 static int explain(FILE *to, int at, const char *help)
 {
     if (at + 2 > COLUMN) {
@@ -93,7 +93,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
 
-/* Return the whole help in memory from malloc(), or NULL if memory is exhausted. */
+/* The whole help from malloc(), or NULL. */
 static char *help_text(const struct opt_command *cmd, bool shared)
 {
     char *text = NULL;
@@ -108,16 +108,14 @@ static char *help_text(const struct opt_command *cmd, bool shared)
     return NULL;
 }
 
-/* ---- a topic ---- */
-
-/* A line of the help. A headline follows an empty line and precedes an indented one. */
+/* A headline follows an empty line and precedes an indented one. */
 struct help_line {
     const char *text, *next;
     size_t n;
     bool headline, row; /* row: first line of an option, or of a word in a list */
 };
 
-/* before: the preceding line, or NULL at the start. */
+/* before: NULL at the start */
 static struct help_line line_at(const char *at, const struct help_line *before)
 {
     struct help_line line = {.text = at, .n = strcspn(at, "\n")};
@@ -135,7 +133,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* Returns true if the row begins with the word, as " --lr X" with lr and " qsgd:B" with qsgd. */
+/* As " --lr X" with lr and " qsgd:B" with qsgd. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
@@ -179,8 +177,8 @@ static bool is_title(const struct help_line *title, const char *word)
     return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
 }
 
-/* Print the parts of the text that explain the word, or only search for them if `to` is NULL.
- * Returns true if there are any. */
+/* Print the parts of the text that explain the word (to NULL: only search). Returns true if there
+ * are any. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
 {
     char option[64];
@@ -203,9 +201,8 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* Print the help of a word: as an option, else as a row of a list, else of the options that accept
- * it as a value, else as a section. If `to` is NULL, only search. The word may be followed by a
- * colon or "=" and more. */
+/* Print a word's help: as an option, else as a row of a list, else of the options that accept it as
+ * a value, else as a section; to NULL: only search. A colon or "=" and more may follow the word. */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];

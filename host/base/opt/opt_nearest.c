@@ -10,8 +10,7 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Levenshtein distance, in which a swap of neighbours counts as one edit. Long words are treated as
- * far from all words. */
+/* Levenshtein distance; a swap of neighbours is one edit. Long words are far from all words. */
 static int distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b);
@@ -38,8 +37,7 @@ static int distance(const char *a, const char *b)
 const char *opt_nearest(const char *word, const char *const *names, int n)
 {
     const char *nearest = NULL;
-    /* One edit is allowed in a short word, two from four letters on, three from
-     * seven letters on. */
+    /* allows one edit in a short word, two from four letters on, three from seven on */
     int limit = (int)(strlen(word) + 5) / 3;
     limit = limit > 4 ? 4 : limit;
     for (int i = 0; i < n; i++) {

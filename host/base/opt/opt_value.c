@@ -1,5 +1,5 @@
-/* opt_value.c : converts an option's value from and to text, strictly: the whole
- * word must be a number in range. */
+/* opt_value.c : converts an option's value from and to text, strictly: the whole word must be a
+ * number in range. */
 #include "base/opt/opt.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -17,7 +17,7 @@ static int check_range(const struct opt *o, const char *text, double x)
 {
     if ((o->min == 0 && o->max == 0) || (x >= o->min && x <= o->max))
         return 0;
-    /* There is no practical upper limit, so mention only the limit that is violated. */
+    /* no practical upper limit: mention only the violated one */
     if (o->max >= 9e15)
         return x < o->min ? ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min)
                           : ERR(-EINVAL, "--%s '%s': must be at most %.9g", o->name, text, o->max);
@@ -168,7 +168,7 @@ void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark,
     }
 }
 
-/* Return the value in `lines` under the name at the start of `line`, or "" if it is missing. */
+/* The value in `lines` under the name at the start of `line`, or "". */
 static const char *look_up(const char *lines, const char *line)
 {
     const size_t n = strcspn(line, "=\n");
@@ -186,7 +186,7 @@ static void put(char *to, size_t size, const char *from, const char *end_marks)
     to[n] = 0;
 }
 
-/* Return the first line of a that b lacks, or NULL. Stores both values. */
+/* The first line of a that b lacks, or NULL. Stores both values. */
 static const char *first_missing(const char *a, const char *b, const char **value_a,
                                  const char **value_b)
 {

@@ -26,15 +26,14 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* Rounds sig to a multiple of 2^k by p->round, and returns it >> k. sig: 24 bits, the highest set.
- * k >= 0. */
+/* sig: 24 bits, the highest set; k >= 0. Returns sig >> k, rounded. */
 CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
                               const uint32_t *random)
 {
     const __m256i one = all(1);
     if (p->round == MF_ZERO)
         return _mm256_srlv_epi32(sig, k);
-    /* the rest in units of 2^-32 of the kept unit; shifts by 32 and more give 0 */
+    /* rest: in units of 2^-32 of the kept unit; shifts by 32 and more give 0 */
     if (p->round == MF_STOCHASTIC) {
         const __m256i kept = _mm256_srlv_epi32(sig, k),
                       rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));
@@ -45,7 +44,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
         const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
         return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
     }
-    sig = _mm256_slli_epi32(sig, 7); /* so that half a unit is a bit even if nothing is dropped */
+    sig = _mm256_slli_epi32(sig, 7); /* makes half a unit a bit even if nothing is dropped */
     k = _mm256_add_epi32(k, all(7));
     const __m256i half = _mm256_sllv_epi32(one, _mm256_sub_epi32(k, one));
     const __m256i last = _mm256_and_si256(_mm256_srlv_epi32(sig, k), one);

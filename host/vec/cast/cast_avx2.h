@@ -19,8 +19,7 @@ CAST_INLINE __m256i choose(__m256i mask, __m256i yes, __m256i no)
     return _mm256_blendv_epi8(no, yes, mask);
 }
 
-/* Returns the low bits of `code`, as many as a code has without its sign, with the sign of u above
- * them. */
+/* Returns code's low bits, without its sign, below the sign of u. */
 CAST_INLINE __m256i with_sign(const struct enc_plan *p, __m256i code, __m256i u)
 {
     const __m256i sign = _mm256_andnot_si256(all(p->nan), right(u, p->sign_right));
@@ -39,8 +38,6 @@ CAST_INLINE uint32_t largest(__m256i v)
     w = _mm_max_epu32(w, _mm_shuffle_epi32(w, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(w);
 }
-
-/* ---- storing 32 codes of 32 bits each in their shape ---- */
 
 CAST_INLINE __m256i narrow_16(__m256i a, __m256i b)
 {

@@ -5,9 +5,9 @@
 #include "vec/cast/enc_add_avx512.h"
 
 #define VEC __m512i
-enum { STEP = 64 }; /* elements per step: a register of bytes */
+enum { STEP = 64 };
 
-/* ---- the ways of cast_plan.h; a: bits of |x|; u: bits of x ---- */
+/* ---- the ways of cast_plan.h, as in cast_avx2.c ---- */
 
 CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
 {
@@ -22,15 +22,12 @@ CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* Rounds sig to a multiple of 2^k by p->round, and returns it >> k. sig: 24 bits, the highest set.
- * k >= 0. */
 CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
                               const uint32_t *random)
 {
     const __m512i one = all(1);
     if (p->round == MF_ZERO)
         return _mm512_srlv_epi32(sig, k);
-    /* as in cast_avx2.c */
     if (p->round == MF_STOCHASTIC) {
         const __m512i kept = _mm512_srlv_epi32(sig, k),
                       rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
@@ -49,7 +46,6 @@ CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
 
 CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, const uint32_t *random)
 {
-    /* Normalise subnormals (cast_c.c). */
     const __m512i zero = _mm512_setzero_si512(), one = all(1);
     const __mmask16 small = _mm512_cmplt_epu32_mask(a, all(0x00800000));
     const __m512i as_float = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
@@ -142,7 +138,7 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
-/* ---- the same without software prefetch, for CPUs that are faster without it ---- */
+/* ---- without software prefetch, for CPUs that are faster so ---- */
 
 static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
                                size_t n, const uint32_t *random, void *codes, bool stream)

@@ -14,8 +14,6 @@ CAST_INLINE __m512i right(__m512i x, unsigned n)
     return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
 }
 
-/* Returns the low bits of `code`, as many as a code has without its sign, with the sign of u above
- * them. */
 CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
 {
     const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));
@@ -31,8 +29,6 @@ CAST_INLINE uint32_t largest(__m512i v)
 {
     return _mm512_reduce_max_epu32(v);
 }
-
-/* ---- storing 64 codes of 32 bits each in their shape ---- */
 
 CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
 {

@@ -1,10 +1,10 @@
 /* cast_body.h : Casts a vector of floats, using the step() of an instruction set.
  *
  * Codes that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
- * cast_avx2.c and cast_avx512.c each include this file, after defining for their instruction set:
+ * cast_avx2.c and cast_avx512.c include this file after defining:
  *
  *     VEC          the type of a register
- *     STEP         elements per step, which are 4 registers of floats; also bytes of a register
+ *     STEP         elements per step: 4 registers of floats; also bytes of a register
  *     step()       casts STEP elements to codes; returns the largest |x| in each lane
  *     larger()     the larger values of two registers, lane by lane
  *     largest()    the largest lane of a register */
@@ -12,7 +12,7 @@
 #define CAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* Does a step of n < STEP elements through buffers. */
+/* n < STEP elements, through buffers */
 CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes)
 {
@@ -30,7 +30,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
 {
     size_t i = 0;
     VEC max = {0};
-    if (stream) { /* a first step aligns codes; stream implies that no random bits are used */
+    if (stream) { /* aligns codes; stream implies no random bits */
         const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? STEP / 2 : STEP);
         i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
         max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
@@ -48,7 +48,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     return largest(max);
 }
 
-/* Calls loop() with constants, so that each way and shape gets a loop of its own. */
+/* constants, so that each way and shape gets its own loop */
 #define WAYS(shape)                                                                    \
     (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
      : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \
@@ -70,7 +70,6 @@ CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape,
 }
 #undef WAYS
 
-/* Casts with software prefetch. */
 static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
                             size_t n, const uint32_t *random, void *codes, bool stream)
 {

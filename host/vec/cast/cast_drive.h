@@ -1,8 +1,7 @@
 /* cast_drive.h : Casts a whole vector with the few loops that an instruction set provides.
  *
- * The loops write and read codes of four shapes: half a byte, one, two and four bytes. Codes of 4,
- * 8, 16 and 32 bits have one of these shapes in memory. Codes of other widths pass through a buffer
- * of the next larger shape and through the packers. */
+ * Loops write and read codes of half a byte, one, two and four bytes. Codes of other widths pass
+ * through a buffer of the next larger shape and the packers. */
 #ifndef CAST_DRIVE_H
 #define CAST_DRIVE_H
 #include "vec/cast/cast_plan.h"
@@ -10,24 +9,24 @@
 enum { CAST_STEP = 64 }; /* elements per step of the loops */
 enum cast_shape { CAST_4, CAST_8, CAST_16, CAST_32 };
 
-/* Arguments of mf_enc() where ENC_DRAW needs all 32 random bits. */
+/* mf_enc()'s arguments where ENC_DRAW needs all 32 random bits */
 struct cast_draw {
     const struct vec_cast *cast;
     int shift;
 };
 
-/* The loops of one instruction set. The caller sets IEEE floating-point mode. n may be any number,
- * codes need no alignment, and the loops access nothing outside the vectors. */
+/* One instruction set's loops. The caller sets IEEE floating-point mode. n may be any number; codes
+ * need no alignment; nothing outside the vectors is accessed. */
 struct cast_loops {
-    /* codes = cast(x). Returns absmax(x). random: used only for stochastic rounding, n words,
-     * readable up to a multiple of CAST_STEP. stream: the codes bypass the caches; they must be
-     * aligned to the size of their shape. */
+    /* codes = cast(x). Returns absmax(x). random: for stochastic rounding only: n words, readable
+     * up to a multiple of CAST_STEP. stream: the codes bypass the caches; aligned to the size of
+     * their shape. */
     uint32_t (*encode)(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
                        const uint32_t *random, void *codes, bool stream);
 
-    /* Encodes elements [at, at + n) of a layer by ENC_DRAW, using the upper 16 bits of
-     * philox_round_u32() first. stream: as in encode, with codes aligned to 64 bytes. NULL: encode
-     * does these casts, by ENC_ANY. */
+    /* Encodes elements [at, at + n) of a layer by ENC_DRAW, with the upper 16 bits of
+     * philox_round_u32() first. stream: as in encode, codes aligned to 64 bytes. NULL: encode does
+     * these casts, by ENC_ANY. */
     uint32_t (*draw)(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                      const float *x, size_t n, uint64_t at, void *codes, bool stream);
 
@@ -39,14 +38,13 @@ struct cast_loops {
     void (*random)(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 
     /* Convert codes to a bit string and back. Unpacked codes have the smallest shape of 1, 2 or 4
-     * bytes that holds `width` bits. unpack writes up to 8 bytes at a time, so it may write up to 7
-     * bytes after the last code. */
+     * bytes that holds `width` bits. unpack may write up to 7 bytes after the last code. */
     void (*pack)(unsigned width, const void *codes, size_t n, uint8_t *bytes);
     void (*unpack)(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 };
 
-/* Implement the slots encode, scan_encode and decode of vec.h with the loops of an instruction set.
- * cast_encode() returns absmax(x). */
+/* Implement encode, scan_encode and decode of vec.h with an instruction set's loops. cast_encode()
+ * returns absmax(x). */
 uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x,
                      size_t n, size_t at, int shift, uint8_t *codes);
 void cast_decode(const struct cast_loops *loops, struct mf_fmt fmt, const uint8_t *codes, size_t n,

@@ -8,8 +8,7 @@ static int clamp(int x, int limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* Returns the fp32 bits of the number of a code / 2^shift, as if no code were special. The exponent
- * field of the code is > 0. */
+/* fp32 bits of a code's number / 2^shift, as if no code were special. The code is a normal. */
 static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 {
     const int64_t up = (int64_t)code << (23 - f.m);
@@ -17,8 +16,8 @@ static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 }
 
 /* Returns whether ENC_ADD is possible. Both limits of the format must be fp32 normals, with 23 - m
- * binades of room for the lift. The subnormals of fp32 must be below half the smallest value:
- * 2^-126 <= 2^(field of lowest - 127) * 2^-m / 2. */
+ * binades of room for the lift. fp32's subnormals must be below half the smallest value: 2^-126 <=
+ * 2^(field of lowest - 127) * 2^-m / 2. */
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
@@ -26,7 +25,7 @@ static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 
-/* Returns the fp32 bits of the smallest normal / 2^shift. */
+/* fp32 bits of the smallest normal / 2^shift. */
 static uint32_t lowest_bits(struct mf_fmt f, int shift)
 {
     return (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
@@ -35,7 +34,7 @@ static uint32_t lowest_bits(struct mf_fmt f, int shift)
 struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow,
                               int shift)
 {
-    shift = clamp(shift, 1000); /* at this shift every code is zero or overflows */
+    shift = clamp(shift, 1000); /* beyond it every code is zero or overflows */
     const uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
     struct enc_plan p = {
         .way = ENC_ANY,
@@ -49,7 +48,7 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
         .binades = 1 << f.e,
         .m = f.m,
     };
-    enum { DRAWN = 16 }; /* random bits used first; at least as many must be dropped */
+    enum { DRAWN = 16 }; /* random bits used first; no fewer must be dropped */
     if (round == MF_STOCHASTIC && p.drop >= DRAWN && adds(f, beyond, shift)) {
         p.way = ENC_DRAW;
         p.lowest = lowest_bits(f, shift);
@@ -70,8 +69,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* Splits the shift into three factors that are fp32 normals, the last as large as possible. An
- * earlier factor can then round only if the final result is zero anyway. */
+/* Splits the shift into three factors that are fp32 normals, the last as large as possible: an
+ * earlier one can then round only if the final result is zero anyway. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);
@@ -82,14 +81,14 @@ static void set_factors(struct dec_plan *p, int shift)
     }
 }
 
-/* Returns log2(x) if x is a power of two and an fp32 normal, else INT32_MAX. */
+/* log2(x) if x is a power of two and an fp32 normal, else INT32_MAX. */
 static int log2_exact(float x)
 {
     int e;
     return x > 0 && isnormal(x) && frexpf(x, &e) == 0.5f ? e - 1 : INT32_MAX;
 }
 
-/* Returns whether all values of f * 2^shift are fp32 normals or zero. */
+/* whether all values of f * 2^shift are fp32 normals or zero */
 static bool stays_normal(struct mf_fmt f, int shift)
 {
     const int bias = mf_bias(f);
@@ -111,7 +110,7 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
         .factor[3] = 1,
         .divisor = q.divisor,
     };
-    int inside = 0, outside = shift; /* parts of the shift: in rebias and unit; in factors */
+    int inside = 0, outside = shift; /* of the shift: in rebias and unit; in factors */
     if (f.e < 8 && stays_normal(f, shift)) {
         inside = shift;
         outside = 0;

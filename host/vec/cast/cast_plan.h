@@ -1,7 +1,7 @@
 /* cast_plan.h : Computes the constants of one cast and explains the arithmetic of all casts.
  *
- * Encoding turns |x| * 2^shift into a code without its sign, in one of four ways. All of them give
- * the bits of mf_enc(). (A binade is the range of numbers that have the same exponent.)
+ * Encoding turns |x| * 2^shift into a code without its sign, in one of four ways that all give the
+ * bits of mf_enc(). (A binade is the range of numbers that have the same exponent.)
  *
  * ENC_ADD    nearest; formats whose range lies inside fp32's. Adding a large float rounds x:
  *
@@ -22,9 +22,9 @@
  * ENC_ANY    everything else, on integers, all roundings:
  *                significand >> (23 - m + binades below the normals)
  *
- * ENC_ADD and ENC_CUT first limit |x| to `top`, the number that has the code `beyond`; ENC_DRAW and
- * ENC_ANY limit the code instead. A step (a block of a loop) that contains a nan takes ENC_ANY,
- * except that ENC_DRAW sets nans afterwards. */
+ * ENC_ADD and ENC_CUT first limit |x| to `top`, whose code is `beyond`; ENC_DRAW and ENC_ANY limit
+ * the code instead. A step (a block of a loop) that contains a nan takes ENC_ANY, except that
+ * ENC_DRAW sets nans afterwards. */
 #ifndef CAST_PLAN_H
 #define CAST_PLAN_H
 #include "vec/vec.h"
@@ -34,39 +34,38 @@ enum enc_way { ENC_ADD, ENC_CUT, ENC_DRAW, ENC_ANY };
 struct enc_plan {
     enum enc_way way;
     enum mf_round round; /* of ENC_ANY */
-    /* nan: code of nan, and mask of all codes. beyond: code of inf and of overflows. */
+    /* nan: code of nan, and mask of all codes. beyond: code of inf and overflows */
     uint32_t nan, beyond;
     /* largest code of a finite x: beyond, or the largest finite one if rounding toward zero */
     uint32_t most;
-    unsigned sign_right; /* shifts fp32 bits right until the sign is above the code */
+    unsigned sign_right; /* right shift of fp32 bits that puts the sign above the code */
     unsigned drop;       /* 23 - m, number of dropped bits */
     uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
     uint32_t lowest;     /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift */
     uint32_t lift;       /* ENC_ADD: lowest + ((23 - m) << 23) */
     uint32_t half, odd;  /* ENC_CUT: half a unit less one; 1, or 0 if nothing is cut */
-    int32_t rebias;      /* ENC_ANY: exponent field of the code less that of the fp32 */
-    int32_t binades;     /* ENC_ANY: 2^e, more than any exponent field of the format */
+    int32_t rebias;      /* ENC_ANY: exponent field of the code less fp32's */
+    int32_t binades;     /* ENC_ANY: 2^e, above all exponent fields of the format */
     unsigned m;
 };
 
 struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_overflow overflow,
                               int shift);
 
-/* Decoding turns a code into fp32 bits. For a normal, the exponent field and the fraction move up.
- * For a subnormal (below `normal`), the fraction is multiplied by the smallest value. Both include
- * the shift if all results are fp32 normals. Otherwise up to three multiplications apply the shift.
- * Only the last of these can round, unless the result is zero. A fourth multiplication replaces a
- * division by a power of two. */
+/* Decoding: for a normal, exponent field and fraction move up; for a subnormal (below `normal`),
+ * the fraction is multiplied by the smallest value. Both include the shift if all results are fp32
+ * normals. Otherwise up to three multiplications apply it, of which only the last can round, unless
+ * the result is zero. A fourth replaces a division by a power of two. */
 struct dec_plan {
-    /* Codes without the sign. nan: mask of all. inf: the first code that is not finite. */
+    /* codes without sign. nan: mask of all; inf: the first code that is not finite */
     uint32_t nan, inf;
     uint32_t inf_bits;    /* fp32 bits for the code inf */
-    unsigned sign_left;   /* shifts a code left until the sign is the highest bit */
+    unsigned sign_left;   /* left shift of a code that puts the sign in the highest bit */
     unsigned up;          /* 23 - m */
     uint32_t normal;      /* first normal; 0 if subnormals are those of fp32 */
     uint32_t rebias;      /* added to a code that was shifted up */
     float unit;           /* the smallest value */
-    bool scaled, divided; /* results are multiplied by the factors; divided by divisor */
+    bool scaled, divided; /* multiplied by the factors; divided by divisor */
     float factor[4], divisor;
 };
 

@@ -1,4 +1,4 @@
-/* cast_x86.h : Declares the loops of the x86 casts, the slots of cast_drive.h. */
+/* cast_x86.h : Declares the x86 loops for the slots of cast_drive.h. */
 #ifndef CAST_X86_H
 #define CAST_X86_H
 #include "vec/cast/cast_drive.h"
@@ -8,18 +8,15 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* The slots pack and unpack, with BMI2. */
 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes);
 void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 
-/* The slots draw, random and decode, with AVX2. */
 uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                    const float *x, size_t n, uint64_t at, void *codes, bool stream);
 void philox_avx2(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                  float *x, bool stream);
 
-/* The slots draw, random and decode, with AVX-512. */
 uint32_t draw_avx512(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                      const float *x, size_t n, uint64_t at, void *codes, bool stream);
 void philox_avx512(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);

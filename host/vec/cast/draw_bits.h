@@ -4,7 +4,7 @@
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_x86.h"
 
-/* Sets codes[i] for every bit i of `which`, with all 32 random bits. at: index of x[0]. */
+/* Sets codes[i] for every bit i of `which`. at: index of x[0]. */
 static __attribute__((noinline)) void by_all_bits(const struct cast_draw *d, const float *x,
                                                   uint64_t at, uint64_t which, uint32_t *codes)
 {

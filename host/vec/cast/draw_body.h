@@ -1,9 +1,9 @@
 /* draw_body.h : Rounds a vector of floats stochastically, using the step() of an instruction set.
  *
- * draw_avx2.c and draw_avx512.c each include this file, after defining for their instruction set:
+ * draw_avx2.c and draw_avx512.c include this file after defining:
  *
  *     VEC             the type of a register
- *     STEP            elements per step, which are 4 registers of floats
+ *     STEP            elements per step: 4 registers of floats
  *     draw_words()    the slot random of cast_drive.h
  *     step()          casts STEP elements of a layer, from element `at` on; returns the largest |x|
  *                     in each lane
@@ -13,10 +13,9 @@
 #define DRAW_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* CHUNK: elements per call of draw_words(). PER_PHILOX: elements per Philox block. */
+/* elements per call of draw_words(), and per Philox block */
 enum { CHUNK = 1024, PER_PHILOX = 8 };
 
-/* Does a step of n < STEP elements through buffers. */
 CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
                           enum cast_shape shape, const float *x, size_t n, uint64_t at,
                           const uint16_t *halves, uint8_t *codes)
@@ -25,7 +24,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
     uint16_t draws[STEP];
     uint8_t out[STEP * 4];
     memcpy(in, x, n * sizeof *x);
-    memset(draws, 0xff, sizeof draws); /* so that 16 bits decide the zeros after n */
+    memset(draws, 0xff, sizeof draws); /* 16 bits decide the zeros after n */
     memcpy(draws, halves, n * sizeof *draws);
     const VEC max = step(p, d, shape, in, at, draws, out, false);
     memcpy(codes, out, cast_shape_bytes(shape, n));
@@ -59,7 +58,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
     return largest(max);
 }
 
-/* Calls loop() with constants, so that each shape gets a loop of its own. */
+/* constants, so that each shape gets its own loop */
 static __attribute__((noinline)) uint32_t draw_loop(const struct enc_plan *p,
                                                     const struct cast_draw *d,
                                                     enum cast_shape shape, const float *x, size_t n,

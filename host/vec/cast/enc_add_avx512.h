@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #include "vec/cast/cast_plan.h"
 
-/* Returns codes. Bits above a code are undefined. a: bits of |x|, which must not be nan. */
+/* Returns codes. Bits above a code are undefined. a: bits of |x|, not nan. */
 static inline __attribute__((always_inline)) __m512i enc_add_avx512(const struct enc_plan *p,
                                                                     __m512i a)
 {

@@ -9,8 +9,8 @@ CAST_INLINE __m512i philox_all(uint32_t x)
     return _mm512_set1_epi32((int)x);
 }
 
-/* Eight counters. Register c[i] has word i of each counter in the low half of a 64-bit lane; the
- * high half is undefined. One multiplication then makes both halves of a product. */
+/* Eight counters. c[i]: word i of each, in the low half of a 64-bit lane; the high half is
+ * undefined. One multiplication then makes both halves of a product. */
 struct philox_counters {
     __m512i c[4];
 };
@@ -30,7 +30,7 @@ CAST_INLINE __m512i philox_xor(__m512i a, __m512i b, __m512i c)
 
 enum { PHILOX_M0 = (int)0xd2511f53u, PHILOX_M1 = (int)0xcd9e8d57u, PHILOX_ROUNDS = 10 };
 
-/* Does one round. k: halves of the key. */
+/* one round; k: halves of the key */
 CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
 {
     const __m512i p0 = philox_times(x->c[0], (uint32_t)PHILOX_M0),
@@ -41,8 +41,8 @@ CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
     x->c[3] = p0;
 }
 
-/* Does the first two rounds on counters | low | high | half | 0 |. The counters differ only in low,
- * so their common terms are computed once. half: 0 or 1, so the high half of its product is 0. */
+/* The first two rounds on counters | low | high | half | 0 |. Only low differs between counters, so
+ * common terms are computed once. half: 0 or 1, so the high half of its product is 0. */
 CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, uint32_t half,
                                                     const uint32_t k[4])
 {
@@ -57,8 +57,7 @@ CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, 
          philox_all((uint32_t)same)}};
 }
 
-/* Stores the words. 64-bit lane 2j has block j, and lane 2j + 1 has block 4 + j. Transposes of 2x2
- * words put them in order. */
+/* In order, by transposes of 2x2 words. 64-bit lane 2j has block j, lane 2j + 1 block 4 + j. */
 CAST_INLINE void philox_put(const struct philox_counters *x, uint32_t words[32])
 {
     const __m512i a = _mm512_mask_shuffle_epi32(x->c[0], 0xaaaa, x->c[1], _MM_PERM_CDAB),
@@ -67,11 +66,11 @@ CAST_INLINE void philox_put(const struct philox_counters *x, uint32_t words[32])
     _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64(a, b));
 }
 
-/* PER: blocks per register. TOGETHER: registers per step, as one would wait for its
- * multiplications. STEP: blocks per step. */
+/* blocks per register; registers per step, as one would wait for its multiplications; blocks per
+ * step */
 enum { PHILOX_PER = 8, PHILOX_TOGETHER = 4, PHILOX_STEP = PHILOX_PER * PHILOX_TOGETHER };
 
-/* The keys of all rounds, two words per round. */
+/* two words per round */
 struct philox_keys {
     uint32_t k[2 * PHILOX_ROUNDS];
 };
@@ -91,8 +90,8 @@ CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block, uint32_t 
 {
     const __m512i first = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     struct philox_counters x[PHILOX_TOGETHER];
-    /* Hides the values of the keys from the compiler, which then loads them from memory at no cost.
-     * Otherwise it would broadcast all twenty into registers and spill them. */
+    /* Hide the keys from the compiler, which then loads them at no cost instead of broadcasting all
+     * twenty into registers and spilling them. */
     __asm__ volatile("" : "+m"(*keys));
     for (uint32_t i = 0; i < PHILOX_TOGETHER; i++)
         x[i] =

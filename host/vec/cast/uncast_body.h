@@ -1,16 +1,14 @@
 /* uncast_body.h : Decodes a vector of codes, using the decode_step() of an instruction set.
  *
  * Floats that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
- * uncast_avx2.c and uncast_avx512.c each include this file, after defining for their instruction
- * set:
+ * uncast_avx2.c and uncast_avx512.c include this file after defining:
  *
- *     STEP             elements per step, which are 4 registers of floats; also bytes of a register
+ *     STEP             elements per step: 4 registers of floats; also bytes of a register
  *     decode_step()    decodes STEP codes to floats */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* Does a step of n < STEP elements through buffers. */
 CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                              size_t n, float *x)
 {
@@ -39,7 +37,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
         _mm_sfence();
 }
 
-/* Calls the loop with constants, so that each shape gets a loop of its own. */
+/* constants, so that each shape gets its own loop */
 CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
                              size_t n, float *x, bool stream)
 {

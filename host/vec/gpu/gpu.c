@@ -26,7 +26,6 @@ static struct {
     _Atomic bool quiet;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The reason of a failure, and the code that gpu_open() returns for it. */
 struct cause {
     char text[PLUGIN_WHY_BYTES];
     int code;
@@ -44,8 +43,7 @@ static int fail(struct cause *why, int code, const char *format, ...)
     return code;
 }
 
-/* Returns whether an NVIDIA driver is installed. Checked before loading our library, which would
- * otherwise spend a tenth of a second on loading cuDNN in vain. */
+/* Checked first: our library would spend a tenth of a second on loading cuDNN in vain. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -75,7 +73,7 @@ static int load(struct cause *why)
     return 0;
 }
 
-/* A dev_say for gpu_here(): keeps the line instead of printing it. The caller holds the lock. */
+/* A dev_say for gpu_here(): keeps the line. The caller holds the lock. */
 static char unsaid[256];
 static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int keep_line(int code, const char *format, ...)
@@ -87,7 +85,7 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* Fills *why after the library counted no GPU: tries to open one, which fails with the reason. */
+/* Fills *why when the library counts no GPU: opening one fails with the reason. */
 static int no_device(struct cause *why)
 {
     struct dev_info info;

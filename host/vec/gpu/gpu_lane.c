@@ -10,8 +10,8 @@
 static struct {
     pthread_mutex_t lock;
     pthread_key_t
-        /* holds each thread's lane. Every opening of the device creates a new key, so that no
-         * thread keeps an old lane */
+        /* holds each thread's lane; new at every opening of the device, so that no thread keeps an
+         * old lane */
         key;
     const struct dev_run_ops *run; /* NULL: closed */
     struct gpu_lane *first;
@@ -38,7 +38,7 @@ static void thread_ends(void *arg)
 {
     pthread_mutex_lock(&lanes.lock);
     for (struct gpu_lane **at = &lanes.first; *at; at = &(*at)->next)
-        if (*at == arg) { /* else the device was closed before */
+        if (*at == arg) { /* else the device was closed */
             *at = (*at)->next;
             free_lane(arg);
             break;
@@ -99,7 +99,7 @@ struct gpu_lane *gpu_lane(void)
     return lane ? lane : new_lane();
 }
 
-/* Gives the list room for `bytes` bytes. Its contents are lost. */
+/* Makes room for `bytes` bytes; contents are lost. */
 static int grow(struct gpu_list *list, size_t bytes)
 {
     if (bytes <= list->room)
@@ -113,7 +113,7 @@ static int grow(struct gpu_list *list, size_t bytes)
     return 0;
 }
 
-/* Copies items to a list's pinned memory and returns it. Returns NULL after printing an error. */
+/* Copies items to a list's pinned memory. NULL after printing an error. */
 static void *filled(struct gpu_list *list, const void *from, int n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;

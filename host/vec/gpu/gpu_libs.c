@@ -1,10 +1,9 @@
 /* gpu_libs.c : Searches for NVIDIA's libraries at run time, as device/run/libs.sh does at build
  * time.
  *
- * A GPU library that was built on another machine does not know the folders of this one. The order
- * is: CUDA's folder, then the Python packages of $PYTHONPATH, the active environment, the user and
- * the system. Python is not run, because a rank that MPI started should not start another
- * program. */
+ * A GPU library built elsewhere does not know this machine's folders. The order is: CUDA's folder,
+ * then the Python packages of $PYTHONPATH, the active environment, the user and the system. Python
+ * is not run: a rank that MPI started should not start another program. */
 #include "vec/gpu/gpu_libs.h"
 #include "base/plugin.h"
 #include <dlfcn.h>
@@ -20,7 +19,7 @@ enum { DEEPEST = 4 };
 
 static bool fetch(const char *name, int depth);
 
-/* Loads one file and its dependencies. Refuses pipes, where the loader would wait for a writer. */
+/* Loads a file and its dependencies. Refuses pipes, where the loader would wait for a writer. */
 static bool load(const char *path, int depth)
 {
     char lacks[NAME_MAX + 1], last[NAME_MAX + 1] = "";
@@ -36,13 +35,13 @@ static bool load(const char *path, int depth)
     return true;
 }
 
-/* Compares for qsort(), so that python3.12 comes before python3.9. */
+/* for qsort(): python3.12 comes before python3.9 */
 static int newest_first(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)b, *(char *const *)a);
 }
 
-/* Loads one of the files that match a pattern. Tries those of the newest Python first. */
+/* Loads one of the files that match a pattern, the newest Python's first. */
 static bool load_any(const char *pattern, int depth)
 {
     glob_t found;
@@ -56,8 +55,7 @@ static bool load_any(const char *pattern, int depth)
     return is_loaded;
 }
 
-/* Tries the files FOLDER + below + "/" + name for each FOLDER of a list separated by colons.
- * Wildcards in FOLDER are taken literally. */
+/* Tries FOLDER + below + "/" + name for each FOLDER, literally, of a colon-separated list. */
 static bool load_below(const char *folders, const char *below, const char *name, int depth)
 {
     char pattern[3 * PATH_MAX];

@@ -3,9 +3,9 @@
 #define GPU_LIBS_H
 #include <stdbool.h>
 
-/* Loads a library that the loader did not find, such as "libcudnn.so.9". It stays loaded until the
- * process ends, so that libraries that need it find it. The search covers CUDA's folder and the
- * Python packages nvidia-*, which PyTorch installs. Returns false if it finds none. */
+/* Loads a library that the loader did not find, such as "libcudnn.so.9", from CUDA's folder or the
+ * Python packages nvidia-*, which PyTorch installs. It stays loaded, so that libraries that need it
+ * find it. Returns false if none is found. */
 bool gpu_libs_fetch(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* lists_cuda.c : Converts levels, signs and counts on the GPU. Each call launches and waits.
  *
- * Clipping takes two launches of device/vec/dev_vec.h. */
+ * Clipping takes two launches. */
 #include "vec/gpu/lists_cuda.h"
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
@@ -9,8 +9,7 @@
 
 enum { NOT_FINITE = 0x7fc00000 };
 
-/* Waits, and copies the absmax fields of the launched list to spans. list: NULL if nothing was
- * launched. */
+/* list: NULL if nothing was launched */
 static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
                         struct vec_span *spans, int n_spans)
 {
@@ -175,8 +174,6 @@ static void counts_decode(const struct counts_rule *r, const struct counts_out *
         (void)gpu_lane_done(lane,
                             gpu()->vec->counts_decode(r, list, n_outs, n_elems, lane->stream));
 }
-
-/* ---- sums in pinned memory: small ones on the CPU ---- */
 
 static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
                               const uint8_t *const *parts, int n_parts,

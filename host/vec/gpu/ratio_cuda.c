@@ -1,6 +1,6 @@
 /* ratio_cuda.c : Converts multiples of a quantile on the GPU. Each call launches and waits.
  *
- * Quantiles take a second launch of device/vec/dev_vec.h. */
+ * Quantiles take a second launch. */
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
@@ -9,7 +9,7 @@
 
 enum { NOT_FINITE = 0x7fc00000 };
 
-/* The lists of one call on the GPU. spans: NULL if there is nothing to do, or after an error. */
+/* spans: NULL if there is nothing to do, or after an error */
 struct lists {
     struct gpu_lane *lane;
     struct vec_span *spans;
@@ -26,7 +26,6 @@ static struct lists lists_of(const struct vec_span *spans, const struct relative
     return l;
 }
 
-/* Waits, and copies the absmax fields of the launched list to spans. */
 static void take_absmax(const struct lists *l, int rc, struct vec_span *spans, int n)
 {
     const struct vec_span *now = l->spans ? gpu_lane_answer(l->lane, &l->lane->spans, rc) : NULL;
@@ -94,7 +93,6 @@ static void divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8
         (void)gpu_lane_done(lane, gpu()->vec->divide(cast, codes, n, divisor, lane->stream));
 }
 
-/* Divides codes in pinned memory. The CPU does small vectors. */
 static void pinned_divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes,
                           size_t n, float divisor)
 {

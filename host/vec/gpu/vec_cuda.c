@@ -1,5 +1,4 @@
-/* vec_cuda.c : Implements the table of vec.h on the GPU. Each call makes a launch of
- * device/vec/dev_vec.h and waits. */
+/* vec_cuda.c : Implements the table of vec.h on the GPU, by launches of device/vec/dev_vec.h. */
 #include "vec/gpu/vec_cuda.h"
 #include "base/err.h"
 #include "device/vec/dev_vec.h"
@@ -9,8 +8,6 @@
 #include <string.h>
 
 enum { NOT_FINITE = 0x7fc00000 };
-
-/* ---- casts ---- */
 
 enum pass { ABSMAX, ENCODE, SCAN_ENCODE };
 
@@ -238,8 +235,6 @@ static void pinned_accumulate_wide(const struct vec_sum *sum, void *acc, const u
     (little(vec_acc_bytes(sum, n)) ? vec_best()->accumulate_wide
                                    : cuda_accumulate_wide)(sum, acc, wide, n, first);
 }
-
-/* ---- memory ---- */
 
 static void *alloc_device(size_t bytes)
 {

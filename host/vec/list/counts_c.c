@@ -51,7 +51,7 @@ static void sum(const struct counts_rule *r, const uint8_t *const *parts, int n_
     }
 }
 
-/* Runs in IEEE mode and must therefore not be inlined (fp_mode.h). */
+/* IEEE mode, so not inlined (fp_mode.h) */
 static __attribute__((noinline)) void decode_one(const struct counts_rule *r,
                                                  const struct counts_out *out)
 {

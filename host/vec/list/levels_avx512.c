@@ -1,16 +1,16 @@
 /* levels_avx512.c : Converts buckets of levels with AVX-512.
  *
- * Loops in this file encode to 2 and 4 bits by the sign scheme, and decode codes of 2 and 4 bits of
- * both schemes by a table of values in a register. levels_body.h does all other conversions. */
+ * Encodes to 2 and 4 bits by the sign scheme, and decodes codes of 2 and 4 bits of both schemes by
+ * a table of values in a register. levels_body.h does the rest. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
 #include "vec/cast/philox_avx512.h"
 #include "vec/list/vec_levels.h"
 
-enum { STREAM_MIN = 1 << 20 }; /* elements; the results of longer vectors bypass the caches */
+enum { STREAM_MIN = 1 << 20 }; /* elements from which on results bypass the caches */
 
-/* Returns sixteen codes of level_code_sign() (hls/arith/level.h), with the same operations. */
+/* Returns sixteen codes as level_code_sign() (hls/arith/level.h), by the same operations. */
 CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
                                const float *x, const uint32_t *random)
 {
@@ -31,10 +31,10 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* Returns the codes of sign_codes() with fewer operations. Allowed if the grid's power is 1, no
- * magnitude is above the grid, nothing is clipped and no x is nan. The decisions are the same:
- * at + slack is one product. `rest > slack` is tested as (at - slack, rounded up) > low, and
- * `draw < rest` as (low + draw, rounded down) < at. */
+/* Returns the codes of sign_codes() with fewer operations, if the grid's power is 1, no magnitude
+ * is above the grid, nothing is clipped and no x is nan. The decisions are the same: at + slack is
+ * one product. `rest > slack` is tested as (at - slack, rounded up) > low, and `draw < rest` as
+ * (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
@@ -56,8 +56,7 @@ CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const
                                      0xf8); /* level | sign & bit */
 }
 
-/* Writes 64 codes of 2 or 4 bits, which are joined in pairs until a byte is full. plain: use
- * plain_codes(). */
+/* 64 codes of 2 or 4 bits, joined in pairs until a byte is full */
 CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
                             const float *x, const uint32_t *random, uint8_t *codes)
 {
@@ -79,8 +78,7 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* Encodes the first elements, as many as whole steps of random words cover. Returns their
- * number. */
+/* As many of the first elements as whole steps of random words cover; returns their number. */
 CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
                               const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
@@ -119,8 +117,7 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
     philox_avx512(key, block, 0, n_blocks, words);
 }
 
-/* Returns a table of the value of each code of a bucket / divisor. For codes of 2 bits, the 4
- * values are repeated four times. */
+/* a table of each code's value / divisor; the 4 values of 2-bit codes four times */
 CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
 {
     const struct level_grid grid = level_grid_of(scheme, scale);
@@ -137,7 +134,7 @@ CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divis
     return _mm512_loadu_ps(values);
 }
 
-/* Returns the codes of elements i to i + 15 of a bucket. The bits above a code are undefined. */
+/* codes of elements [i, i + 16) of a bucket; bits above a code are undefined */
 CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
 {
     if (bits == 4) { /* a byte goes to both lanes of a pair, shifted */
@@ -151,7 +148,6 @@ CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
     return _mm512_srlv_epi32(_mm512_set1_epi32(word), by);
 }
 
-/* Decodes vectors that consist of whole buckets. */
 static __attribute__((noinline)) void
 decode_whole(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor, float *x)
 {

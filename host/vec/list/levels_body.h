@@ -1,21 +1,19 @@
 /* levels_body.h : Converts buckets of levels in loops that compilers vectorise.
  *
- * levels_c.c, levels_avx2.c and levels_avx512.c include this file. Each is compiled for its
- * instruction set, and defines levels_random(). */
+ * Its includers define levels_random(). */
 #ifndef LEVELS_BODY_H
 #define LEVELS_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/list/levels_pack.h"
 #include "vec/list/vec_levels.h"
 
-/* An including file may define faster loops for the sign scheme, with the results of
- * levels_codes(). They encode the first elements of n and return how many: a multiple of
- * LEVELS_BLOCK / 2, or 0. */
+/* Faster loops for the sign scheme, with the results of levels_codes(). They encode the first
+ * elements of n and return how many: a multiple of LEVELS_BLOCK / 2, or 0. */
 #ifndef LEVELS_BY_HAND
 #define LEVELS_BY_HAND(bits, grid, clip, x, n, at, key, codes) 0
 #endif
 
-/* Writes 4 * n_blocks words of the stream of philox.h, beginning with word 4 * block. */
+/* 4 * n_blocks words of the stream of philox.h, from word 4 * block on */
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
 
 static uint32_t levels_absmax(const float *x, size_t n)
@@ -28,7 +26,7 @@ static uint32_t levels_absmax(const float *x, size_t n)
     return (uint32_t)max;
 }
 
-/* Returns the sum of the squares of x * p.up. */
+/* sum of the squares of x * p.up */
 static float levels_squares(const float *x, size_t n, struct level_power p)
 {
     float lanes[LEVEL_LANES] = {0};
@@ -51,7 +49,7 @@ static float levels_norm2(const float *x, size_t n, float max)
     return level_norm(levels_squares(x, n, p), max, p);
 }
 
-/* Encodes x [n], then zeros up to `all` elements. Magnitudes above clip become clip. */
+/* Encodes x[n], then zeros up to `all` elements. Magnitudes above clip become clip. */
 static inline void levels_codes(struct level_scheme scheme, const struct level_grid *g, float clip,
                                 const float *x, size_t n, size_t all, size_t at, uint64_t key,
                                 uint8_t *codes)
@@ -78,7 +76,7 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
     }
 }
 
-/* Returns absmax(x). */
+/* returns absmax(x) */
 static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
                            uint64_t key, uint8_t *codes)
 {
@@ -93,7 +91,7 @@ static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n
 
 enum levels_use { LEVELS_ADD, LEVELS_MEAN };
 
-/* Sets x += values of the codes (LEVELS_ADD) or x = values / divisor (LEVELS_MEAN). */
+/* LEVELS_ADD: x += values of the codes; LEVELS_MEAN: x = values / divisor */
 static inline void levels_get(const struct levels_rule *r, const uint8_t *codes, size_t n,
                               enum levels_use use, float divisor, float *x)
 {
@@ -121,7 +119,7 @@ static inline void levels_get(const struct levels_rule *r, const uint8_t *codes,
     }
 }
 
-/* ---- vectors: noinline, as these functions run in IEEE mode (fp_mode.h) ---- */
+/* ---- vectors: noinline, as they run in IEEE mode (fp_mode.h) ---- */
 
 static __attribute__((noinline)) uint32_t levels_encode_all(const struct levels_rule *r,
                                                             const float *x, size_t n, size_t at,

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LEVELS_BLOCK = 256 }; /* largest number of elements at a time */
+enum { LEVELS_BLOCK = 256 }; /* most elements at a time */
 
-/* Prefetches the n floats that are 4 KiB after x, for later. They need not exist. */
+/* Prefetches the n floats 4 KiB after x, which need not exist. */
 static inline void levels_ahead(const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += 16)
@@ -35,8 +35,8 @@ static inline uint32_t levels_bits(const void *from)
 
 /* ---- codes, one per 32-bit word, to bytes and back ----
  *
- * n is a multiple of LEVEL_BUCKET_UNIT. Codes of less than 8 bits are joined in pairs until a byte
- * is full:
+ * n: a multiple of LEVEL_BUCKET_UNIT. Codes of less than 8 bits are joined in pairs until a byte is
+ * full:
  *
  *     | 0 0 b | 0 0 a |  ->  | 0 b a |        by x | x >> (8 - width) */
 

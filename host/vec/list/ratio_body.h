@@ -1,13 +1,10 @@
-/* ratio_body.h : Scales vectors by a quantile and weights in loops that compilers vectorise.
- *
- * ratio_c.c, ratio_avx2.c and ratio_avx512.c include this file. Each is compiled for its
- * instruction set. */
+/* ratio_body.h : Scales vectors by a quantile and weights in loops that compilers vectorise. */
 #ifndef RATIO_BODY_H
 #define RATIO_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/list/vec_ratio.h"
 
-/* Sets out = x / (|w| + eps). All noinline functions of this file run in IEEE mode (fp_mode.h). */
+/* out = x / (|w| + eps). This file's noinline functions run in IEEE mode (fp_mode.h). */
 static __attribute__((noinline)) void ratio_of(const float *x, const float *w, size_t n, float eps,
                                                float *restrict out)
 {
@@ -15,8 +12,8 @@ static __attribute__((noinline)) void ratio_of(const float *x, const float *w, s
         out[i] = x[i] / relative_to(w[i], eps);
 }
 
-/* Sets out = relative_sent(d). d may be out. share: 1 to 2^31. If it is a power of two, a product
- * has the same bits as the slower division. */
+/* out = relative_sent(d). d may be out. share: 1 to 2^31; for a power of two, a product has the
+ * same bits as the slower division. */
 static __attribute__((noinline)) void ratio_scale(const float *d, size_t n, struct relative_scale s,
                                                   float share, float *out)
 {

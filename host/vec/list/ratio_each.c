@@ -12,8 +12,7 @@ static size_t block_at(size_t i, size_t n)
     return n - i < BLOCK ? n - i : BLOCK;
 }
 
-/* Returns a quantile of samples of a span. Runs in IEEE mode and must therefore not be inlined
- * (fp_mode.h). */
+/* A quantile of samples of a span. In IEEE mode, so not inlined (fp_mode.h). */
 static __attribute__((noinline)) uint32_t
 sample(const struct relative_rule *r, const struct vec_span *s, const float *w, uint32_t rank)
 {

@@ -1,7 +1,4 @@
-/* signs_body.h : Converts signs and means of columns in loops that compilers vectorise.
- *
- * signs_c.c, signs_avx2.c and signs_avx512.c include this file. Each is compiled for its
- * instruction set. */
+/* signs_body.h : Converts signs and means of columns in loops that compilers vectorise. */
 #ifndef SIGNS_BODY_H
 #define SIGNS_BODY_H
 #include "vec/fp_mode.h"
@@ -9,22 +6,20 @@
 #include "vec/list/signs_short.h"
 #include "vec/list/vec_signs.h"
 
-/* The source of a vector's elements: x or a sum of parts, plus the residual. */
+/* a vector's elements: x or a sum of parts, plus the residual */
 struct signs_from {
-    const float *x; /* NULL: the elements are a sum of parts */
+    const float *x; /* NULL: a sum of parts */
     const uint8_t *const *parts;
     int n_parts;
     size_t skip;
     struct signs_left left;
 };
 
-/* A column of a vector: its n elements, `stride` apart from element `first` on. Its codes begin at
- * byte `place` of the vector's codes. */
+/* n elements, `stride` apart from `first` on; codes from byte `place` on */
 struct signs_column {
     size_t first, stride, n, place;
 };
 
-/* Returns column i of a vector of n elements. */
 static inline struct signs_column signs_column_at(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t first = i / r->stride * r->column * r->stride + i % r->stride,
@@ -35,13 +30,13 @@ static inline struct signs_column signs_column_at(const struct signs_rule *r, si
                                  .place = i * signs_column_bytes(r)};
 }
 
-/* Rounds k up to whole words of 32 signs, which are also whole groups of LEVEL_LANES. */
+/* k in whole words of 32 signs, and thus in whole groups of LEVEL_LANES */
 static inline size_t signs_up(size_t k)
 {
     return (k + 31) / 32 * 32;
 }
 
-/* Sets v [k] to elements i to i + k - 1 of the column, followed by zeros up to signs_up(k). */
+/* v: elements [i, i + k) of the column, then zeros up to signs_up(k) */
 static inline void signs_fill(const struct signs_from *f, const struct signs_column *c, size_t i,
                               size_t k, float *v)
 {
@@ -70,14 +65,13 @@ struct signs_means {
     float plus, minus;
 };
 
-/* For each lane, the sum of the values that are not negative, and the sum and number of the
- * negative ones. */
+/* per lane: sum of the values that are not negative; sum and number of the negative ones */
 struct signs_sums {
     float plus[LEVEL_LANES], minus[LEVEL_LANES];
     uint32_t n_minus[LEVEL_LANES];
 };
 
-/* Adds v [n] to the sums. n: a multiple of LEVEL_LANES. */
+/* n: a multiple of LEVEL_LANES */
 static inline void signs_add(struct signs_sums *s, const float *v, size_t n)
 {
     for (size_t i = 0; i < n; i += LEVEL_LANES)
@@ -98,7 +92,7 @@ static struct signs_means signs_join(struct signs_sums *s, size_t n)
                                 level_mean(level_join(s->minus), n_minus)};
 }
 
-/* Writes the signs and the residual of v [k], elements i to i + k - 1 of the column. */
+/* signs and residual of v[k], elements [i, i + k) of the column */
 static inline void signs_put(const struct signs_from *f, const struct signs_column *c, size_t i,
                              size_t k, const float *v, struct signs_means q, uint8_t *codes)
 {
@@ -111,7 +105,7 @@ static inline void signs_put(const struct signs_from *f, const struct signs_colu
     levels_pack(1, negative, signs_up(k), codes + c->place + 2 * sizeof(float) + i / 8);
 }
 
-/* A column longer than a block is read twice. */
+/* reads a column longer than a block twice */
 static inline void signs_encode_column(const struct signs_from *f, const struct signs_column *c,
                                        uint8_t *codes)
 {
@@ -133,9 +127,9 @@ static inline void signs_encode_column(const struct signs_from *f, const struct 
     }
 }
 
-/* ---- vectors: noinline, as these functions run in IEEE mode (fp_mode.h) ---- */
+/* ---- vectors: noinline, as they run in IEEE mode (fp_mode.h) ---- */
 
-/* Separate from signs_encode_columns(), so that the constant stride 1 makes a loop of its own. */
+/* apart from signs_encode_columns(): the constant stride 1 makes its own loop */
 static __attribute__((noinline)) void signs_encode_buckets(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
@@ -147,8 +141,7 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
     }
 }
 
-/* Encodes k adjacent whole columns, beginning with `first`. They lie in one run of `stride`
- * columns. */
+/* k adjacent whole columns from `first` on, in one run of `stride` columns */
 static inline void signs_encode_beside(const struct signs_rule *r, const struct signs_from *f,
                                        const struct signs_column *first, size_t k, uint8_t *codes)
 {
@@ -175,8 +168,8 @@ static inline void signs_encode_beside(const struct signs_rule *r, const struct 
     signs_beside_put(&s, k, codes + first->place);
 }
 
-/* Returns how many adjacent columns, beginning with i, are short (SIGNS_SHORT) and whole and lie in
- * one run: at most SIGNS_BESIDE, or 0 if column i is not such a column. */
+/* How many adjacent columns from i on are short (SIGNS_SHORT), whole and in one run: at most
+ * SIGNS_BESIDE, or 0 if column i is not such a column. */
 static inline size_t signs_beside_n(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t run = i / r->stride, left = r->stride - i % r->stride;

@@ -1,7 +1,7 @@
 /* signs_short.h : Converts many adjacent columns of up to 16 elements in loops along the rows.
  *
- * Gives the results of signs_body.h. A column has at most one element per lane, so row j of the
- * columns is lane j. */
+ * Gives the results of signs_body.h: a column has at most one element per lane, so row j is lane
+ * j. */
 #ifndef SIGNS_SHORT_H
 #define SIGNS_SHORT_H
 #include "vec/list/levels_pack.h"
@@ -9,13 +9,13 @@
 
 enum { SIGNS_SHORT = LEVEL_LANES, SIGNS_BESIDE = 64 };
 
-/* The codes of adjacent columns, unpacked. */
+/* codes of adjacent columns, unpacked */
 struct signs_beside {
     float plus[SIGNS_BESIDE], minus[SIGNS_BESIDE];
     uint32_t negative[SIGNS_BESIDE]; /* bit j: element j is negative */
 };
 
-/* bytes of the codes of a column: two means and one word of signs */
+/* of a column: two means and one word of signs */
 enum { SIGNS_SHORT_BYTES = 12 };
 
 static inline void signs_beside_get(const uint8_t *codes, size_t k, struct signs_beside *s)
@@ -36,14 +36,13 @@ static inline void signs_beside_put(const struct signs_beside *s, size_t k, uint
     }
 }
 
-/* Adds the decoded values of k columns to row j, v. */
 static inline void signs_beside_add(const struct signs_beside *s, size_t j, size_t k, float *v)
 {
     for (size_t c = 0; c < k; c++)
         v[c] = level_add(v[c], s->negative[c] >> j & 1 ? s->minus[c] : s->plus[c]);
 }
 
-/* Adds the rows, which are lanes, into the first row, in the order of level_join(). */
+/* Adds rows (lanes) into the first one, in the order of level_join(). */
 static inline void signs_beside_join(size_t column, size_t k, float v[SIGNS_SHORT][SIGNS_BESIDE])
 {
     for (size_t half = SIGNS_SHORT / 2; half > 0; half /= 2)
@@ -52,7 +51,6 @@ static inline void signs_beside_join(size_t column, size_t k, float v[SIGNS_SHOR
                 v[j][c] = level_add(v[j][c], v[j + half][c]);
 }
 
-/* Computes the signs and means of k columns v. */
 static inline void signs_beside_make(size_t column, size_t k, float v[SIGNS_SHORT][SIGNS_BESIDE],
                                      struct signs_beside *s)
 {

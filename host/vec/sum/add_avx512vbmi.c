@@ -1,5 +1,5 @@
-/* add_avx512vbmi.c : Adds packed codes with VBMI: 8-bit codes by the tables of sum_look.h, halves
- * through fp32. */
+/* add_avx512vbmi.c : Adds packed codes with VBMI: 8-bit codes by sum_look.h, halves through
+ * fp32. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -12,7 +12,7 @@ struct add {
     int beyond; /* magnitude of overflows */
 };
 
-/* Returns `code` with correct sums where an addend is inf or nan. */
+/* Corrects `code` where an addend is inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m512i a, __m512i b,
                                                        __m512i code)
 {
@@ -27,7 +27,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m5
     return _mm512_mask_mov_epi8(code, nan, look_bytes(p->t->nan));
 }
 
-/* Gives sums the sign of the larger addend. Zero has no sign. */
+/* Gives sums the sign of the larger addend; zero has none. */
 LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x, __m512i y,
                            __mmask64 some, __m512i code)
 {
@@ -39,14 +39,14 @@ LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x,
     return code;
 }
 
-/* Handles overflows. If they saturate (not to_inf), `code` is the largest value already. */
+/* If overflows saturate (not to_inf), `code` is the largest value already. */
 LOOK_INLINE __m512i overflow(const struct add *p, __m512i number, __m512i code)
 {
     const __mmask64 beyond = _mm512_cmpgt_epi8_mask(number, look_bytes(p->t->max));
     return p->to_inf ? _mm512_mask_mov_epi8(code, beyond, look_bytes(p->beyond)) : code;
 }
 
-/* Adds codes with m <= 2. */
+/* m <= 2 */
 LOOK_INLINE __m512i add_step(const struct add *p, __m512i a, __m512i b)
 {
     const struct sum_look *t = p->t;
@@ -64,8 +64,8 @@ LOOK_INLINE __m512i add_step(const struct add *p, __m512i a, __m512i b)
     return finish(p, a, b, x, y, some, overflow(p, number, code));
 }
 
-/* Adds codes with m = 3. A zero sum is recognised by w == 0, not by its number: -128 of the table
- * added to the largest binade of A is the number of another value. */
+/* m = 3. A zero sum is recognised by w == 0, not by its number: -128 of the table added to the
+ * largest binade of A is the number of another value. */
 LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 {
     const struct sum_look *t = p->t;
@@ -93,8 +93,7 @@ LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 
 #define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
-/* Adds 32 halves. Rounding the sum to fp32 first is harmless (sum_lanes.h). Subnormal sums are
- * exact. */
+/* Adds 32 halves. Rounding to fp32 first is harmless (sum_lanes.h). Subnormal sums are exact. */
 LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
 {
     const __m512i all = _mm512_set1_epi16(0x7fff);
@@ -122,7 +121,7 @@ LOOK_INLINE __m512i add_64(const struct add *p, enum add_way way, __m512i a, __m
                                 : add_halves(p, a, b);
 }
 
-/* Adds two registers at a time, as one would wait for its lookups. */
+/* two registers at a time, as one would wait for its lookups */
 LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *acc,
                           const uint8_t *codes, size_t bytes)
 {
@@ -147,7 +146,7 @@ LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *
     }
 }
 
-/* Calls add_loop() with constants, so that each way and overflow gets a loop of its own. */
+/* constants, so that each way and overflow gets its own loop */
 #define ADD_BOTH(way)                                     \
     (p.to_inf ? add_loop(p, way, true, acc, codes, bytes) \
               : add_loop(p, way, false, acc, codes, bytes))

@@ -1,5 +1,5 @@
-/* look_avx512vbmi.h : Looks up 64 bytes at a time in tables of 128 entries, and has other helpers
- * of the sums with VBMI. */
+/* look_avx512vbmi.h : Looks up 64 bytes at once in tables of 128 entries, for the sums with
+ * VBMI. */
 #ifndef LOOK_AVX512VBMI_H
 #define LOOK_AVX512VBMI_H
 #include <immintrin.h>
@@ -8,7 +8,7 @@
 
 #define LOOK_INLINE static inline __attribute__((always_inline))
 
-/* Returns the entry of t for the low seven bits of each byte. */
+/* Look up the low seven bits of each byte. */
 LOOK_INLINE __m512i look(const struct look *t, __m512i index)
 {
     return _mm512_permutex2var_epi8(_mm512_loadu_si512(t->of), index,
@@ -20,19 +20,19 @@ LOOK_INLINE __m512i look_bytes(int x)
     return _mm512_set1_epi8((char)x);
 }
 
-/* Returns which ? a : b for every bit. */
+/* Choose which ? a : b, bit by bit. */
 LOOK_INLINE __m512i look_pick(__m512i which, __m512i a, __m512i b)
 {
     return _mm512_ternarylogic_epi32(which, a, b, 0xca);
 }
 
-/* Returns a mask of the first n of 64 bytes. */
+/* Mask the first n of 64 bytes. */
 LOOK_INLINE __mmask64 look_first(size_t n)
 {
     return n < 64 ? (1ull << n) - 1 : ~0ull;
 }
 
-/* Prefetches the memory `bytes` bytes after p, which need not exist. */
+/* p + bytes need not exist */
 LOOK_INLINE void look_ahead(const void *p, size_t bytes)
 {
     _mm_prefetch((const char *)((uintptr_t)p + bytes), _MM_HINT_T0);

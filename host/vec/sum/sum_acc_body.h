@@ -1,7 +1,6 @@
 /* sum_acc_body.h : Adds codes to accumulators of another format (vec_sum.acc); part of sum_body.h.
  *
- * The format of the accumulators has all values of the codes, so the additions of sum_lanes.h can
- * be used. */
+ * Its values include those of the codes, so the additions of sum_lanes.h apply. */
 #ifndef SUM_ACC_BODY_H
 #define SUM_ACC_BODY_H
 
@@ -32,7 +31,7 @@ BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct
     }
 }
 
-/* Runs in IEEE mode and is therefore not inlined (fp_mode.h). */
+/* IEEE mode, so not inlined (fp_mode.h) */
 BODY_APART void body_acc_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes,
                                     size_t n)
 {

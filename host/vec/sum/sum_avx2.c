@@ -1,6 +1,6 @@
 /* sum_avx2.c : Sums codes with AVX2: by sum_step.h's tables, exactly, or in the C loops.
  *
- * The tables add 32 codes of m <= 2 at a time. sum_exact_avx2() adds other 8-bit codes, and makes
+ * The tables add 32 codes of m <= 2 at a time, sum_exact_avx2() other 8-bit codes. It also makes
  * all sums that sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
@@ -20,7 +20,7 @@ ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
 }
 
-/* Looks up `at` in one of four tables, selected by the last two bits of each byte of `big`. */
+/* in the table selected by the last two bits of each byte of `big` */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
     /* move bits 0 and 1 to bit 7 of each byte */
@@ -30,8 +30,7 @@ ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at
     return _mm256_blendv_epi8(even, odd, two);
 }
 
-/* Returns mag with correct magnitudes where x = |a| or y = |b| is inf or nan, and clears the signs
- * of nans in *sign. */
+/* Corrects mag where x = |a| or y = |b| is inf or nan, and clears the signs of nans in *sign. */
 static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
                              __m256i mag, __m256i *sign)
 {
@@ -46,13 +45,13 @@ static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y,
                               nan);
 }
 
-/* Returns the codes of a + b, with signs in bit 7. */
+/* codes of a + b, signs in bit 7 */
 ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __m256i b)
 {
     const struct sum_step *t = f->step;
     const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)),
                   far = bytes(0x70);
-    /* + 0x70 sets bit 7 of indices from 16 on, and the shuffle gives 0 there */
+    /* + 0x70 sets bit 7 of indices from 16 on, where the shuffle gives 0 */
     const __m256i xr = _mm256_add_epi8(x, look_up(t->renumber, _mm256_adds_epu8(x, far)));
     const __m256i yr = _mm256_add_epi8(y, look_up(t->renumber, _mm256_adds_epu8(y, far)));
     const __m256i big = _mm256_max_epi8(xr, yr),
@@ -109,7 +108,7 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
     }
 }
 
-/* Converts 32 nibbles to bytes, low ones first, with signs in bit 7, and back. */
+/* 32 nibbles to bytes, low ones first, with signs in bit 7, and back */
 ADD_INLINE __m256i from_nibbles(const uint8_t *packed)
 {
     const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)packed));
@@ -127,7 +126,6 @@ ADD_INLINE void to_nibbles(__m256i x, uint8_t *packed)
     _mm_storeu_si128((__m128i *)packed, _mm256_castsi256_si128(both));
 }
 
-/* Adds n codes, two per byte. */
 static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     const size_t n_bytes = (n + 1) / 2;
@@ -141,7 +139,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
         to_nibbles(add32(&f, false, from_nibbles(a), from_nibbles(b)), a);
         memcpy(acc + i, a, n_bytes - i);
     }
-    if (n % 2) /* the unused half of the last byte stays zero */
+    if (n % 2)
         acc[n_bytes - 1] &= 15;
 }
 

@@ -1,6 +1,6 @@
 /* sum_avx512.c : Sums codes with AVX-512, 64 at a time by sum_step.h's tables (m <= 2).
  *
- * The helpers and the other sums are explained in sum_avx2.c. */
+ * sum_avx2.c explains the helpers and the other sums. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"

@@ -3,17 +3,16 @@
 #define SUM_BLOCKS_H
 #include "vec/vec.h"
 
-/* Implements vec_ops.sum by its definition, with the accumulate and finish of a backend. */
+/* vec_ops.sum by its definition, with a backend's accumulate and finish. */
 void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
                 void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
                                uint8_t *),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
-/* Returns whether sum_packed() can do a sum: the rule is nearest or trunc, and the result has the
- * format of the addends. */
+/* Returns whether sum_packed() can do a sum: by nearest or trunc, to the addends' format. */
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift);
-/* Implements vec_ops.sum with packed additions only, the slot add of a backend. */
+/* vec_ops.sum with packed additions only, by a backend's slot add. */
 void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 uint8_t *codes);

@@ -1,7 +1,5 @@
-/* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h.
- *
- * sum_c.c, sum_avx2.c and sum_avx512.c include this file once each. The compiler vectorises it for
- * the instruction set that the Makefile sets for each of them. */
+/* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h, compiled once for each
+ * instruction set. */
 #ifndef SUM_BODY_H
 #define SUM_BODY_H
 #include "vec/fp_mode.h"
@@ -14,7 +12,7 @@ enum { BODY_BLOCK = 256 }; /* elements; a multiple of 8, so blocks start on a by
 #define BODY_INLINE static inline __attribute__((always_inline))
 #define BODY_APART  static __attribute__((noinline))
 
-/* Calls loop(adder, ...) with a constant adder, so that each adder gets a loop of its own. */
+/* constants, so that each adder gets its own loop */
 enum body_adder { BODY_32, BODY_FP32, BODY_64, BODY_TRUNC };
 #define BODY_BY_ADDER(adder, loop, ...)                    \
     ((adder) == BODY_32     ? loop(BODY_32, __VA_ARGS__)   \
@@ -45,8 +43,6 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
 
 #include "vec/sum/sum_acc_body.h"
 #include "vec/sum/sum_fp32_body.h"
-
-/* ---- codes += codes, packed ---- */
 
 BODY_INLINE void body_add_words(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
                                 const uint32_t *restrict codes, size_t n)
@@ -86,7 +82,7 @@ BODY_INLINE void body_add_bytes(enum body_adder adder, struct lane_fmt k, uint8_
         acc[i] = (uint8_t)body_add(adder, &k, acc[i], codes[i]);
 }
 
-/* Adds n codes, two per byte. If n is odd, the high half of the last byte becomes zero. */
+/* n odd: the high half of the last byte becomes zero */
 static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc,
                              const uint8_t *restrict codes, size_t n)
 {
@@ -133,8 +129,6 @@ static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8
     fp_mode_back(mode);
 }
 
-/* ---- accumulators += codes ---- */
-
 static void body_accumulate_exact(const struct vec_sum *sum, uint64_t *restrict acc,
                                   const uint32_t *restrict codes, size_t n)
 {
@@ -144,7 +138,7 @@ static void body_accumulate_exact(const struct vec_sum *sum, uint64_t *restrict 
         acc[i] = lane_acc_add(&k, m, acc[i], codes[i]);
 }
 
-/* Adds in fp32. Codes with 8 exponent bits are fp32s with fewer mantissa bits. */
+/* Codes with 8 exponent bits are fp32s with fewer mantissa bits. */
 static void body_accumulate_fp32(const struct vec_sum *sum, float *restrict acc,
                                  const uint32_t *restrict codes, size_t n)
 {
@@ -202,8 +196,6 @@ static void body_accumulate(const struct vec_sum *sum, void *acc, const uint8_t 
     fp_mode_back(mode);
 }
 
-/* ---- accumulators, rounded ---- */
-
 static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict acc, size_t n,
                              struct mf_fmt out, int shift, uint32_t *restrict codes)
 {
@@ -213,7 +205,7 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
         codes[i] = lane_round_acc(&o, exp, acc[i]);
 }
 
-/* Rounds acc to `out`. acc: codes of the format `from`, `step` words apart. */
+/* acc: codes of the format `from`, `step` words apart. */
 static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
                              const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
                              int shift, uint32_t *restrict codes)
@@ -243,8 +235,6 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
     }
 }
 
-/* ---- a partial sum in the format sum->acc, plus one addend ---- */
-
 static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                      size_t n, struct mf_fmt out, uint8_t *codes)
 {
@@ -272,10 +262,8 @@ static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
     return largest;
 }
 
-/* ---- wide partial sums ---- */
-
-/* Each word has `bytes` bytes, but 8 bytes are copied, which the next word overwrites in part. Only
- * the last few words are copied exactly. */
+/* Copies 8 bytes per word, which the next word overwrites in part. Only the last few words are
+ * copied exactly. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
@@ -309,8 +297,6 @@ static void body_accumulate_wide(const struct vec_sum *sum, void *acc, const uin
         a[i] = mf_acc_merge(first ? 0 : a[i], value | (word >> bits & 3) << 62);
     }
 }
-
-/* ---- sums ---- */
 
 static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                      struct mf_fmt out, int shift, uint8_t *codes)

@@ -15,7 +15,7 @@ static struct sum_dot_tables tables[] = {
 };
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
 
-/* Returns the shift of the significands of the largest magnitudes. */
+/* shift of the significands of the largest magnitudes */
 static int top_shift(struct mf_fmt f)
 {
     const int field = (int)(mf_max(f) >> f.m);
@@ -62,8 +62,7 @@ const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt)
     return NULL;
 }
 
-/* Returns whether a sum of n_parts significands, each shifted by at most `shift`, is below
- * 2^bits. */
+/* whether a sum of n_parts significands, each shifted by at most `shift`, is below 2^bits */
 static bool fits(struct mf_fmt f, int n_parts, int shift, int bits)
 {
     return (int64_t)n_parts * (((int64_t)(2 << f.m) - 1) << shift) < (int64_t)1 << bits;
@@ -83,7 +82,7 @@ bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int
     plan->way = exact ? SUM_DOT_EXACT : SUM_DOT_ODD;
     if (t->n_windows == 3) {
         plan->way = exact ? SUM_DOT_HIGH : SUM_DOT_CARRY;
-        /* one bit more, for the carry, which is smaller than the sum of the window itself */
+        /* one more bit for the carry, which is smaller than the window's own sum */
         if (!fits(f, n_parts, top - t->start[2] + 1, FP32_BITS))
             return false;
     }

@@ -1,16 +1,16 @@
 /* sum_dot.h : Plans exact sums of 8-bit codes by vpdpbusd, which adds four products of bytes to a
  * 32-bit lane.
  *
- * A window is a range of exponents with an integer sum of its own. There are two, or three for
- * e = 5. A magnitude is a product of two bytes, scaled to the start of its window:
+ * A window is a range of exponents with its own integer sum. There are two, or three for e = 5. A
+ * magnitude is a product of two bytes, scaled to the start of its window:
  *
  *     |code| = (significand << j) * 2^i * 2^(start of its window)
  *               at most 127         at most 128
  *
  * The codes of four ranks lie side by side in a lane. For each window, vpdpbusd multiplies
- * +-(significand << j) by 2^i, which is 0 for codes of other windows, and adds the four products to
- * the sum of the window. At the end the sums of the lower two windows are joined in 32 bits. The
- * total becomes an fp32:
+ * +-(significand << j) by 2^i (0 for codes of other windows) and adds the four products to the
+ * window's sum. At the end the sums of the lower two windows are joined in 32 bits. The total
+ * becomes an fp32:
  *
  *     SUM_DOT_EXACT     two windows, 24 bits: converted exactly
  *     SUM_DOT_ODD       two windows, 32 bits: rounded to odd
@@ -44,7 +44,7 @@ struct sum_dot {
 /* Returns the tables of an 8-bit format with e <= 5 (fn: e = 4), else NULL. */
 const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt);
 
-/* Fills *plan. Returns false if the sum is too wide, or if ENC_ADD cannot round it to `out`, which
+/* Fills *plan. Returns false if the sum is too wide, or ENC_ADD cannot round it to `out`, which
  * must have 8 bits. */
 bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
                   struct sum_dot *plan);

@@ -7,16 +7,15 @@
 #include "vec/sum/sum_dot.h"
 #include "vec/sum/sum_vbmi.h"
 
-/* AHEAD: bytes of prefetching. RANKS: ranks side by side. LANES: registers of 16 sums. */
+/* bytes of prefetching; ranks side by side; registers of 16 sums */
 enum { AHEAD = 1024, RANKS = 4, LANES = 4 };
 
-/* 64 sums, in the order of the unpack instructions. */
+/* 64 sums, in the order of the unpack instructions */
 struct windows {
     __m512i w[LANES][SUM_DOT_WINDOWS];
 };
 
-/* Puts the codes of four ranks for an element into a lane. x[j] gets elements 4j to 4j + 3 of every
- * 16 elements. */
+/* Puts four ranks' codes of an element into a lane. x[j]: elements 4j to 4j + 3 of every 16. */
 LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
 {
     const __m512i a = _mm512_unpacklo_epi8(c[0], c[1]), b = _mm512_unpackhi_epi8(c[0], c[1]);
@@ -38,7 +37,7 @@ LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i c
         w[2] = _mm512_dpbusd_epi32(w[2], look(&t->power[2], codes), term);
 }
 
-/* Returns the odd one of a sum rounded down and up. */
+/* the odd one of a sum rounded down and up */
 LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 {
     const __m512i d = _mm512_castps_si512(down), u = _mm512_castps_si512(up);
@@ -48,7 +47,7 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 #define DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define UP   (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
-/* Returns the bits of 16 sums as fp32, in units of the smallest value. */
+/* 16 sums as fp32 bits, in units of the smallest value */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)
 {
     __m512i low = _mm512_add_epi32(w[0], _mm512_sll_epi32(w[1], _mm_cvtsi32_si128(t->start[1])));
@@ -67,7 +66,6 @@ LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way wa
     return odd_of(_mm512_fmadd_round_ps(a, by, b, DOWN), _mm512_fmadd_round_ps(a, by, b, UP));
 }
 
-/* Rounds 64 sums to codes. Zero has no sign. */
 LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, const struct windows *s)
 {
     __m512i mag[LANES], sign[LANES];
@@ -84,7 +82,7 @@ LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, cons
     return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(127), m, minus));
 }
 
-/* Sums elements i to i + n - 1, n <= 64, whose addends contain an inf or nan. */
+/* Corrects sums whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -106,7 +104,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
     return _mm512_mask_mov_epi8(code, plus & minus, look_bytes((int)p->code.nan));
 }
 
-/* Sums elements i to i + n - 1, n <= 64. */
+/* elements [i, i + n), n <= 64 */
 LOOK_INLINE void sum_64(const struct sum_dot *p, enum sum_dot_way way, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -150,7 +148,7 @@ LOOK_INLINE void sum_loop(const struct sum_dot *p, enum sum_dot_way way,
         sum_64(p, way, parts, n_parts, i, n - i, codes);
 }
 
-/* Calls the loop with constants, so that each way, and eight ranks, get a loop of their own. */
+/* constants, so that each way, and eight ranks, get their own loop */
 static __attribute__((noinline)) void sum_codes(const struct sum_dot *p,
                                                 const uint8_t *const *parts, int n_parts, size_t n,
                                                 uint8_t *codes)

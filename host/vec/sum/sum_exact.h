@@ -1,8 +1,8 @@
 /* sum_exact.h : Plans exact sums of packed codes in one pass, for AVX2 and AVX-512.
  *
- * A code of e <= 5, m <= 5 becomes a half, then an fp32. The bias of the half is always 15; the
- * power of two by which it is wrong is corrected at the end. An fp32 sum is exact up to 24 bits, so
- * the values of P ranks are added in one or two fp32 sums, called windows:
+ * A code of e <= 5, m <= 5 becomes a half, then an fp32. The half's bias is always 15; the
+ * resulting wrong power of two is corrected at the end. An fp32 sum is exact up to 24 bits, so the
+ * values of P ranks are added in one or two fp32 sums, called windows:
  *
  *     one     e <= 4: sums have 2^e - 1 + m + log2 P bits
  *     two     e = 5: of each magnitude the part up to 2 is added to `low`, the rest to `high`; each
@@ -11,27 +11,27 @@
  * Codes of e5m10 are halves. Their sums, of 40 + log2 P bits, are exact in fp64.
  *
  * inf and nan need no special care. At the end low + high, or the fp64, is rounded to fp32 "to
- * odd": toward zero, then the last bit is set if anything was lost. Rounding that to a format of at
- * most 22 significant bits gives the same code as rounding the exact sum. Source: S. Boldo and G.
- * Melquiond, Emulation of FMA and correctly rounded sums, 2008. */
+ * odd": toward zero, then the last bit is set if anything was lost. Rounding that to at most 22
+ * significant bits gives the code of the exact sum. Source: S. Boldo and G. Melquiond, Emulation of
+ * FMA and correctly rounded sums, 2008. */
 #ifndef SUM_EXACT_H
 #define SUM_EXACT_H
 #include "vec/vec.h"
 
 struct sum_exact {
     /* ---- codes to halves ---- */
-    bool halves;         /* codes are halves already (e5m10) */
-    bool nibbles;        /* two codes per byte, converted by half_of; else one code */
+    bool halves;         /* codes are halves (e5m10) */
+    bool nibbles;        /* two codes per byte, converted by half_of; else one */
     uint8_t half_of[16]; /* high byte of the half of each 4-bit code */
-    /* shift of a magnitude from bit 8 to its place in a half */
+    /* right shift of a magnitude, from bit 8 to its place in a half */
     int right;
-    /* first magnitude that is not a number; adding special_add to it gives the inf of a half */
+    /* first magnitude that is not a number; special_add makes it the inf of a half */
     int special, special_add;
     bool two; /* two windows, else one */
     /* ---- fp32 to codes: |sum| * scale is rounded on its bits ---- */
     unsigned out_width;        /* 4, 8 or 16 */
     float scale;               /* a power of two */
-    unsigned drop;             /* mantissa bits of an fp32 less those of the result */
+    unsigned drop;             /* mantissa bits of an fp32 less the result's */
     uint32_t first, half, odd; /* bits of the smallest normal; half a unit less one; 1 for m = 0 */
     uint32_t rebias;           /* subtracted from the code of a normal */
     uint32_t low;              /* a float; adding it to a subnormal gives its units */

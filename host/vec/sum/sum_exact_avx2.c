@@ -14,8 +14,7 @@ EXACT_INLINE __m256i words(int x)
     return _mm256_set1_epi32(x);
 }
 
-/* Returns 32 codes, one per byte, with zeros after n. A code of 4 bits becomes the high byte of its
- * half. */
+/* One per byte, with zeros after n. A 4-bit code becomes the high byte of its half. */
 EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes, size_t n)
 {
     uint8_t rest[LANES] = {0};
@@ -29,10 +28,10 @@ EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes,
     return _mm256_shuffle_epi8(table, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
 }
 
-/* Converts 16-bit words with a code in the high byte to halves. */
+/* codes: in the high bytes of 16-bit words */
 EXACT_INLINE __m256i to_halves(const struct sum_exact *p, __m256i codes)
 {
-    if (p->two || p->nibbles) /* they are halves already */
+    if (p->two || p->nibbles) /* halves already */
         return codes;
     const __m256i sign = _mm256_set1_epi16((short)0x8000), mag = _mm256_andnot_si256(sign, codes);
     const __m256i special =
@@ -42,8 +41,7 @@ EXACT_INLINE __m256i to_halves(const struct sum_exact *p, __m256i codes)
     return _mm256_or_si256(_mm256_add_epi16(half, add), _mm256_and_si256(codes, sign));
 }
 
-/* Adds 8 halves x to their windows. With two windows, the part of |x| up to 2 is added to low, the
- * rest or a nan to high. */
+/* With two windows, the part of |x| up to 2 goes to low, the rest or a nan to high. */
 EXACT_INLINE void add_halves(const struct sum_exact *p, __m128i halves, __m256 *low, __m256 *high)
 {
     const __m256 x = _mm256_cvtph_ps(halves);
@@ -54,8 +52,8 @@ EXACT_INLINE void add_halves(const struct sum_exact *p, __m128i halves, __m256 *
         *high = _mm256_add_ps(*high, _mm256_sub_ps(x, part));
 }
 
-/* Returns a + b rounded to odd. The error of the sum rounded to nearest is computed exactly
- * (Knuth). It is nan if the sum is inf or nan. */
+/* a + b rounded to odd. The error of the sum rounded to nearest is computed exactly (Knuth); it is
+ * nan if the sum is inf or nan. */
 EXACT_INLINE __m256 add_odd(__m256 a, __m256 b)
 {
     const __m256 s = _mm256_add_ps(a, b), b_part = _mm256_sub_ps(s, a),
@@ -95,7 +93,7 @@ EXACT_INLINE __m256i round_sums(const struct sum_exact *p, __m256 sum)
     return _mm256_or_si256(mag, _mm256_and_si256(negative, words((int)(1u << (p->out_width - 1)))));
 }
 
-/* Stores n codes. c: codes of elements 0..7, 16..23, 8..15, 24..31. */
+/* c: elements 0..7, 16..23, 8..15, 24..31 */
 EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8_t *codes, size_t n)
 {
     uint8_t rest[2 * LANES] = {0};
@@ -115,12 +113,12 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8
         _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(packed));
     }
     if (n < LANES && p->out_width == 4 && n % 2)
-        rest[n / 2] &= 15; /* the unused half of the last byte stays zero */
+        rest[n / 2] &= 15;
     if (n < LANES)
         memcpy(codes, rest, sum_exact_bytes(p->out_width, n));
 }
 
-/* Sums elements i to i + n - 1, n <= 32. */
+/* elements [i, i + n), n <= 32 */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -145,9 +143,9 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, c, codes + i * p->out_width / 8, n);
 }
 
-/* Rounds 8 sums to codes, one per word. sums[0] has elements 0..3. An fp32 is enough for the
- * remainder of the conversion to fp32: rounding to odd uses only its sign, and it is at most half a
- * unit. The remainder of inf is 0. */
+/* Rounds 8 sums to codes, one per word. sums[0]: elements 0..3. An fp32 suffices for the remainder
+ * of the conversion to fp32: rounding to odd uses only its sign, and it is at most half a unit. inf
+ * leaves 0. */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
 {
     __m128 near[2], rest[2];
@@ -160,14 +158,13 @@ EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
         p, add_odd(_mm256_set_m128(near[1], near[0]), _mm256_set_m128(rest[1], rest[0])));
 }
 
-/* Adds the lower or upper 4 of 8 values. */
 EXACT_INLINE __m256d add_wide(__m256d sum, __m256 x, int upper)
 {
     return _mm256_add_pd(
         sum, _mm256_cvtps_pd(upper ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x)));
 }
 
-/* Sums elements i to i + n - 1, n <= 16. */
+/* elements [i, i + n), n <= 16 */
 EXACT_INLINE void sum16(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -210,7 +207,7 @@ static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts
         sum16(plan, parts, n_parts, i, n - i, codes);
 }
 
-/* Sums with constants, so that each of the three kinds of codes gets a loop of its own. */
+/* constants, so that each of the three kinds of codes gets its own loop */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {

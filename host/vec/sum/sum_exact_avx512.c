@@ -1,5 +1,5 @@
-/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512. Its helpers are explained in
- * sum_exact_avx2.c. */
+/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512. sum_exact_avx2.c explains the
+ * helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -7,7 +7,7 @@
 
 #define EXACT_INLINE static inline __attribute__((always_inline))
 
-/* 64 elements, in the order of _mm512_unpack*_epi8. */
+/* 64 elements, in the order of _mm512_unpack*_epi8 */
 struct floats {
     __m512 x[4];
 };
@@ -56,7 +56,7 @@ EXACT_INLINE void add_words(const struct sum_exact *p, __m512i words, __m512 *lo
     add_halves(p, _mm512_extracti64x4_epi64(halves, 1), low + 1, high + 1);
 }
 
-/* Returns a + b rounded to odd. The sums rounded down and up differ unless the sum is exact. */
+/* a + b rounded to odd. The sums rounded down and up differ unless the sum is exact. */
 EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
 {
     const __m512 down = _mm512_add_round_ps(a, b, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -67,7 +67,7 @@ EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
     return _mm512_castsi512_ps(_mm512_mask_or_epi32(cut, lost, cut, _mm512_set1_epi32(1)));
 }
 
-/* Returns the magnitudes of the codes of 16 sums, and their signs in *negative. */
+/* magnitudes of the codes; *negative: signs */
 EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16 *negative)
 {
     const __m512i all = _mm512_set1_epi32(0x7fffffff), bits = _mm512_castps_si512(sum);
@@ -104,7 +104,7 @@ EXACT_INLINE __m512i join(__m256i low, __m256i high)
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* Stores n codes. Packing inverts the unpacking, so the elements are in order again. */
+/* Packing inverts the unpacking: the elements are in order again. */
 EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *sum, uint8_t *codes,
                               size_t n)
 {
@@ -130,7 +130,7 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *su
                             _mm512_cvtepi16_epi8(pairs));
 }
 
-/* Sums elements i to i + n - 1, n <= 64. */
+/* elements [i, i + n), n <= 64 */
 EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -158,7 +158,7 @@ EXACT_INLINE __m256 round_odd(__m512d sum)
     return _mm256_castsi256_ps(_mm256_mask_or_epi32(bits, lost, bits, _mm256_set1_epi32(1)));
 }
 
-/* Rounds 16 sums to codes, one per word. sums[0] has elements 0..7. */
+/* sums[0]: elements 0..7 */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
 {
     const __m256i low = _mm256_castps_si256(round_odd(sums[0])),
@@ -174,7 +174,7 @@ EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
     sums[1] = _mm512_add_pd(sums[1], _mm512_cvtps_pd(high));
 }
 
-/* Sums elements i to i + n - 1, n <= 32. */
+/* elements [i, i + n), n <= 32 */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -205,7 +205,6 @@ static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts
         sum32(plan, parts, n_parts, i, n - i, codes);
 }
 
-/* Sums with constants, so that each of the three kinds of codes gets a loop of its own. */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {

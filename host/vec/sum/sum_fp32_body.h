@@ -1,6 +1,5 @@
-/* sum_fp32_body.h : Sums fp32 or bf16 codes in fp32 (VEC_FP32) to codes of the same format.
- *
- * Part of sum_body.h. */
+/* sum_fp32_body.h : Sums fp32 or bf16 codes in fp32 (VEC_FP32) to the same format; for
+ * sum_body.h. */
 #ifndef SUM_FP32_BODY_H
 #define SUM_FP32_BODY_H
 
@@ -18,8 +17,8 @@ BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, 
         x[j] = lane_f32((uint32_t)halves[j] << 16);
 }
 
-/* Rounds sums to fp32 or bf16 codes. No sum is -0. A bf16 is the upper half of an fp32. A carry out
- * of its mantissa gives the next exponent, or inf. */
+/* No sum is -0. A bf16 is the upper half of an fp32; a carry out of its mantissa gives the next
+ * exponent, or inf. */
 BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *sums, size_t n,
                                  uint8_t *codes)
 {
@@ -58,7 +57,7 @@ BODY_INLINE void body_sum_as(unsigned width, const struct vec_sum *sum, const ui
     }
 }
 
-/* Runs in IEEE mode and is therefore not inlined (fp_mode.h). */
+/* IEEE mode, so not inlined (fp_mode.h) */
 BODY_APART void body_sum_fp32(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                               size_t n, uint8_t *codes)
 {

@@ -1,11 +1,10 @@
-/* sum_lanes.h : Adds and rounds single codes without branches, so that compilers vectorise loops
- * over them.
+/* sum_lanes.h : Adds and rounds single codes without branches, so that loops over them vectorise.
  *
- * Gives the results of hls/arith/mf.h. The values of a format become fp32 (e <= 8, m <= 10) or
- * doubles (any format). The CPU adds them, and the sum is rounded with integer operations on its
- * bits. Rounding twice is harmless: the sum of two values of p bits, first rounded to at least
- * 2p + 2 bits, rounds to p bits like the exact sum. Below the smallest normal, all sums of two
- * values are exact. Source: S. A. Figueroa, When is double rounding innocuous?, 1995.
+ * Gives the results of hls/arith/mf.h. A format's values become fp32 (e <= 8, m <= 10) or doubles
+ * (any format). The CPU adds them, and integer operations round the bits of the sum. Rounding twice
+ * is harmless: the sum of two values of p bits, first rounded to at least 2p + 2 bits, rounds to p
+ * bits like the exact sum. Below the smallest normal, all sums of two values are exact. Source: S.
+ * A. Figueroa, When is double rounding innocuous?, 1995.
  *
  * Operands and sums are subnormal only with fp32's own exponents (e = 8). There the CPU must not
  * flush them to zero. */
@@ -72,9 +71,7 @@ static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
     return b ^ ((a ^ b) & mask);
 }
 
-/* ---- a + b ---- */
-
-/* A format's constants for the adders. Magnitudes are codes without their sign. */
+/* a format's constants for the adders; magnitudes are codes without sign */
 struct lane_fmt {
     /* magnitudes: mask of all ones; inf (nan for fn); the largest that is not nan */
     uint32_t all, inf, nan_above;
@@ -82,7 +79,7 @@ struct lane_fmt {
     uint32_t normal; /* smallest normal */
     /* 1 for m = 0, where ties go to the larger magnitude, or if nothing is dropped (half = -1) */
     uint32_t odd;
-    /* position of the sign; mantissa bits of the lane's float less those of the format */
+    /* position of the sign; mantissa bits of the lane's float less the format's */
     unsigned sign, drop;
     /* added to the bits of a normal to make the lane's float; for a subnormal, one is added to the
      * exponent too */
@@ -92,8 +89,7 @@ struct lane_fmt {
     uint64_t low;
 };
 
-/* Returns the constants of a format. bits: mantissa bits of the lane's float, 23 or 52.
- * exponent_bias: 127 or 1023. */
+/* bits: mantissa bits of the lane's float, 23 or 52. exponent_bias: 127 or 1023. */
 static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflow, unsigned bits,
                                        int exponent_bias)
 {
@@ -125,15 +121,15 @@ static inline int lane_fits32(struct mf_fmt f)
 {
     return f.e <= 7 && f.m <= 10;
 }
-/* Returns whether the format is fp32 or has the exponents of fp32 and fewer mantissa bits. */
+/* Returns whether the format is fp32, or has its exponents and fewer mantissa bits. */
 static inline int lane_is_fp32(struct mf_fmt f)
 {
     return f.e == 8 && (f.m <= 10 || f.m == 23);
 }
 
-/* Returns the code of a sum with the rounded magnitude r. The last three arguments are masks.
- * special: an addend is inf or nan. nan: an addend is nan, or both are inf of different signs. A
- * zero has no sign. */
+/* Returns the code of a sum with the rounded magnitude r. Zero has no sign. The last three
+ * arguments are masks. special: an addend is inf or nan. nan: an addend is nan, or both are inf of
+ * different signs. */
 static inline uint32_t lane_code(const struct lane_fmt *k, uint32_t r, uint32_t special,
                                  uint32_t nan, uint32_t negative)
 {
@@ -149,8 +145,8 @@ static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
-/* Does the same for a of the format k and b of the format `from`. An inf of `from`, read as a
- * number, may be less than a number of k, so an inf determines the sign here. */
+/* a: of the format k, b: of `from`. An inf of `from`, read as a number, may be less than a number
+ * of k, so an inf determines the sign here. */
 static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
                                        uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
 {
@@ -198,7 +194,7 @@ static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
     return (uint32_t)lane_pick64(small, units, normal);
 }
 
-/* Returns the code of a + b, as mf_add(). */
+/* Returns a + b, as mf_add(). */
 static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b));
@@ -209,7 +205,7 @@ static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t
     const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
     return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
 }
-/* Returns the value of a code with the exponents of fp32, where inf and nan need no care. */
+/* Returns the value of a code with fp32's exponents, where inf and nan need no care. */
 static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
 {
     return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
@@ -222,8 +218,7 @@ static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint3
     return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
 }
 
-/* Returns the code of a + b for a of the format k and b of the format `from`. k holds all values of
- * `from` (mf_holds()). */
+/* Returns a + b for a of the format k and b of `from`, all of whose values k holds (mf_holds()). */
 static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
@@ -238,8 +233,8 @@ static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane
                            (uint32_t)(bits >> 63));
 }
 
-/* Returns the code of a + b, as mf_e5m2_trunc_add(). k: constants of e5m2, saturating. Both addends
- * have 3 significant bits, so the fp32 sum rounds to the same half as the exact sum. */
+/* Returns a + b, as mf_e5m2_trunc_add(). k: e5m2, saturating. Both addends have 3 significant bits,
+ * so the fp32 sum rounds to the same half as the exact sum. */
 static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
@@ -248,11 +243,9 @@ static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint
     const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
     const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
     const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
-    /* the nan of trunc is one less */
+    /* trunc's nan is one less */
     return code + (lane_above32(code, k->all - 1) & lane_above32(k->all + 1, code));
 }
-
-/* ---- exact sums: mf.h's words ---- */
 
 /* Returns acc + code, as mf_acc_add(). k: constants for either type of lane. */
 static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64_t acc,
@@ -268,9 +261,7 @@ static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64
     return ((acc + t) & MF_ACC_SUM) | ((acc | t) & ~MF_ACC_SUM);
 }
 
-/* ---- rounding a sum ---- */
-
-/* The format that sums are rounded to. */
+/* the format that sums are rounded to */
 struct lane_out {
     uint64_t all, max, beyond;
     uint64_t lowest, top; /* exponents, two's complement: smallest normal; 1 << e */
@@ -289,9 +280,8 @@ static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflo
 }
 
 /* Returns the code of units * 2^exp, rounded to nearest. units < 2^62; exp: two's complement.
- * negative, inf, nan: masks that say whether the result is negative, inf or nan. Zero and nan have
- * no sign. If units >= 2^53, its last 10 bits are joined to one sticky bit, so that a double holds
- * it. */
+ * negative, inf, nan: masks. Zero and nan have no sign. If units >= 2^53, its last 10 bits are
+ * joined to one sticky bit, so that a double holds it. */
 static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp,
                                   uint64_t negative, uint64_t inf, uint64_t nan)
 {
@@ -307,7 +297,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     const uint64_t above = up & ~under, below = (0 - up) & under;
     const uint64_t binade = lane_pick64(lane_above64(above, o->top), o->top, above);
     const uint64_t full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    /* keep one bit more, and a sticky bit for all bits below it */
+    /* keep one bit more, and a sticky bit for all below */
     const uint64_t far = lane_pick64(lane_above64(below, 54), 54, below) + 51 - o->m;
     const uint64_t drop = lane_pick64(lane_above64(far, 53), 53, far);
     const uint64_t twice = full >> drop, rest = lane_above64(full, twice << drop),
@@ -328,8 +318,8 @@ static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, ui
                       lane_above64(flags, 2));
 }
 
-/* Returns the code of the value of another code. Its format has m mantissa bits, and subnormals in
- * units of 2^exp. */
+/* Returns the code of another code's value. Its format has m mantissa bits, and subnormals in units
+ * of 2^exp. */
 static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k,
                                        unsigned m, uint64_t exp, uint32_t code)
 {

@@ -2,7 +2,7 @@
 #include "vec/sum/sum_look.h"
 #include <pthread.h>
 
-/* Returns the number of a magnitude (sum_look.h). zero: the number of 0. */
+/* zero: the number of 0 */
 static int number_of(struct mf_fmt f, int mag, int zero)
 {
     if (mag == 0)
@@ -16,7 +16,7 @@ static int number_of(struct mf_fmt f, int mag, int zero)
     return (mag << up) - (up << f.m);
 }
 
-/* Computes the steps from magnitudes far from both ends of the format. */
+/* far from both ends of the format */
 static void make_step(struct sum_look *t)
 {
     const struct mf_fmt f = t->fmt;
@@ -31,8 +31,8 @@ static void make_step(struct sum_look *t)
         t->code.of[number_of(f, mag, 0) & 127] = (uint8_t)mag;
 }
 
-/* Moves the leading bit of w to bit 3, rounding to nearest even. Returns the number less the binade
- * of A. */
+/* Moves the leading bit of w to bit 3, rounding to nearest even. Returns the number less A's
+ * binade. */
 static int round_w(int w)
 {
     int k = 0;

@@ -1,9 +1,8 @@
-/* sum_look.h : Declares tables of 128 entries that add two 8-bit codes. VBMI looks them up in two
- * registers.
+/* sum_look.h : Declares tables of 128 entries that add two 8-bit codes with VBMI.
  *
  * Magnitudes are replaced by numbers as in sum_step.h: those of subnormals continue below those of
- * normals, and the number of 0 is far below all others. A and B are magnitudes, |A| >= |B|. For
- * m <= 2, one table of 2 * 4 * 16 steps is enough:
+ * normals, and 0's is far below all others. A and B are magnitudes, |A| >= |B|. For m <= 2, one
+ * table of 2 * 4 * 16 steps is enough:
  *
  *     number(A + B) = number(A) + step[signs differ? | mantissa of A | number(A) - number(B)]
  *
@@ -13,15 +12,15 @@
  *     number(A + B) = (binade of A) + rounded[w]
  *
  * The distance is that of the exponents. The binade of A is its number without the mantissa.
- * Rounding to odd needs three bits below the last one of A: one to round at, one more if the sum
- * has a smaller exponent than A, and the one that is set to odd. test_vec_add.c checks every pair
- * of codes against mf.h. */
+ * Rounding to odd needs three bits below A's last one: one to round at, one if the sum has a
+ * smaller exponent than A, and the one that is set to odd. test_vec_add.c checks every pair of
+ * codes against mf.h. */
 #ifndef SUM_LOOK_H
 #define SUM_LOOK_H
 #include <stdint.h>
 #include "hls/arith/mf.h"
 
-/* A table, indexed by the low seven bits of a byte. */
+/* indexed by the low seven bits of a byte */
 struct look {
     uint8_t of[128];
 };
@@ -31,7 +30,7 @@ struct sum_look {
     struct look number; /* number of each magnitude */
     int lowest;         /* number of the smallest value; lower numbers mean 0 */
     int max, inf, nan;  /* magnitudes; from inf on they are not numbers */
-    /* m <= 2. step: see above. code: the magnitude of each number. */
+    /* m <= 2. step: see above; code: the magnitude of each number */
     struct look step, code;
     /* m = 3. aligned: indexed by number(B) - binade of A (6 bits) and whether the signs differ.
      * rounded: indexed by w, in two halves. */

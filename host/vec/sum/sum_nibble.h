@@ -1,14 +1,14 @@
 /* sum_nibble.h : Declares tables for exact sums of 4-bit codes that stay in their format.
  *
- * The value of a code, in units of the smallest value, is a signed byte. So is a sum of `together`
- * codes. Sums of more codes take 16 bits. They are limited to the range of 7 bits and index a table
- * of 128 codes. This is correct if limited sums overflow the format: for e3m0, e2m1 and e1m2. */
+ * A code's value, in units of the smallest value, is a signed byte. So is a sum of `together`
+ * codes. Sums of more codes take 16 bits, are limited to 7, and index a table of 128 codes. This is
+ * correct if limited sums overflow the format: for e3m0, e2m1 and e1m2. */
 #ifndef SUM_NIBBLE_H
 #define SUM_NIBBLE_H
 #include "vec/sum/sum_look.h"
 
-/* The tables of one format and rule of overflow. Lookups by codes use six bits, of which the upper
- * two belong to the next code, so these tables repeat their 16 entries four times. */
+/* One format's tables. Lookups by codes use six bits, of which the upper two belong to the next
+ * code, so these tables repeat their 16 entries four times. */
 struct sum_nibble {
     struct mf_fmt fmt;
     enum mf_overflow overflow;
@@ -21,7 +21,7 @@ struct sum_nibble {
 
 enum { NIBBLE_NONE = -128, NIBBLE_LEAST = -64, NIBBLE_MAX = 63, NIBBLE_RANKS = 1000 };
 
-/* Returns the tables of a format and rule of overflow, NULL for other formats. */
+/* Returns NULL for formats other than e3m0, e2m1 and e1m2. */
 const struct sum_nibble *sum_nibble_of(struct mf_fmt fmt, enum mf_overflow overflow);
 
 #endif

@@ -5,17 +5,16 @@
 #include "vec/sum/sum_nibble.h"
 #include "vec/sum/sum_vbmi.h"
 
-/* AHEAD: bytes of prefetching. HALVES: low and high nibbles (4 bits of a byte). */
+/* bytes of prefetching; low and high nibbles */
 enum { AHEAD = 512, HALVES = 2 };
 
-/* Returns the entry of a table for the low six bits of each byte. */
+/* for the low six bits of each byte */
 LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
 {
     return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
 }
 
-/* Returns the low (half 0) or high codes of 64 bytes, one per byte. The bits above a code are
- * undefined. */
+/* Codes in low (half 0) or high nibbles, one per byte. Bits above a code are undefined. */
 LOOK_INLINE __m512i half_of(__m512i bytes, int half)
 {
     return half ? _mm512_srli_epi16(bytes, 4) : bytes;
@@ -26,7 +25,7 @@ LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
     return look_pick(look_bytes(15), code[0], _mm512_slli_epi16(code[1], 4));
 }
 
-/* Sums bytes i to i + n - 1, n <= 64, whose addends contain an inf or nan. */
+/* Corrects sums whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *t,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -44,7 +43,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *
     return look_pick(join_halves(mask), join_halves(seen), code);
 }
 
-/* Adds a sum of up to `together` ranks, in bytes, to the 16-bit sums of even and odd elements. */
+/* Adds a sum of up to `together` ranks, in bytes, to 16-bit sums of even and odd elements. */
 LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
 {
     *even = _mm512_add_epi16(*even, _mm512_srai_epi16(_mm512_slli_epi16(sum, 8), 8));
@@ -57,7 +56,7 @@ LOOK_INLINE __m512i cut(__m512i sum)
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 
-/* Sums bytes i to i + n - 1, n <= 64. */
+/* bytes [i, i + n), n <= 64 */
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -110,7 +109,7 @@ bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *part
     else
         sum_loop(t, t->together, parts, n_parts, (n + 1) / 2, codes);
     if (n % 2)
-        codes[n / 2] &= 15; /* the unused half of the last byte stays zero */
+        codes[n / 2] &= 15;
     return true;
 }
 #endif

@@ -7,8 +7,8 @@
  *     with a step that depends on the mantissa of A, on A - B, and on whether the signs differ.
  *
  * The step is 0 from a distance A - B of 16 on; with trunc it is -1 for some distances more.
- * Subnormals obey the same rule if they are renumbered as normals with smaller exponents. 0 gets a
- * number far below all others:
+ * Subnormals obey the same rule if renumbered as normals with smaller exponents. 0 gets a number
+ * far below all others:
  *
  *     e5m2    code  0     1     2     3     4 = the smallest normal
  *             here  -52   -4    0     2     4

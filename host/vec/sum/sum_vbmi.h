@@ -1,19 +1,18 @@
 /* sum_vbmi.h : Declares the sums with VBMI and VNNI.
  *
- * Each returns false, and does nothing, if it cannot make the sum. The caller then uses another
- * function. */
+ * Each returns false, and does nothing, if it cannot make the sum. */
 #ifndef SUM_VBMI_H
 #define SUM_VBMI_H
 #include "vec/vec.h"
 
-/* Slot add of vec.h, for nearest and the formats e5m2, e6m1, e7m0, e4m3, e4m3fn and e5m10. */
+/* vec.h's add, for nearest and the formats e5m2, e6m1, e7m0, e4m3, e4m3fn and e5m10 */
 bool add_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
-/* Slot sum of vec.h, for exact sums of 8-bit codes with e <= 5 to 8-bit codes. */
+/* vec.h's sum, for exact sums of 8-bit codes with e <= 5 to 8-bit codes */
 bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                         size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 
-/* Slot sum of vec.h, for exact sums of 4-bit codes to their own format, without a shift. */
+/* vec.h's sum, for exact sums of 4-bit codes to their own format, without a shift */
 bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                            size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 

@@ -6,13 +6,13 @@
 #include "vec/vec.h"
 #include <immintrin.h>
 
-/* Constants of a format for the step tables. Codes of every width have their sign in bit 7. */
+/* A format's constants for the step tables. Codes of every width have their sign in bit 7. */
 struct sum_step_fmt {
     const struct sum_step *step;
     int inf, beyond, nan; /* magnitudes */
 };
 
-/* Fills *out for formats of 8 and 4 bits with m <= 2. Returns false for others. */
+/* Returns false, except for formats of 8 and 4 bits with m <= 2. */
 static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *out)
 {
     const struct mf_fmt f = sum->in;
@@ -26,7 +26,7 @@ static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *
     return true;
 }
 
-/* Fills *out for other 8-bit formats, whose rounded sums of two are made as exact sums of two. */
+/* other 8-bit formats: rounded sums of two are made as exact sums of two */
 static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exact *out)
 {
     const struct vec_sum exact = {.rule = VEC_EXACT, .overflow = sum->overflow, .in = sum->in};
@@ -34,13 +34,13 @@ static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exac
            sum_exact_plan(&exact, 2, sum->in, 0, out);
 }
 
-/* Makes the exact sum of n_parts vectors. plan: made for n_parts. */
+/* plan: made for n_parts */
 void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes);
 void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                       size_t n, uint8_t *codes);
 
-/* The slots add and sum of AVX-512. VBMI uses them for sums that it does not speed up. */
+/* AVX-512's slots, which VBMI uses for sums that it does not speed up */
 void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                     struct mf_fmt out, int shift, uint8_t *codes);
