@@ -211,8 +211,6 @@ int nn_model_failed(const struct nn_model *m)
     return m->failed;
 }
 
-/* ---- outputs of nodes, for statistics ---- */
-
 int nn_model_n_outputs(const struct nn_model *m)
 {
     return m->n_nodes - 1;
@@ -236,14 +234,12 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
     return out;
 }
 
-/* Return the format of 16-bit activations. */
 static struct mf_fmt narrow_of(const struct nn_model *m)
 {
     const struct mf_fmt bf16 = {8, 7, 0};
     return m->math == NN_BF16 ? bf16 : mf_half();
 }
 
-/* Download n values from element `at` of an activation, as floats. */
 static void fetch(struct nn_model *m, const real *y, size_t at, float *to, size_t n)
 {
     uint16_t codes[256];
@@ -275,8 +271,6 @@ int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_
     return m->ops->wait(m->ctx);
 }
 
-/* ---- passes over the nodes ---- */
-
 static void head_pass(struct nn_model *m, int h, int batch, bool train)
 {
     const struct graph_head *head = &m->heads[h];
@@ -299,7 +293,7 @@ void graph_forward(struct nn_model *m, int batch, bool train)
         head_pass(m, h, batch, train);
 }
 
-/* Marks are written by the backend, perhaps from another processor. */
+/* Marks may be written by another processor. */
 static bool is_marked(const uint32_t *mark)
 {
     return __atomic_load_n(mark, __ATOMIC_ACQUIRE) != 0;

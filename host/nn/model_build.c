@@ -1,5 +1,5 @@
-/* model_build.c : appends nodes with their shapes to a model; params
- * are numbered in forward order. */
+/* model_build.c : appends nodes with their shapes to a model; params are numbered in forward
+ * order. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +8,7 @@
 #include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 
-/* Make room for one more item in a list of n items, whose capacity is a power of two. Returns NULL
- * if memory is short. */
+/* Make room for one item; the capacity is a power of two. Returns NULL if memory is short. */
 static void *grown(void *list, int n, size_t item_bytes)
 {
     const size_t room = n ? 2 * (size_t)n : 1;
@@ -127,7 +126,7 @@ int graph_width(const struct nn_model *m, int channels)
     return graph_width_of(m, channels, 1);
 }
 
-/* Return the number of window positions along a side, or 0 if the side is too small. */
+/* Return the window positions along a side; 0: too small. */
 static int walked(int size, struct nn_window g, enum graph_rest rest)
 {
     const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;
@@ -143,7 +142,7 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
     g->k = k, g->stride = stride, g->pad = pad;
     assert(pad <= window_reach(*g) && (rest == REST_OUT || (pad == 0 && stride <= k)));
     g->out = (struct nn_shape){walked(g->in.h, *g, rest), walked(g->in.w, *g, rest), out_c};
-    if (g->out.h < 1 || g->out.w < 1) { /* build the other nodes anyway */
+    if (g->out.h < 1 || g->out.w < 1) {
         g->out.h = g->out.w = 1;
         m->too_small = true;
     }

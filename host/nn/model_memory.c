@@ -1,4 +1,4 @@
-/* model_memory.c : copies a model's flat arrays, of reals or halves, to and from host memory. */
+/* model_memory.c : copies a model's flat arrays of reals or halves from and to the host. */
 #include <assert.h>
 #include "nn/model_graph.h"
 #include "vec/vec.h"
@@ -20,7 +20,7 @@ real *nn_model_at(const struct nn_model *m, const real *array, size_t i)
 int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n)
 {
     uint16_t halves[PIECE];
-    float *to = host; /* with halves, real is always float */
+    float *to = host; /* always, with halves */
     if (!is_half(m)) {
         m->ops->download(m->ctx, host, from, n * sizeof *from);
         return m->ops->wait(m->ctx);

@@ -1,7 +1,6 @@
-/* model_plan.c : allocates the memory of every node once, so that passes allocate nothing.
- * Activation gradients share buffers. A buffer is taken when the last reader of a tensor passes its
- * gradient back, and freed when the tensor's own node has used it. All memory is zeroed backend
- * memory and stays allocated until close. */
+/* model_plan.c : allocates every node's memory once, so that passes allocate nothing. Activation
+ * gradients share buffers: a tensor's is taken when its last reader passes a gradient back, and
+ * freed when its own node has used it. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"
@@ -19,7 +18,6 @@ static int get_memory(struct nn_model *m, size_t bytes, void **out)
     return *out ? 0 : -ENOMEM;
 }
 
-/* Allocate an array of weights, their gradients or statistics. */
 static int get_weights(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -28,7 +26,6 @@ static int get_weights(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* Allocate an array of activations or their gradients. */
 static int get_acts(struct nn_model *m, size_t n, real **out)
 {
     void *p;
@@ -37,8 +34,7 @@ static int get_acts(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* Take a free buffer and grow it to at least n elements. The list has room for one buffer per
- * node. */
+/* Take and grow a free buffer; the list has one per node. */
 static int take(struct nn_model *m, size_t n)
 {
     int b = 0;
@@ -51,14 +47,14 @@ static int take(struct nn_model *m, size_t n)
     return b;
 }
 
-/* Walk backward from the heads. Decide for each gradient which nodes overwrite it, which add to it,
- * and in which buffer it is. An addend's gradient stays in the sum's buffer, which the addend's
- * node will overwrite; the other summand therefore gets a copy. */
+/* Decide, backward from the heads, where each gradient is, and which nodes overwrite it or add to
+ * it. An addend's gradient stays in the sum's buffer, which the addend's node will overwrite; the
+ * other summand gets a copy. */
 static void share_buffers(struct nn_model *m)
 {
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
         struct node *node = &m->nodes[head->node];
-        assert(node->buffer < 0); /* else two heads share a node */
+        assert(node->buffer < 0); /* else heads share a node */
         node->buffer = take(m, out_elements(m, node));
     }
     for (int i = m->n_nodes - 1; i > 0; i--) {
@@ -135,7 +131,7 @@ static int plan_nodes(struct nn_model *m)
     return get_memory(m, most, &m->scratch);
 }
 
-/* Draw the initial values on the host, so that every backend starts from the same bits. */
+/* Draw on the host, so that all backends start from the same bits. */
 static int put_start_values(struct nn_model *m, uint64_t seed)
 {
     real *host = calloc(m->n_weights + m->n_stats, sizeof *host);
@@ -151,14 +147,13 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* Group params that become final together. A norm's few params join those of its convolution, which
- * saves a call per norm. */
+/* A norm's few params join its convolution's, which saves a call per norm. */
 static int group_params(struct nn_model *m)
 {
     m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);
     if (!m->groups)
         return ERR(-ENOMEM, "cannot plan %d layers: no memory", m->n_params);
-    int end = m->n_params; /* params from here on are in groups */
+    int end = m->n_params; /* later params are grouped */
     for (int i = m->n_nodes - 1; i > 0; i--) {
         const struct node *node = &m->nodes[i];
         if (node->n_params == 0 ||
@@ -182,7 +177,6 @@ static int plan_weights(struct nn_model *m)
     return 0;
 }
 
-/* Allocate all arrays whose size grows with the batch size. */
 static int plan_passes(struct nn_model *m)
 {
     TRY(graph_words_open(m));

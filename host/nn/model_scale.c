@@ -1,6 +1,6 @@
 /* model_scale.c : scales activation gradients by one loss scale, or by an adaptive one per layer.
- * The backend finds adaptive scales itself (hls/nn/loss_scale.h), so a recorded pass runs without
- * the host.
+ * The backend finds adaptive scales itself (hls/nn/loss_scale.h), so a record runs without the
+ * host.
  *
  *   loss: 1 -> ... -> [moments of dy, W, the other dx] -> s -> dy *= s -> node's backward -> ...
  *                                                          \-> divisor of its weight gradients */
@@ -35,8 +35,8 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
-/* Choose the node's factor s and multiply dy by it. If an earlier reader has written dx, multiply
- * that by its own factor. */
+/* Choose the node's factor s and multiply dy by it. A dx that an earlier reader wrote gets a factor
+ * of its own. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {
@@ -71,8 +71,6 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
         m->ops->scale_hand_on(m->ctx, own, &m->words.scales[node->more[k]], NULL);
     m->ops->loss_scale(m->ctx, &own->divisor);
 }
-
-/* ---- watched gradients ---- */
 
 static bool hands_back(const struct node *node)
 {
@@ -112,8 +110,6 @@ bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out)
     return false;
 }
 
-/* ---- for the trainer ---- */
-
 struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
 {
     return &m->scale;
@@ -122,7 +118,7 @@ struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
 void nn_model_loss_scale_update(struct nn_model *m, bool finite)
 {
     struct nn_loss_scale *s = &m->scale;
-    if (m->adaptive) /* an overflow refreshes at once */
+    if (m->adaptive) /* an overflow refreshes */
         s->n_good = finite ? (s->n_good + 1) % m->scaling.every : 0;
     if (!s->moving)
         return;

@@ -3,8 +3,7 @@
  *     labels, key, scale -> input -> forward, loss, backward -> ready(group) ... -> wait -> result
  *                                    \-- recorded, once a batch size has been seen: one launch --/
  *
- * All inputs stay at fixed addresses (model_words.c), so the same record can be played for each
- * pass. */
+ * Inputs stay at fixed addresses (model_words.c), so a record can be played for every pass. */
 #include <math.h>
 #include <sched.h>
 #include "base/clock.h"
@@ -19,7 +18,6 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
         m->ops->feed_take(m->ctx, b->sent->slot, m->nodes[0].y);
 }
 
-/* Wait and return the result. The loss is nan if the backend has failed. */
 static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
 {
     graph_words_download(m, eval);
@@ -35,9 +33,7 @@ static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
     return all;
 }
 
-/* ---- records ---- */
-
-/* Find or reserve the record of this kind of pass. Returns NULL if all records are used. */
+/* Find or reserve a record; NULL if all are used. */
 static struct graph_record *record_of(struct nn_model *m, int batch, bool marks)
 {
     for (int i = 0; i < m->n_records; i++)
@@ -59,8 +55,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
     return m->ops->record_end(m->ctx, &r->record);
 }
 
-/* Play the record of the pass. The record is made in the second pass of its kind. Returns false if
- * there is no record to play. */
+/* Returns false if there is no record; the second pass of a kind makes it. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
     struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
@@ -78,10 +73,8 @@ static bool play(struct nn_model *m, int batch, bool marks)
     return m->ops->record_play(m->ctx, r->record) == 0;
 }
 
-/* ---- passes ---- */
-
-/* Report groups as they are marked. After a second without a mark, wait for all work. After that
- * all marks are set, unless the backend has failed. */
+/* After a second without a mark, wait for all work: then all marks are set unless the backend has
+ * failed. */
 static void await(struct nn_model *m, struct graph_ready *r)
 {
     const double patience_s = 1;

@@ -1,4 +1,4 @@
-/* offload.c : Reads the offload options, opens and closes the card path. */
+/* offload.c : Reads the options, opens and closes the card path. */
 #include "offload/offload.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than reach_s of offload_card_path.c, since no step waits yet. */
+/* longer than reach_s of offload_card_path.c: no step waits yet */
 static const double open_s = 2;
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
@@ -84,7 +84,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-/* Fails on all ranks if the user needs every card and some card did not join. */
+/* Fails on all ranks if a needed card did not join. */
 static int settle_members(struct offload *o, bool needed)
 {
     const bool first = comm_rank(o->comm) == 0;

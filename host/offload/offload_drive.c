@@ -1,5 +1,4 @@
-/* offload_drive.c : Keeps the window sending and receiving until its work is
- * done or the step must be abandoned. */
+/* offload_drive.c : Drives the window until its work is done or the step must be abandoned. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -9,13 +8,11 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* Time between two polls of MPI and of control connections. It is longer while packets
- * arrive, since polling MPI costs time. */
+/* between polls of MPI, which cost time, and of control connections: longer while packets arrive */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
-/* Ranks and the card may share cores. Therefore poll, then yield, then sleep, so that
- * more packets accumulate and are received in one call. Blocking in poll() was slower,
- * since it wakes the rank for each packet. */
+/* Ranks and the card may share cores. Sleeping lets packets accumulate for one receive call.
+ * Blocking in poll() was slower, since it wakes the rank for each packet. */
 static void pause_between_polls(struct comm *c, unsigned n_idle)
 {
     const unsigned n_here = (unsigned)comm_n_here(c);
@@ -28,8 +25,8 @@ static void pause_between_polls(struct comm *c, unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Lets the lowest rank that is not late print the late ranks. Returns
- * the error of comm_missing(). */
+/* Lets the lowest rank that is not late print the late ones. Returns the error of
+ * comm_missing(). */
 static int end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);
@@ -46,7 +43,7 @@ static int end_with_stragglers(struct offload *o)
     return comm_missing(o->comm);
 }
 
-/* True if a card's control connection is lost or another rank has abandoned the path. */
+/* True if a control connection is lost or another rank has abandoned the path. */
 static bool over(struct offload *o, bool in_step)
 {
     for (int i = 0; i < o->n_cards; i++)

@@ -6,8 +6,8 @@
  *     (with a group: every rank also joins it; a rank or card that cannot join ends it for all)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
- * A card that fails here does not cause an error: rank 0 keeps the reason and tries again later.
- * A failure of MPI is an error, and so is a lack of memory, which aborts the job. */
+ * A card that fails here is no error: rank 0 keeps the reason and tries again later. A failure of
+ * MPI is an error, and a lack of memory aborts the job. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/packet.h"
@@ -21,18 +21,17 @@
 
 static const double register_s = 2, stop_s = 0.2;
 
-/* Messages between ranks, sent as raw bytes: all ranks run the same program. */
+/* Raw messages between ranks, which all run the same program. */
 struct hello {
     int n_members, members[OFFLOAD_MAX_CARDS]; /* 0: the path stays closed */
-    /* Some card has a loopback address (127.x.x.x), which other hosts cannot reach. */
+    /* a card has a loopback address (127.x.x.x), which other hosts cannot reach */
     bool on_this_host;
     uint32_t beats;
     /* addresses to which frames go and from which they come */
     struct fpga_rank cards[OFFLOAD_MAX_CARDS];
 };
 struct reply {
-    /* joined: the rank has joined the group. group_failed: the reason if it has not. unbound: the
-     * card to which the rank could not bind a wire, if `bound` is false. */
+    /* joined, else group_failed: the group. bound, else unbound: the card without a wire. */
     bool bound, joined;
     int unbound;
     char host[64], why[WIRE_WHY_BYTES], group_failed[WIRE_WHY_BYTES];
@@ -40,13 +39,11 @@ struct reply {
 };
 struct terms {
     bool registered;
-    uint64_t nonce; /* goes into the tags; unknown to cards */
+    uint64_t nonce; /* for tags; unknown to cards */
     uint64_t secret[4];
     struct fpga_rank group; /* ip 0: no group from now on */
     struct fpga_job jobs[OFFLOAD_MAX_CARDS];
 };
-
-/* ---- rank 0 ---- */
 
 static void greet(const struct offload *o, struct hello *hello)
 {
@@ -61,7 +58,7 @@ static void greet(const struct offload *o, struct hello *hello)
     }
 }
 
-/* True if every rank could bind its wires. Otherwise sets o->why and o->blamed. */
+/* True if all ranks could bind their wires. Else sets o->why and o->blamed. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
@@ -80,7 +77,7 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
     return true;
 }
 
-/* Abandons the group if a rank could not join it or a card cannot send to it. Called on rank 0. */
+/* Abandons the group if a rank could not join it or a card cannot send to it. */
 static void look_at_group(struct offload *o, const struct reply *replies)
 {
     char why[WIRE_WHY_BYTES + 16] = {0};
@@ -121,8 +118,6 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
     return 0;
 }
 
-/* ---- every rank ---- */
-
 static void close_wires(struct offload *o)
 {
     offload_group_leave(o);
@@ -157,8 +152,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->group_failed);
 }
 
-/* Copies rank 0's terms to *terms on all ranks. terms->registered: all ranks
- * are bound and all cards have a job. */
+/* terms->registered: all ranks are bound and all cards have a job. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {
@@ -183,7 +177,7 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-/* Returns 1 if every rank got a pong from every card, 0 if one did not, or a negative errno. */
+/* Returns 1 if every rank got every card's pong, 0 if not, or a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MAX_CARDS];
@@ -234,7 +228,7 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
-/* Returns 1 if the path is open, 0 if some of these cards are out now, or a negative errno. */
+/* Returns 1 if the path is open, 0 if cards are out now, or a negative errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

@@ -8,15 +8,14 @@
 
 static const double ask_s = 0.2;
 
-/* why is "" if the rank has no reason of its own. */
+/* why: "" without an own reason */
 struct reason {
     int card;
     bool group_failed; /* the cause is the group, not the card */
     char why[OFFLOAD_WHY_BYTES];
 };
 
-/* Reports a NAT as the reason instead, if the card saw packets of an abandoning
- * rank from an unregistered address. */
+/* Blames a NAT if the card saw packets of an abandoning rank from an unregistered address. */
 static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
 {
     struct fpga *f = &o->cards[card];
@@ -33,8 +32,7 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
         inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 
-/* Abandons the group if a rank does not receive it. Abandons it also if no rank has a reason:
- * the step then failed because digests differ. */
+/* Abandons the group if a rank does not receive it, or if none has a reason (digests differed). */
 static void look_at_group(struct offload *o, const struct reason *reasons)
 {
     char why[OFFLOAD_WHY_BYTES + 16] =

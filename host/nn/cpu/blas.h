@@ -2,15 +2,14 @@
 #ifndef BLAS_H
 #define BLAS_H
 
-/* Return a text: OpenBLAS's configuration with the CPU of its kernels, or that the CBLAS is another
+/* Return OpenBLAS's configuration with its kernels' CPU, or a text that the CBLAS is another
  * one. */
 const char *blas_config(void);
 
-/* Restart the program if OpenBLAS is older than the CPU and chose its SSE3 kernels, 3 to 4 times
- * slower. OpenBLAS chooses its kernels before main(), so the program is executed again with the
- * same arguments and a fitting OPENBLAS_CORETYPE. Returns if there is nothing to do: the CBLAS is
- * another one, the CPU is known, or OPENBLAS_CORETYPE is set. Call this function first in
- * main(). */
+/* Restart the program with a fitting OPENBLAS_CORETYPE if OpenBLAS is older than the CPU and chose
+ * its SSE3 kernels, 3 to 4 times slower. Call first in main(): OpenBLAS chooses before main(), so
+ * the program is executed again with the same arguments. Returns if the CBLAS is another one, the
+ * CPU is known, or OPENBLAS_CORETYPE is set. */
 void blas_know_cpu(char **argv);
 
 #endif

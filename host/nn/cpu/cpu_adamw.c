@@ -1,10 +1,10 @@
-/* cpu_adamw.c : steps AdamW block by block, one operation at a time. With a rounding rule each
- * operation is rounded. A running mean counts as one operation. */
+/* cpu_adamw.c : steps AdamW block by block, one operation at a time, each rounded if there is a
+ * rule. A running mean is one operation. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* Update the means of gradients, and the roots of means of their squares. Values whose squares
- * would overflow fp32 are scaled down first. */
+/* Update the running means; that of squares is kept as its root. Values whose squares would
+ * overflow fp32 are scaled down first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {
     const real b1 = (real)o->beta1, c1 = (real)(1 - o->beta1);

@@ -1,9 +1,8 @@
 /* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. A line is m
- * pixels, w = c * m values. All loops run over the w independent lanes of lines, so they vectorise
- * for any c; factors of channels are repeated over the lanes. Sums run in real over a tile of a few
- * lines, and in double over tiles. The variance of a tile is taken about the tile's own mean, and
- * tiles are merged (Chan, Golub, LeVeque 1983). So digits do not cancel, and memory is read
- * once. */
+ * pixels, w = c * m values. Loops run over a line's w independent lanes, so they vectorise for any
+ * c; channels' factors are repeated. Sums run in real over a tile of lines, and in double over
+ * tiles. A tile's variance is taken about its own mean, and tiles are merged (Chan, Golub, LeVeque
+ * 1983), so digits do not cancel and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -15,7 +14,7 @@ static int lanes_of(int c)
     return c >= LANES_MIN ? c : (LANES_MIN + c - 1) / c * c;
 }
 
-/* Scratch: four arrays of double per channel, then per-lane arrays of real. */
+/* scratch: doubles per channel, reals per lane */
 enum { N_DOUBLES = 4, N_LANES = 7 };
 struct scratch_norm {
     double *d[N_DOUBLES];
@@ -43,7 +42,7 @@ int cpu_batch_norm_plan(void *ctx, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* Up to TILE_LINES lines of w values, or one shorter line at the end. */
+/* Up to TILE_LINES lines of w values, or a shorter last line. */
 struct tile {
     size_t at; /* first element */
     int lines, w;
@@ -69,7 +68,7 @@ static void spread(int c, int w, const double *value, real *lane)
             lane[j + i] = (real)value[i];
 }
 
-/* Add the sum of each channel's lanes to sum [c]. */
+/* Add lanes to their channels' sum [c]. */
 static void fold(int c, int w, const real *lane, double *sum)
 {
     for (int j = 0; j < w; j += c)
@@ -87,7 +86,7 @@ CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restri
             acc[j] += x[j];
 }
 
-/* Set acc [w] to the sums of (x - mean)^2 over a tile's lines. */
+/* Set acc [w] to the sums of (x - mean)^2. */
 CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const real *restrict mean,
                                  real *restrict acc)
 {
@@ -144,7 +143,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* if swapped: gamma, which is then not part of scale */
+    const real *restrict outer; /* if swapped: gamma, not in scale then */
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
@@ -189,7 +188,7 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
         }
 }
 
-/* Spread a norm's factors over lane arrays 0 to 2, and gamma over array 5. */
+/* Spread factors over lane arrays 0 to 2, and gamma over 5. */
 static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
                                   const real *inv_std, struct scratch_norm *s)
 {
@@ -240,7 +239,6 @@ void cpu_batch_norm_eval(void *ctx, const struct nn_batch_norm *f, size_t n, con
     apply(f, n, f->run_mean, f->inv_std, x, addend, y, &s);
 }
 
-/* dy = 0 where y is not positive. */
 CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restrict dy)
 {
     y += t.at, dy += t.at;
@@ -248,14 +246,13 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* dy if the ReLU passed (tile_apply's (x - mean) * scale + shift > 0), else 0. d = x - mean. */
+/* d = x - mean; the ReLU passed if tile_apply's sum is positive. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
 }
 
-/* Set sum [w] to the sums of dy where the ReLU passed, and dot [w] to the sums of dy * (x - mean)
- * there, over a tile's lines. */
+/* Set sum and dot [w] to a tile's sums of dy and dy * (x - mean) where the ReLU passed. */
 CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
                               const real *restrict x, const real *restrict dy, real *restrict sum,
                               real *restrict dot)
@@ -278,7 +275,7 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
             }
 }
 
-/* Let g be dy where the ReLU passed, else 0. Sets dy to gamma * g, the addend's gradient. Sets sum,
+/* Let g be dy where the ReLU passed, else 0. Sets dy to gamma * g, the addend's gradient, and sum,
  * dot and mix [w] to the sums of g, of g * (x - mean), and of g times gamma's factor. */
 CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
                                       const real *restrict x, const real *restrict addend,
@@ -302,8 +299,8 @@ CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool
         }
 }
 
-/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). Works in place, because
- * loops over pointers that may be equal are not vectorised. */
+/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). In place: loops over
+ * pointers that may be equal are not vectorised. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x,
                             real *restrict dx)
@@ -329,7 +326,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
     struct lanes lanes = lanes_of_norm(f, f->mean, f->inv_std, &s);
-    bool relu = f->relu && !f->addend; /* with an addend, only y tells whether the ReLU passed */
+    bool relu = f->relu && !f->addend; /* with an addend only y tells whether it passed */
     size_t end = n * (size_t)f->c;
     memset(sum, 0, (size_t)f->c * sizeof *sum);
     memset(dot, 0, (size_t)f->c * sizeof *dot);
@@ -349,7 +346,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     }
     for (int i = 0; i < f->c; i++) {
         double inv_std = (double)f->inv_std[i], k = (double)f->factor;
-        /* factor in the dx that tile_dx reads */
+        /* in the dx that tile_dx reads */
         double outer = f->swapped ? (double)f->gamma[i] : 1;
         dbeta[i] = (real)(f->swapped ? sum[i] : sum[i] * k);
         dgamma[i] = (real)(f->swapped ? mix[i] : dot[i] * inv_std * k);

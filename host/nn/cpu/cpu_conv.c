@@ -1,5 +1,5 @@
 /* cpu_conv.c : convolves with im2row and GEMM in cache-sized blocks of pixels, or with winograd.h
- * where it fits. A row has the k*k*c values under the window of an output pixel, as k runs of k*c
+ * where it fits. A row has the k*k*c values under an output pixel's window, as k runs of k*c
  * neighbouring values.
  *
  *   forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
@@ -7,8 +7,8 @@
  *              drows = dy * w, added back to the pixels of dx they came from (row2im)
  *
  * For stride 1, dx is a convolution of dy with rotated weights, and the same rows of dy give the
- * rotated dw: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row serves both
- * GEMMs, and nothing is added back.
+ * rotated dw: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row serves both GEMMs,
+ * and nothing is added back.
  *
  * Blocks are small enough for OpenBLAS to multiply without packing (bench_train). */
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "nn/cpu/cpu_ops.h"
 #include "nn/cpu/winograd.h"
 
-/* Return the Winograd kernels for this window, or NULL to use rows. */
+/* Return the kernels, or NULL to use rows. */
 static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
 {
     return winograd_fits(g) ? cpu->winograd : NULL;
@@ -85,7 +85,7 @@ static struct place place_of(const struct nn_window *g, size_t pixel)
     return (struct place){(int)(pixel / image), (int)(pixel % image / wide), (int)(pixel % wide)};
 }
 
-/* Advance by n pixels, at most to the end of the line. */
+/* Advance by n pixels, at most to the line's end. */
 static inline void advance(const struct nn_window *g, struct place *p, int n)
 {
     p->x += n;
@@ -98,7 +98,7 @@ static inline void advance(const struct nn_window *g, struct place *p, int n)
     p->image++;
 }
 
-/* A window over an image: its first pixel, which may lie outside the image, and the part inside. */
+/* A window: its first pixel, perhaps outside the image, and the part inside. */
 struct span {
     ptrdiff_t start; /* elements */
     int y0, y1, x0, x1;
@@ -116,8 +116,7 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Copy n runs of `size` values. Runs are short. The inner loop is therefore over runs, which saves
- * calls and remainders. */
+/* Runs are short, so the inner loop over runs saves calls and remainders. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -131,8 +130,7 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
             to[i * to_pitch + j] = from[i * from_pitch + j];
 }
 
-/* Make the rows of n pixels of one line, from p on. Their windows may reach over the image's
- * sides. */
+/* Make the rows of n pixels of a line from p on, whose windows may reach over the sides. */
 static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
                              real *rows)
 {
@@ -145,7 +143,7 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
     }
 }
 
-/* The same for windows that lie inside the image. */
+/* Make rows of windows inside the image. */
 static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
                               real *rows)
 {
@@ -157,8 +155,7 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
-/* Return the index in the batch of the pixel under a tap of the window at p, or -1 if the tap is
- * outside the image. */
+/* Return the pixel's index in the batch, or -1 if it is outside the image. */
 static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
 {
     const int y = p.y * g->stride - g->pad + ky * g->dilation,
@@ -168,7 +165,6 @@ static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky
     return (((ptrdiff_t)p.image * g->in.h + y) * g->in.w + x) * g->in.c;
 }
 
-/* im2row for dilated windows, tap by tap. */
 static void dilated_rows(const struct nn_window *g, const real *x, size_t first, int n, real *rows)
 {
     const size_t bytes = (size_t)g->in.c * sizeof *rows;
@@ -183,7 +179,6 @@ static void dilated_rows(const struct nn_window *g, const real *x, size_t first,
         }
 }
 
-/* row2im_add for dilated windows. */
 CPU_HOT static void dilated_rows_add(const struct nn_window *g, const real *restrict rows,
                                      size_t first, int n, real *restrict dx)
 {
@@ -202,8 +197,8 @@ static inline int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Write the values under the windows of n output pixels, from `first` on, to rows [n][k*k*in.c].
- * Values outside the image are zero. */
+/* Write the values under the windows of n output pixels from `first` on to rows [n][k*k*in.c];
+ * zeros outside the image. */
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
@@ -212,7 +207,7 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
         return;
     }
     int row = g->k * g->k * g->in.c;
-    /* output columns [left, right) have whole windows */
+    /* columns [left, right) have whole windows */
     int left = (g->pad + g->stride - 1) / g->stride,
         right = (g->in.w + g->pad - g->k + g->stride) / g->stride;
     struct place p = place_of(g, first);
@@ -228,7 +223,6 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
     }
 }
 
-/* Add rows back to the pixels that im2row read. */
 CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first,
                                int n, real *restrict dx)
 {
@@ -246,8 +240,7 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* to [columns][rows] = from transposed. Writes in order. The few lines that are read stay
- * cached. */
+/* Write `to` [columns][rows] in order; the few lines that are read stay cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)
@@ -320,7 +313,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     turn_back(g, s.dweights, dw);
 }
 
-/* Compute dw from the rows of x, and dx (unless NULL) by adding rows back. */
+/* Compute dw from the rows of x, and dx unless NULL. */
 static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x,
                           const real *w, const real *dy, real *dx, bool add, real *dw,
                           struct scratch s)

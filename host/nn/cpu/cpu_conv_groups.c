@@ -1,5 +1,4 @@
-/* cpu_conv_groups.c : convolves in groups. It copies the channels of each group together and
- * convolves them.
+/* cpu_conv_groups.c : convolves in groups, after copying each group's channels together.
  *
  *   x [pixels][in.c] --part i--> [pixels][in.c / groups] --conv2d, group i's filters--> part i of y
  *
@@ -21,7 +20,6 @@ static size_t pixels_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-/* Copy n values of each of `pixels` pixels out of an array with a pitch, and back. */
 static void take_part(size_t pixels, int n, const real *from, int pitch, real *to)
 {
     for (size_t i = 0; i < pixels; i++, from += pitch, to += n)
@@ -34,7 +32,7 @@ static void put_part(size_t pixels, int n, const real *from, real *to, int pitch
         memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* Scratch: a group's x, dx and y (or dy), then its convolution's scratch. */
+/* A group's x, dx and y (or dy), then its convolution's scratch. */
 struct parts {
     real *x, *dx, *y;
     void *scratch;
@@ -42,7 +40,7 @@ struct parts {
 
 static size_t part_elements(struct nn_shape s, int batch)
 {
-    const size_t line = 64 / sizeof(real); /* parts are aligned to cache lines */
+    const size_t line = 64 / sizeof(real); /* parts start at cache lines */
     return (pixels_of(s, batch) * (size_t)s.c + line - 1) / line * line;
 }
 

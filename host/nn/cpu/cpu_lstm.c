@@ -2,29 +2,28 @@
  * Samples are sorted by length, the longest first, and rows by time:
  *
  *   lengths 2 4 1      packed rows: t 0: samples 1 0 2 | t 1: 1 0 | t 2: 1 | t 3: 1
- * At step t the first active[t] samples remain, in the same order. One product covers the inputs of
- * all steps, and another one all weight gradients. The recurrent product of a step reads
- * consecutive rows. */
+ * At step t the first active[t] samples remain. One product covers the inputs of all steps, another
+ * all weight gradients. A step's recurrent product reads consecutive rows. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "hls/nn/squash.h"
 
-/* Parts of the scratch memory, in this order. "rows" is the number of rows of all steps. */
+/* Scratch memory, in order; "rows" of all steps. */
 struct packed {
     int rows;
-    int *order;  /* [batch] index of the sample at each place */
-    int *active; /* [steps + 1] number of active samples at step t */
+    int *order;  /* [batch] sample at each place */
+    int *active; /* [steps + 1] active samples at step t */
     int *first;  /* [steps + 1] first row of step t */
     real *x;     /* [rows][in]; backward: also dx */
-    real *r;     /* [rows][out]; backward: r of the previous time step */
+    real *r;     /* [rows][out]; backward: r of the previous step */
     real *dr;    /* [rows][out] */
     real *m;     /* [rows][cells] o * tanh(c) */
     real *dm;    /* [batch][cells] */
-    real *dc;    /* [batch][cells] of the next time step */
+    real *dc;    /* [batch][cells] of the next step */
     real *zeros; /* [cells] */
 };
 
-/* Arrays kept from forward to backward, with [rows] rows each. */
+/* Kept from forward to backward, [rows] rows each. */
 struct kept {
     real *gates;      /* [4 cells] gates i f g o; backward: gradients of the gates' sums */
     real *c, *tanh_c; /* [cells] */
@@ -51,7 +50,6 @@ static struct kept kept_of(const struct nn_lstm *f, int batch, real *kept)
     return (struct kept){kept, kept + LSTM_GATES * all, kept + (LSTM_GATES + 1) * all};
 }
 
-/* Assigns places to samples, and rows to steps. */
 static void sort(struct packed *p, const struct nn_lstm *f, int batch, const int32_t *lengths)
 {
     memset(p->active, 0, ((size_t)f->steps + 1) * sizeof *p->active);
@@ -98,7 +96,7 @@ static void pack(const struct packed *p, int steps, size_t n, const real *x, rea
             memcpy(rows, x + ((size_t)p->order[i] * (size_t)steps + (size_t)t) * n, n * sizeof *x);
 }
 
-/* Undo pack. Writes zeros after the end of a sequence. */
+/* Writes zeros after a sequence's end. */
 static void unpack(const struct packed *p, int steps, size_t n, int batch, const real *rows,
                    real *x)
 {
@@ -114,18 +112,15 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
         }
 }
 
-/* ---- one row ---- */
-
-/* Flush values below 2^-100 to 0. Unused cells and gradients halve at every step, and a CPU
- * multiplies subnormals a hundred times as slowly as other numbers. */
+/* Flush values below 2^-100: unused cells and gradients halve at every step, and a CPU multiplies
+ * subnormals a hundred times slower. */
 static inline real live(real x)
 {
     const real least = (real)0x1p-100;
     return x < least && x > -least ? 0 : x;
 }
 
-/* zi to zo [c] are the sums of the gates on entry and the gates on return. was [c]: cells of the
- * previous step. */
+/* zi to zo [c]: the gates' sums on entry, the gates on return. was [c]: previous step's cells. */
 CPU_HOT static void cell(int c, const real *restrict peephole, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
@@ -143,9 +138,9 @@ CPU_HOT static void cell(int c, const real *restrict peephole, const real *restr
     }
 }
 
-/* zi to zo [c] are the gates on entry and the gradients of their sums on return. dc [c] is the
- * gradient of this step's cells on entry and that of the previous step's on return. m is recomputed
- * for the projection's gradient. */
+/* zi to zo [c]: the gates on entry, the gradients of their sums on return. dc [c]: gradient of this
+ * step's cells on entry, of the previous step's on return. m is recomputed for the projection's
+ * gradient. */
 CPU_HOT static void cell_back(int c, const real *restrict peephole, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
                               real *restrict zi, real *restrict zf, real *restrict zg,
@@ -177,9 +172,7 @@ CPU_HOT static void add_to(int c, const real *restrict a, real *restrict sum)
         sum[j] += a[j];
 }
 
-/* ---- passes ---- */
-
-/* Return the previous step's cells for a row of step t. These are zeros for the first step. */
+/* Return the previous step's cells for a row of step t; zeros for the first step. */
 static const real *before_of(const struct packed *p, const struct kept *k, int c, int t, int i)
 {
     return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : p->zeros;
@@ -216,8 +209,7 @@ void cpu_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32
     unpack(&p, f->steps, (size_t)f->out, batch, p.r, y);
 }
 
-/* Turn dr into the full gradient of r, and gates into the gradients of the gates' sums. Recompute
- * m. */
+/* Turn dr into the full gradient of r, and gates into gradients of their sums. Recompute m. */
 static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batch,
                               const struct packed *p, const struct kept *k)
 {
@@ -279,7 +271,7 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* all rows after the first step, with r of each sample's previous row, which is packed but not
+    /* rows after the first step, with r of each sample's previous row: packed, but not
      * contiguous */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;

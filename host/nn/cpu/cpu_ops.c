@@ -1,5 +1,4 @@
-/* cpu_ops.c : fills the CPU's backend table. Backend memory is host memory, and calls return when
- * their work is done. */
+/* cpu_ops.c : fills the CPU's backend table: host memory, and calls that return when done. */
 #include "nn/cpu/cpu_ops.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -87,7 +86,7 @@ static double cpu_gemm_s(const void *ctx)
     return cpu->gemm_s;
 }
 
-/* Not supported: the work of calls is done on return, so recording would save nothing. */
+/* Recording would save nothing: calls are done on return. */
 static int cpu_record_begin(void *ctx)
 {
     (void)ctx;
@@ -146,7 +145,7 @@ static void cpu_input(void *ctx, size_t n, const real *x, real *y)
     memcpy(y, x, n * sizeof *y);
 }
 
-/* Not supported: nn/data/feed.c makes batches on the host with dataset_batch() instead. */
+/* nn/data/feed.c uses dataset_batch() instead. */
 static int cpu_feed_open(void *ctx, const struct nn_feed *f)
 {
     (void)ctx, (void)f;
@@ -163,7 +162,7 @@ static void cpu_feed_take(void *ctx, int slot, real *x)
     (void)ctx, (void)slot, (void)x;
 }
 
-/* Weak: missing in a CBLAS other than OpenBLAS. */
+/* Weak: only OpenBLAS has it. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 void nn_cpu_threads(int n)
@@ -210,9 +209,7 @@ const struct nn_ops nn_cpu = {
     .optim = cpu_optim,
 };
 
-/* ---- OpenBLAS on a CPU that it does not know ---- */
-
-/* Weak: missing in a CBLAS other than OpenBLAS. */
+/* Weak: only OpenBLAS has them. */
 extern char *openblas_get_config(void) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
@@ -221,8 +218,7 @@ const char *blas_config(void)
     return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
 }
 
-/* Return the OPENBLAS_CORETYPE name of the newest kernels that this CPU can run, or NULL for the
- * SSE3 kernels. */
+/* Return the newest kernels that this CPU can run; NULL: SSE3. */
 static const char *best_core(void)
 {
     if (vec_isa_here(VEC_AVX512))
@@ -245,7 +241,7 @@ void blas_know_cpu(char **argv)
     if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
         self[n] = 0;
         execv(self, argv);
-        /* returns only on failure, for example if the program's file was deleted */
+        /* failed, perhaps as the file was deleted */
         execv("/proc/self/exe", argv);
         unsetenv("OPENBLAS_CORETYPE");
     }
@@ -253,8 +249,6 @@ void blas_know_cpu(char **argv)
         "OpenBLAS does not know this CPU and uses its slowest kernels: set OPENBLAS_CORETYPE=%s",
         core);
 }
-
-/* ---- sums of gradients of several passes ---- */
 
 CPU_HOT static void divided_by(size_t n, const real *a, real divisor, real *y)
 {

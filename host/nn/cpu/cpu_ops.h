@@ -1,5 +1,5 @@
-/* cpu_ops.h : shares the CPU backend's context, matrix products and
- * compiler settings among its files. */
+/* cpu_ops.h : shares the CPU backend's context, matrix products and compiler settings among its
+ * files. */
 #ifndef CPU_OPS_H
 #define CPU_OPS_H
 #include <cblas.h>
@@ -7,9 +7,9 @@
 #include "nn/cpu/gemm_low.h"
 #include "nn/nn_ops.h"
 
-/* Compile a hot loop for three generations of x86, of which one is chosen at load time. Clones
- * neither reassociate nor contract operations, so all give the same bits. Only for static
- * functions, as clang renames the functions that it clones. */
+/* Compile a hot loop for three generations of x86, one chosen at load time. Clones neither
+ * reassociate nor contract operations, so all give the same bits. Only for static functions, as
+ * clang renames clones. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define CPU_HOT __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
@@ -27,21 +27,21 @@ struct winograd_kernels; /* nn/cpu/winograd.h */
 struct cpu {
     double gemm_s;
     const struct gemm_rule *gemm;            /* NULL: CBLAS */
-    const struct winograd_kernels *winograd; /* for windows that fit; NULL: use GEMM */
-    const float *scale;                      /* loss scale of activation gradients; NULL: 1 */
+    const struct winograd_kernels *winograd; /* for windows that fit; NULL: GEMM */
+    const float *scale;                      /* of activation gradients; NULL: 1 */
 };
 
-/* Returns the factor on the gradients that losses make, or 1 if cpu is NULL. */
+/* Return the factor on losses' gradients; 1 if cpu is NULL. */
 static inline double cpu_scale_of(const struct cpu *cpu)
 {
     return cpu && cpu->scale ? (double)*cpu->scale : 1;
 }
-/* Divide weight gradients g [n] by the scale of the activation gradients that they were computed
- * from. g may be NULL. */
+/* Divide weight gradients g [n] by the scale of the activation gradients they come from. g may be
+ * NULL. */
 void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
 
-/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, row-major. If ta, a is [k][m]. If tb, b is
- * [n][k]. beta: 0 or 1. Uses the context's gemm rule if it has one (not in double). */
+/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, row-major. ta: a is [k][m]. tb: b is [n][k].
+ * beta: 0 or 1. Uses the context's gemm rule if there is one (not in double). */
 static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const real *a,
                             int lda, const real *b, int ldb, real beta, real *c, int ldc)
 {
@@ -59,11 +59,10 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
     cpu->gemm_s += clock_s() - start;
 }
 
-/* Set sum [c] to the sums over the rows of x [n][c]. */
+/* Set sum [c] to the sums of x [n][c] over rows. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
-/* conv2d of one group. cpu_conv_groups.c calls these functions for windows without groups and for
- * each group. */
+/* conv2d of one group, for cpu_conv_groups.c. */
 size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g);
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch);
@@ -72,9 +71,8 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
                              real *dbias, void *scratch);
 
 /* Add the softmax cross-entropy of one row, smoothed as in layers.def, to *result. Unless dz is
- * NULL, set dz [classes] to the gradient of loss / n, multiplied by k. Returns how many logits rank
- * before the label's. Among equal logits the first one ranks first. Returns NN_TOP or more if a
- * logit is nan. */
+ * NULL, set dz [classes] to k times the gradient of loss / n. Returns how many logits rank before
+ * the label's; equal ones rank in order, and a nan gives NN_TOP or more. */
 int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int n, double k,
                     real *dz, struct nn_result *result);
 
@@ -87,9 +85,9 @@ void cpu_optim_close(void *ctx, void *plan);
 void cpu_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
                const real *g, real *const *state);
 
-/* ---- for optimisers: cpu_optim.c, cpu_round.c ---- */
+/* ---- for optimisers ---- */
 
-/* A tensor in one step, with the optimiser's states. */
+/* A tensor in one step. */
 struct cpu_part {
     const struct nn_optim *how;
     const struct optim_tensor *t;
@@ -103,11 +101,10 @@ struct cpu_part {
 
 enum { OPTIM_BLOCK = 1024 }; /* elements; fits the nearest cache */
 
-/* Compute y = k * x, or y = a + k * b. y is rounded unless rule is NULL. */
+/* Compute y = k * x, or y = a + k * b, rounded unless rule is NULL. */
 void cpu_step_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y);
 void cpu_step_plus(const struct round_rule *rule, size_t n, const real *a, real k, const real *b,
                    real *y);
-/* Round x unless rule is NULL. */
 void cpu_step_round(const struct round_rule *rule, size_t n, real *x);
 
 #endif

@@ -1,11 +1,11 @@
-/* cpu_round.c : rounds floats on the CPU by casting them to a format and back, and rounds the
- * operations of optimisers. */
+/* cpu_round.c : rounds floats by casting them to a format and back, and rounds optimisers'
+ * operations. */
 #include "nn/cpu/cpu_ops.h"
 #include "vec/vec.h"
 
 enum { ROUND_BLOCK = 2048 };
 
-/* Write x [n], rounded, to y [n] in cache-sized blocks. y may be x. */
+/* Work in cache-sized blocks. y may be x. */
 static inline void round_floats(size_t n, const struct round_rule *rule, const float *x, float *y)
 {
     const struct vec_ops *vec = vec_best();
@@ -18,7 +18,7 @@ static inline void round_floats(size_t n, const struct round_rule *rule, const f
     }
 }
 
-/* The same in double, for tests. */
+/* for tests */
 static inline void round_doubles(size_t n, const struct round_rule *rule, const double *x,
                                  double *y)
 {
@@ -38,8 +38,6 @@ void cpu_round_to(void *ctx, size_t n, const struct round_rule *rule, const real
     (void)ctx;
     _Generic(y, float * : round_floats, double * : round_doubles)(n, rule, x, y);
 }
-
-/* ---- operations of optimisers ---- */
 
 CPU_HOT static void times(size_t n, real k, const real *x, real *y)
 {

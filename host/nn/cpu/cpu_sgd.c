@@ -1,5 +1,5 @@
-/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor. LARS first computes the tensor's
- * norms. With a rounding rule it works block by block and rounds each operation. */
+/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor, or block by block with each
+ * operation rounded. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -16,7 +16,7 @@ static double norm2(size_t n, const real *x)
     return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
 }
 
-/* Return LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6), or 1 if a norm is
+/* Return LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6); 1 if a norm is
  * zero. */
 static double local_rate(const struct cpu_part *p)
 {
@@ -39,8 +39,6 @@ CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restri
         w[i] -= r.lr * (nesterov ? d + r.momentum * v[i] : v[i]);
     }
 }
-
-/* ---- the same with each result rounded ---- */
 
 static void update_block(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
                          real *w, const real *g, real *v)

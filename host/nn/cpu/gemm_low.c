@@ -1,9 +1,8 @@
-/* gemm_low.c : multiplies matrices with a narrow accumulator on the CPU. All arithmetic is in
- * double. Products of two floats are exact in double, and are rounded by integer operations on
- * their bits. Sums are rounded to 53 bits first. This does not change the result, because 53 >= 2 *
- * 24 + 2 (S. A. Figueroa, When is double rounding innocuous?, 1995). Results below the smallest
- * normal number are rounded by adding and subtracting a large power of two. Loops run along rows of
- * b to vectorise. */
+/* gemm_low.c : multiplies matrices with a narrow accumulator on the CPU, in double. Products of two
+ * floats are exact there, and are rounded by integer operations on their bits. Rounding sums to 53
+ * bits first does not change the result, because 53 >= 2 * 24 + 2 (S. A. Figueroa, When is double
+ * rounding innocuous?, 1995). Results below the smallest normal number are rounded by adding and
+ * subtracting a large power of two. Loops run along rows of b to vectorise. */
 #include "nn/cpu/gemm_low.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -35,17 +34,15 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
     return 1;
 }
 
-/* ---- r(x) ---- */
-
-/* Rounding constants. Magnitudes are the bits of doubles without sign. */
+/* Magnitudes are the bits of doubles without sign. */
 struct rounding {
-    /* half: half a unit less one; keep: mask of the bits kept; odd: 1 for m = 0, where ties go to
-     * the larger magnitude */
+    /* half: half a unit less one; keep: mask of bits kept; odd: 1 for m = 0, where ties go to the
+     * larger magnitude */
     uint64_t half, keep, odd;
     unsigned drop;       /* mantissa bits dropped from a double */
     double magic;        /* 1.5 * 2^52 subnormal units */
     int64_t small, max;  /* magnitudes of the smallest normal and largest finite */
-    int64_t beyond, nan; /* magnitudes of results on overflow and for nan */
+    int64_t beyond, nan; /* of results on overflow and for nan */
 };
 
 static double as_double(uint64_t bits)
@@ -102,9 +99,9 @@ static inline double round_to(const struct rounding *k, double x)
     return as_double((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
 }
 
-/* Return x + y "rounded to odd": the last bit is set if anything was lost, so that
- * rounding to 24 bits or fewer rounds the exact sum. Source: S. Boldo and G. Melquiond,
- * 2008; D. E. Knuth's error of a sum. */
+/* Return x + y "rounded to odd": the last bit is set if anything was lost, so rounding to 24 bits
+ * or fewer rounds the exact sum. Source: S. Boldo and G. Melquiond, 2008; D. E. Knuth's error of a
+ * sum. */
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);
@@ -123,8 +120,6 @@ static float as_float(double x)
     memcpy(&nan, &bits, sizeof nan);
     return nan;
 }
-
-/* ---- one block of c ---- */
 
 CPU_HOT static void step_plain(const struct rounding *rounding, int n, double a,
                                const float *restrict b, double *restrict s)

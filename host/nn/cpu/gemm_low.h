@@ -1,6 +1,6 @@
-/* gemm_low.h : multiplies matrices like hardware with a narrow accumulator. Every product and every
- * partial sum is rounded to a chosen format. If only the finished dot product were rounded, the
- * loss of accuracy would not show.
+/* gemm_low.h : multiplies matrices like hardware with a narrow accumulator: every product and
+ * partial sum is rounded to a format. Rounding only the finished dot product would hide the loss of
+ * accuracy.
  *
  *     r(x)      x rounded once, to nearest, to a value of the format; overflow as the rule says
  *     plain     s = +0;          for p = 0 .. k-1:  s = r(s + r(a[p] * b[p]))
@@ -19,8 +19,8 @@
  * saturates. Returns 1, 0 for "fp32" (*out unchanged), or -EINVAL (reported). */
 int gemm_low_parse(const char *word, struct gemm_rule *out);
 
-/* c [m][n] (+)= op(a) [m][k] * op(b) [k][n], row-major. If ta, a is [k][m]. If tb, b is [n][k].
- * ld*: row pitches. c must not overlap a or b. */
+/* c [m][n] (+)= op(a) [m][k] * op(b) [k][n], row-major. ta: a is [k][m]. tb: b is [n][k]. ld*: row
+ * pitches. c must not overlap a or b. */
 void gemm_low(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
               int lda, const float *b, int ldb, bool add, float *c, int ldc);
 

@@ -1,5 +1,4 @@
-/* winograd.c : convolves block by block; the points of a block of tiles stay in the nearest
- * caches. */
+/* winograd.c : convolves block by block, so that a block's points stay in the nearest caches. */
 #include "nn/cpu/winograd.h"
 #include <string.h>
 #include "nn/cpu/winograd_kernels.h"
@@ -34,15 +33,13 @@ bool winograd_fits(const struct nn_window *g)
            g->out.c % WINOGRAD_CHANNELS == 0;
 }
 
-/* ---- memory ---- */
-
 static int larger(int a, int b)
 {
     return a > b ? a : b;
 }
 
-/* Return the number of tiles in a block. It is small, so that points stay cached. It is larger for
- * many channels, since every block reads all filters and sums. */
+/* Blocks have few tiles, so that points stay cached, but more for many channels, since every block
+ * reads all filters and sums. */
 static int block_of(const struct nn_window *g)
 {
     enum { MAX_TIMES = 8, CHANNELS = 64 };
@@ -82,8 +79,6 @@ size_t winograd_scratch(const struct nn_window *g)
     return WINOGRAD_POINTS * (2 * n_weights(g) + 3 * n_block(g)) * sizeof(float);
 }
 
-/* ---- passes ---- */
-
 static size_t all_tiles(struct nn_shape image, int batch)
 {
     return (size_t)batch * (((size_t)image.h + 1) / 2) * (((size_t)image.w + 1) / 2);
@@ -102,8 +97,7 @@ static int whole_rows(int n)
     return (n + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS * WINOGRAD_ROWS;
 }
 
-/* Compute y of a block of tiles from x, or dx from dy. Rows after the last tile are multiplied as
- * well, as zeros. */
+/* Compute y from x, or dx from dy. Rows after the last tile are multiplied too, as zeros. */
 static void convolve(const struct winograd_kernels *by, const struct winograd_tiles *from,
                      const struct winograd_tiles *to, const float *x, const struct scratch *s,
                      const float *bias, bool add, float *y)

@@ -1,11 +1,11 @@
-/* winograd_body.h : implements winograd_kernels.h for a vector type. The including file
- * defines LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are
- * channels, so vectors do not split sums. */
+/* winograd_body.h : implements winograd_kernels.h for a vector type. The including file defines
+ * LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are channels, so
+ * vectors do not split sums. */
 #ifndef WINOGRAD_BODY_H
 #define WINOGRAD_BODY_H
 #include "nn/cpu/winograd_kernels.h"
 
-/* Loops over registers must be unrolled, as registers have no index. */
+/* Registers have no index, so loops over them must be unrolled. */
 #ifdef __clang__
 #define UNROLLED _Pragma("unroll")
 #else
@@ -15,9 +15,7 @@
 
 enum { LINE = 64 / sizeof(float) }; /* floats in a cache line */
 
-/* ---- tiles ---- */
-
-/* The image of a tile and the tile's first pixel. */
+/* A tile's image and first pixel. */
 struct place {
     size_t image;
     int row, column;
@@ -41,15 +39,15 @@ INLINE void next_place(const struct winograd_tiles *t, struct place *p)
     p->image++;
 }
 
-/* Return the offset from the batch's first element to a pixel, which may lie outside its image. */
+/* Return a pixel's offset from the batch's first element; the pixel may be outside its image. */
 INLINE ptrdiff_t offset_of(const struct winograd_tiles *t, const struct place *p, int row,
                            int column)
 {
     return (((ptrdiff_t)p->image * t->image.h + row) * t->image.w + column) * t->image.c;
 }
 
-/* Return a mask: bit i is set if pixel i of the n x n pixels from (row, column) on, in row order,
- * lies inside the image. */
+/* Return a mask of n x n pixels from (row, column) on: bit i is set if the i-th is inside the
+ * image. */
 INLINE unsigned inside_of(const struct winograd_tiles *t, int row, int column, int n)
 {
     unsigned bits = 0;
@@ -76,7 +74,7 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: a constant in the usual case that all pixels lie inside, so that loads need no test. */
+/* inside: usually a constant, all pixels, so that loads need no test. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;
@@ -100,8 +98,8 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* Prefetch the pixels that the tile below reads in addition: two pixels in each of two lines. They
- * are needed one line of tiles later, and stay cached along with the data of the products. */
+/* Prefetch the pixels that only the tile below reads: two in each of two lines. Needed one line of
+ * tiles later, they stay cached along with the products' data. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;
@@ -208,8 +206,6 @@ static void gather(const struct winograd_tiles *t, const float *m, const float *
     }
 }
 
-/* ---- filters ---- */
-
 /* to [4] = G from [3] */
 INLINE void filter_line(const vec *from, vec *to)
 {
@@ -220,7 +216,7 @@ INLINE void filter_line(const vec *from, vec *to)
     to[3] = from[2];
 }
 
-/* Write the 16 points of one vector of filters [3][3]. point: distance between points. */
+/* Write a vector of filters' 16 points, `point` apart. */
 INLINE void filter_vec(vec tap[9], size_t point, float *u)
 {
     vec by_column[4][3], to[4];
@@ -237,7 +233,7 @@ INLINE void filter_vec(vec tap[9], size_t point, float *u)
     }
 }
 
-/* Return the address of column j of a row of u [k][n] inside its panel. */
+/* Return the address of column j of a row of u [k][n]. */
 static float *in_panel(int k, int n, float *u, int row, int j)
 {
     int first = 0, wide = PANEL(n);
@@ -248,7 +244,7 @@ static float *in_panel(int k, int n, float *u, int row, int j)
     return u + (ptrdiff_t)first * k + (ptrdiff_t)row * wide + (j - first);
 }
 
-/* Transform rotated filters. Lanes are inputs, which are contiguous in w. */
+/* Lanes are inputs, contiguous in w. */
 static void filters_turned(int in, int out, const float *w, float *u)
 {
     for (int j = 0; j < in; j += LANES)
@@ -260,7 +256,7 @@ static void filters_turned(int in, int out, const float *w, float *u)
         }
 }
 
-/* Transform filters. Lanes are filters, so blocks of LANES x LANES are transposed first. */
+/* Lanes are filters, so blocks of LANES x LANES are transposed first. */
 static void filters_straight(int in, int out, const float *w, float *u)
 {
     float block[LANES][9][LANES]; /* input, tap, filter */
@@ -286,7 +282,7 @@ static void filters(int in, int out, const float *w, bool turned, float *u)
         filters_straight(in, out, w, u);
 }
 
-/* to [3] = from [4] transformed back by F(3, 2), including the 1/2 that own_line leaves out. */
+/* to [3] = from [4] transformed back by F(3, 2), with the 1/2 that own_line leaves out. */
 INLINE void weight_line(const vec *from, vec *to)
 {
     const vec half = vec_set(0.5f), b = vec_mul(half, from[1]), c = vec_mul(half, from[2]),
@@ -296,7 +292,6 @@ INLINE void weight_line(const vec *from, vec *to)
     to[2] = vec_add(both, from[3]);
 }
 
-/* Compute weights [9] of one vector of filters from the sums. */
 INLINE void weight_vec(const float *sums, size_t point, vec tap[9])
 {
     vec by_column[3][4], to[3];
@@ -327,11 +322,8 @@ static void weights(int in, int out, const float *sums, float *dw)
         }
 }
 
-/* ---- products ---- */
-
-/* PRODUCT defines the function `name`: o [rows][pitch] = a [rows][k] * u [k][columns vectors], with
- * rows x columns sums in registers. PRODUCT_ADD defines o [rows] += a' b, where a is [n][a_pitch]
- * and b is [n][pitch]. */
+/* PRODUCT defines `name`: o [rows][pitch] = a [rows][k] * u [k][columns vectors], with rows x
+ * columns sums in registers. PRODUCT_ADD: o [rows] += a' b for a [n][a_pitch] and b [n][pitch]. */
 #define PRODUCT(name, rows, columns)                                                           \
     INLINE void name(int k, int pitch, const float *a, const float *u, float *o)               \
     {                                                                                          \

@@ -1,5 +1,4 @@
-/* winograd_kernels.h : declares the parts of winograd.h for an instruction set.
- * Private to winograd*.c and its test. */
+/* winograd_kernels.h : declares the parts of winograd.h for an instruction set; private to it. */
 #ifndef WINOGRAD_KERNELS_H
 #define WINOGRAD_KERNELS_H
 #include "nn/cpu/winograd.h"
@@ -7,12 +6,12 @@
 
 enum {
     WINOGRAD_POINTS = 16,
-    WINOGRAD_CHANNELS = 16, /* numbers of channels are multiples of 16 */
-    /* largest number of tiles in a product; products have a divisor of it */
+    WINOGRAD_CHANNELS = 16, /* channel numbers are multiples of it */
+    /* most tiles in a product; products have a divisor of it */
     WINOGRAD_ROWS = 24
 };
 
-/* Tiles [first, first + n) of a batch of images [h][w][c], counted along lines of 2x2 pixels. */
+/* Tiles [first, first + n) of a batch of images, counted along lines of 2x2 pixels. */
 struct winograd_tiles {
     struct nn_shape image;
     size_t first;
@@ -22,20 +21,20 @@ struct winograd_tiles {
 
 struct winograd_kernels {
     const char *name;
-    /* v [16][n][c] = B' x B, where x is the 4x4 pixels around each tile, zero outside the image. */
+    /* v [16][n][c] = B' x B, x: the 4x4 pixels around each tile, zero outside the image. */
     void (*spread)(const struct winograd_tiles *t, const float *x, float *v);
-    /* d [16][n][c] = H x H', where x is the tile's own 2x2 pixels as a filter. H is the matrix of
-     * F(3, 2) with the rows 1 0, 1 1, 1 -1, 0 -1, without the 1/2 of the middle two. */
+    /* d [16][n][c] = H x H', x: the tile's own 2x2 pixels as a filter. H: matrix of F(3, 2) with
+     * the rows 1 0, 1 1, 1 -1, 0 -1, without the 1/2 of the middle two. */
     void (*spread_own)(const struct winograd_tiles *t, const float *x, float *d);
     /* y = bias + A' m A for m [16][n][c], added to y if `add`. bias: [c] or NULL. */
     void (*gather)(const struct winograd_tiles *t, const float *m, const float *bias, bool add,
                    float *y);
-    /* u [16][k][n] = G w G' for w [out][3][3][in], with k = in and n = out. Columns are in panels,
-     * as `multiply` reads them. If turned, w is rotated by 180 degrees, k = out and n = in. */
+    /* u [16][k][n] = G w G' for w [out][3][3][in], k = in and n = out. Columns are in panels, as
+     * `multiply` reads them. turned: w is rotated by 180 degrees, k = out and n = in. */
     void (*filters)(int in, int out, const float *w, bool turned, float *u);
-    /* o [rows][n] = a [rows][k] * u [k][n] for one point. rows: a multiple of WINOGRAD_ROWS. */
+    /* o [rows][n] = a [rows][k] * u [k][n] for one point. rows: multiple of WINOGRAD_ROWS. */
     void (*multiply)(int rows, int k, int n, const float *a, const float *u, float *o);
-    /* dw [out][3][3][in] = the sums [16][in][out] of v * d, rotated by 180 degrees. */
+    /* dw [out][3][3][in] = sums [16][in][out] of v * d, rotated by 180 degrees. */
     void (*weights)(int in, int out, const float *sums, float *dw);
     /* o [m][n] += a' b for a [rows][m] and b [rows][n] */
     void (*multiply_add)(int rows, int m, int n, const float *a, const float *b, float *o);
@@ -45,7 +44,7 @@ struct winograd_kernels {
 extern const struct winograd_kernels winograd_avx2, winograd_avx512;
 #endif
 
-/* Return the kernels of an instruction set, or NULL if there are none or this CPU lacks the set. */
+/* Return an instruction set's kernels, or NULL if there are none or this CPU lacks it. */
 const struct winograd_kernels *winograd_kernels(enum vec_isa isa);
 
 #endif

@@ -1,5 +1,5 @@
-/* nn_cuda.c : fills the GPU's backend table. The device library enqueues all passes of a context on
- * one stream. The first failed launch is reported, and its code is kept for wait(). */
+/* nn_cuda.c : fills the GPU's backend table. A context's passes run on one stream. The first failed
+ * launch is reported and kept for wait(). */
 #include "nn/cuda/nn_cuda.h"
 #include <stdlib.h>
 #include "base/err.h"
@@ -57,8 +57,6 @@ static size_t cuda_weight_bytes(const void *ctx)
     return c->math == NN_FP16_PURE ? 2 : sizeof(float);
 }
 
-/* ---- memory ---- */
-
 static void *cuda_alloc(void *ctx, size_t bytes)
 {
     const struct cuda *c = ctx;
@@ -89,7 +87,7 @@ static void cuda_copy_later(void *ctx, void *dst, const void *src, size_t bytes)
     cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
 }
 
-/* Copy in either direction. The host's memory may be used once the call has returned. */
+/* Copies in either direction and waits. */
 static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
 {
     struct cuda *c = ctx;
@@ -116,8 +114,6 @@ static double cuda_gemm_s(const void *ctx)
     return 0;
 }
 
-/* ---- records: graphs ---- */
-
 static int cuda_record_begin(void *ctx)
 {
     struct cuda *c = ctx;
@@ -125,7 +121,7 @@ static int cuda_record_begin(void *ctx)
     return c->run->graph_begin(c->stream);
 }
 
-/* A failure while recording is not kept, since nothing ran. */
+/* A failure while recording is dropped: nothing ran. */
 static int cuda_record_end(void *ctx, void **record)
 {
     struct cuda *c = ctx;
@@ -154,8 +150,6 @@ static void cuda_record_close(void *ctx, void *record)
         c->run->graph_close(record);
 }
 
-/* ---- weights ---- */
-
 static int cuda_weights_plan(void *ctx, const real *w, size_t n)
 {
     struct cuda *c = ctx;
@@ -174,14 +168,11 @@ static void cuda_loss_scale(void *ctx, const float *scale)
     c->ops->loss_scale(c->nn, c->scaled ? scale : NULL);
 }
 
-/* Does nothing. 16-bit activations are rounded when they are made, so tally counts rounded
- * values. */
+/* 16-bit activations are rounded when made, so tally counts rounded values. */
 static void cuda_watch(void *ctx, struct scale_tally *to)
 {
     (void)ctx, (void)to;
 }
-
-/* ---- layers: every pass has the same signature in the device library ---- */
 
 #define PLAN(name, params, args)                       \
     static int cuda_##name(void *ctx, LIST params)     \

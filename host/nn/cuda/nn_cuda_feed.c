@@ -1,5 +1,5 @@
-/* nn_cuda_feed.c : brings images to the GPU: as floats (halves in pure fp16) when they are used, or
- * as bytes ahead of time.
+/* nn_cuda_feed.c : brings images to the GPU: as floats (halves in pure fp16) when used, or as bytes
+ * ahead of time.
  *
  *   images --gather--> pinned --copy stream--> bytes --feed kernel, context's stream--> activations
  *              (waits until the previous       (waits for the copy;
@@ -47,7 +47,7 @@ static size_t image_bytes(const struct cuda *c)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* Offsets of the parts of a slot, and their alignment. */
+/* parts of a slot; their alignment */
 enum { KEYS = 0, WHICH = 2 * sizeof(uint64_t), ALIGN = 256 };
 static size_t images_at(const struct cuda *c)
 {
@@ -101,7 +101,7 @@ int cuda_feed_open(void *ctx, const struct nn_feed *f)
     return rc;
 }
 
-/* Waiting for an event that was never recorded returns at once. */
+/* An event that was never recorded does not block. */
 void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b)
 {
     struct cuda *c = ctx;

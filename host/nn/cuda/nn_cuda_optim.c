@@ -1,6 +1,5 @@
-/* nn_cuda_optim.c : steps an optimiser on the GPU with one launch for all tensors. The list of
- * tensors and the step's parameters are in device memory. Parameters are copied when they
- * change. */
+/* nn_cuda_optim.c : steps an optimiser on the GPU with one launch for all tensors. The step's
+ * parameters are copied when they change. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -13,9 +12,9 @@ struct plan {
     struct optim_tensor *list; /* [n_tensors] device */
     float *scratch;            /* device */
     struct optim_step *step;   /* [1] device */
-    /* [STEPS] pinned, used in turn, as the last one may still be in transfer */
+    /* [STEPS] pinned, used in turn: the last may still be in transfer */
     struct optim_step *steps;
-    int last; /* index of the last one used; -1: none */
+    int last; /* last one used; -1: none */
 };
 
 void cuda_optim_close(void *ctx, void *plan)

@@ -1,4 +1,4 @@
-/* an4.c : reads CMU's AN4: a list of utterances, a transcript of each, and a sound file of each.
+/* an4.c : reads CMU's AN4: a list of utterances, and a transcript and a sound file of each.
  *
  *   etc/an4_{train,test}.fileids         an4_clstk/fash/an251-fash-b
  *   etc/an4_{train,test}.transcription   <s> YES </s> (an251-fash-b)     words, then the utterance
@@ -19,7 +19,7 @@ enum { TEXT_MAX = 64 << 20, ID_MAX = 200 };
 struct lines {
     struct datafile f;
     char *text;
-    size_t bytes, at, start; /* at: end of the last line; start: its start */
+    size_t bytes, at, start; /* end and start of the last line */
 };
 
 static const char where[] =
@@ -49,8 +49,7 @@ static void lines_close(struct lines *l)
     datafile_close(&l->f);
 }
 
-/* Return the next line, without its line end, and set *n to its length. Returns NULL after the last
- * line. */
+/* Return a line without its end, or NULL after the last. */
 static const char *lines_next(struct lines *l, size_t *n)
 {
     if (l->at == l->bytes)
@@ -64,7 +63,7 @@ static const char *lines_next(struct lines *l, size_t *n)
     return line;
 }
 
-/* Copy an utterance's path, which may consist of letters, digits and _ - . / */
+/* Copy a path of letters, digits and _ - . / */
 static int take_id(struct lines *l, const char *line, size_t n, char *id)
 {
     size_t good = 0;
@@ -80,7 +79,7 @@ static int take_id(struct lines *l, const char *line, size_t n, char *id)
     return 0;
 }
 
-/* Turn the words before "(name)" into letters, ignoring <s> and </s>. */
+/* Turn words before "(name)" into letters, without <s> and </s>. */
 static int take_words(const struct lines *l, const char *line, size_t n, const char *id,
                       uint8_t *letters, size_t *n_letters)
 {

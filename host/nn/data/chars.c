@@ -1,6 +1,6 @@
 /* chars.c : splits a text into windows of characters, each to be predicted from those before it.
- * The classes are the byte values that occur in the text, in order, one-hot encoded. The last tenth
- * is the test set.
+ * Classes are the byte values that occur, in order, one-hot encoded. The last tenth is the test
+ * set.
  *
  *   text    F i r s t _ C i t i z e n ...      consecutive windows of CHARS_WINDOW
  *   input   F i r s t _ C i ...                each starts with an empty memory
@@ -17,7 +17,7 @@ enum { CHARS_WINDOW = 128, BYTES_MAX = 1 << 30, TENTH = 10 };
 
 struct chars {
     uint8_t *class;  /* [n_windows * CHARS_WINDOW + 1] */
-    size_t first[2]; /* first window of the training and test set */
+    size_t first[2]; /* training and test set's first window */
 };
 
 static uint32_t chars_crc(const struct dataset *d, uint32_t crc)
@@ -82,7 +82,6 @@ static const struct sample_ops sample_chars = {
     .close = chars_close,
 };
 
-/* Turn bytes into classes and return the number of classes. */
 static int classify(uint8_t *text, size_t n)
 {
     uint8_t class[256] = {0};

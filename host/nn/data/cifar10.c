@@ -17,7 +17,7 @@ enum {
     N_MAX = 1000000
 };
 
-/* Turns planes [c, h, w] into pixels [h, w, c]. */
+/* Turn planes [c, h, w] into pixels [h, w, c]. */
 static void interleave(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; i++)
@@ -40,7 +40,6 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
     return 0;
 }
 
-/* Append n records to the *n_before images in *x and *y. */
 static int append(const uint8_t *records, size_t n, uint8_t **x, uint16_t **y, size_t *n_before)
 {
     size_t total = *n_before + n;

@@ -5,9 +5,9 @@
  *                                                              count (or .pgm)
  *
  * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are square
- * crops. Each training image gives several crops at random places, keyed by the image's number.
- * Test (val) images are cut into tiles in which each pixel counts once. Source:
- * www.cityscapes-dataset.com, Cordts et al. 2016. */
+ * crops: several of each training image at random places, keyed by the image's number; tiles of
+ * test (val) images, in which each pixel counts once. Source: www.cityscapes-dataset.com, Cordts et
+ * al. 2016. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,6 @@ struct scene {
     char dir[2][PATH_MAX], name[2][NAME_MAX + 1]; /* of images; of label maps */
 };
 
-/* ---- crops ---- */
-
 static int make_room(struct crops *to)
 {
     const size_t pixels = to->side * to->side, room = to->room ? 2 * to->room : 8;
@@ -52,7 +50,7 @@ static int make_room(struct crops *to)
     return 0;
 }
 
-/* Append the square at (y, x). Labels in its first `rows` rows and `cols` columns do not count. */
+/* Labels in the square's first `rows` rows and `cols` columns do not count. */
 static int add_crop(struct crops *to, const struct scene *s, size_t y, size_t x, size_t rows,
                     size_t cols)
 {
@@ -91,8 +89,6 @@ static int add_tiles(struct crops *to, const struct scene *s)
     return 0;
 }
 
-/* ---- files ---- */
-
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -116,7 +112,7 @@ static void free_list(struct dirent **list, int n)
     free(list);
 }
 
-/* List the names in a folder, sorted. Returns how many there are, or -errno (reported). */
+/* Sort the names. Returns how many, or -errno (reported). */
 static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
@@ -156,7 +152,7 @@ static int check_pair(const struct scene *s, size_t side)
     return 0;
 }
 
-/* Make the name of an image's label file. Returns false if the file is not an image. */
+/* Returns false if the file is no image. */
 static bool name_labels(struct scene *s)
 {
     const char *name = s->name[0], *end = strstr(name, image_end);
@@ -169,8 +165,7 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* Append the samples of one image. crops: number of crops per image; 0: tiles. *number: the image's
- * number, incremented on return. */
+/* crops: 0: tiles. *number: of the image, incremented. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))
@@ -195,7 +190,7 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
     if (!is_folder(s.dir[0]))
-        return 0; /* not a city, for example an archive */
+        return 0; /* no city, for example an archive */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {
@@ -222,9 +217,7 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
     return rc;
 }
 
-/* ---- DIR[,SIDE[,CROPS]] ---- */
-
-/* Cut ",number" off the end of the word. Returns the number or -1. */
+/* Returns the number cut off, or -1. */
 static long cut_number(char *word)
 {
     char *comma = strrchr(word, ',');

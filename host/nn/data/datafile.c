@@ -1,4 +1,4 @@
-/* datafile.c : reads plain or gzipped files through zlib, which tells the two apart. */
+/* datafile.c : reads plain or gzipped files through zlib, which detects either. */
 #include "nn/data/datafile.h"
 #include "base/err.h"
 #include <fcntl.h>
@@ -21,8 +21,7 @@ int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     return ERR(-EINVAL, "'%s' offset %llu: %s", f->path, (unsigned long long)at, text);
 }
 
-/* Open the first of `names` that exists in dir, plain or .gz. path: set to the last path tried.
- * Returns a descriptor or -errno, without printing an error. */
+/* path: the last tried. Returns a descriptor or -errno; prints nothing. */
 static int open_any(const char *dir, const char *const *names, char path[PATH_MAX])
 {
     for (; *names; names++)
@@ -75,8 +74,7 @@ uint64_t datafile_at(const struct datafile *f)
     return (uint64_t)gztell(f->gz);
 }
 
-/* Report an error of zlib or the system, or return 0 if there is none. Z_BUF_ERROR means that the
- * stream ends early. */
+/* Z_BUF_ERROR means that the stream ends early. */
 static int stream_error(const struct datafile *f)
 {
     int code;
@@ -88,13 +86,12 @@ static int stream_error(const struct datafile *f)
         return ERR(rc, "'%s' offset %llu: %s", f->path, (unsigned long long)datafile_at(f),
                    strerror(-rc));
     }
-    const char *colon = strstr(text, ": "); /* zlib's message begins with a name of the file */
+    const char *colon = strstr(text, ": "); /* zlib's message begins with a file name */
     return datafile_err(f, datafile_at(f), "the gzip stream is damaged here or later: %s",
                         colon ? colon + 2 : text);
 }
 
-/* Read up to `bytes` bytes, fewer only at the end of the file. Returns the number of bytes or
- * -errno. */
+/* Returns less than `bytes` only at the file's end. */
 static int64_t read_some(struct datafile *f, uint8_t *buf, size_t bytes)
 {
     size_t got = 0;

@@ -1,6 +1,6 @@
 /* datafile.h : reads an untrusted plain or gzipped file once, from front to back. Offsets count
- * unpacked bytes. Several gzip members make one file. zlib ignores bytes after the last member, and
- * these cannot change the data. Functions return 0 or -errno (reported). */
+ * unpacked bytes. Several gzip members make one file; zlib ignores bytes after the last. Functions
+ * return 0 or -errno (reported). */
 #ifndef DATAFILE_H
 #define DATAFILE_H
 #include <limits.h>
@@ -10,32 +10,31 @@
 
 struct datafile {
     gzFile gz;
-    char path[PATH_MAX]; /* path of the file that was opened */
+    char path[PATH_MAX];
 };
 
-/* Report an error at an offset of the file. Returns -EINVAL. */
+/* Report an error at an offset. Returns -EINVAL. */
 int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Open DIR/NAME, or DIR/NAME.gz if there is no DIR/NAME. */
+/* Open DIR/NAME, or else DIR/NAME.gz. */
 int datafile_open(const char *dir, const char *name, struct datafile *out);
-/* Open the first file that exists of several common names. names: ends with NULL. where: name, site
- * and files of the data set, added to the error message if no file exists. */
+/* Open the first of `names` (NULL-terminated) that exists. where: name, site and files of the data
+ * set, for the error message if none does. */
 int datafile_open_any(const char *dir, const char *const *names, const char *where,
                       struct datafile *out);
 void datafile_close(struct datafile *f);
 
 uint64_t datafile_at(const struct datafile *f);
 
-/* Read exactly `bytes` bytes. what: name of these bytes in error messages ("the header"). */
+/* Read exactly `bytes` bytes. what: their name in errors ("the header"). */
 int datafile_read(struct datafile *f, void *buf, size_t bytes, const char *what);
 
-/* Read the rest of the file, at most max bytes. On success *data is not NULL, even if *bytes is 0,
- * and the caller frees it. Memory grows as data arrive, so a header that announces a wrong size
- * cannot make it grow. */
+/* Read the rest, at most max bytes, into *data, not NULL even without bytes; the caller frees it.
+ * Memory grows as data arrive, so a wrong size in a header cannot make it grow. */
 int datafile_slurp(struct datafile *f, size_t max, uint8_t **data, size_t *bytes);
 
-/* Check that the file ends here and that its gzip checksum is right. */
+/* Check that the file ends here with the right gzip checksum. */
 int datafile_end(struct datafile *f);
 
 #endif

@@ -35,8 +35,8 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* Suggest a source with a similar name, or the source of a well-known data set (idx for mnist). Of
- * a path only the last part is compared. */
+/* Suggest a similar name, or a well-known data set's source (idx for mnist); of a path only from
+ * its last part. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
@@ -185,10 +185,7 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
     d->samples->labels(d, test, index, n, augment, labels, lengths);
 }
 
-/* ---- order of an epoch ---- */
-
-/* Fisher-Yates shuffle, inside out. It does not start from an earlier order, so epochs are
- * independent. */
+/* Fisher-Yates, inside out: it needs no earlier order, so epochs are independent. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

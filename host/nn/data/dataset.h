@@ -1,8 +1,7 @@
 /* dataset.h : opens labelled samples, orders them for each epoch, and makes augmented batches. A
- * source (sources.def) loads samples. The kind of the samples (struct sample_ops) turns them into
- * numbers and labels. Images with one label have 28 to 64 pixels a side. Images with label maps
- * have NN_SIDE_MIN to NN_SIDE_MAX pixels a side (model.h). Files may be plain or .gz. Functions
- * return 0 or -errno (reported).
+ * source (sources.def) loads samples; their kind (struct sample_ops) turns them into numbers and
+ * labels. Images with label maps have NN_SIDE_MIN to NN_SIDE_MAX pixels a side (model.h). Files may
+ * be plain or .gz. Functions return 0 or -errno (reported).
  *
  * Order of calls: dataset_open(); for each epoch dataset_order(), and dataset_batch() for any part
  * of that order; dataset_close(). */
@@ -15,7 +14,7 @@
 #include "hls/nn/view.h"
 #include "nn/target.h"
 
-/* limits of images with one label */
+/* limits of images with one label; sides in pixels */
 enum { DATASET_SIDE_MIN = 28, DATASET_SIDE_MAX = 64, DATASET_CHANNELS_MAX = 3 };
 enum { DATASET_SCALED_MAX = 227, DATASET_CLASSES_MAX = 1000 };
 
@@ -23,51 +22,47 @@ struct text;
 struct nn_feed;
 struct dataset;
 
-/* Augmentation (hls/nn/view.h). It is keyed by (seed, epoch, sample) and does not depend on the
- * rank or the batch. Images are scaled afterwards, so augmentation means the same at every size. */
+/* Augmentation (hls/nn/view.h), keyed by (seed, epoch, sample), so independent of rank and
+ * batch. */
 struct dataset_augment {
     struct augment how;
     uint64_t seed, epoch;
 };
 
-/* Bits for the augmentations that a kind of samples supports. */
 enum { AUGMENT_CROP = 1, AUGMENT_REFLECT = 2, AUGMENT_FLIP = 4, AUGMENT_CUTOUT = 8 };
 
-/* A kind of samples. In its functions `test` selects the test set, else the training set is
- * used. */
+/* test: use the test set instead of the training set. */
 struct sample_ops {
-    const char *name; /* name in messages, "images" */
+    const char *name; /* for messages, "images" */
     enum nn_target_kind target;
-    unsigned augments; /* bits AUGMENT_*; a label map moves with its image */
-    bool scales;       /* dataset_scale is supported */
+    unsigned augments; /* AUGMENT_*; a label map moves with its image */
+    bool scales;
     bool tells_bits;   /* report the loss in bits per label, as for texts */
-    /* Called once after loading. Keeps `subset` training samples (0: all) and prepares the data for
-     * the other functions. */
+    /* Called once after loading: keep `subset` training samples (0: all) and prepare the rest. */
     int (*settle)(struct dataset *d, size_t subset);
-    /* Writes samples index[0] to index[n-1] to x [n, dataset_shape]. augment may be NULL. */
+    /* Write samples index[0] to index[n-1] to x [n, dataset_shape]. augment may be NULL. */
     void (*to_real)(const struct dataset *d, bool test, const uint32_t *index, int n,
                     const struct dataset_augment *augment, real *x);
-    /* Writes labels [n, dataset_target], under the same augmentation. If lengths is not NULL, also
-     * writes the time steps of each sample to lengths [n]; for images this is h. */
+    /* Write labels [n, dataset_target] under the same augmentation, and unless lengths is NULL each
+     * sample's time steps to lengths [n] (images: h). */
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, int32_t *labels, int32_t *lengths);
-    /* Describes train_x and test_x, which have a byte for each real, so that a GPU can make x
-     * itself. NULL if only to_real can make x. */
+    /* Describe train_x and test_x, a byte per real, so that a GPU can make x itself. NULL: only
+     * to_real can. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
-    /* Functions for d->own; NULL if the kind has no such data. crc: continues a CRC over the
-     * samples. */
+    /* For d->own; NULL if there are no such data. crc: continues a CRC over the samples. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
     void (*close)(struct dataset *d);
 };
 /* Images with one label: (pixel / 255 - mean) * inv_std. */
 extern const struct sample_ops sample_images;
-/* Images with a label for each pixel; the black border of a crop does not count. */
+/* Images with a label per pixel; the black border of a crop does not count. */
 extern const struct sample_ops sample_maps;
 
 struct dataset {
     const struct sample_ops *samples;
     int h, w, c, n_classes;     /* sequence: w = 1, h time steps of c features */
-    int side;                   /* pixels a side of images that to_real writes; 0: h and w */
+    int side;                   /* pixels a side that to_real writes; 0: h and w */
     size_t n_train, n_test;     /* both > 0 */
     uint8_t *train_x, *test_x;  /* images: [n, h, w, c] */
     uint16_t *train_y, *test_y; /* NN_CLASS: [n], each < n_classes */
@@ -76,48 +71,46 @@ struct dataset {
     /* NN_TRANSCRIPT: labels of the longest transcript; after dataset_suits the number that the
      * network accepts */
     int n_transcript;
-    void *own; /* data of this kind of samples, or NULL */
-    /* per channel, of the training images (or the subset) / 255 */
+    void *own;
+    /* per channel of the training images (or the subset), pixels / 255 */
     float mean[DATASET_CHANNELS_MAX];
     float inv_std[DATASET_CHANNELS_MAX];
     char name[64]; /* the spec, truncated */
 };
 
-/* Return which labels a sample has. */
+/* Return the labels that a sample has. */
 struct nn_target dataset_target(const struct dataset *d);
-/* Return true if samples have a label map. */
 bool dataset_is_map(const struct dataset *d);
-/* Text for messages, for each kind of labels. */
+/* for messages */
 extern const char *const dataset_targets[NN_TARGET_KINDS];
-/* Append ", spec" to out for each source whose samples have this form and these labels. */
+/* Append ", spec" for each source whose samples have this form and these labels. */
 void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out);
-/* Check that the network `model`, whose heads want the labels `wants`, fits the data set. */
+/* Check that a network whose heads want these labels fits. model: its name, for messages. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 
-/* Help text that lists all specs that dataset_open accepts. */
+/* Help of dataset_open's specs. */
 extern const char dataset_help[];
 
-/* Load a data set. subset: number of training samples to keep, a multiple of n_classes; 0: all. The
- * first samples of each class in file order are kept. The test set stays whole. Errors name the
- * file and the offset. */
+/* Load a data set. subset: training samples to keep, the first of each class in file order; a
+ * multiple of n_classes; 0: all. The test set stays whole. Errors name file and offset. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
-/* Return a CRC of the sizes and all samples (for speech only of lengths and transcripts). Ranks
- * compare their data with it. Reads all samples. */
+/* Return a CRC of sizes and samples (of speech only lengths and transcripts), for ranks to
+ * compare. */
 uint32_t dataset_crc(const struct dataset *d);
 
-/* Parse an --augment spec: "none", or names joined by +. */
+/* Parse "none", or names joined by +. */
 int augment_spec(const char *words, struct augment *out);
-/* Check that the samples are large enough for the augmentation and of a kind that supports it. */
+/* Check that the samples' size and kind allow the augmentation. */
 int augment_fits(const struct dataset *d, const struct augment *a);
 
-/* From now on scale images up bilinearly (hls/nn/bilinear.h) to side x side pixels. side: at most
- * DATASET_SCALED_MAX, or 0 to keep the size. */
+/* Scale images up bilinearly (hls/nn/bilinear.h) to side x side pixels from now on. side: at most
+ * DATASET_SCALED_MAX; 0: keep the size. */
 int dataset_scale(struct dataset *d, int side);
-/* Return the shape of a sample of dataset_batch() and the feeds. */
+/* Return the shape of samples after scaling. */
 struct nn_shape dataset_shape(const struct dataset *d);
 
-/* Write to order [n] a permutation of 0 to n-1 that depends only on (seed, epoch). */
+/* Write a permutation of 0 to n-1 that depends only on (seed, epoch) to order [n]. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order);
 
 /* Fill x [n, dataset_shape], labels [n, dataset_target] and lengths [n] with samples index[0] to

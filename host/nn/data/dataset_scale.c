@@ -1,4 +1,4 @@
-/* dataset_scale.c : sets the size of images that networks get. */
+/* dataset_scale.c : sets the image size that networks get. */
 #include "base/err.h"
 #include "nn/data/dataset.h"
 

@@ -1,5 +1,4 @@
-/* feed.c : queues batches. Each batch is uploaded, or made on the host, at the latest when its turn
- * comes. */
+/* feed.c : queues batches, each uploaded or made on the host by its turn at the latest. */
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -45,8 +44,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-/* Open the backend's feed. Returns 0 or the backend's failure. Returns -ENOSYS if the backend does
- * not accept bytes or the samples do not have any. */
+/* Returns 0, the backend's failure, or -ENOSYS if it does not accept bytes or the samples have
+ * none. */
 static int open_backend(struct feed *f)
 {
     struct nn_feed setup = {
@@ -90,7 +89,6 @@ void feed_close(struct feed *f)
     free(f);
 }
 
-/* Reserve the slot after the slots of waiting batches. */
 static struct batch *append(struct feed *f, int n)
 {
     assert(f->n_waiting < NN_SLOTS && n > 0 && n <= f->max_batch);
@@ -144,7 +142,6 @@ static void send(struct feed *f, int slot)
     b->sent = true;
 }
 
-/* Upload waiting batches. Called while the backend computes. */
 static void send_waiting(void *ctx)
 {
     struct feed *f = ctx;
@@ -173,8 +170,7 @@ static void make(struct feed *f, struct batch *b)
                   b->lengths);
 }
 
-/* Remove the oldest batch and return its description. *sent is filled if the backend has the
- * batch. */
+/* *sent is filled if the backend has the batch. */
 static struct nn_batch take(struct feed *f, struct nn_sent *sent)
 {
     const int slot = pop(f);
@@ -203,9 +199,7 @@ struct nn_result feed_eval(struct feed *f)
     return nn_model_eval(f->m, &batch);
 }
 
-/* ---- --augment's spec ---- */
-
-enum { BORDER = 4, CUTOUT = 8 }; /* in pixels; BORDER: He's recipe for CIFAR, CUTOUT: DavidNet's */
+enum { BORDER = 4, CUTOUT = 8 }; /* pixels; BORDER: He's recipe for CIFAR, CUTOUT: DavidNet's */
 
 static int refuse(const char *words)
 {
@@ -221,7 +215,7 @@ static bool is(const char *part, size_t n, const char *word)
     return strlen(word) == n && !memcmp(part, word, n);
 }
 
-/* Return N of a part "cutout[:N]", or 0 if it is malformed. */
+/* Return N of "cutout[:N]", or 0 if malformed. */
 static int read_side(const char *part, size_t n)
 {
     static const char name[] = "cutout:";

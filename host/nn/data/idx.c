@@ -15,7 +15,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Read the magic and n_dims sizes, and check the count sizes[0]. kind: "image" or "label". */
+/* Check the count sizes[0], too. kind: "image" or "label". */
 static int read_header(struct datafile *f, const char *kind, unsigned n_dims, uint32_t *sizes)
 {
     uint8_t b[16];
@@ -49,7 +49,7 @@ static int check_side(const struct datafile *f, uint64_t at, uint32_t side, cons
     return 0;
 }
 
-/* Read the n elements of `each` bytes that the header announces. Check that nothing follows. */
+/* Nothing may follow the n elements. */
 static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
 {
     uint64_t at = datafile_at(f);
@@ -61,7 +61,7 @@ static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
     return datafile_end(f);
 }
 
-/* Read labels y [n] and check that all are classes. */
+/* Read y [n], each a class. */
 static int read_labels(struct datafile *f, size_t n, uint16_t **y)
 {
     const uint64_t at = datafile_at(f);
@@ -78,7 +78,7 @@ static int read_labels(struct datafile *f, size_t n, uint16_t **y)
     return rc;
 }
 
-/* Read an image file and its label file. d->h and d->w are 0 before the first pair. */
+/* d->h and d->w are 0 before the first pair. */
 static int read_pair(struct datafile *images, struct datafile *labels, struct dataset *d,
                      uint8_t **x, uint16_t **y, size_t *n)
 {

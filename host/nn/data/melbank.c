@@ -9,9 +9,9 @@ enum { BINS = MELBANK_FFT / 2 + 1, LEVELS = 9 };
 struct melbank {
     double window[MELBANK_FRAME];
     double cosine[MELBANK_FFT / 2], sine[MELBANK_FFT / 2];
-    int place[MELBANK_FFT]; /* bit-reversed index of a sample */
+    int place[MELBANK_FFT]; /* bit-reversed sample index */
     double share[MELBANK_BANDS][BINS];
-    int first[MELBANK_BANDS], end[MELBANK_BANDS]; /* bins with a nonzero share of the band */
+    int first[MELBANK_BANDS], end[MELBANK_BANDS]; /* bins with a nonzero share */
 };
 
 static double mel_of(double hz)
@@ -67,7 +67,7 @@ size_t melbank_frames(size_t n_samples)
     return n_samples < MELBANK_FRAME ? 0 : 1 + (n_samples - MELBANK_FRAME) / MELBANK_HOP;
 }
 
-/* Cooley-Tukey FFT in place; samples are in bit-reversed order. */
+/* Cooley-Tukey FFT; samples are in bit-reversed order. */
 static void transform(const struct melbank *m, double *re, double *im)
 {
     for (int half = 1; half < MELBANK_FFT; half *= 2)

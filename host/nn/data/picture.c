@@ -22,7 +22,7 @@ static size_t skip_space(const uint8_t *bytes, size_t n, size_t at)
     return at;
 }
 
-/* Return the next number of the header, or 0 if there is none or it is too large. */
+/* Return 0 if there is no number, or it is too large. */
 static int next_number(const uint8_t *bytes, size_t n, size_t *at)
 {
     int v = 0;

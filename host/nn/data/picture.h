@@ -14,7 +14,7 @@ struct picture {
  * levels. The caller frees pixels. Returns 0 or -errno (reported with file and offset). */
 int picture_read(const char *dir, const char *name, struct picture *out);
 
-/* Decode the bytes [n] of an open PNG file. f: the file, for error messages. */
+/* Decode the bytes [n] of an open file. f: for error messages. */
 int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 

@@ -9,15 +9,15 @@
 #include "base/err.h"
 #include "nn/data/picture.h"
 
-enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest ratio */
+enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest */
 enum { GREY = 0, RGB = 2, PALETTE = 3 };
 
 struct png {
-    const struct datafile *f; /* for messages */
+    const struct datafile *f;
     const uint8_t *bytes;
-    size_t n, at; /* at: offset of the next chunk */
+    size_t n, at; /* at: next chunk */
     int h, w, colour;
-    size_t line;            /* bytes of a line, including the filter */
+    size_t line;            /* bytes, including the filter */
     const uint8_t *palette; /* [n_palette][3] */
     unsigned n_palette;
     z_stream z;
@@ -152,7 +152,7 @@ static uint8_t paeth(int left, int above, int corner)
     return (uint8_t)(a <= b && a <= c ? left : b <= c ? above : corner);
 }
 
-/* Undo the filter of a line in place. above: the line above, or NULL for the first line. */
+/* above is NULL for the first line. */
 static void unfilter(int filter, size_t n, size_t c, const uint8_t *above, uint8_t *x)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* sample_images.c : takes subsets of images with labels or label maps, and normalises, augments and
- * scales them. */
+/* sample_images.c : normalises, augments and scales images with labels or label maps; takes
+ * subsets. */
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
 #include "nn/data/sample_images.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keep the first n/n_classes training images of every class, in their order. */
+/* Keep the first of every class, in order. */
 static int take_subset(struct dataset *d, size_t n)
 {
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
@@ -37,8 +37,7 @@ static int take_subset(struct dataset *d, size_t n)
     return 0;
 }
 
-/* Sums are integers, so that all machines get the same bits. A constant channel gets an inv_std of
- * 1. */
+/* Integer sums give the same bits on all machines. A constant channel gets an inv_std of 1. */
 void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
@@ -62,7 +61,7 @@ static int images_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* The normalised value of each byte, by channel. */
+/* normalised value of each byte */
 struct pixels {
     real of[DATASET_CHANNELS_MAX][256];
 };
@@ -104,14 +103,13 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
                                       (float)x[across[col].second * c + i], across[col].part);
 }
 
-/* Scale x [from] to y [to]. Lines of x are scaled when they are needed, and two of them are
- * kept. */
+/* Scale x [from] to y [to]. Lines of x are scaled when needed, and two are kept. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
     struct bilinear across[DATASET_SCALED_MAX];
     real lines[2][DATASET_SCALED_MAX * DATASET_CHANNELS_MAX];
     const int n = to.w * to.c, pitch = from.w * from.c;
-    int next = 0; /* next line of x to scale */
+    int next = 0; /* line of x to scale */
     for (int col = 0; col < to.w; col++)
         across[col] = bilinear_at(col, from.w, to.w);
     for (int row = 0; row < to.h; row++, y += n) {
@@ -137,7 +135,6 @@ void images_to_real(const struct dataset *d, bool test, const uint32_t *index, i
                  size_to = (size_t)to.h * (size_t)to.w * (size_t)to.c;
     const uint8_t *images = test ? d->test_x : d->train_x;
     struct pixels p;
-    /* the image before scaling */
     real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX];
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
@@ -155,7 +152,7 @@ static void images_labels(const struct dataset *d, bool test, const uint32_t *in
                           const struct dataset_augment *augment, int32_t *labels, int32_t *lengths)
 {
     const uint16_t *y = test ? d->test_y : d->train_y;
-    (void)augment; /* views do not change an image's label */
+    (void)augment; /* a label does not depend on the view */
     for (int i = 0; i < n; i++)
         labels[i] = y[index[i]];
     for (int i = 0; lengths && i < n; i++)
@@ -181,7 +178,7 @@ const struct sample_ops sample_images = {
     .bytes_for_gpu = images_for_gpu,
 };
 
-/* ---- images with label maps: a label moves with its pixel ---- */
+/* ---- images with label maps ---- */
 
 static int maps_settle(struct dataset *d, size_t subset)
 {

@@ -4,11 +4,10 @@
 #define SAMPLE_IMAGES_H
 #include "nn/data/dataset.h"
 
-/* Compute each channel's mean and deviation over the training images. */
+/* Compute channels' mean and deviation over the training images. */
 void images_moments(struct dataset *d);
 
-/* Choose the view (crop, flip and cutout) of a training image. If a is NULL, the view is the
- * unchanged image. */
+/* Choose a training image's view (crop, flip, cutout). a NULL: the unchanged image. */
 struct view images_view(const struct dataset *d, const struct dataset_augment *a, uint32_t index);
 
 /* Functions of struct sample_ops. */

@@ -1,5 +1,4 @@
-/* sample_speech.c : makes batches of utterances: takes subsets, normalises bands and joins
- * neighbouring frames. */
+/* sample_speech.c : makes batches of utterances: subsets, normalised bands, joined frames. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ int speech_init(struct dataset *d)
     return 0;
 }
 
-/* Covers only lengths and transcripts, because the last bits of energies depend on the libm. */
+/* Covers only lengths and transcripts: the last bits of energies depend on the libm. */
 static uint32_t speech_crc(const struct dataset *d, uint32_t crc)
 {
     const struct speech *s = d->own;
@@ -77,7 +76,7 @@ int speech_append(struct speech_set *s, const struct melbank *m, const int16_t *
     return 0;
 }
 
-/* Compute mean and deviation of each band. A constant band gets an inv_std of 1. */
+/* A constant band gets an inv_std of 1. */
 static void find_moments(struct speech *s)
 {
     const size_t n = s->sets[0].frame[s->sets[0].n];
@@ -96,7 +95,7 @@ static void find_moments(struct speech *s)
     }
 }
 
-/* Keep the first `subset` utterances. The longest one sets the shape. */
+/* The longest utterance sets the shape. */
 static int speech_settle(struct dataset *d, size_t subset)
 {
     struct speech *s = d->own;
@@ -120,7 +119,7 @@ static int speech_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* Write x [frames][SPEECH_FEATURES], with neighbouring frames in order of time. */
+/* x: [frames][SPEECH_FEATURES], neighbouring frames in order of time. */
 static void fill(const struct speech *s, const float *energies, int frames, real *x)
 {
     for (int t = 0; t < frames; t++)

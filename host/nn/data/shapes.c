@@ -2,9 +2,8 @@
  *
  *   background (smooth noise) -> 2 to 5 shapes, later ones hide earlier ones -> noise over all
  *
- * Colours are random, so that only the shape tells the class. Pixels whose right or lower neighbour
- * has another class are borders and do not count. All arithmetic is integer: equal n and seed give
- * equal bytes everywhere. */
+ * Colours are random, so only the shape tells the class. Pixels whose right or lower neighbour has
+ * another class are borders and do not count. Integer arithmetic gives equal bytes everywhere. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_spec.h"
@@ -17,7 +16,7 @@ enum { SHAPES_MIN = 2, SHAPES_MAX = 5, RADIUS_MIN = 10, RADIUS_MAX = 24 };
 enum { N_DEFAULT = 4000, SEED_DEFAULT = 1 };
 enum shape_class { BACKGROUND, DISC, RING, RECTANGLE, CROSS, TRIANGLE, CLASSES };
 
-/* Rotations with rational cosine and sine: c / h, s / h. */
+/* Rational cosine and sine of rotations: c / h, s / h. */
 static const struct turn {
     int c, s, h;
 } turns[] = {{1, 0, 1},    {24, 7, 25}, {12, 5, 13}, {15, 8, 17}, {4, 3, 5},   {20, 21, 29},
@@ -25,9 +24,9 @@ static const struct turn {
 
 struct shape {
     enum shape_class class;
-    int y, x, radius, half; /* half: half of a rectangle's height */
+    int y, x, radius, half; /* half: half a rectangle's height */
     struct turn turn;
-    int colour[CHANNELS], down[CHANNELS], across[CHANNELS]; /* gradients: change per 8 pixels */
+    int colour[CHANNELS], down[CHANNELS], across[CHANNELS]; /* change per 8 pixels */
 };
 
 static int between(struct draw *draw, int least, int most)
@@ -71,7 +70,7 @@ static bool is_inside(const struct shape *s, int dy, int dx)
     }
 }
 
-/* A texture interpolated between random values on a grid. */
+/* Interpolated between random values on a grid. */
 static void paint_background(struct draw *draw, int *image)
 {
     int grid[GRID][GRID];
@@ -100,7 +99,7 @@ static void paint_shape(const struct shape *s, int *image, uint8_t *map)
     }
 }
 
-/* Mark borders. Only the right and lower neighbours are compared, which are not marked yet. */
+/* Right and lower neighbours are not marked yet. */
 static void mark_borders(uint8_t *map)
 {
     for (int i = 0; i < PIXELS; i++) {
@@ -137,7 +136,7 @@ static void make_image(struct draw *draw, uint8_t *x, uint8_t *map)
     add_noise(draw, image, x);
 }
 
-/* Make n images and their label maps. set: 0 for training, 1 for test. */
+/* set: 0: training, 1: test. */
 static int make_set(uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t **maps)
 {
     *x = malloc(n * IMAGE);

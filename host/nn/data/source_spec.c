@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include <stdlib.h>
 
-/* Parse a decimal number; return its end, or NULL if there is none. */
+/* Returns the number's end, or NULL. */
 static const char *parse_u64(const char *s, uint64_t *out)
 {
     if (*s < '0' || *s > '9')

@@ -1,12 +1,12 @@
-/* speech.h : stores utterances with transcripts as samples. The energies of all frames are
- * concatenated; batches normalise them and join neighbours. */
+/* speech.h : stores utterances with transcripts. Energies of all frames are concatenated; batches
+ * normalise them and join neighbours. */
 #ifndef SPEECH_H
 #define SPEECH_H
 #include "nn/data/dataset.h"
 #include "nn/data/melbank.h"
 
 enum {
-    /* neighbouring frames on each side; beyond the ends the first and last frames repeat */
+    /* neighbours on each side; the first and last frames repeat beyond the ends */
     SPEECH_BESIDE = 5,
     SPEECH_FEATURES = (2 * SPEECH_BESIDE + 1) * MELBANK_BANDS,
     SPEECH_BLANK = 0,
@@ -23,8 +23,7 @@ struct speech_set {
     uint8_t *letters; /* [letter[n]] */
 };
 
-/* The data in d->own: training and test set, and the moments of each band over the training
- * frames. */
+/* d->own: training and test set, and bands' moments over the training frames */
 struct speech {
     struct speech_set sets[2];
     float mean[MELBANK_BANDS], inv_std[MELBANK_BANDS];
@@ -32,7 +31,7 @@ struct speech {
 
 /* Put an empty speech into d->own. Returns 0 or -ENOMEM (reported). */
 int speech_init(struct dataset *d);
-/* Append an utterance. Returns 0 or -ENOMEM (reported). */
+/* Returns 0 or -ENOMEM (reported). */
 int speech_append(struct speech_set *s, const struct melbank *m, const int16_t *samples,
                   size_t n_samples, const uint8_t *letters, size_t n_letters);
 

@@ -1,12 +1,11 @@
-/* synthetic.c : generates images of ten classes that no linear model can tell apart. A
- * class is a smooth random pattern on a torus. An image shows it shifted, possibly negated,
- * with random contrast and noise:
+/* synthetic.c : generates images of ten classes that no linear model can tell apart. A class is a
+ * smooth random pattern on a torus. An image shows it shifted, possibly negated, with random
+ * contrast and noise:
  *
  *   pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
  *
- * An image and its negative have one class and are equally likely, so linear classifiers W and -W
- * have the same cross-entropy. The cross-entropy is convex, so its minimum is at W = 0, which is
- * guessing at random. */
+ * An image and its negative are equally likely in one class, so linear classifiers W and -W have
+ * the same cross-entropy. It is convex, so its minimum is W = 0: guessing at random. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_spec.h"
@@ -20,7 +19,6 @@ struct pattern {
     int32_t at[TORUS][TORUS]; /* -PEAK..PEAK */
 };
 
-/* Replace each value with the sum of the 5 x 5 values around it. */
 static void blur(struct pattern *p)
 {
     struct pattern from = *p;
@@ -33,8 +31,8 @@ static void blur(struct pattern *p)
         }
 }
 
-/* Make a pattern: white noise, blurred three times (nearly Gaussian), with mean zero and largest
- * magnitude PEAK. */
+/* Make white noise, blurred three times (nearly Gaussian), with mean zero and largest magnitude
+ * PEAK. */
 static void make_pattern(uint64_t seed, uint32_t class, struct pattern *p)
 {
     struct draw draw = draw_open(seed, DRAW_PATTERN, 0, class);
@@ -61,7 +59,7 @@ static uint8_t clamp(int32_t v)
 static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
 {
     uint32_t dy = draw_below(draw, 2 * SHIFT + 1), dx = draw_below(draw, 2 * SHIFT + 1);
-    int32_t contrast = 64 + (int32_t)draw_below(draw, 65); /* unit: 1/128 */
+    int32_t contrast = 64 + (int32_t)draw_below(draw, 65); /* 1/128 */
     if (draw_below(draw, 2))
         contrast = -contrast;
     uint32_t bits = 0;
@@ -73,7 +71,7 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
     }
 }
 
-/* Make n images, with classes in turn. set: 0 for training, 1 for test. */
+/* Classes in turn. set: 0: training, 1: test. */
 static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
                     uint8_t **x, uint16_t **y)
 {
@@ -89,9 +87,8 @@ static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set,
     return 0;
 }
 
-/* Generate the data set. arg: "n,seed", or NULL for defaults. There are n training images (a
- * multiple of 10, at least 40) and n/4 test images. All arithmetic is integer: equal n and seed
- * give equal bytes everywhere. */
+/* Makes n training images (a multiple of 10, at least 40) and n/4 test images. Integer arithmetic
+ * gives equal bytes everywhere. */
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;

@@ -1,5 +1,4 @@
-/* layer_add.c : adds two tensors. The addend uses the gradient of the sum; the other tensor gets a
- * copy. */
+/* layer_add.c : adds two tensors. The addend uses the sum's gradient, the other gets a copy. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

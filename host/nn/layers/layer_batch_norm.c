@@ -15,7 +15,7 @@ int graph_batch_norm(struct nn_model *m, int in, const char *name, int addend, b
     return graph_index(m, node);
 }
 
-/* Bytes of the batch's mean and 1/std. */
+/* batch mean and 1/std */
 static size_t norm_node_kept(const struct nn_model *m, const struct node *node)
 {
     (void)m;
@@ -27,7 +27,7 @@ static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *s
     return m->ops->batch_norm_plan(m->ctx, node->window.in.c, scratch_bytes);
 }
 
-/* Gammas and running variances start at 1, except that gammas of zero-gamma norms start at 0. */
+/* Gammas (zero-gamma norms: 0) and running variances start at 1. */
 static void norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {

@@ -1,5 +1,5 @@
-/* layer_bilinear.c : scales images up bilinearly (hls/nn/bilinear.h). In the backward pass each
- * input pixel sums, in a fixed order, over all pixels that it contributed to. */
+/* layer_bilinear.c : scales images up bilinearly (hls/nn/bilinear.h). In backward each input pixel
+ * sums over its contributions in a fixed order. */
 #include <assert.h>
 #include <string.h>
 #include "hls/nn/bilinear.h"
@@ -35,13 +35,12 @@ const struct layer_kind layer_bilinear = {
     .backward = bilinear_node_backward,
 };
 
-/* bilinear_mix() for type real, which is double in some tests. */
+/* bilinear_mix() for real, which is double in some tests. */
 static inline real mix(real a, real b, float part)
 {
     return (real)(1.0f - part) * a + (real)part * b;
 }
 
-/* Return the index of a pixel's first channel. */
 static inline size_t pixel_at(struct nn_shape s, int y, int x)
 {
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;

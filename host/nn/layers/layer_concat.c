@@ -1,5 +1,4 @@
-/* layer_concat.c : concatenates the channels of several tensors, as at
- * the end of an inception block. */
+/* layer_concat.c : concatenates channels of several tensors. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -52,7 +51,7 @@ const struct layer_kind layer_concat = {
     .backward = concat_node_backward,
 };
 
-/* Copy [n][c] values. pitch: distance in values from one pixel to the next. */
+/* Copy [n][c] values. pitch: values from pixel to pixel. */
 CPU_HOT static void copy_channels(size_t n, size_t c, const real *restrict from, size_t from_pitch,
                                   real *restrict to, size_t to_pitch)
 {

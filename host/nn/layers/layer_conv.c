@@ -2,7 +2,7 @@
 #include <assert.h>
 #include "nn/model_graph.h"
 
-/* g: k, stride, pad, groups and dilation are set. */
+/* All fields of g except the shapes are set. */
 static int conv(struct nn_model *m, int in, const char *name, int out_c, struct nn_window g,
                 bool bias)
 {

@@ -1,4 +1,4 @@
-/* layer_dropout.c : applies dropout, with a random stream of its own for every node. */
+/* layer_dropout.c : applies dropout, with a random stream per node. */
 #include <string.h>
 #include "hls/arith/philox.h"
 #include "nn/cpu/cpu_ops.h"
@@ -30,7 +30,7 @@ const struct layer_kind layer_dropout = {
     .backward = dropout_node_backward,
 };
 
-/* Drop elements at random. Four elements share a Philox block. */
+/* Four elements share a Philox block. */
 CPU_HOT static void drop(uint64_t key, double p, size_t n, const real *x, real *y)
 {
     const double limit = p * 0x1p32;

@@ -1,5 +1,5 @@
-/* layer_layer_norm.c : normalises the channels of each pixel or time step
- * (order of sums: hls/nn/layer.h).
+/* layer_layer_norm.c : normalises the channels of each pixel or time step (order of sums:
+ * hls/nn/layer.h).
  *
  *     v = (x - mean) / sqrt(variance + eps)      y = gamma v + beta
  *     g = gamma dy      dx = (g - mean(g) - v mean(g v)) / sqrt(variance + eps)
@@ -115,7 +115,7 @@ void cpu_layer_norm_forward(void *ctx, size_t n, int c, double eps, const real *
         layer_norm_row((size_t)c, (real)eps, x, gamma, beta, y);
 }
 
-/* Scratch: the arrays have [c] elements. */
+/* scratch, each [c] */
 struct layer_norm_sums {
     double *dgamma, *dbeta;     /* over all runs */
     real *run_gamma, *run_beta; /* over one run */

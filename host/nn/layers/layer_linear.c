@@ -1,5 +1,5 @@
-/* layer_linear.c : computes fully connected layers. On the CPU, forward is one GEMM and backward is
- * two. */
+/* layer_linear.c : computes fully connected layers: on the CPU one GEMM forward and two
+ * backward. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -1,5 +1,4 @@
-/* layer_lstm.c : makes an LSTM with peepholes and a projection a node;
- * the CPU passes are in cpu_lstm.c. */
+/* layer_lstm.c : makes an LSTM a node; the CPU passes are in cpu_lstm.c. */
 #include <math.h>
 #include <stdio.h>
 #include "hls/arith/philox.h"
@@ -27,10 +26,9 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     return graph_index(m, node);
 }
 
-/* Matrices start with variance 2 / (inputs + outputs), where each gate and the projection is a
- * layer of its own (Glorot and Bengio 2010). Peepholes and biases start at 0. Only the biases of
- * forget gates start at 1, so that cells remember until they learn to forget (Jozefowicz et al.
- * 2015). */
+/* Matrices start with variance 2 / (inputs + outputs) of each gate and the projection (Glorot and
+ * Bengio 2010). Forget gates' biases start at 1, so that cells remember until they learn to forget
+ * (Jozefowicz et al. 2015); peepholes and other biases at 0. */
 static void lstm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {
@@ -99,8 +97,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* The terms of dx are gradients of gates. They include contributions from later time steps, which
- * have already passed through this node. */
+/* Terms of dx are gates' gradients, which include later time steps' contributions. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;

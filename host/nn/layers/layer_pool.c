@@ -65,7 +65,7 @@ const struct layer_kind layer_pool_avg = {
 
 enum { POOL_LANES = 64 }; /* channels per block */
 
-/* The part of a window inside the image. */
+/* the part inside the image */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -91,7 +91,7 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Run `body` for each output pixel of an image, with patch p and index o of its first element. */
+/* Run `body` with patch p and index o of an output pixel's first element. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \
@@ -116,8 +116,8 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-/* Pass back the gradient of an output pixel, for up to POOL_LANES channels from c on. left:
- * gradients of channels whose maximum is not found yet. */
+/* Pass back gradients of up to POOL_LANES channels from c on. left: those of channels whose maximum
+ * is not found yet. */
 CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
                              const real *y, const real *dy, real *dx)
 {

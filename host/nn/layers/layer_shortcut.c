@@ -1,5 +1,5 @@
-/* layer_shortcut.c : makes a residual shortcut without parameters. It takes every second pixel and
- * fills new channels with zeros. */
+/* layer_shortcut.c : makes a residual shortcut without parameters: every second pixel, and zeros in
+ * new channels. */
 #include <assert.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"

@@ -19,8 +19,7 @@ static struct nn_target class_target(const struct node *node)
 const struct loss_kind loss_class = {
     .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
-/* Return how many logits rank before z[label]. Among equal logits the first one ranks first.
- * Returns NN_TOP or more if a logit is nan. */
+/* Count logits that rank before z[label], equal ones in order; NN_TOP or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;

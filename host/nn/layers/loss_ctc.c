@@ -1,5 +1,5 @@
-/* loss_ctc.c : computes the CTC loss from forward and backward variables in logarithms. The states
- * are the labels with a blank around each (Graves, Fernandez, Gomez, Schmidhuber 2006).
+/* loss_ctc.c : computes the CTC loss from forward and backward variables in logarithms. States are
+ * the labels with a blank around each (Graves, Fernandez, Gomez, Schmidhuber 2006).
  *
  *   labels a b b    states  - a - b - b -     transitions: to itself, to the next state, over
  *                           0 1 2 3 4 5 6     a blank to the state after it if its label differs
@@ -41,15 +41,15 @@ static void ctc_pass(struct nn_model *m, const struct node *node, int batch, rea
 const struct loss_kind loss_ctc = {
     .name = "ctc", .target = ctc_target, .plan = ctc_head_plan, .pass = ctc_pass};
 
-/* Tables of a sample, in scratch memory. */
+/* a sample's tables, in scratch */
 struct ctc {
     int steps, classes, n_labels, n_states;
     const real *z;         /* [steps][classes] */
     const int32_t *labels; /* [n_labels] */
     double *a;             /* [steps][n_states] */
-    double *b, *b_behind;  /* [n_states] of a time step; of the step after it */
+    double *b, *b_behind;  /* [n_states] of a time step; of the next */
     double *log_sum;       /* [steps] of exp(z) */
-    double *share;         /* [classes] share of the paths at a time step */
+    double *share;         /* [classes] of the paths at a time step */
 };
 
 int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
@@ -62,14 +62,13 @@ int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
     return 0;
 }
 
-/* Return the log probability of the state's class at step t. */
 static double log_p(const struct ctc *c, int t, int state)
 {
     const int k = state & 1 ? c->labels[state / 2] : 0;
     return (double)c->z[(size_t)t * (size_t)c->classes + (size_t)k] - c->log_sum[t];
 }
 
-/* Return true if a path can skip the blank before this state. */
+/* True if a path can skip the blank before. */
 static bool leaps(const struct ctc *c, int state)
 {
     return state & 1 && state > 1 && c->labels[state / 2] != c->labels[state / 2 - 1];
@@ -97,7 +96,7 @@ static void sum_exps(struct ctc *c)
     }
 }
 
-/* Fill table a and return the transcript's log probability. */
+/* Returns the transcript's log probability. */
 static double paths_forward(struct ctc *c)
 {
     const double none = -(double)INFINITY;
@@ -115,7 +114,6 @@ static double paths_forward(struct ctc *c)
     return log_sum3(last[n - 1], n > 1 ? last[n - 2] : none, none);
 }
 
-/* Compute b at step t from b at t + 1. */
 static void step_back(struct ctc *c, int t)
 {
     const double none = -(double)INFINITY;
@@ -135,7 +133,7 @@ static void step_back(struct ctc *c, int t)
                         s + 2 < n && leaps(c, s + 2) ? c->b_behind[s + 2] : none);
 }
 
-/* Write the gradient dz [steps][classes], divided by `batch` and multiplied by `scale`. */
+/* Write the gradient dz [steps][classes], times scale / batch. */
 static void paths_backward(struct ctc *c, double log_all, int batch, double scale, real *dz)
 {
     for (int t = c->steps - 1; t >= 0; t--) {
@@ -160,8 +158,8 @@ static bool has_path(const struct ctc *c)
     return need <= c->steps;
 }
 
-/* Write the transcript of the likeliest path to found [steps] and return its length. Among equally
- * likely classes the first is taken. */
+/* Write the likeliest path's transcript to found [steps] and return its length. Among
+ * equal classes the first is taken. */
 static int decode(const struct ctc *c, int32_t *found)
 {
     int n = 0, before = 0;
@@ -177,7 +175,7 @@ static int decode(const struct ctc *c, int32_t *found)
     return n;
 }
 
-/* Return the Levenshtein distance of two transcripts. row: scratch [n_want + 1]. */
+/* Levenshtein distance. row: scratch [n_want + 1]. */
 static int edits(const int32_t *found, int n_found, const int32_t *want, int n_want, int32_t *row)
 {
     for (int j = 0; j <= n_want; j++)

@@ -1,4 +1,4 @@
-/* loss_dense.c : computes softmax cross-entropy of every labelled pixel or time step, and confusion
+/* loss_dense.c : computes softmax cross-entropy of each labelled pixel or time step, and confusion
  * matrices. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -15,7 +15,7 @@ static int dense_head_plan(struct nn_model *m, const struct node *node, size_t *
     return m->ops->dense_plan(m->ctx, m->max_batch * out.h * out.w, out.c, scratch_bytes);
 }
 
-/* Training makes no confusion matrix, since the weights change from batch to batch. */
+/* Training makes no confusion matrix: weights change from batch to batch. */
 static void dense_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
                        struct nn_result *result)
 {
@@ -45,7 +45,7 @@ static bool counts(int32_t label, int classes)
     return label >= 0 && label < classes;
 }
 
-/* Return the class predicted for a row z. `place` logits rank before the label's. */
+/* Class predicted for z. place: of the label. */
 static int taken_for(int classes, const real *z, int label, int place)
 {
     int best = 0;

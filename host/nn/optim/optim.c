@@ -38,8 +38,8 @@ struct optim {
     struct optim_options o;
     int n_params;
     size_t n;
-    uint64_t n_stepped;        /* number of params stepped, summed over all steps */
-    real *state[OPTIM_STATES]; /* [n] each; NULL: not used by the optimiser */
+    uint64_t n_stepped;        /* params stepped, over all steps */
+    real *state[OPTIM_STATES]; /* [n]; NULL: not used by the optimiser */
 };
 
 static int plan_steps(struct optim *s, const struct optim_options *o, const struct nn_param *params)
@@ -89,7 +89,7 @@ void optim_close(struct optim *s)
     free(s);
 }
 
-/* Return x^n. Uses only multiplications, for the same bits on every machine. */
+/* Return x^n by multiplications only, for the same bits on every machine. */
 static double power(double x, uint64_t n)
 {
     double y = 1;

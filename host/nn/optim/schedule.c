@@ -9,8 +9,7 @@
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
 
-/* Parse a list such as "0.5,0.75" into `at`. The numbers must ascend and lie between 0 and 1.
- * Returns how many there are, or -EINVAL. */
+/* "0.5,0.75": ascending, between 0 and 1. Returns how many, or -EINVAL. */
 static int parse_fractions(const char *word, const char *list, double *at)
 {
     int n = 0;
@@ -32,7 +31,7 @@ static int parse_fractions(const char *word, const char *list, double *at)
     }
 }
 
-/* ---- readers of a spec after its colon: 0, or -EINVAL (reported) with *out unchanged ---- */
+/* ---- readers of the rest of a spec: 0, or -EINVAL (reported) with *out unchanged ---- */
 
 static int read_step(const char *word, const char *rest, struct schedule *out)
 {
@@ -70,7 +69,7 @@ static int read_exp(const char *word, const char *rest, struct schedule *out)
     return 0;
 }
 
-/* ---- rates at a step; done: fraction (0 to 1) of the run after warm-up ---- */
+/* ---- rates at a step; done: fraction of the run after warm-up, 0 to 1 ---- */
 
 static double rate_const(const struct schedule *s, double step, double done)
 {
@@ -112,8 +111,8 @@ static double rate_exp(const struct schedule *s, double step, double done)
     return s->lr * pow(s->gamma, floor(step / s->every));
 }
 
-/* The list of all schedules. SCHEDULE(name, syntax after the name, reader of the rest of the spec
- * (NULL: none), true if the rate depends on the run's length, help) */
+/* SCHEDULE(name, syntax after the name, reader of the rest or NULL, true if the rate depends on the
+ * run's length, help) */
 #define SCHEDULES                                                                  \
     SCHEDULE(const, "", NULL, false, "")                                           \
     SCHEDULE(step, "[:A,B...]", read_step, true,                                   \

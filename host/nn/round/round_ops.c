@@ -1,5 +1,5 @@
-/* round_ops.c : implements the rounding table except its passes. It forwards calls to the backend
- * and makes rounded copies of weights. */
+/* round_ops.c : forwards calls other than passes to the backend, and makes rounded copies of
+ * weights. */
 #include "nn/round/round_inside.h"
 #include "base/err.h"
 #include <assert.h>
@@ -30,8 +30,6 @@ static void round_close(void *ctx)
     free(r);
 }
 
-/* ---- weights ---- */
-
 static int round_weights_plan(void *ctx, const real *w, size_t n)
 {
     struct rounder *r = ctx;
@@ -54,8 +52,6 @@ static void round_weights(void *ctx)
                            r->narrow);
     r->below->weights(r->ctx);
 }
-
-/* ---- everything else ---- */
 
 static size_t round_act_bytes(const void *ctx)
 {
@@ -105,7 +101,7 @@ static void round_download_async(void *ctx, void *dst, const void *src, size_t b
     r->below->download_async(r->ctx, dst, src, bytes);
 }
 
-/* Uploads weights, velocities or statistics: initial values, means over ranks, checkpoints. */
+/* initial values, means over ranks, checkpoints */
 static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
@@ -186,7 +182,7 @@ static void round_input(void *ctx, size_t n, const real *x, real *y)
     round_values(r, ROUND_INPUT, n, y);
 }
 
-/* Refuses the feed if images are rounded. They come through input() instead, which rounds them. */
+/* Rounded images come through input() instead. */
 static int round_feed_open(void *ctx, const struct nn_feed *f)
 {
     const struct rounder *r = ctx;
@@ -205,7 +201,6 @@ static void round_feed_take(void *ctx, int slot, real *x)
     r->below->feed_take(r->ctx, slot, x);
 }
 
-/* Average weight gradients. */
 static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {

@@ -1,8 +1,7 @@
-/* round_pass.c : wraps the backend's passes and rounds the tensors
- * that layers.def lists for each. */
+/* round_pass.c : rounds the tensors that layers.def lists for each of the backend's passes. */
 #include "nn/round/round_inside.h"
 
-/* Round an activation gradient, counting it first if it is watched. */
+/* Watched gradients are counted first. */
 static void round_gradient(const struct rounder *r, size_t n, real *dx)
 {
     if (r->watched && dx && r->setup.of[ROUND_ACT_GRAD].on)
@@ -10,7 +9,7 @@ static void round_gradient(const struct rounder *r, size_t n, real *dx)
     round_values(r, ROUND_ACT_GRAD, n, dx);
 }
 
-/* Return the rounded copy of an optimiser's weight, or NULL for NULL. */
+/* Return the rounded copy of a weight. */
 static const real *round_weight(const struct rounder *r, const real *w)
 {
     return w && r->narrow ? r->narrow + (w - r->weights) : w;
@@ -43,10 +42,8 @@ static const real *round_weight(const struct rounder *r, const real *w)
 #define WEIGHT(w) round_weight(r, w)
 #include "hls/nn/layers.def"
 
-/* ---- by hand ---- */
-
-/* Backends may recompute the ReLU's mask from unrounded values. The gradients of outputs that were
- * rounded to zero are therefore cleared first. */
+/* Backends may recompute the ReLU's mask from unrounded values, so gradients of outputs that were
+ * rounded to zero are cleared first. */
 void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
                                const real *addend, const real *y, real *dy, real *dx, real *dgamma,
                                real *dbeta, void *scratch)
@@ -57,13 +54,13 @@ void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t 
         r->below->relu_backward(r->ctx, all, y, dy, dy);
     r->below->batch_norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     GRAD_OUT(dx, n, f->c)
-    if (f->swapped) /* the gradient was multiplied by gamma */
+    if (f->swapped) /* gamma was multiplied in */
         GRAD_OUT(dy, n, f->c)
     PAR_GRAD_OUT(dgamma, f->c, 1)
     PAR_GRAD_OUT(dbeta, f->c, 1)
 }
 
-/* An LSTM's weights and gradients come in structs. Only values that leave the layer are rounded. */
+/* Only values that leave the layer are rounded. */
 
 static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
 {
@@ -98,13 +95,13 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     PAR_GRAD_OUT(dw->wp, f->out, f->cells)
     PAR_GRAD_OUT(dw->peephole, LSTM_PEEPHOLES, f->cells)
     PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
-    /* nothing reads dy any more, but pure fp16 keeps every tensor in e5m10 */
+    /* unread from here, but pure fp16 keeps every tensor in e5m10 */
     if (r->setup.of[ROUND_STATE].on)
         round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }
 
 /* Scaled gradients may have left the format at either end, so the product is rounded again. Watched
- * gradients were counted before that. */
+ * gradients were counted before. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {

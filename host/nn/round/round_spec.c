@@ -17,7 +17,6 @@ static int refuse(const char *word)
         word);
 }
 
-/* Parse one part [n] of the spec. Returns 0 or -EINVAL (reported). */
 static int read_part(const char *word, const char *part, size_t n, struct round_setup *s,
                      int *overflow)
 {
@@ -97,7 +96,7 @@ static int scale_spec_refuse(const char *word)
                word);
 }
 
-/* Parse the numbers after the colon in order. Omitted numbers keep their defaults. */
+/* Omitted numbers keep their defaults. */
 static int read_adaptive(const char *word, const char *rest, struct scale_choice *c)
 {
     struct {

@@ -1,5 +1,4 @@
-/* model_block.c : chooses the form of residual blocks: the place of the last gamma and beta, the
- * first values of gammas, and the factor. Source: pure fp16 paper, 4. */
+/* model_block.c : parses and applies forms of residual blocks. Source: pure fp16 paper, 4. */
 #include "base/err.h"
 #include "base/text.h"
 #include "nn/model_graph.h"
@@ -7,7 +6,7 @@
 
 static const struct {
     const char *name;
-    struct nn_block block; /* with the factor that is used if the spec has none */
+    struct nn_block block; /* factor: the default */
 } forms[] = {
     {"plain", {false, false, 1}}, {"zero-gamma", {false, true, 1}}, {"swap", {true, false, 0.25}}};
 

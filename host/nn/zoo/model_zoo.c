@@ -7,7 +7,6 @@
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"
 
-/* Build a network with two hidden layers of 128 units. */
 static void build_mlp(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -20,7 +19,7 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Build LeNet-5 (LeCun et al. 1998), with max pooling and ReLU. */
+/* Source: LeCun et al. 1998, with max pooling and ReLU. */
 static void build_lenet5(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -33,8 +32,8 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Append relu(x' + norm(conv(relu(norm(conv(x)))))). x' is x, or the shortcut of x where the image
- * is halved. */
+/* Append relu(x' + norm(conv(relu(norm(conv(x)))))); x' is x, or its shortcut if the image is
+ * halved. */
 static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
 {
     char conv1[40], norm1[40], conv2[40], norm2[40];
@@ -50,8 +49,7 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
     return graph_ends_block(m, graph_batch_norm(m, y, norm2, x, true));
 }
 
-/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n
- * blocks with 16, 32 and 64 channels. */
+/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks. */
 static void build_resnet(struct nn_model *m, int depth, int n_classes)
 {
     int x = graph_conv(m, 0, "stem.conv", graph_width(m, 16), 3, 1, 1, false);
@@ -90,7 +88,7 @@ const char nn_width_help[] =
     "Factor on the channels and hidden units of every layer except the last, rounded to the "
     "nearest whole number of at least 1 (caffenet and alexnet: an even one). From 0.01 to 4.";
 
-/* Mark the params of the classifier of each head: the last of its nodes that has params. */
+/* A classifier is a head's last node with params. */
 static void mark_last(struct nn_model *m)
 {
     for (int h = 0; h < m->n_heads; h++) {
@@ -102,8 +100,8 @@ static void mark_last(struct nn_model *m)
     }
 }
 
-/* Return the side of the smallest square image that fits the i-th network. Returns 0 if there is
- * none, or if memory is short. */
+/* Return the side of the smallest square image that fits network i; 0 if none does or memory is
+ * short. */
 static int smallest_side(const struct nn_model *m, size_t i)
 {
     const int c = m->nodes[0].window.out.c;
@@ -121,8 +119,7 @@ static int smallest_side(const struct nn_model *m, size_t i)
     return 0;
 }
 
-/* Report samples of the wrong form. The heads are known here, so the message can name data sets
- * that fit. */
+/* The heads are known here, so the message can name data sets that fit. */
 static int reads_other(const struct nn_model *m, const char *name)
 {
     const enum nn_form form = m->nodes[0].window.out.w == 1 ? NN_IMAGES : NN_SEQUENCES;
@@ -156,7 +153,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
                    "model '%s' does not fit images of %dx%d: need at least %d pixels a side (train "
                    "--image scales them)",
                    name, in.h, in.w, side);
-    if (m->too_small) /* memory was too short to find the size */
+    if (m->too_small) /* no memory to find the size */
         return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);
     mark_last(m);
     return 0;

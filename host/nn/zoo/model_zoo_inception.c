@@ -1,7 +1,7 @@
-/* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet, and Inception with batch
- * norm. All branches of a block read one tensor. The pooling branch is built last and therefore
- * comes first in the backward pass. The convolutions add to the gradient that it writes. Images
- * below STEM_SIDE are not halved before the second layer. */
+/* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet and BN-Inception. A
+ * block's branches read one tensor. The pooling branch is built last, so its backward pass writes
+ * the gradient, to which the convolutions add. Images below STEM_SIDE are not halved before the
+ * second layer. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
@@ -13,8 +13,7 @@ static bool is_small(const struct nn_model *m)
     return in.h < STEM_SIDE || in.w < STEM_SIDE;
 }
 
-/* Append a convolution with biases, an optional norm and a ReLU. Padding keeps the size. block:
- * prefix of the name. */
+/* Padding keeps the size. */
 static int conv_layer(struct nn_model *m, int x, const char *block, const char *name, int channels,
                       int k, int stride, bool norm)
 {
@@ -27,8 +26,7 @@ static int conv_layer(struct nn_model *m, int x, const char *block, const char *
     return graph_batch_norm(m, x, text, NO_ADDEND, true);
 }
 
-/* Append two layers and their poolings. The output has 192 channels at an eighth of the image's
- * size, or at half of it for small images. */
+/* The output has 192 channels at an eighth of the image's size, or half for small images. */
 static int two_layers(struct nn_model *m, bool norm)
 {
     int x = 0;
@@ -43,10 +41,7 @@ static int two_layers(struct nn_model *m, bool norm)
     return graph_pool_max_up(m, x, 3, 2, 0);
 }
 
-/* ---- GoogLeNet ---- */
-
-/* Numbers of filters of the branches: 1x1; 1x1 before 3x3, and 3x3; 1x1 before 5x5, and 5x5; 1x1
- * after the pooling. */
+/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 after the pooling. */
 struct plain_block {
     const char *name;
     int c1, reduce3, c3, reduce5, c5, pool;
@@ -65,8 +60,7 @@ static int inception_block(struct nn_model *m, int x, const struct plain_block *
     return graph_concat(m, branches, BRANCHES);
 }
 
-/* Append an auxiliary head. It averages windows of 5x5 pixels, or the whole image if that is
- * smaller. */
+/* Averages windows of at most 5x5 pixels. */
 static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
 {
     char text[32];
@@ -80,8 +74,7 @@ static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
     return graph_linear(m, graph_dropout(m, x, 0.7), text, n_classes, true);
 }
 
-/* Build GoogLeNet (Szegedy et al. 2015, Table 1) with both auxiliary heads, as in Caffe's
- * bvlc_googlenet. */
+/* Source: Szegedy et al. 2015, Table 1; both auxiliary heads as in Caffe's bvlc_googlenet. */
 void graph_googlenet(struct nn_model *m, int depth, int n_classes)
 {
     static const struct plain_block blocks[9] = {
@@ -108,19 +101,16 @@ void graph_googlenet(struct nn_model *m, int depth, int n_classes)
         graph_head(m, sides[i], &loss_class, 0.3);
 }
 
-/* ---- Inception with batch norm ---- */
-
-/* Numbers of filters of the branches: 1x1; 1x1 before 3x3, and 3x3; 1x1 before two 3x3, and each of
- * these; 1x1 after the pooling. In blocks that halve the image the first and last numbers are 0. */
+/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before two 3x3, each of them; 1x1 after the pooling.
+ * Blocks that halve the image have 0 for the first and last. */
 struct norm_block {
     const char *name;
     int c1, reduce3, c3, reduce33, c33, pool;
     bool is_max;
 };
 
-/* Append 3x3 max pooling whose output has the size of a 3x3 convolution of stride 2. If a side is
- * even, the first window starts at the first pixel and the last one reaches beyond the image, as in
- * Caffe. */
+/* Append 3x3 max pooling to the size of a 3x3 convolution of stride 2. If the sides are even,
+ * windows start at the first pixel and the last reaches beyond the image, as in Caffe. */
 static int halving_pool(struct nn_model *m, int x)
 {
     const struct nn_shape s = m->nodes[x].window.out;
@@ -148,8 +138,8 @@ static int inception_norm_block(struct nn_model *m, int x, const struct norm_blo
     return graph_concat(m, branches, n);
 }
 
-/* Build BN-Inception (Ioffe and Szegedy 2015, Fig. 5). Numbers of filters, and biases of
- * convolutions before norms, are those of the network published for Caffe and MXNet. */
+/* Source: Ioffe and Szegedy 2015, Fig. 5. Filters, and biases before norms, are those published for
+ * Caffe and MXNet. */
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes)
 {
     static const struct norm_block blocks[10] = {

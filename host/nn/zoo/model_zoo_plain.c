@@ -1,12 +1,11 @@
-/* model_zoo_plain.c : builds the larger networks: CaffeNet, AlexNet,
- * VGG-19, LSTMs, wide ResNets, FCN. */
+/* model_zoo_plain.c : builds the larger networks: CaffeNet, AlexNet, VGG-19, LSTMs, wide ResNets,
+ * FCN. */
 #include "nn/model_graph.h"
 #include <stdio.h>
 
-/* Smallest number of pixels per product. With these wide filters it makes a CPU 1.5 times as
- * fast. */
+/* pixels per product, at least: 1.5 times as fast on a CPU, as filters are wide */
 enum { BLOCK = 64 };
-enum { GROUPS_MAX = 2 }; /* numbers of channels between grouped layers are multiples of it */
+enum { GROUPS_MAX = 2 }; /* divides the channels between grouped layers */
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)
@@ -17,7 +16,6 @@ static int conv_relu(struct nn_model *m, int x, const char *name, int channels, 
     return graph_relu(m, x);
 }
 
-/* Append two hidden layers, each with dropout 0.5, and the classifier. */
 static void classify(struct nn_model *m, int x, int n_classes)
 {
     for (int i = 0; i < 2; i++) {
@@ -27,9 +25,9 @@ static void classify(struct nn_model *m, int x, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Append AlexNet's eight layers (Krizhevsky, Sutskever, Hinton 2012), not split into two halves.
- * groups: number of groups of conv2, conv4 and conv5; 2 corresponds to the paper's halves.
- * pool_first: pool before normalising, as Caffe's reference network does. */
+/* AlexNet (Krizhevsky, Sutskever, Hinton 2012), not split into halves. groups: of conv2, conv4 and
+ * conv5; 2 corresponds to the paper's halves. pool_first: before normalising, as Caffe's reference
+ * network does. */
 static void eight_layers(struct nn_model *m, int groups, bool pool_first, int n_classes)
 {
     static const struct {
@@ -65,7 +63,7 @@ void graph_alexnet(struct nn_model *m, int depth, int n_classes)
     eight_layers(m, 1, false, n_classes);
 }
 
-/* Build VGG-19 (Simonyan and Zisserman 2015, configuration E). */
+/* Source: Simonyan and Zisserman 2015, configuration E. */
 void graph_vgg19(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
@@ -82,7 +80,7 @@ void graph_vgg19(struct nn_model *m, int depth, int n_classes)
     classify(m, x, n_classes);
 }
 
-/* ---- networks of sequences: LSTMs, then a 1x1 convolution: a linear layer at each step ---- */
+/* ---- LSTMs, then a 1x1 convolution: a linear layer per step ---- */
 
 static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
                    const struct loss_kind *loss)
@@ -96,24 +94,19 @@ static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
     graph_head(m, graph_conv(m, x, "classifier", n_classes, 1, 1, 0, true), loss, 1);
 }
 
-/* Build the QSGD paper's network for AN4, which outputs transcripts. */
+/* The QSGD paper's network for AN4. */
 void graph_speech_lstm(struct nn_model *m, int depth, int n_classes)
 {
     layers(m, depth, 1024, n_classes, &loss_ctc);
 }
 
-/* Build a network that predicts one label per time step, such as the next character. */
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes)
 {
     layers(m, depth, 512, n_classes, &loss_dense);
 }
 
-/* ---- networks from 64 channels on: ResNet-18, -50, -152, DAWNBench's ResNet-9, FCN ---- */
+enum { FIRST = 64 }; /* of the first layer */
 
-enum { FIRST = 64 }; /* channels of the first layer */
-
-/* Append a conv and a norm with an optional ReLU. Their names are "name.conv" and "name.norm"
- * followed by `number`. */
 static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k,
                      int stride, int addend, bool relu)
 {
@@ -124,7 +117,7 @@ static int conv_norm(struct nn_model *m, int x, const char *name, int number, in
     return graph_batch_norm(m, x, norm, addend, relu);
 }
 
-/* The same for a 3x3 convolution, which is dilated if the stride is 1. */
+/* The same for 3x3, dilated if the stride is 1. */
 static int dilated_norm(struct nn_model *m, int x, const char *name, int number, int channels,
                         int stride, int dilation)
 {
@@ -137,10 +130,9 @@ static int dilated_norm(struct nn_model *m, int x, const char *name, int number,
     return graph_batch_norm(m, x, norm, NO_ADDEND, true);
 }
 
-/* Append relu(x' + residual(x)). The residual is two 3x3 convolutions, or 1x1, 3x3 with the stride
- * ("v1.5", torchvision) and 1x1 to four times the channels. Where the shape changes, x' is x
- * projected by a 1x1 conv and a norm; elsewhere x' is x. Source: He, Zhang, Ren, Sun 2016, Fig.
- * 5. */
+/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 with the stride ("v1.5", torchvision)
+ * and 1x1 to four times the channels. x' is x, or where the shape changes, a 1x1 conv and norm of
+ * x. Source: He, Zhang, Ren, Sun 2016, Fig. 5. */
 static int block(struct nn_model *m, int x, const char *name, int channels, int stride,
                  int dilation, bool bottleneck)
 {
@@ -156,8 +148,7 @@ static int block(struct nn_model *m, int x, const char *name, int channels, int 
     return graph_ends_block(m, y);
 }
 
-/* Append the layers before the first block. They halve images of at least 64 pixels a side twice,
- * and do not halve smaller ones (CIFAR). */
+/* Halves images of at least STEM_SIDE twice, others (CIFAR) not. */
 static int stem(struct nn_model *m)
 {
     const int width = graph_width(m, FIRST);
@@ -168,7 +159,7 @@ static int stem(struct nn_model *m)
     return graph_pool_max(m, x, 3, 2, 1);
 }
 
-/* Append n blocks. Dilation replaces an omitted stride; the first block uses half of it. */
+/* Dilation replaces an omitted stride; the first block uses half of it. */
 static int stage(struct nn_model *m, int x, int number, int n, int stride, int dilation,
                  bool bottleneck)
 {
@@ -199,7 +190,6 @@ void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
     wide_resnet(m, blocks, depth != 18, n_classes);
 }
 
-/* Append a stem of three 3x3 convolutions, instead of one 7x7 convolution. */
 static int deep_stem(struct nn_model *m)
 {
     int x = conv_norm(m, 0, "stem", 1, graph_width(m, FIRST / 2), 3, 2, NO_ADDEND, true);
@@ -208,7 +198,7 @@ static int deep_stem(struct nn_model *m)
     return graph_pool_max(m, x, 3, 2, 1);
 }
 
-/* Append scores of each class for each pixel, scaled up to the image's size. */
+/* scaled up to the image's size */
 static int pixel_scores(struct nn_model *m, int x, const char *name, int n_classes)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -216,10 +206,10 @@ static int pixel_scores(struct nn_model *m, int x, const char *name, int n_class
     return graph_bilinear(m, x, in.h, in.w);
 }
 
-/* Build an FCN (Long, Shelhamer, Darrell 2015) as MMSegmentation's fcn_r50-d8 does. It is a
- * ResNet-50 with a deep stem, whose last two stages keep an eighth of the image's size. The head
- * joins its convolutions' output with its input. An auxiliary head reads the third stage. Our
- * dropout zeroes single values; MMSegmentation's zeroes whole channels. */
+/* Long, Shelhamer, Darrell 2015, as MMSegmentation's fcn_r50-d8: a ResNet-50 with a deep stem,
+ * whose last two stages keep an eighth of the image's size. The head joins its convolutions' output
+ * with its input. An auxiliary head reads the third stage. Our dropout zeroes single values,
+ * MMSegmentation's whole channels. */
 void graph_fcn(struct nn_model *m, int depth, int n_classes)
 {
     static const int strides[4] = {1, 2, 1, 1}, dilations[4] = {1, 1, 2, 4};
@@ -240,7 +230,7 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes)
     graph_head(m, pixel_scores(m, side, "side.classifier", n_classes), &loss_dense, 0.4);
 }
 
-/* Append x + residual(x). The addition comes after the ReLU. */
+/* Adds x after the ReLU. */
 static int residual(struct nn_model *m, int x, const char *name, int channels)
 {
     int y = conv_norm(m, x, name, 1, channels, 3, 1, NO_ADDEND, true);
@@ -248,8 +238,8 @@ static int residual(struct nn_model *m, int x, const char *name, int channels)
     return graph_add(m, x, y);
 }
 
-/* Build David Page's ResNet-9 (DAWNBench 2018). The last pooling covers the largest square window
- * (4x4 for a 32x32 image). The classifier has no bias, and its outputs are multiplied by 1/8. */
+/* David Page's ResNet-9 (DAWNBench 2018). The last pooling covers the largest square window (4x4 of
+ * a 32x32 image). The classifier has no bias; its outputs are divided by 8. */
 void graph_davidnet(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;

@@ -1,6 +1,5 @@
-/* fpga.h : Controls a card with a few calls, which are the same for simulated and real
- * cards. No call prints, because a missing card is not an error of the program.
- * card.why has the reason, one line. */
+/* fpga.h : Controls a simulated or real card with a few calls. None prints, because a missing card
+ * is no error of the program; card.why has the reason, one line. */
 #ifndef FPGA_H
 #define FPGA_H
 #include <stdbool.h>
@@ -11,68 +10,67 @@ enum { FPGA_WHY_BYTES = 192 };
 
 struct fpga {
     const struct fpga_ops *ops; /* NULL: not open */
-    void *own;                  /* owned by the backend */
-    char name[64];              /* as the user named it */
-    /* Container to load into a card of this machine, owned by the caller of fpga_open(). */
+    void *own;                  /* the backend's */
+    char name[64];
+    /* to load into a card of this machine; fpga_open()'s caller owns it */
     const char *xclbin;
-    char why[FPGA_WHY_BYTES]; /* reason of the last call that failed */
+    char why[FPGA_WHY_BYTES]; /* of the last failure */
 };
 
 struct fpga_op {
     uint32_t at;
     bool read;
-    uint32_t value; /* value to write, or the value read */
+    uint32_t value; /* to write, or read */
 };
 
 struct fpga_time {
-    /* Counted since the card was started. clocks: busy clocks, 0 if unknown. */
+    /* since the card was started; clocks: busy, 0: unknown */
     uint64_t clocks, beats_in, beats_out;
 };
 
 struct fpga_ops {
-    const char *prefix; /* of the names of such cards: "udp://" */
+    const char *prefix; /* of the cards' names: "udp://" */
 
-    /* True if a card of this kind can have this name. The name has no prefix, also in open(). */
+    /* The name has no prefix, also in open(). */
     bool (*name_fits)(const char *name);
 
-    /* Connects to the card within timeout_s. Returns 0 or a negative errno. -ENXIO means that
-     * such a card cannot exist (an unknown host, a missing program, library or device). */
+    /* Connects within timeout_s. Returns 0 or a negative errno. -ENXIO: no such card can exist (an
+     * unknown host, a missing program, library or device). */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
-    /* Executes ops[n] in order, within timeout_s and without operations of other clients in
-     * between. *done: the number executed. It is less than n if the card refused the next one,
-     * which is not a failure. Returns 0, or a negative errno if the card is gone. */
+    /* Executes ops[n] in order, within timeout_s and without other clients' operations in between.
+     * *done: number executed, less than n if the card refused the next one, which is no failure.
+     * Returns 0, or a negative errno if the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
-    /* Returns the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames. Waits up to
-     * timeout_s. Returns 0, -ENOTSUP if the card does not accept frames from a network, or
-     * another negative errno if the card is gone. */
+    /* Returns the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.
+     * Returns 0, -ENOTSUP if the card does not accept frames from a network, or another negative
+     * errno if it is gone. */
     int (*address)(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s);
 
-    /* Reads the card's counters. Waits up to timeout_s. Returns 0, or a
-     * negative errno if the card is gone. */
+    /* Returns 0, or a negative errno if the card is gone. */
     int (*time)(struct fpga *card, struct fpga_time *out, double timeout_s);
 
-    /* True if the card still has the jobs that were registered through it. If false,
-     * card->why has the reason. Never blocks. */
+    /* True if the card still has the jobs registered through it, else card->why has the reason.
+     * Never blocks. */
     bool (*alive)(struct fpga *card);
 
-    /* Closes the card and ends all jobs that were registered through it. */
+    /* Closes the card and ends those jobs. */
     void (*close)(struct fpga *card);
 };
 
 extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp, fpga_ops_eth, fpga_ops_xrt;
 
-/* Opens a card of the kind given by the prefix of `where`. xclbin: container for a card of this
+/* Opens a card of the kind that the prefix of `where` names. xclbin: container for a card of this
  * machine (xrt_card.h), or NULL. Returns 0, -EINVAL for an impossible name, or an error of
  * ops->open(). Sets card->name always, and card->why after a failure. */
 int fpga_open(struct fpga *card, const char *where, const char *xclbin, double timeout_s);
 void fpga_close(struct fpga *card); /* legal when zeroed */
 
-/* Returns 0 if fpga_open() accepts this name, or -EINVAL after reporting. */
+/* Returns 0 if the name is possible, or -EINVAL after reporting. */
 int fpga_check_name(const char *where);
 
-/* For backends: writes the formatted reason into card->why and returns code. */
+/* For backends: writes the reason into card->why and returns code. */
 int fpga_failed(struct fpga *card, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,9 +1,8 @@
-/* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its
- * own Ethernet port, under a lease.
+/* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
+ * a lease.
  *
- * A batch is split into as many requests as necessary. The card keeps no staged registers
- * between requests. Therefore each request must end after a complete group of operations, and
- * the next one must select the job again. */
+ * A batch is split into requests. The card keeps no staged registers between them, so each ends
+ * after a complete group of operations, and the next selects the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -24,7 +23,7 @@ static const double close_s = 0.2;
 struct eth_card {
     struct sockaddr_in at;
     struct lease_link link;
-    double silence_s; /* the card ends the lease after this silence */
+    double silence_s; /* that ends the lease */
     struct lease_keeper *keeper;
 };
 
@@ -48,7 +47,7 @@ static int lease_is_over(struct fpga *card, const struct eth_card *e)
                        card->name, e->silence_s);
 }
 
-/* Returns 0 if the answer is DONE, else a negative errno with card->why. */
+/* Returns 0 after DONE, else a negative errno with card->why. */
 static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                struct lease_message *answer, double until)
 {
@@ -71,7 +70,7 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
     }
 }
 
-/* Ends the lease. Sends CLOSE at least once and waits for the answer at most until then. */
+/* Sends CLOSE at least once and waits for the answer until then. */
 static void let_go(struct eth_card *e, double until)
 {
     struct lease_message close = {.kind = LEASE_CLOSE}, answer;
@@ -121,21 +120,20 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     card->own = e;
     rc = open_lease(card, e, until);
     if (rc) {
-        let_go(e, 0); /* the lease may be open if only the answer was lost */
+        let_go(e, 0); /* perhaps only the answer was lost */
         card->own = NULL;
     }
     return rc;
 }
 
-/* True if a request may end after this operation: no registers are staged, and later operations
- * do not need an index that was set before. */
+/* True if a request may end here: no registers are staged, and later operations need no index set
+ * before. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* Fills the next request from ops[at] on. If `job` is not NULL, the request begins
- * with this operation, the last JOB_INDEX. Returns the number of ops in it, or 0 if
+/* The request begins with `job`, the last JOB_INDEX, unless NULL. Returns the ops taken, or 0 if
  * they have no place to end a request. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)

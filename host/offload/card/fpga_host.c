@@ -1,4 +1,4 @@
-/* fpga_host.c : Parses and resolves "host:port" of a card on the network. */
+/* fpga_host.c : Parses and resolves "host:port". */
 #include "offload/card/fpga_host.h"
 #include "base/inet.h"
 #include "offload/card/fpga.h"
@@ -27,8 +27,6 @@ int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to)
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(port)};
     return 0;
 }
-
-/* ---- errors of all backends ---- */
 
 int fpga_failed(struct fpga *card, int code, const char *format, ...)
 {

@@ -3,9 +3,9 @@
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * The host cannot read which indices and slots are taken. But the card refuses a JOB_COMMIT that
- * would touch another job, and its control program refuses one that would touch a job of another
- * connection. All connections share the registers, so each attempt must be one batch. */
+ * The host cannot read which indices and slots are taken, but the card refuses a JOB_COMMIT that
+ * would touch another job, and its control program one that would touch another connection's.
+ * Connections share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -34,7 +34,7 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     *caps = (struct fpga_caps){slots < MAX_TRIED ? slots : MAX_TRIED,
                                jobs < MAX_TRIED ? jobs : MAX_TRIED, ops[3].value >> 16,
                                ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
-    /* Bits 0, 1 and 2 are for widths of 4, 8 and 16 bits. */
+    /* bits 0, 1, 2: widths of 4, 8, 16 */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
         return fpga_failed(card, -ENOTSUP, "card %s cannot add codes of %u bits to sums of %u bits",
@@ -63,9 +63,8 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* Tries once to start *job. start: value for JOB_COMMIT. Writes the group's registers
- * even without a group, since values of another client may still be staged. Returns an
- * enum try_result or a negative errno. */
+/* Tries one place. start: value for JOB_COMMIT. Writes the group's registers even without a group,
+ * since another client's values may be staged. Returns an enum try_result or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
 {
@@ -92,8 +91,7 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct w
     return STARTED;
 }
 
-/* Writes the ranks' addresses of a started job. No rank knows its key
- * yet, so no frame can have come. */
+/* No rank knows the key yet, so no frame can have come. */
 static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
                      uint32_t n_ranks, double timeout_s)
 {
@@ -111,7 +109,7 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
-/* Returns STARTED with the job in *job, STILL_STOPPING, TAKEN, or a negative errno. */
+/* Returns STARTED with *job, STILL_STOPPING, TAKEN, or a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

@@ -1,4 +1,4 @@
-/* fpga_link.c : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline. */
+/* fpga_link.c : Exchanges messages of hls/card/simlink.h. */
 #include "offload/card/fpga_link.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -127,7 +127,7 @@ void fpga_link_close(struct fpga_link *l)
     *l = (struct fpga_link){0};
 }
 
-/* ---- batch, address and time of a card that is reached through a link ---- */
+/* ---- a card that is reached through a link ---- */
 
 static int link_failed(struct fpga *card, int rc)
 {

@@ -1,5 +1,5 @@
-/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket,
- * with a deadline. No function prints. */
+/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline
+ * `until` in the time of clock_s(); INFINITY is legal. No function prints. */
 #ifndef FPGA_LINK_H
 #define FPGA_LINK_H
 #include "hls/card/simlink.h"
@@ -7,34 +7,33 @@
 #include <stdbool.h>
 
 struct fpga_link {
-    int fd;        /* not blocking; owned */
-    uint8_t *body; /* [SIMLINK_MAX] bytes of the last message received */
+    int fd;        /* nonblocking; owned */
+    uint8_t *body; /* [SIMLINK_MAX] of the last message received */
 };
 
-/* Takes over the socket fd, even on failure, and receives HELLO. until: deadline as a
- * time of clock_s(), in all functions here; INFINITY is legal. Returns 0, -ENOMEM,
- * -EPROTO (another version, or not a card), -EUSERS (the card has no room for another
- * client), or an error of fpga_link_hear(). */
+/* Takes over the socket fd, even on failure, and receives HELLO. Returns 0, -ENOMEM, -EPROTO
+ * (another version, or not a card), -EUSERS (no room for another client), or an error of
+ * fpga_link_hear(). */
 int fpga_link_open(struct fpga_link *l, int fd, double until);
 void fpga_link_close(struct fpga_link *l); /* sends QUIT; legal when zeroed */
 
-/* Sends m and its body. Returns 0 or a negative errno, for example -ETIMEDOUT or -EPIPE
- * (the peer has closed the connection). */
+/* Sends m and its body. Returns 0 or a negative errno, for example -ETIMEDOUT or -EPIPE (closed by
+ * the peer). */
 int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until);
 
-/* Receives the next message; its body is in l->body. Returns 0, -EPROTO if the message is too
- * long, or an error of fpga_link_say(). */
+/* The body is in l->body. Returns 0, -EPROTO if the message is too long, or an error of
+ * fpga_link_say(). */
 int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 
-/* Sends `ask` and receives the answer DONE. Returns 0, -EPROTO if another message
- * came, or an error of fpga_link_hear(). */
+/* Sends `ask` and receives DONE. Returns 0, -EPROTO after another message, or an error of
+ * fpga_link_hear(). */
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
 /* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
 bool fpga_link_alive(const struct fpga_link *l);
 
-/* ---- batch, address, time and alive of struct fpga_ops, for backends with a link ---- */
+/* ---- slots of struct fpga_ops ---- */
 
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
                     size_t *done, double timeout_s);

@@ -1,4 +1,4 @@
-/* fpga_process.c : Starts narrowcast-sim as a card of this process, and reports how it ended. */
+/* fpga_process.c : Runs narrowcast-sim as a card of this process. */
 #include "offload/card/fpga_process.h"
 #include "base/plugin.h"
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 #define PROGRAM "narrowcast-sim"
 enum { MAX_WORDS = 16 };
 
-/* Executes the simulator in the child. Exits with 127 if there is none, like a shell. */
+/* Exits with 127 if there is no simulator, like a shell. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
@@ -28,7 +28,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    /* After such a signal the run finishes its step and then closes the card itself. */
+    /* after these the run finishes its step and closes the card itself */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
@@ -37,8 +37,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Waits up to 2 s for the card's process to end after its connection has closed, then kills it.
- * Returns its status or -1. */
+/* Waits up to 2 s, then kills the process. Returns its status or -1. */
 static int reap(struct fpga_process *card)
 {
     int status = 0;
@@ -118,9 +117,9 @@ void fpga_process_close(struct fpga_process *card)
     *card = (struct fpga_process){0};
 }
 
-/* ---- the backend "sim": a card that this process starts ---- */
+/* ---- the backend "sim" ---- */
 
-/* The Verilated core may take this long to start on a busy machine. */
+/* for the Verilated core on a busy machine */
 enum { START_S = 10 };
 
 static bool sim_name_fits(const char *name)
@@ -156,7 +155,7 @@ static void sim_close(struct fpga *card)
     free(sim);
 }
 
-/* If the connection was closed, returns how the process ended instead. */
+/* If the connection was closed, returns how the process ended. */
 static int reason(struct fpga *card, int rc)
 {
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;

@@ -9,33 +9,32 @@
 
 struct fpga_process {
     struct fpga_link link;
-    pid_t pid, owner; /* of the card; of the process that started it */
+    pid_t pid, owner; /* the card's; its starter's */
 };
 
-/* Starts "narrowcast-sim --fd N words..." from this program's folder, or else from PATH. words
- * ends with NULL. silent: discard its stdout. Returns 0, or a negative errno with *card zeroed
- * and the reason in why. For -ENOENT, why also says how to build the program. */
+/* Starts "narrowcast-sim --fd N words..." from this program's folder, or else from PATH. words ends
+ * with NULL. silent: discard its stdout. Returns 0, or a negative errno with *card zeroed and the
+ * reason in why; for -ENOENT it also says how to build the program. */
 int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
                        double timeout_s, char why[FPGA_WHY_BYTES]);
 
-/* Like fpga_process_start(), but starts the program at path. */
+/* The same with the program at path. */
 int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
                      bool silent, double timeout_s, char why[FPGA_WHY_BYTES]);
 
-/* Ends the card. Legal when zeroed. In a forked child of the owner it only
- * zeroes *card: the card continues. */
+/* Ends the card. Legal when zeroed. In a forked child it only zeroes *card. */
 void fpga_process_close(struct fpga_process *card);
 
-/* Writes one line into why that says how the card's process ended. Returns -ENOENT (there is no
- * such program), -ECHILD (the card has printed the cause to stderr) or -EIO. */
+/* Writes how the process ended into why, in one line. Returns -ENOENT (no such program), -ECHILD
+ * (it has printed the cause to stderr) or -EIO. */
 int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
 
 /* ---- a simulated card that does not listen ---- */
 
-/* Starts a simulated card, disabled as after reset. engine: "rtl" or "c". wave: FST file, or
- * NULL. The card's address() returns -ENOTSUP. Returns 0, or a negative errno with the reason
- * in card->why. -ENXIO: narrowcast-sim is missing, and why says how to build it. -ECHILD: the
- * card has printed the cause to stderr. */
+/* Starts a simulated card, disabled as after reset. engine: "rtl" or "c". wave: FST file, or NULL.
+ * Its address() returns -ENOTSUP. Returns 0, or a negative errno with card->why: -ENXIO
+ * (narrowcast-sim is missing; why says how to build it), -ECHILD (the card has printed the cause to
+ * stderr) or another. */
 int fpga_sim_start(struct fpga *card, const char *engine, const char *wave);
 
 struct fpga_process *fpga_sim_process(const struct fpga *card);

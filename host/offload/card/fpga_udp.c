@@ -12,7 +12,7 @@
 
 struct udp_card {
     struct fpga_link link;
-    uint32_t peer; /* its address, as connected */
+    uint32_t peer; /* as connected */
 };
 
 static int udp_open(struct fpga *card, const char *name, double timeout_s)
@@ -66,7 +66,7 @@ static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *d
     return fpga_link_batch(card, &u->link, ops, n, done, timeout_s);
 }
 
-/* If the card listens on all addresses, frames go to the address of its control connection. */
+/* A card that listens on all addresses (0) gets frames where its control connection goes. */
 static int udp_address(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s)
 {
     struct udp_card *u = card->own;

@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Time after which a request is repeated the first time, and longest time after doubling. */
+/* until the first repetition; the longest after doubling */
 static const double first_s = 0.02, longest_s = 0.25;
-/* Limit of datagrams read after the deadline without finding the answer. */
+/* read after the deadline without the answer */
 enum { MAX_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
@@ -40,9 +40,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* True if this is the answer to m. Only the card knows the secret of m, so no
- * other host can forge an answer. The operations of another
- * version are not known here, so n is not compared then. */
+/* Only the card knows m's secret, so no other host can forge an answer. Another version's
+ * operations are unknown, so n is not compared then. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -51,9 +50,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Waits until then for the answer to m. Returns 1 if it came. Otherwise returns 0, or a
- * negative errno of the socket, which an ICMP message has caused. Any host may have sent that
- * message, so the caller keeps waiting. */
+/* Returns 1 with the answer to m, else 0 or the socket's negative errno. An ICMP message causes it,
+ * which any host may send, so the caller keeps waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -98,20 +96,18 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
     return why;
 }
 
-/* ---- the keeper's thread ---- */
-
-/* TIMES: KEEPs per silence. AGAIN: factor by which they are more frequent while no answer comes. */
+/* KEEPs per silence; how much more frequent without answers */
 enum { TIMES = 5, AGAIN = 4 };
 
 struct lease_keeper {
-    struct lease_link link; /* the thread's own */
+    struct lease_link link; /* the thread's */
     pthread_t thread;
     int stop; /* eventfd */
     double silence_s;
     _Atomic bool lost;
 };
 
-/* Waits until `at`. Returns 1 if an answer came, -1 if the thread must end, or 0. */
+/* Returns 1 after an answer, -1 if the thread must end, or 0 at `at`. */
 static int wait_until(struct lease_keeper *k, double at, struct lease_message *answer)
 {
     uint8_t bytes[LEASE_BYTES + 1];
@@ -161,7 +157,7 @@ int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double s
     k->link.fd = -1;
     k->stop = eventfd(0, EFD_CLOEXEC);
     int rc = k->stop < 0 ? -errno : lease_link_open(&k->link, card);
-    k->link.secret = secret; /* instead of the random one */
+    k->link.secret = secret; /* replaces the random one */
     if (!rc) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,4 +1,4 @@
-/* frame.c : Builds and checks frames of the wire protocol on a host, with the CPU's CRC. */
+/* frame.c : Builds and checks frames, with the CPU's CRC. */
 #include "offload/window/frame.h"
 #include "base/crc.h"
 #include "offload/window/siphash.h"
@@ -58,8 +58,6 @@ const char *frame_nak_reason(uint32_t status)
         return "no known reason";
     }
 }
-
-/* ---- which sums a card can add, and how their codes are placed in frames ---- */
 
 static uint32_t format_byte(struct mf_fmt f)
 {

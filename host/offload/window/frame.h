@@ -5,61 +5,61 @@
 #include "vec/vec.h"
 #include <stdbool.h>
 
-/* Writes header h at `frame`, in front of the payload of payload_bytes that is already at frame
- * + 64. Fills in magic, len and both CRCs. Returns the length of the frame in bytes. */
+/* Writes header h at `frame`, before the payload_bytes already at frame + 64, with magic, len and
+ * both CRCs. Returns the frame's length in bytes. */
 size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *frame);
 
-/* True if bytes[n] (any contents) are one complete and undamaged frame of this protocol. */
+/* True if bytes[n] (untrusted) are one complete and undamaged frame. */
 bool frame_whole(const uint8_t *bytes, size_t n);
 
-/* Returns the tag of a packet, a CRC of: `tag` (the bucket's), nonce (the job's secret), `at`
- * (index of the first element) and count (number of elements). */
+/* Returns a packet's tag, a CRC of `tag` (the bucket's), nonce (the job's secret), `at` (first
+ * element) and count (elements). */
 uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
-/* Returns the tag of a packet in a job with a group, a SipHash under secret[2]. Hosts that
- * see one tag cannot compute the next one. */
+/* Returns the tag in a job with a group, a SipHash under secret[2]: hosts that see a tag cannot
+ * compute the next. */
 uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count);
 
-/* Returns the reason of a NAK as text, for example "the slot is not in the job's range". */
+/* Returns a NAK's reason as text, for example "the slot is not in the job's range". */
 const char *frame_nak_reason(uint32_t status);
 
-/* ---- which sums a card can add, and how their codes are placed in frames ---- */
+/* ---- which sums a card can add ---- */
 
 struct card_fit {
-    uint32_t in_fmt, out_fmt;     /* format bytes of frames (hls/core/beat.h) */
+    uint32_t in_fmt, out_fmt;     /* format bytes (hls/core/beat.h) */
     uint32_t in_width, out_width; /* bits: 4, 8 or 16 */
-    /* wider: the larger of both widths, in bits. ratio: the larger width divided by the smaller.
-     * Below, "beats" counts the direction (contributions or results) whose codes are wider. */
+    /* wider: the larger width, bits. ratio: larger divided by smaller width. Below, "beats" counts
+     * the direction (contributions or results) with wider codes. */
     uint32_t wider, ratio;
 };
 
-/* Checks that a card can add n codes as `sum` describes, and fills *out. Pass NULL as
- * `sum` if the codec does not add minifloats. what: plural noun for the n in the message.
- * Returns 0, or -EINVAL after reporting. */
+/* Checks that a card can add n codes as `sum` describes (NULL: the codec does not add minifloats),
+ * and fills *out. what: plural noun for the n in the message. Returns 0, or -EINVAL after
+ * reporting. */
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out);
 
-/* Like card_fits(), but writes the message to why[size] instead of printing it. */
+/* The same with the message in why[size] instead of printed. */
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
-/* Checks that a card supports codes of this format. what: verb for the message, for example
- * "add". Returns 0, or -EINVAL after reporting. */
+/* Checks that a card supports codes of this format. what: verb for the message, for example "add".
+ * Returns 0, or -EINVAL after reporting. */
 int card_fits_format(struct mf_fmt fmt, const char *what);
 
-/* Returns the number of codes in a payload of so many beats. */
+/* Returns the codes in a payload of so many beats. */
 static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
 {
     return beats * 512 / f->wider;
 }
 
-/* Returns the number of beats for n codes, rounded up to whole beats in both directions. */
+/* Returns the beats for n codes, whole in both directions. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {
     uint32_t beats = (uint32_t)((n * f->wider + 511) / 512);
     return (beats + f->ratio - 1) / f->ratio * f->ratio;
 }
 
-/* Returns the largest number of beats up to most_beats that is whole beats in both directions. */
+/* Returns the most beats up to most_beats, whole in both directions. */
 static inline uint32_t card_fit_most(const struct card_fit *f, uint32_t most_beats)
 {
     return most_beats / f->ratio * f->ratio;

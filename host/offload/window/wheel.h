@@ -1,5 +1,5 @@
-/* wheel.h : Keeps timers of many packets in a wheel of lists, one list per tick. Setting or
- * stopping a timer takes constant time.
+/* wheel.h : Keeps timers of many packets in a wheel of lists, one per tick. Setting or stopping a
+ * timer takes constant time.
  *
  *     wheel_add()       puts a timer into list (tick at which it is due) mod WHEEL_TICKS
  *     wheel_turn(now)   moves the timers that are due by now to the list `expired`
@@ -14,12 +14,12 @@ enum { WHEEL_TICKS = 256 };
 static const double wheel_tick_s = 0.5e-3;
 
 struct wheel_timer {
-    struct wheel_timer *next, *prev; /* NULL: timer is not set */
+    struct wheel_timer *next, *prev; /* NULL: not set */
     uint64_t due;                    /* tick */
 };
 
 struct wheel {
-    uint64_t tick; /* last tick turned */
+    uint64_t tick; /* last turned */
     struct wheel_timer lists[WHEEL_TICKS], expired;
 };
 
@@ -49,7 +49,7 @@ static inline void wheel_init(struct wheel *w, double now)
         wheel_list_init(&w->lists[i]);
 }
 
-/* Stops a timer. Legal for a timer that is not set. */
+/* Legal for a timer that is not set. */
 static inline void wheel_remove(struct wheel_timer *t)
 {
     if (!t->next)
@@ -59,7 +59,7 @@ static inline void wheel_remove(struct wheel_timer *t)
     t->next = t->prev = NULL;
 }
 
-/* Sets or moves a timer to time `at`, but not before the next tick. */
+/* Sets or moves a timer to time `at`, at least the next tick. */
 static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
 {
     wheel_remove(t);
@@ -89,7 +89,7 @@ static inline void wheel_turn(struct wheel *w, double now)
         w->tick = to;
 }
 
-/* Returns a timer that has expired, and stops it. Returns NULL if there is none left. */
+/* Stops and returns an expired timer, or NULL. */
 static inline struct wheel_timer *wheel_pop(struct wheel *w)
 {
     struct wheel_timer *t = w->expired.next;

@@ -5,10 +5,8 @@
 #include "offload/window/window_inside.h"
 #include <stdlib.h>
 
-/* Timers run at least this often, even if datagrams arrive without a break. */
+/* between runs of timers, at most */
 static const double timers_s = 0.01;
-
-/* ---- life ---- */
 
 static int make_ends(struct window *w, const struct window_card *cards)
 {
@@ -100,8 +98,6 @@ struct card_path_count window_counted(const struct window *w)
             count.rtt_s = w->ends[i].rtt_s;
     return count;
 }
-
-/* ---- work ---- */
 
 static void run_timers(struct window *w, double now)
 {

@@ -1,8 +1,8 @@
-/* window_flow.c : Sends packets when their slots become free, and tells the
- * flow which results are complete. */
+/* window_flow.c : Sends packets as slots become free, and tells the flow which results are
+ * complete. */
 #include "offload/window/window_inside.h"
 
-/* Packets that are cast together, and packets that are decoded together. */
+/* packets cast together; decoded together */
 enum { AHEAD = 32, TOGETHER = 8 };
 
 void window_start(struct window *w, struct window_work work, double now)
@@ -15,7 +15,7 @@ void window_start(struct window *w, struct window_work work, double now)
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
-        /* first packet (m) of this card in this work */
+        /* this card's first packet (m) in this work */
         const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0;
         end->ready = NULL;
         for (uint64_t m = first; m < first + n_slots; m++)
@@ -44,7 +44,7 @@ void window_start_sum(struct window *w, const struct card_path_sum *sum, double 
                  now);
 }
 
-/* *m: number of the packet among those of its card. */
+/* *m: number among the card's packets. */
 static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
 {
     const uint64_t n = w->base + i;
@@ -53,7 +53,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Calls need() for the codes of packets 0 to i and of further ones, AHEAD packets at a time. */
+/* Calls need() for packets 0 to i and further ones, AHEAD at a time. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
@@ -90,8 +90,7 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
     end->last_ready = s;
 }
 
-/* Sends the next packet to one card. Returns false if no slot is ready, the limit of packets in
- * flight to the card is reached, or the wire has no room. */
+/* Returns false if no slot is ready, too many packets are in flight, or the wire has no room. */
 static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
@@ -145,7 +144,7 @@ void window_have(struct window *w)
     work->had = to;
 }
 
-/* ---- path length: before the first packet, test the path to each card in both directions ---- */
+/* ---- path length, tested before the first packet ---- */
 
 /*     PING as long as the card and the route allow --x    no answer: again, then shorter ones
  *                                                <----   PONG of the same length: this passes
@@ -153,9 +152,9 @@ void window_have(struct window *w)
  * No datagram is fragmented, in either direction. If a path carries only shorter frames later,
  * the card is abandoned for this step, and the next pings find the new length. */
 
-enum { SURE = 3 }; /* pings of the longest length */
+enum { SURE = 3 }; /* of the longest length */
 
-/* Returns the payload beats that the route is known to carry, at most config.beats. */
+/* Returns what the route surely carries, at most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);
@@ -163,7 +162,7 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-/* Returns the payload beats of the next ping, at least those of the shortest possible frame. */
+/* Returns at least the shortest frame's beats. */
 static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);
@@ -199,7 +198,7 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
 {
     const uint32_t beats =
         card_fit_most(&w->config.fit, (uint32_t)((n - PKT_HEADER_BYTES) / PKT_BEAT_BYTES));
-    /* A pong must have the length of a ping. */
+    /* a pong is as long as a ping */
     if (!beats || n != PKT_HEADER_BYTES + (size_t)beats * PKT_BEAT_BYTES) {
         w->foreign++;
         return;

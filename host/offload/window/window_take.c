@@ -1,14 +1,14 @@
-/* window_take.c : Accepts answers to this rank's packets in flight, and drops all other
- * datagrams. Dropped datagrams are counted:
+/* window_take.c : Accepts answers to this rank's packets in flight, and counts and drops all other
+ * datagrams:
  *
  *     damaged   not a whole frame
  *     foreign   not of this job's key, rank or slots, or a wrong result
  *     stale     does not answer a packet in flight
  *
- * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count of
- * its slot's frame. Results that go to the group carry no key. A host that sees such a result
- * learns a tag that all ranks already have, but cannot compute later tags. Before any results
- * count, ranks compare digests of the results that they accepted. */
+ * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count of its
+ * slot's frame. Results to the group carry no key. A host that sees one learns a tag that all ranks
+ * already have, but cannot compute later tags. Ranks compare digests of accepted results before
+ * these count. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
@@ -16,9 +16,9 @@
 
 enum {
     MAX_TAKEN = 256, /* datagrams of a card per turn */
-    /* Sums in a row that came on this rank's own wire, after it asked for them. */
+    /* sums in a row on this rank's own wire, after it asked for them */
     MAX_APART = 16,
-    /* Wrong results from the group. A guess is right if it matches the 32 bits of a tag. */
+    /* wrong results from the group; a guess must match the 32 bits of a tag */
     MAX_FORGED = 64
 };
 
@@ -33,7 +33,7 @@ static bool is_open(const struct window_slot *s, const uint8_t *bytes)
            !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
 }
 
-/* True if the result repeats all bytes of the frame's header that it must repeat, except op. */
+/* True if the result repeats what it must of the frame's header, except op. */
 static bool repeats(const struct window_slot *s, const uint8_t *bytes)
 {
     const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
@@ -56,8 +56,8 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* Counts sums in a row that did not come through the group. After MAX_APART of them, abandons
- * the card: it answers, but this rank does not receive the group. */
+/* Abandons the card after MAX_APART sums in a row on the own wire: it answers, but this rank does
+ * not receive the group. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
@@ -127,8 +127,7 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_time_pong(w, s, &h, now);
 }
 
-/* Returns the slot of a whole frame with this job, key and rank. Otherwise
- * counts the datagram and returns NULL. */
+/* Returns NULL, and counts the datagram, unless it is a whole frame with this job, key and rank. */
 static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
                                    size_t n, uint64_t key, uint64_t rank)
 {
@@ -159,7 +158,7 @@ void window_take_group(struct window *w, struct window_end *end, const uint8_t *
     }
     const bool was_out = s->out;
     take_result(w, s, bytes, n, true, now);
-    /* A result with the right tag proves that the card is alive. */
+    /* the right tag proves that the card is alive */
     if (was_out && !s->out)
         window_time_heard(end);
 }
@@ -186,8 +185,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
-/* Receives from one wire of a card. Clears *drained if more may be
- * left. Returns true if any came. */
+/* Clears *drained if more may be left. Returns true if any came. */
 static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
                     void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
                                  double),

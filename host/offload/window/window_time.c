@@ -1,15 +1,14 @@
 /* window_time.c : Handles results that do not come. Decides when to ask a card, with a PING of 64
- * bytes, for the state of a slot, and what to do after the answer.
+ * bytes, for a slot's state, and what to do after the answer.
  *
  *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
  *                           lacks this rank's part, or done:  send the lost packet again
  *                           impossible state:                 it was lost: abandon the card
  *                           no answer within the deadline:    the card is gone: abandon it
  *
- * While results arrive in order, the card is only slow and no ping is sent. A packet is
- * sent again only if it or its result was lost, even if other ranks are very late.
- * Time-outs follow the round trips of the pings. Each ping has an echo field of its own, so
- * it is clear which ping a pong answers. */
+ * While results arrive in order the card is only slow, and no ping is sent. A packet is sent again
+ * only if it or its result was lost, even if other ranks are very late. Time-outs follow the round
+ * trips of the pings, whose echo fields tell which ping a pong answers. */
 #include "base/deadline.h"
 #include "hls/card/slot.h"
 #include "offload/window/window_inside.h"
@@ -17,12 +16,11 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MAX_DOUBLED = 8,
-    /* If a result has come for a packet this many packets later, this packet
-     * or its result was probably lost. */
+    /* after a result for a packet so many later, this one or its result was probably lost */
     OVERTAKEN = 4,
     MAX_QUESTIONS = 8,
-    /* A card that answers pings but does not accept packets is abandoned after this many card
-     * deadlines. A silent card is abandoned after one. */
+    /* card deadlines until a card that answers pings but accepts no packets is abandoned; a silent
+     * one: after one */
     TAKES_NONE = 2,
 };
 
@@ -31,8 +29,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Returns the time in which an answer should come if no other rank is late. It is at most
- * most_s, so that one slow round trip does not delay the recovery of packets lost later. */
+/* Returns the time in which an answer should come if no rank is late: at most most_s, so that one
+ * slow round trip does not delay the recovery of later losses. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -54,8 +52,6 @@ static void send_again(struct window *w, struct window_slot *s, double now)
     w->count.resent += window_send(w, s);
     set_timer(w, s, now);
 }
-
-/* ---- events ---- */
 
 void window_time_start(struct window *w, double now)
 {
@@ -108,7 +104,7 @@ void window_time_measured(const struct window *w, const struct window_slot *s, u
     struct window_end *end = s->end;
     const double asked_at = echo == s->echo ? s->asked_at : s->first_at;
     if ((echo != s->echo && echo != s->first_echo) ||
-        /* If this process was stopped, the pong may have waited to be received. */
+        /* the pong may have waited while this process was stopped */
         asked_at < w->back_at)
         return;
     const double rtt_s = now - asked_at,
@@ -144,8 +140,6 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
     }
 }
 
-/* ---- questions ---- */
-
 bool window_time_silent(const struct window *w, const struct window_end *end, double now)
 {
     return end->silent_since != 0 && now - end->silent_since > w->config.card_deadline_s;
@@ -177,8 +171,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
-        /* Enough pings to this card are unanswered. Only slots that have
-         * pinged before send another one. */
+        /* enough pings are unanswered: only slots that have pinged before go on */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;

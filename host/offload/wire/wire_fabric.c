@@ -1,9 +1,8 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
  *
- * Receives are posted in advance. A frame is injected if the provider accepts frames of its
- * length for injection, and is copied to a send buffer otherwise. Prefix, local memory
- * registration and contexts are handled as the provider demands. A datagram that cannot leave is
- * lost; the window recovers it. No other file uses libfabric. */
+ * Receives are posted in advance. A frame is injected if the provider injects that length, else
+ * copied to a send buffer. A datagram that cannot leave is lost; the window recovers it. No other
+ * file uses libfabric. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -27,17 +26,16 @@ struct fabric {
     struct fid_cq *rx, *tx;
     struct fid_ep *ep;
     struct fid_mr *mr;
-    void *desc; /* of `buffers`, if the provider wants one */
+    void *desc; /* of `buffers`, if wanted */
     fi_addr_t card;
     struct sockaddr_in name;
-    /* prefix: bytes that the provider needs in front of each datagram. room: bytes of a buffer,
-     * including the prefix. most: bytes of the longest datagram. */
+    /* bytes of the provider's prefix, of a buffer with it, of the longest datagram */
     size_t prefix, room, most;
-    uint8_t *buffers; /* [POSTED + SENDING], `room` bytes each */
+    uint8_t *buffers; /* [POSTED + SENDING][room] */
     struct fi_context2 contexts[POSTED + SENDING];
     int idle[SENDING], n_idle; /* free send buffers */
     struct fi_cq_msg_entry come[AT_ONCE];
-    /* reading: the receive whose buffer the caller reads. It is posted again later. -1: none. */
+    /* reading: the receive that the caller reads, posted again later; -1: none */
     int n_come, next_come, reading;
 };
 
@@ -50,8 +48,6 @@ static int post(struct fabric *f, int i)
 {
     return (int)fi_recv(f->ep, buffer(f, i), f->room, f->desc, FI_ADDR_UNSPEC, &f->contexts[i]);
 }
-
-/* ---- the wire ---- */
 
 static void reap_sends(struct fabric *f)
 {
@@ -102,14 +98,13 @@ static int fabric_flush(void *wire)
     return 0;
 }
 
-/* Reads the next completions. Returns 1, 0 if there is none, or a negative errno. */
+/* Returns 1, 0 if there is no completion, or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    /* A receive has failed, for example because the datagram was too long. Post
-     * its buffer again like the others. */
+    /* a failed receive, perhaps of too long a datagram: post it again */
     if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
@@ -187,8 +182,6 @@ static const struct wire_ops ops = {
     .close = fabric_close,
 };
 
-/* ---- opening ---- */
-
 static int failed(char *why, const char *what, int rc)
 {
     snprintf(why, WIRE_WHY_BYTES, "libfabric cannot %s: %s", what, fi_strerror(-rc));
@@ -210,7 +203,7 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* Returns libfabric's first description of a provider, or NULL. local: NULL for any address. */
+/* Returns the first description of a provider, or NULL. local NULL: any address. */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -250,10 +243,9 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
-                      /* longer datagrams would be fragmented */
+                      /* longer ones would be fragmented */
                       wire_most_to(o->card_ip, o->card_port));
-    /* A buffer has room for more than the longest frame, so that
-     * longer datagrams are recognised. */
+    /* more than the longest frame, to recognise longer datagrams */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = aligned_alloc(64, bytes);
@@ -296,8 +288,6 @@ static int make_endpoint(struct fabric *f, char *why)
     return rc ? failed(why, "create an endpoint", rc) : 0;
 }
 
-/* Registers the card's address with the endpoint, reads the endpoint's
- * own address, and posts receives. */
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};

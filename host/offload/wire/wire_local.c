@@ -1,5 +1,4 @@
-/* wire_local.c : Finds the local address to bind a socket to, and the longest
- * datagram that a route carries. */
+/* wire_local.c : Finds local addresses, and the longest datagram of a route. */
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,8 +17,7 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
     return a;
 }
 
-/* Finds the local address from which packets to ip:port leave.
- * Connecting a UDP socket sends nothing. */
+/* Connecting a UDP socket sends nothing. */
 static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 {
     const struct sockaddr_in to = address(ip, port);

@@ -1,5 +1,4 @@
-/* wire_process.c : Connects ranks to a simulated card with messages FRAME
- * and RUN of hls/card/simlink.h. */
+/* wire_process.c : Connects ranks to a simulated card with messages of hls/card/simlink.h. */
 #include "offload/wire/wire_process.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -8,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* a longer run is stuck */
+enum { MAX_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* longer runs are stuck */
 static const uint32_t first_ip = 0x0a000001;
 
-/* A queue of frames. Each frame follows its length. */
+/* a queue of frames, each after its length */
 struct frames {
     uint8_t *bytes;
-    size_t room, n, at; /* at: of the next frame to read */
+    size_t room, n, at; /* at: next to read */
 };
 
 struct end {
@@ -57,8 +56,6 @@ static int next(struct frames *f, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
-/* ---- struct wire_ops ---- */
-
 static int process_send(void *wire, const uint8_t *bytes, size_t n)
 {
     return put(&((struct end *)wire)->to_card, bytes, n);
@@ -66,7 +63,7 @@ static int process_send(void *wire, const uint8_t *bytes, size_t n)
 
 static int process_flush(void *wire)
 {
-    (void)wire; /* wire_process_run() sends for all wires */
+    (void)wire; /* wire_process_run() sends */
     return 0;
 }
 
@@ -102,8 +99,6 @@ static const struct wire_ops ops = {
     .close = process_close,
 };
 
-/* ---- the card ---- */
-
 static int failed(struct wire_process *p, int rc)
 {
     char why[FPGA_WHY_BYTES];
@@ -113,7 +108,7 @@ static int failed(struct wire_process *p, int rc)
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-/* Sends all queued frames. Returns their number, or an error of fpga_link_say(). */
+/* Returns how many frames it sent, or an error of fpga_link_say(). */
 static int give(struct wire_process *p)
 {
     int n_frames = 0;

@@ -1,5 +1,5 @@
-/* wire_process.h : Connects ranks to a simulated card that does not listen. Frames are queued per
- * rank until the card is run. */
+/* wire_process.h : Connects ranks to a simulated card that does not listen. Each rank's frames are
+ * queued until the card is run. */
 #ifndef WIRE_PROCESS_H
 #define WIRE_PROCESS_H
 #include "offload/card/fpga_process.h"
@@ -8,24 +8,23 @@
 struct wire_process;
 
 struct wire_process_time {
-    /* clocks: sum over runs, from the first to the last beat of each. 0
-     * if the model has no clock. */
+    /* clocks: sum over runs, first to last beat of each; 0: the model has no clock */
     uint64_t clocks, beats_in, beats_out;
-    double seconds; /* wall-clock time */
+    double seconds; /* wall clock */
 };
 
-/* Opens wires for n_ranks ranks. card: must be open; it remains the caller's. gap: idle clocks
- * after each frame. Returns 0, or -ENOMEM after reporting. */
+/* Opens wires. card: open, and remains the caller's. gap: idle clocks after each frame. Returns 0,
+ * or -ENOMEM after reporting. */
 int wire_process_open(struct fpga_process *card, int n_ranks, uint32_t gap,
                       struct wire_process **out);
-void wire_process_close(struct wire_process *p); /* closes all its wires too; NULL is legal */
+void wire_process_close(struct wire_process *p); /* and all its wires; NULL is legal */
 
-/* Returns a rank's wire. close() of this wire does nothing. */
+/* Its close() does nothing. */
 struct wire wire_process_of(struct wire_process *p, int rank);
 
-/* Sends the queued frames to the card, taking one of each rank in turn, and runs the card until
- * it is idle. Adds to *time. Returns 1, 0 if no frame was queued, or a negative errno after
- * reporting. -ECHILD: the card has reported the cause. */
+/* Sends the queued frames, one of each rank in turn, and runs the card until it is idle. Adds to
+ * *time. Returns 1, 0 if no frame was queued, or a negative errno after reporting; -ECHILD: the
+ * card has. */
 int wire_process_run(struct wire_process *p, struct wire_process_time *time);
 
 #endif

@@ -3,10 +3,9 @@
  *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
  *     receives              c c c c    <--  message cccc             <-- kernel joins it
  *
- * UDP_SEGMENT cuts messages, UDP_GRO joins them. Route look-up, checksum and queue operation are
- * then done once per message instead of once per datagram. The datagrams on the network are the
- * same. (libfabric's udp provider makes a call for each datagram.) Nothing is fragmented: a
- * datagram that is too long for the path is refused or lost. */
+ * UDP_SEGMENT cuts messages and UDP_GRO joins them, so route look-up, checksum and queueing are
+ * done once per message (libfabric's udp provider: per datagram). The datagrams on the network are
+ * the same. Nothing is fragmented: a datagram too long for the path is refused or lost. */
 #include "offload/wire/wire_socket.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -26,12 +25,10 @@ enum { MAX_BYTES = 65000, MAX_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 4 
 struct wire_socket {
     int fd;
     struct sockaddr_in name;
-    bool one_each; /* this system does not cut messages */
-    /* n_out: bytes queued for sending. each: length of each queued
-     * frame; the last may be shorter. */
+    bool one_each; /* the system does not cut messages */
+    /* bytes queued; length of frames, except a shorter last */
     size_t n_out, each;
-    /* n_in: bytes received. at: bytes read so far. part: length of each
-     * datagram; the last may be shorter. */
+    /* bytes received; read; length of datagrams, except a shorter last */
     size_t n_in, at, part;
     uint8_t out[MAX_BYTES], in[IN_BYTES];
 };
@@ -39,11 +36,11 @@ struct wire_socket {
 static int send_bytes(const struct wire_socket *w, const uint8_t *bytes, size_t n, size_t each)
 {
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header; /* for alignment */
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
     } control = {.bytes = {0}};
     const uint16_t segment = (uint16_t)each;
-    struct iovec at = {(void *)(uintptr_t)bytes, n}; /* sendmsg() only reads it */
+    struct iovec at = {(void *)(uintptr_t)bytes, n}; /* only read */
     struct msghdr m = {.msg_iov = &at, .msg_iovlen = 1};
     if (n > each) {
         m.msg_control = control.bytes;
@@ -68,15 +65,14 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* True if a datagram is too long for the path. The system reports the same
- * errors once for an earlier datagram. */
+/* These errors may also belong to an earlier datagram. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* Sends the queued datagrams. If one cannot leave for another reason than its length or lack of
- * room, it is lost; the window recovers it. */
+/* A datagram that cannot leave, except for its length or lack of room, is lost; the window recovers
+ * it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -122,8 +118,7 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Receives the next message and the length of its datagrams. Returns 1, 0 if
- * there is none, or a negative errno. */
+/* Returns 1 with a message and its datagrams' length, 0 if there is none, or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {
@@ -137,7 +132,7 @@ static int read_more(struct wire_socket *w)
                        .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    /* These errors concern an earlier datagram: no peer for now, or too long. */
+    /* of an earlier datagram: no peer for now, or too long */
     if (n < 0) {
         const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
                             errno == ENETUNREACH;
@@ -191,8 +186,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Asks for a larger receive buffer; without privileges the system grants less. Returns false if
- * the system has no UDP_GRO, so that each call receives only one datagram. */
+/* Without privileges less is granted. Returns false without UDP_GRO: each call receives one
+ * datagram. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;
@@ -223,7 +218,7 @@ static struct sockaddr_in card_of(const struct wire_options *o)
                                 .sin_addr.s_addr = htonl(o->card_ip)};
 }
 
-/* Opens a socket that is connected, so that datagrams from other hosts do not arrive. */
+/* Connects the socket, so that other hosts' datagrams do not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);
@@ -240,7 +235,7 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
     return 0;
 }
 
-/* Opens a wire with the given open(). name: address to bind to, unless open() chooses it. */
+/* name: address to bind to, unless open() chooses it. */
 static int open_wire(const struct wire_options *o, struct sockaddr_in name,
                      int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
                      const struct wire_ops *by, struct wire *out)
@@ -270,8 +265,6 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     return o->local ? -EINVAL : rc;
 }
 
-/* ---- a multicast receiver ---- */
-
 static int join_send(void *wire, const uint8_t *bytes, size_t n)
 {
     (void)wire, (void)bytes, (void)n;
@@ -287,8 +280,8 @@ static const struct wire_ops group_wire = {
     .close = socket_close,
 };
 
-/* Opens a socket that receives the group. It is bound to the group's address, which the ranks of
- * a host share, and is connected, so that datagrams from other hosts do not arrive. */
+/* Binds to the group's address, which a host's ranks share, and connects, so that other hosts'
+ * datagrams do not arrive. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

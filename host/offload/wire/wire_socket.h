@@ -1,4 +1,4 @@
-/* wire_socket.h : Implements a wire over a UDP socket of the system, many datagrams per call. */
+/* wire_socket.h : Implements a wire over a UDP socket of the system. */
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
 #include "offload/wire/wire.h"
@@ -10,13 +10,12 @@ int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port
                      char why[WIRE_WHY_BYTES]);
 
 struct wire_socket_room {
-    /* Size of the receive buffer that the system grants, and size that wires ask for. */
+    /* receive buffer granted and wanted */
     int receive_bytes, wanted_bytes;
-    bool many; /* has UDP_GRO: receives many datagrams per call */
+    bool many; /* UDP_GRO: many datagrams per receive */
 };
 
-/* Tells what a socket of this system can do. Returns 0, or a negative errno if the
- * system has no sockets. Prints nothing. */
+/* Returns 0, or a negative errno if the system has no sockets. Prints nothing. */
 int wire_socket_room(struct wire_socket_room *out);
 
 #endif

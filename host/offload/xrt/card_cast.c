@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values per run. MAX_RUN: 4 MiB of fp32 amortise the cost of a run. MIN_RUN: with fewer values
- * per run, reading files becomes slow. */
+/* values per run: 4 MiB of fp32 amortise it; below MIN_RUN reading files becomes slow */
 enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
-static const uint32_t no_status = 0xffffffffu; /* value before the kernel has written one */
+static const uint32_t no_status = 0xffffffffu; /* not written by the kernel */
 
 struct slot {
     enum role role;
@@ -20,7 +19,7 @@ struct slot {
 };
 struct shape {
     int n_args, n_slots;
-    struct slot slots[CARD_CAST_ARGS]; /* the last one is the status */
+    struct slot slots[CARD_CAST_ARGS]; /* the last is the status */
 };
 
 static const struct shape *shape_of(enum kernel k)
@@ -37,8 +36,6 @@ static int say(struct card_cast *c, int rc)
         snprintf(c->why, sizeof c->why, "%s", c->card.why);
     return rc;
 }
-
-/* ---- opening ---- */
 
 int card_cast_open(struct card_cast *c, const char *card, const char *xclbin, struct mf_fmt fmt,
                    double timeout_s)
@@ -100,8 +97,6 @@ int card_cast_begin(struct card_cast *c, enum kernel k)
     return say(c, rc);
 }
 
-/* ---- a run ---- */
-
 static struct xrt_card_buffer *buffer_of(struct card_cast *c, enum role role)
 {
     const struct shape *s = shape_of(c->kernel);
@@ -126,16 +121,15 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* Clears the rest of the last beat after n values. The kernels ignore it. */
+/* The kernels ignore the rest of the last beat. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;
     memset((uint8_t *)buffer_of(c, role)->map + held, 0, bytes_of(c, role, n) - held);
 }
 
-/* Runs the kernel on n values. values[n_args]: values of the arguments that are
- * not buffers. from, to: roles of the buffers that are copied to the card before
- * the run and from the card after it. */
+/* values[n_args]: of arguments other than buffers. from, to: roles of the buffers copied to the
+ * card before the run, and from it after. */
 static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role from, enum role to,
                double until)
 {

@@ -14,38 +14,37 @@
 #include "hls/arith/mf.h"
 #include "offload/xrt/xrt_card.h"
 
-enum { CARD_CAST_ARGS = 5 }; /* limit of buffers of a kernel */
+enum { CARD_CAST_ARGS = 5 }; /* buffers of a kernel */
 
 struct card_cast {
     struct xrt_card card;
-    enum kernel kernel; /* chosen by card_cast_begin() */
+    enum kernel kernel; /* of card_cast_begin() */
     uint32_t fmt, width;
-    size_t most;    /* limit of values per run, given by card memory */
+    size_t most;    /* values per run, limited by card memory */
     float *x;       /* [most], input of EXPMAX and QUANT, output of UNQUANT */
     uint8_t *codes; /* [packed, most], output of QUANT, input of UNQUANT; NULL for EXPMAX */
     struct xrt_card_buffer buffers[CARD_CAST_ARGS];
     char why[XRT_WHY_BYTES];
 };
 
-/* Opens the card. card, xclbin: as for xrt_card_open(). fmt: must be accepted by
- * card_fits_format(). After a failure nothing is open. */
+/* card, xclbin: as for xrt_card_open(). fmt: accepted by card_fits_format(). After a failure
+ * nothing is open. */
 int card_cast_open(struct card_cast *c, const char *card, const char *xclbin, struct mf_fmt fmt,
                    double timeout_s);
 void card_cast_close(struct card_cast *c); /* legal when zeroed */
 
-/* Makes buffers for kernel k and frees those of an earlier kernel. Returns -ENOMEM if the card
- * has no room even for 256 KiB of values. */
+/* Makes buffers for kernel k and frees earlier ones. Returns -ENOMEM if the card has no room even
+ * for 256 KiB of values. */
 int card_cast_begin(struct card_cast *c, enum kernel k);
 
-/* Runs EXPMAX. *largest: the largest |x| of n values, as the bits of an fp32
- * without sign, like vec_ops.absmax(). */
+/* EXPMAX: *largest is the largest |x| of n values, as the bits of an fp32 without sign
+ * (vec_ops.absmax()). */
 int card_cast_absmax(struct card_cast *c, size_t n, uint32_t *largest, double timeout_s);
 
-/* Runs QUANT: codes = x * 2^shift of n values, rounded to nearest.
- * The rest of the last beat is 0. */
+/* QUANT: codes = x * 2^shift of n values, to nearest; zeros up to the last beat's end. */
 int card_cast_encode(struct card_cast *c, size_t n, int shift, bool saturate, double timeout_s);
 
-/* Runs UNQUANT: x = codes * 2^shift of n codes. */
+/* UNQUANT: x = codes * 2^shift of n codes. */
 int card_cast_decode(struct card_cast *c, size_t n, int shift, double timeout_s);
 
 #endif

@@ -12,12 +12,9 @@ enum {
 #include "hls/card/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
-/* A run costs the host tens of microseconds, whatever its size. With so many
- * bytes this cost is negligible. */
+/* a run costs the host tens of microseconds, negligible with so many bytes */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
-
-/* ---- opening ---- */
 
 static size_t codes_of(const struct card_mm *mm, size_t beats)
 {
@@ -55,8 +52,7 @@ static size_t usual_beats(int n_parts)
     return (bytes < PART_BYTES ? bytes : PART_BYTES) / BEAT_SIZE;
 }
 
-/* Makes buffers for most_codes codes of each part. While memory is short,
- * halves this number, down to one burst. */
+/* Halves most_codes while memory is short, down to one burst. */
 static int find_room(struct card_mm *mm, size_t most_codes)
 {
     size_t beats = most_codes ? beats_of(mm, most_codes) : usual_beats(mm->n_parts);
@@ -102,10 +98,7 @@ void card_mm_close(struct card_mm *mm)
     xrt_card_close(&mm->card);
 }
 
-/* ---- a run ---- */
-
-/* Copies n codes of each part to the input buffer. Pads each part with zero codes to whole
- * beats. Returns the total number of bytes. */
+/* Pads each part with zero codes to whole beats. Returns the bytes of all. */
 static size_t lay_parts(const struct card_mm *mm, const uint8_t *const *parts, size_t skip,
                         size_t n)
 {
@@ -135,7 +128,7 @@ static int check_status(struct card_mm *mm, double timeout_s)
     return -EIO;
 }
 
-/* Adds n codes (at most run_codes) of each part, beginning at byte `skip` of the part. */
+/* n: at most run_codes. skip: bytes to skip in each part. */
 static int run_once(struct card_mm *mm, const uint8_t *const *parts, size_t skip, size_t n,
                     double until)
 {

@@ -1,5 +1,4 @@
-/* card_mm.h : Adds packed codes in the memory of a card in this machine (kernel reduce_mm): copies
- * parts to the card, runs the kernel, and copies the rounded sums back.
+/* card_mm.h : Adds packed codes in the memory of a card in this machine (kernel reduce_mm).
  *
  *     card_mm_open -> card_mm_add, any number of times -> card_mm_close
  *
@@ -14,24 +13,23 @@ struct card_mm {
     struct card_fit fit;
     uint32_t out_shift, saturate;
     int n_parts;
-    size_t run_codes; /* limit of codes of a part per run, given by card memory */
-    /* in: all parts, one after the other, each in whole beats. out: the sums. */
+    size_t run_codes; /* codes of a part per run, limited by card memory */
+    /* in: all parts in turn, each in whole beats; out: sums */
     struct xrt_card_buffer in, out;
     char why[XRT_WHY_BYTES];
-    uint64_t runs, in_bytes, out_bytes; /* totals so far */
+    uint64_t runs, in_bytes, out_bytes; /* so far */
 };
 
-/* Opens the card. card, xclbin: as for xrt_card_open(). most_codes: number of codes of a
- * part that one run should add; 0 chooses a number that amortises the cost of a run. It is
- * smaller if the card's memory is short. Also returns -EINVAL for a sum that no card adds,
- * and -ENOMEM if the card has no room even for one burst of each part. After a failure
- * nothing is open, and why remains valid. */
+/* card, xclbin: as for xrt_card_open(). most_codes: codes of a part that one run should add, fewer
+ * if card memory is short; 0: enough to amortise a run. Also returns -EINVAL for a sum that no card
+ * adds, and -ENOMEM without room for one burst of each part. After a failure nothing is open, and
+ * why remains valid. */
 int card_mm_open(struct card_mm *mm, const char *card, const char *xclbin,
                  const struct vec_sum *sum, int n_parts, size_t most_codes, double timeout_s);
 void card_mm_close(struct card_mm *mm); /* legal when zeroed */
 
-/* Computes sums = parts[0] + ... + parts[n_parts - 1], in as many runs
- * as necessary, within timeout_s.
+/* Computes sums = parts[0] + ... + parts[n_parts - 1] within timeout_s, in as many runs as
+ * necessary.
  *   parts  [n_parts] pointers to n packed codes
  *   sums   [packed, n] out, undefined after a failure
  * After -EIO or -ETIMEDOUT the card is unusable. */

@@ -1,5 +1,5 @@
-/* fpga_pcie.c : Controls a card in this machine that this process owns: registers through XRT,
- * frames over Ethernet. Access rules are those of a shared card (control_jobs.h), with one peer. */
+/* fpga_pcie.c : Controls a card that this process owns: registers through XRT, frames over
+ * Ethernet. Access rules are those of a shared card (control_jobs.h) with one peer. */
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A bitstream takes seconds to load. If the timeout is below 1 s, a step is waiting. */
+/* loading a bitstream takes seconds; a timeout below 1 s means that a step waits */
 static const double open_s = 30, hurry_s = 3;
 enum { ME = 0 }; /* the only peer */
 
@@ -52,7 +52,7 @@ static int pcie_open(struct fpga *card, const char *name, double timeout_s)
     if (!p)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     card->own = p;
-    (void)name; /* open() gets it without its prefix */
+    (void)name; /* lacks its prefix */
     int rc = xrt_nic_open(&p->nic, card->name, card->xclbin, timeout_s < 1 ? hurry_s : open_s);
     if (!rc)
         rc = enable(p);
@@ -69,7 +69,7 @@ static int pcie_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *
                       double timeout_s)
 {
     struct pcie *p = card->own;
-    (void)timeout_s; /* each register has its own deadline */
+    (void)timeout_s; /* each register has its own */
     for (*done = 0; *done < n; ++*done) {
         struct fpga_op *op = &ops[*done];
         const int rc = op->read ? control_jobs_read(&p->jobs, ME, op->at, &op->value)

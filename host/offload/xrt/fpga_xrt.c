@@ -1,8 +1,8 @@
-/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h) with the
- * C API of the Xilinx runtime.
+/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h) with the C API of the Xilinx
+ * runtime; no other file uses XRT.
  *
- * No other file uses XRT. XRT reports the cause of an error only in a log, by default on the
- * console. Here the log is a file in memory, and its last line becomes part of our message. */
+ * XRT reports causes of errors only in a log, by default on the console. Here the log is a file in
+ * memory, whose last line becomes part of our message. */
 #include "offload/xrt/xrt_library.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,21 +31,19 @@ struct xrt_device {
 struct xrt_kernel {
     struct xrt_device *device;
     xrtKernelHandle own;
-    xrtRunHandle run; /* NULL before the first run */
+    xrtRunHandle run; /* NULL before the first */
     const char *name;
-    bool lost; /* a run has not ended, and XRT keeps its handle */
+    bool lost; /* a run has not ended; XRT keeps its handle */
 };
 
 struct xrt_buffer {
     xrtBufferHandle own;
 };
 
-/* ---- the log of XRT ---- */
-
 static struct {
     pthread_once_t once;
     int fd;     /* -1: XRT logs to the console */
-    off_t read; /* bytes already read */
+    off_t read; /* bytes read */
 } told = {.once = PTHREAD_ONCE_INIT, .fd = -1};
 
 static void open_log(void)
@@ -59,7 +57,7 @@ static void open_log(void)
     }
 }
 
-/* Skips all that XRT has logged so far. Call it before a call of XRT that may fail. */
+/* Call before a call of XRT that may fail. */
 static void listen_to_xrt(void)
 {
     struct stat s;
@@ -69,7 +67,7 @@ static void listen_to_xrt(void)
     errno = 0;
 }
 
-/* Returns the last error line that was logged since, without date and thread, or "". */
+/* Returns the last error since listen_to_xrt(), without date and thread, or "". */
 static const char *last_words(char *line, size_t size)
 {
     char text[1024];
@@ -86,7 +84,7 @@ static const char *last_words(char *line, size_t size)
     return line;
 }
 
-/* Adds XRT's message to ours. Returns -errno, or `otherwise` if errno is not set. */
+/* Adds XRT's message. Returns -errno, or `otherwise` if errno is 0. */
 static int failed(char *why, int otherwise, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static int failed(char *why, int otherwise, const char *format, ...)
@@ -105,7 +103,7 @@ static int failed(char *why, int otherwise, const char *format, ...)
     return code;
 }
 
-/* The version is in the name of the loaded file: libxrt_coreutil.so.2.13.0. */
+/* The file's name has the version: libxrt_coreutil.so.2.13.0. */
 static const char *loaded(void)
 {
     static char path[PATH_MAX];
@@ -116,8 +114,8 @@ static const char *loaded(void)
     return behind ? behind + 4 : "";
 }
 
-/* Checks that XRT's driver is present, before any call. Without it, or if it does not load, XRT
- * up to version 2 ends the whole program with an exception. */
+/* XRT up to version 2 ends the whole program with an exception if its driver is missing or does not
+ * load. */
 static int look_for_driver(char *why)
 {
     const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
@@ -142,8 +140,6 @@ static int look_for_driver(char *why)
     snprintf(why, XRT_WHY_BYTES, "XRT's driver does not load: %s", said ? said : "no reason given");
     return -ELIBACC;
 }
-
-/* ---- devices ---- */
 
 static int device_open(const char *where, struct xrt_device **out, char *why)
 {
@@ -174,8 +170,7 @@ static void device_close(struct xrt_device *d)
     free(d);
 }
 
-/* Uses the older interface of the loaded driver, if it has one,
- * because the C API has no such call. */
+/* Uses the loaded driver's older interface: the C API has no such call. */
 static int device_about(struct xrt_device *d, struct xrt_about *out, char *why)
 {
     struct xclDeviceInfo2 info;
@@ -213,8 +208,6 @@ static int device_uuid(struct xrt_device *d, uint8_t out[XRT_UUID_BYTES], char *
                ? failed(why, -EIO, "device %s does not report its xclbin", d->where)
                : 0;
 }
-
-/* ---- kernels ---- */
 
 static const char *const kernel_names[N_KERNELS] = {
 #define KERNEL(NAME, name, base, control, what) #name,
@@ -271,9 +264,7 @@ static int kernel_write(struct xrt_kernel *k, uint32_t at, uint32_t value, char 
                : 0;
 }
 
-/* ---- buffers and runs ---- */
-
-/* XRT passes the size to aligned_alloc(), which requires a multiple of the alignment. */
+/* XRT calls aligned_alloc(), which needs a multiple of the alignment. */
 static size_t whole_pages(size_t bytes)
 {
     return (bytes + 4095) & ~(size_t)4095;

@@ -1,5 +1,4 @@
-/* kernel_list.c : Provides hls/card/kernels.def as tables, and names
- * for the parts of a container. */
+/* kernel_list.c : Provides hls/card/kernels.def as tables, and names for parts of a container. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include <stddef.h>
@@ -59,8 +58,6 @@ const struct kernel_bank *kernel_bank(int index)
 {
     return &banks[index];
 }
-
-/* ---- names: kinds of sections, modes, UUIDs ---- */
 
 void xclbin_kind_name(uint32_t kind, char name[32])
 {

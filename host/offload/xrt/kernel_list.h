@@ -8,7 +8,7 @@
 struct kernel_about {
     const char *name;
     uint64_t base;
-    bool starts; /* true: has runs; false: only registers */
+    bool starts; /* has runs, not only registers */
 };
 const struct kernel_about *kernel_about(enum kernel k);
 
@@ -17,19 +17,19 @@ struct kernel_arg {
     int index;
     const char *name;
     uint32_t offset;
-    bool memory; /* true: an address of 8 bytes; false: a value of 4 bytes */
+    bool memory; /* an address of 8 bytes, else a value of 4 */
     const char *c_type;
 };
-/* Returns an argument, or NULL after the last one. */
+/* Returns NULL after the last argument. */
 const struct kernel_arg *kernel_arg(enum kernel k, int index);
 
 struct kernel_stream {
     enum kernel kernel;
-    int index; /* continues the index of the arguments */
+    int index; /* continues the arguments' */
     const char *port;
     bool in;
 };
-/* Returns the nth stream of a kernel, or NULL after the last one. */
+/* Returns the nth stream, or NULL after the last. */
 const struct kernel_stream *kernel_stream(enum kernel k, int n);
 
 struct kernel_bank {

@@ -1,5 +1,4 @@
-/* xclbin.c : Reads a container: its header, its sections, and the three sections that are
- * tables. */
+/* xclbin.c : Reads a container: its header, its sections, and the three that are tables. */
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
 #include "offload/xrt/xclbin_metadata.h"
@@ -15,8 +14,7 @@ struct table {
     uint64_t n;
 };
 
-/* Copies a string with its terminating 0 into `to`. Returns false if it has
- * none: XRT would read past its end. */
+/* Returns false without a terminating 0: XRT would read past the end. */
 static bool string_of(const uint8_t *from, size_t bytes, char *to)
 {
     const uint8_t *end = memchr(from, 0, bytes);
@@ -82,8 +80,7 @@ static int read_sections(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Finds the only section of a kind. Returns 1, 0 if there is none, or
- * -EINVAL if there are several. */
+/* Returns 1, 0 if there is no such section, or -EINVAL if there are several. */
 static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_section *out, char *why)
 {
     int found = 0;
@@ -97,8 +94,7 @@ static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_secti
     return found > 1 ? WHY("it has %d sections %s", found, name) : found;
 }
 
-/* Finds a table. Prefers the section of kind `group` if there is one, like XRT. Returns
- * 1, 0 if there is none, or -EINVAL. */
+/* Prefers kind `group`, like XRT. Returns 1, 0 if there is no table, or -EINVAL. */
 static int table_of(const struct xclbin *x, uint32_t kind, uint32_t group, size_t head,
                     size_t entry, struct table *out, char *why)
 {
@@ -174,7 +170,7 @@ static int read_units(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Reads the banks of arguments. Refuses an index that is out of range, because XRT would use it. */
+/* Refuses an index out of range, because XRT would use it. */
 static int read_connections(struct xclbin *x, char *why)
 {
     struct table t;

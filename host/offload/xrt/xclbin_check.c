@@ -1,5 +1,4 @@
-/* xclbin_check.c : Checks that a container holds the card of hls/card/kernels.def,
- * and reads its file. */
+/* xclbin_check.c : Checks that a container holds our card, and reads its file. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
@@ -71,9 +70,7 @@ int xclbin_check(const struct xclbin *x, char *why)
     return 0;
 }
 
-/* ---- the file of a container ---- */
-
-enum { MAX_MIB = 1024 }; /* the largest FPGA's bitstream has 100 */
+enum { MAX_MIB = 1024 }; /* the largest FPGA's has 100 */
 
 static int say(int code, const char *path, const char *what, char *why)
 {
@@ -86,7 +83,7 @@ int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
     struct stat st;
     uint8_t *b = NULL;
     int rc = 0;
-    /* O_NONBLOCK: opening a pipe without a writer would block. */
+    /* opening a pipe without a writer would block */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st))
         rc = say(-errno, path, strerror(errno), why);

@@ -1,18 +1,17 @@
-/* xclbin_layout.h : Lists the offsets of a container's fields. Its format is AXLF,
- * "xclbin2", as in Xilinx' <xrt/xclbin.h>.
+/* xclbin_layout.h : Lists the offsets of a container's fields. Its format is AXLF, "xclbin2", as in
+ * Xilinx' <xrt/xclbin.h>.
  *
  *     0 magic   304 header   456 table of sections, 40 bytes each   sections, at multiples of 8
  *
- * All fields are little endian. MEM_TOPOLOGY, IP_LAYOUT and CONNECTIVITY consist of a
- * count of 32 bits and entries of one length. Fields are numbers of 32 bits, unless a
- * comment gives their length in bytes. */
+ * All fields are little endian, with 32 bits unless noted. MEM_TOPOLOGY, IP_LAYOUT and CONNECTIVITY
+ * are a count of 32 bits and entries of one length. */
 #ifndef XCLBIN_LAYOUT_H
 #define XCLBIN_LAYOUT_H
 #include <stdint.h>
 
-#define XCLBIN_MAGIC "xclbin2" /* including the terminating 0 */
+#define XCLBIN_MAGIC "xclbin2" /* with terminating 0 */
 
-/* Kinds of sections that are read or made here. kernel_list.c has the names of other kinds. */
+/* Sections read or made here; kernel_list.c has the names of all. */
 enum {
     XCLBIN_BITSTREAM = 0,
     XCLBIN_EMBEDDED_METADATA = 2,
@@ -23,12 +22,12 @@ enum {
     XCLBIN_GROUP_CONNECTIVITY = 27
 };
 
-/* Offsets in the file. */
+/* in the file */
 enum {
     AXLF_SIGNATURE_LENGTH = 8, /* -1: none */
     AXLF_RESERVED = 12,        /* ff up to AXLF_UNIQUE_ID */
     AXLF_UNIQUE_ID = 296,      /* 8 bytes */
-    AXLF_LENGTH = 304,         /* 8 bytes: of the file, without trailing data */
+    AXLF_LENGTH = 304,         /* 8 bytes: the file's, without trailing data */
     AXLF_VERSION_MAJOR = 330,  /* 1 byte */
     AXLF_VERSION_MINOR = 331,  /* 1 byte */
     AXLF_MODE = 332,           /* 2 bytes */
@@ -38,7 +37,7 @@ enum {
     AXLF_SECTIONS = 456
 };
 
-/* Offsets in an entry of the table of sections. */
+/* in the table of sections */
 enum {
     AXLF_SECTION_KIND = 0,
     AXLF_SECTION_AT = 24,    /* 8 bytes */
@@ -46,7 +45,7 @@ enum {
     AXLF_SECTION_ENTRY = 40
 };
 
-/* MEM_TOPOLOGY; GROUP_TOPOLOGY has the same layout. */
+/* GROUP_TOPOLOGY has the same */
 enum {
     MEM_ENTRIES = 8,
     MEM_ENTRY = 40,
@@ -59,7 +58,6 @@ enum {
     MEM_TYPE_HBM = 6
 };
 
-/* Offsets in IP_LAYOUT and its entries. */
 enum {
     IP_ENTRIES = 8,
     IP_ENTRY = 80,
@@ -73,13 +71,12 @@ enum {
     IP_CONTROL_NONE = 2 /* ap_ctrl_none */
 };
 
-/* Offsets in CONNECTIVITY and its entries. */
 enum {
     CONNECTION_ENTRIES = 4,
     CONNECTION_ENTRY = 12,
     CONNECTION_ARG = 0,
-    CONNECTION_IP = 4, /* index in IP_LAYOUT */
-    CONNECTION_MEM = 8 /* index in MEM_TOPOLOGY */
+    CONNECTION_IP = 4, /* in IP_LAYOUT */
+    CONNECTION_MEM = 8 /* in MEM_TOPOLOGY */
 };
 
 static inline uint64_t xclbin_get(const uint8_t *at, int bytes)

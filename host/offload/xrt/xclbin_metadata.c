@@ -1,4 +1,4 @@
-/* xclbin_metadata.c : Reads and writes the XML of a container: kernels and their arguments. */
+/* xclbin_metadata.c : Reads and writes a container's XML. */
 #include "offload/xrt/xclbin_metadata.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin_xml.h"
@@ -69,7 +69,7 @@ static int read_unit(struct xclbin *x, struct xclbin_unit *u, struct xml xml, ch
     u->arg = x->n_args;
     while ((rc = xml_next(&xml, &tag)) > 0) {
         if (xml_is(&tag, "kernel") && u->described)
-            return 0; /* the end of the kernel, or a nested start */
+            return 0; /* the kernel's end, or a nested start */
         char name[XCLBIN_NAME];
         if (xml_is(&tag, "kernel") && !tag.closes) {
             u->described =
@@ -106,10 +106,9 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* Declares all kernels as ap_ctrl_hs, even nic_core, which is never started. XRT 2.13 lets
- * programs access the registers of no other kernels (xrtPLKernelOpenExclusive:
- * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C lacks). Without
- * interrupts XRT accesses no register on its own. */
+/* All kernels are ap_ctrl_hs, even nic_core, which is never started: XRT 2.13 lets programs access
+ * the registers of no others (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT
+ * native API xrt::ip", which C lacks). Without interrupts XRT accesses no register on its own. */
 static void write_begin(enum kernel k, struct text *to)
 {
     const char *name = kernel_about(k)->name;
@@ -147,7 +146,7 @@ static void write_kernel(enum kernel k, struct text *to)
              about->name, (unsigned long long)about->base);
 }
 
-/* The registers of a kernel that has runs occupy 4 KiB. */
+/* A kernel with runs has 4 KiB of registers. */
 void xclbin_kernel_xml(enum kernel k, struct text *to)
 {
     const struct kernel_stream *s;

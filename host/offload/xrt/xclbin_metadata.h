@@ -5,14 +5,13 @@
 #include "hls/card/kernels.h"
 #include "offload/xrt/xclbin.h"
 
-/* Fills x->args, and the fields of the units that concern arguments. xml[bytes]: any contents.
- * Returns 0, or -EINVAL with one line in why[XCLBIN_WHY_BYTES]. */
+/* Fills x->args and the units' fields for arguments. xml[bytes] is untrusted. Returns 0, or -EINVAL
+ * with one line in why[XCLBIN_WHY_BYTES]. */
 int xclbin_metadata_read(struct xclbin *x, const char *xml, size_t bytes, char *why);
 
-/* Writes the metadata of hls/card/kernels.def. */
 void xclbin_metadata_write(const char *platform, bool hw_emu, struct text *to);
 
-/* Writes kernel.xml of one kernel, which package_xo needs for an RTL kernel. */
+/* Writes a kernel's kernel.xml, which package_xo needs for RTL. */
 void xclbin_kernel_xml(enum kernel k, struct text *to);
 
 #endif

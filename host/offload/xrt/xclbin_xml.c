@@ -8,7 +8,7 @@ static bool starts(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= n && !memcmp(at, with, n);
 }
 
-/* Returns the address after the first occurrence of `what` in at[] before end, or NULL. */
+/* Returns the address after the first `what`, or NULL. */
 static const char *behind(const char *at, const char *end, const char *what)
 {
     for (; at < end; at++)
@@ -27,7 +27,7 @@ static bool of_name(char c)
     return !blank(c) && c != '/' && c != '>' && c != '=' && c != '<' && c != '"' && c != '\'';
 }
 
-/* Finds the '>' that ends a tag, skipping those in quotes. */
+/* Finds the '>' that ends a tag, not in quotes. */
 static const char *tag_end(const char *at, const char *end)
 {
     char quote = 0;
@@ -96,7 +96,7 @@ int xml_attribute(const struct xml_tag *tag, const char *name, char *to, size_t 
         if (at >= tag->end)
             return 0;
         if (*at != '"' && *at != '\'') {
-            at += at == word; /* neither a name nor a value */
+            at += at == word; /* no name, no value */
             continue;
         }
         const char *value = at + 1;

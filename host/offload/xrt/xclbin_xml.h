@@ -1,5 +1,5 @@
-/* xclbin_xml.h : Reads the subset of XML that a container's metadata needs: tags and
- * attributes. The input is not trusted. */
+/* xclbin_xml.h : Reads the XML that a container's metadata needs, tags and attributes, from
+ * untrusted input. */
 #ifndef XCLBIN_XML_H
 #define XCLBIN_XML_H
 #include <stdbool.h>
@@ -10,19 +10,19 @@ struct xml {
 };
 
 struct xml_tag {
-    /* The name ends at `attributes`, the attributes end at `end`. */
+    /* name ends at `attributes`, these at `end` */
     const char *name, *attributes, *end;
     bool closes; /* </name> */
     bool whole;  /* <name ... /> */
 };
 
-/* Finds the next tag. Skips text, comments and <?...?>. Returns 1, 0 if there is
- * none, or -1 if a tag does not end. */
+/* Finds the next tag, skipping text, comments and <?...?>. Returns 1, 0 if there is none, or -1 if
+ * a tag does not end. */
 int xml_next(struct xml *x, struct xml_tag *tag);
 bool xml_is(const struct xml_tag *tag, const char *name);
 
-/* Copies the raw value of an attribute into to[size]. Returns 1, 0 if the tag has no such
- * attribute, or -1 if the value is longer or does not end. */
+/* Copies an attribute's raw value into to[size]. Returns 1, 0 if the tag has none, or -1 if it is
+ * longer or does not end. */
 int xml_attribute(const struct xml_tag *tag, const char *name, char *to, size_t size);
 
 #endif

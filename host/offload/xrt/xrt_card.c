@@ -1,7 +1,5 @@
-/* xrt_card.c : Controls a card in this machine through the Xilinx
- * runtime. Every call has a deadline.
- *
- * The library stays loaded until the process ends. */
+/* xrt_card.c : Controls a card in this machine through the Xilinx runtime. Every call has a
+ * deadline. The library stays loaded until the process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"
 #include "base/plugin.h"
@@ -13,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BDF_BYTES = 32 }; /* "0000:65:00.1"; has room for any values */
-/* Time limits of calls that do not wait for a kernel. */
+enum { BDF_BYTES = 32 }; /* "0000:65:00.1", and room for any values */
+/* limits of calls that wait for no kernel */
 static const double call_s = 5, close_s = 2;
 
 static struct {
@@ -33,10 +31,7 @@ static int failed(struct xrt_card *card, int code, const char *format, ...)
     return code;
 }
 
-/* ---- the library ---- */
-
-/* Warns if XRT has another version than at compile time. It may still
- * work: the C API is old and stable. */
+/* Another XRT than at compile time may still work: the C API is old and stable. */
 static void check_drift(const struct xrt_library *l)
 {
     const char *loaded = l->loaded();
@@ -73,8 +68,6 @@ void xrt_card_library(char *text, size_t size)
     snprintf(text, size, "%s%s%s", l ? l->loaded() : "", l ? ", built with " : "",
              l ? l->compiled : "");
 }
-
-/* ---- calls ---- */
 
 static int lost(struct xrt_card *card)
 {
@@ -142,7 +135,7 @@ int xrt_card_run(struct xrt_card *card, enum kernel k, const struct xrt_card_val
         .kind = XRT_WORK_RUN, .kernel = k, .n_args = n_args, .timeout_s = timeout_s};
     for (int i = 0; i < n_args; i++)
         t.args[i] = (struct xrt_value){args[i].buffer ? args[i].buffer->own : NULL, args[i].value};
-    return ask(card, &t, timeout_s + call_s); /* XRT watches the run itself */
+    return ask(card, &t, timeout_s + call_s); /* XRT watches the run */
 }
 
 int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
@@ -153,15 +146,13 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
     return rc;
 }
 
-/* ---- opening ---- */
-
-/* XRT needs the PCI domain, which lspci does not print. */
+/* XRT needs the PCI domain, which lspci omits. */
 static bool read_bdf(const char *text, char bdf[BDF_BYTES])
 {
     unsigned domain = 0, bus, device, function;
     int n = 0;
     const bool with_domain = strchr(text, ':') != strrchr(text, ':');
-    /* sscanf would accept signs and spaces. */
+    /* sscanf accepts signs and spaces */
     if (text[strspn(text, "0123456789abcdefABCDEF:.")])
         return false;
     if (with_domain && sscanf(text, "%4x:%n", &domain, &n) != 1)
@@ -206,7 +197,7 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     return failed(card, rc, "'%.80s' does not match this version of narrowcast: %s", named, why);
 }
 
-/* Takes over `container`, which is NULL if none must be loaded. */
+/* Takes over `container`, perhaps NULL. */
 static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};

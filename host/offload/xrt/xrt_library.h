@@ -1,10 +1,9 @@
-/* xrt_library.h : Declares the table of libnarrowcast_xrt.so (fpga_xrt.c), which
- * controls cards through the Xilinx runtime. Hides XRT's own types. A program calls the
- * functions in the order of the table.
+/* xrt_library.h : Declares the table of libnarrowcast_xrt.so (fpga_xrt.c), which controls cards
+ * through the Xilinx runtime and hides its types. Functions are called in the table's order.
  *
  * Every call may block while the card does not answer; xrt_card.h adds deadlines. Calls for one
- * device must not overlap. All functions return 0, or a negative errno with one line in
- * why[XRT_WHY_BYTES], which has no newline. */
+ * device must not overlap. All return 0, or a negative errno with one line in why[XRT_WHY_BYTES],
+ * which has no newline. */
 #ifndef XRT_LIBRARY_H
 #define XRT_LIBRARY_H
 #include "hls/card/kernels.h"
@@ -31,41 +30,38 @@ struct xrt_value {
 
 struct xrt_library {
     int version;
-    /* compiled: version of XRT that the library was compiled with. loaded(): version
-     * of the loaded XRT, "" if unknown. */
+    /* XRT's versions, at compile time and loaded ("": unknown) */
     const char *compiled;
     const char *(*loaded)(void);
 
-    /* Opens a device. where: "" for the first device, a number, or 0000:65:00.1. Returns
-     * -ENODEV if there is no such device. */
+    /* where: "" (the first device), a number, or 0000:65:00.1. Returns -ENODEV if there is none. */
     int (*open)(const char *where, struct xrt_device **device, char *why);
-    void (*close)(struct xrt_device *device); /* Call it after closing its kernels and buffers. */
+    void (*close)(struct xrt_device *device); /* after its kernels and buffers */
     int (*about)(struct xrt_device *device, struct xrt_about *out, char *why);
 
-    /* Loads the container into the card unless it is already there. This ends all runs on the
-     * card. xclbin[bytes]: accepted by `narrowcast xclbin`. Returns -EBUSY if other processes
-     * use the card with another container. */
+    /* Loads the container, which ends all runs on the card, unless the card has it. xclbin[bytes]:
+     * accepted by `narrowcast xclbin`. Returns -EBUSY if other processes use the card with another
+     * container. */
     int (*load)(struct xrt_device *device, const void *xclbin, size_t bytes, char *why);
     int (*uuid)(struct xrt_device *device, uint8_t out[XRT_UUID_BYTES], char *why);
 
-    /* Opens a kernel for this process only. Returns -EBUSY if another process has it,
-     * -ENOENT if it is not in the container. */
+    /* Opens a kernel for this process only. Returns -EBUSY if another process has it, -ENOENT if it
+     * is not in the container. */
     int (*kernel)(struct xrt_device *device, enum kernel which, struct xrt_kernel **out, char *why);
     void (*kernel_close)(struct xrt_kernel *kernel);
     int (*read)(struct xrt_kernel *kernel, uint32_t at, uint32_t *value, char *why);
     int (*write)(struct xrt_kernel *kernel, uint32_t at, uint32_t value, char *why);
 
-    /* Makes a buffer that can be argument number `arg` of a kernel. *map: its bytes on the host,
-     * aligned to 4096. Returns -ENOMEM if the card has no free range of this size. */
+    /* Makes a buffer for argument `arg` of a kernel. *map: its bytes on the host, aligned to 4096.
+     * Returns -ENOMEM if the card has no free range of this size. */
     int (*buffer)(struct xrt_kernel *kernel, int arg, size_t bytes, struct xrt_buffer **out,
                   void **map, char *why);
     void (*buffer_close)(struct xrt_buffer *buffer);
-    /* Copies the first `bytes` bytes of a buffer to the card, or from the card to the host. */
+    /* Copies the first bytes to the card or from it. */
     int (*sync)(struct xrt_buffer *buffer, bool to_card, size_t bytes, char *why);
 
-    /* Starts a kernel with all its arguments and waits until it is done. Returns
-     * -ETIMEDOUT if it is not done after timeout_s, -EIO if it has failed. After these
-     * errors the kernel can only be closed. */
+    /* Runs a kernel with all its arguments to its end. Returns -ETIMEDOUT after timeout_s, -EIO if
+     * it has failed; then the kernel can only be closed. */
     int (*run)(struct xrt_kernel *kernel, const struct xrt_value *args, int n_args,
                double timeout_s, char *why);
 };

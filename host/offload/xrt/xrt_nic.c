@@ -1,4 +1,4 @@
-/* xrt_nic.c : Accesses the registers of nic_core on a card in this machine through XRT. */
+/* xrt_nic.c : Accesses the registers of nic_core through XRT. */
 #include "offload/xrt/xrt_nic.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const double register_s = 2;
-enum { USUAL_PORT = 28259 }; /* the letters "nc"; for a card without a port */
+enum { USUAL_PORT = 28259 }; /* "nc"; for a card without a port */
 
-/* Splits a name at '@'. *ip is 0 if there is no address. */
+/* Splits a name at '@'. *ip is 0 without an address. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
 {
     const char *at = strchr(name, '@');
@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* True if the offset is that of a register. For any other offset XRT returns the error of a lost
- * card, and an invalid request of a remote client must not make us abandon the card. */
+/* For other offsets XRT returns the error of a lost card, and a remote client's invalid request
+ * must not make us abandon it. */
 static bool is_register(uint32_t at)
 {
     switch (at) {
@@ -61,7 +61,7 @@ static int nic_read(void *card, uint32_t at, uint32_t *value)
         return 1;
     if (xrt_card_read(&n->card, KERNEL_NIC_CORE, at, value, register_s))
         return -EIO;
-    /* The card's shell addresses ranks through socket numbers, so it cannot send to groups. */
+    /* the shell addresses ranks through socket numbers, so it cannot send to groups */
     if (at == REG_CAP_FORMATS)
         *value &= ~(uint32_t)REG_CAP_FORMATS_GROUP;
     return 0;

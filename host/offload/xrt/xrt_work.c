@@ -1,5 +1,4 @@
-/* xrt_work.c : Makes calls of xrt_library.h in a separate thread, one
- * at a time, with a deadline. */
+/* xrt_work.c : Makes calls of xrt_library.h in a thread, with deadlines. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include <errno.h>
@@ -18,7 +17,7 @@ struct xrt_work {
     pthread_cond_t moved;
     pthread_t thread;
     enum stage stage;
-    bool lost; /* the caller no longer waits: the thread cleans up */
+    bool lost; /* the caller waits no longer; the thread cleans up */
     struct xrt_task task;
 
     /* used only by the thread */
@@ -29,19 +28,16 @@ struct xrt_work {
     struct xrt_kernel *kernels[N_KERNELS];
 };
 
-/* ---- threads blocked in XRT ---- */
-
 static _Atomic int n_lost; /* not returned yet */
-/* Calls in progress. A signal handler may end the process during a call. */
+/* calls in progress, during which a signal handler may end the process */
 static _Atomic int n_busy;
 
-static pid_t owner; /* process that has opened devices */
+static pid_t owner; /* has opened devices */
 
-/* Ends the process without XRT's exit handlers if a thread is still in XRT, because they
- * would unload the code that the thread runs, or wait for the thread. The program's own
- * handlers are no loss: they were registered after XRT's, so they have run by now, or
- * their work is done (MPI). Does the same in a forked child, which has none of XRT's
- * threads, while some handlers wait for them. */
+/* Ends the process without XRT's exit handlers while a thread is in XRT: they would unload its
+ * code, or wait for it. The program's own handlers were registered later, so they have run, or
+ * their work is done (MPI). Does the same in a forked child, which lacks XRT's threads, for which
+ * some handlers wait. */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -51,7 +47,7 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Called several times, because XRT may register more handlers in the first call of some kinds. */
+/* Several times: XRT may register handlers in the first call of some kinds. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
@@ -72,8 +68,6 @@ int xrt_work_lost(void)
 {
     return n_lost;
 }
-
-/* ---- in the thread ---- */
 
 static int open_device(struct xrt_work *w, struct xrt_task *t)
 {
@@ -173,12 +167,9 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- on the caller's side ---- */
-
 static int start_thread(struct xrt_work *w)
 {
-    /* Block all signals, so that neither this thread nor XRT's threads
-     * receive the program's signals. */
+    /* block the program's signals here and in XRT's threads */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -210,7 +201,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* Waits with the lock held. Returns false if the call was not done in time. */
+/* Returns false after timeout_s. The lock is held. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);

@@ -1,5 +1,5 @@
-/* xrt_work.h : Makes calls of xrt_library.h in a separate thread, one at a time, with a
- * deadline. Arguments are copied, since a call that exceeds its deadline may still return later. */
+/* xrt_work.h : Makes calls of xrt_library.h in a separate thread, one at a time, with a deadline.
+ * Arguments are copied, since a late call may still return. */
 #ifndef XRT_WORK_H
 #define XRT_WORK_H
 #include "offload/xrt/xclbin.h"
@@ -17,7 +17,7 @@ enum xrt_work_kind {
     XRT_WORK_CLOSE
 };
 
-/* Arguments and results of one call. Fields that its kind does not use are 0. */
+/* of one call; unused fields are 0 */
 struct xrt_task {
     enum xrt_work_kind kind;
     enum kernel kernel;
@@ -38,22 +38,20 @@ struct xrt_task {
 
 struct xrt_work;
 
-/* Starts the thread. where: as for open() of xrt_library.h. xclbin: container to
- * load, or NULL. The thread owns it from now on, even after a failure. Returns
- * NULL if there is no memory or thread. */
+/* Starts the thread. where: as for open() of xrt_library.h. xclbin: to load, or NULL; the thread
+ * owns it, even after a failure. Returns NULL without memory or thread. */
 struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *where,
                                 struct xclbin *xclbin);
 
-/* Makes a call and waits for its result, task->rc. Returns false if the call exceeded
- * timeout_s. Then w no longer belongs to the caller, and the thread cleans up if the
- * call ever returns. A process with such a thread skips, at its exit, the exit handlers
- * that were registered before the call. */
+/* Makes a call and waits for task->rc. Returns false after timeout_s: w no longer belongs to the
+ * caller, and the thread cleans up if the call ever returns. At its exit such a process skips exit
+ * handlers registered before the call. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
-/* Returns the number of this process's threads that are blocked in XRT. */
+/* Returns how many threads are blocked in XRT. */
 int xrt_work_lost(void);
 
-/* Closes the device and ends the thread, or abandons the thread after timeout_s. NULL is legal. */
+/* Closes the device and ends the thread, or abandons it after timeout_s. NULL is legal. */
 void xrt_work_end(struct xrt_work *w, double timeout_s);
 
 #endif
