@@ -1,5 +1,5 @@
-// acc_lane: decodes a byte per lane of the tile and adds it to the lane's word of a row.
-// The row comes from the slot memory, from the sum made one clock ago, or from the sum before that.
+// acc_lane: decodes a byte per lane of the tile and adds it to the lane's word of a row: from the
+// slot memory, or the sum made one or two clocks ago.
 //
 //  code  s | field | frac     sig = field ? 1.frac : frac.0   number = sig * 2^field, in half units
 //  sig  --fine: 2^field[1:0]--> fine[13:0]
@@ -12,13 +12,12 @@
 // A negative term is inverted; the missing + 1 is the chain's carry in. Wide = 1 adds 4-bit codes
 // (two in a byte) and e5m10 (even lanes take two bytes, odd ones idle). inf and nan only raise
 // their flags; the number beside them is meaningless.
-// MAX passes an int8 unchanged (e_i = 0) in two passes through the chain: sum = row - byte, cleared
-// if negative (clip_i); then sum + byte. flip_i inverts the byte.
+// MAX passes an int8 unchanged (e_i = 0) twice through the chain: sum = row - byte, cleared if
+// negative (clip_i); then sum + byte. flip_i inverts the byte.
 // Forwarding is free: a bit of the chain is term ^ (4:1 mux of {row, sum, last, 0}), six inputs,
 // one LUT. a + b + 1 is written a - ~b: synthesis may exchange the operands of an addition, and the
 // mux would then need a LUT of its own.
-// Timing: data (clock 0) -> term_q (1), with row_i -> sum_o (2), which is
-// written to the memory in that clock.
+// Timing: data (clock 0) -> term_q (1), with row_i -> sum_o (2), written to the memory.
 module acc_lane #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
@@ -32,10 +31,10 @@ module acc_lane #(
   input  logic [5:1]          e_i,
   input  logic                fn_i,
   input  logic                max_i,
-  input  logic                flip_i,        // MAX only
+  input  logic                flip_i,
   input  logic                four_i,
   input  logic                half_i,
-  input  logic                sum_en_i,      // this and below: one clock later
+  input  logic                sum_en_i,      // from here on one clock later
   input  logic                sum_four_i,
   input  logic                clip_i,
   input  logic [1:0]          from_i,        // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
@@ -43,13 +42,11 @@ module acc_lane #(
   input  logic                last_en_i,     // two clocks later: sum_o is a row
   output logic [Word*Lanes-1:0] sum_o
 );
-  // High: first bit of the high sum
   localparam int Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1, High = Sum - Sum4;
   localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2;
   logic [Sum+3:0]        term_q [Lanes];     // {-inf, +inf, carry at bit High, at bit 0, number}
   logic [Word*Lanes-1:0] last_q;
-  // Few branches: Yosys merges all lanes into one process, where each
-  // branch costs work for every signal.
+  // Few branches: Yosys merges all lanes into one process, where each costs work for every signal.
   function automatic logic [Sum+3:0] decode(
     input logic [7:0] b, input logic [7:0] next, input logic even);
     logic [1:0]  s, flags;
@@ -63,7 +60,7 @@ module acc_lane #(
     logic [6:0]  low_units, high_units;
     logic [Sum-1:0] term;
 
-    // Fields and significand. For a half-word, e_i is 0, so every bit of b is fraction.
+    // For a half-word, e_i is 0: all of b is fraction.
     half   = Wide != 0 && even && half_i;
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];
@@ -83,7 +80,7 @@ module acc_lane #(
     sig[7]  = half && normal ? b[7] : !e_i[1] & b[6];
     sig[10:8] = !half ? 3'd0 : normal ? {1'b1, next[1:0]} : {next[1:0], b[7]};
 
-    // Flags. Special: the field is all ones; fn: field and fraction are all ones.
+    // Special: field all ones; fn: fraction too.
     special  = half ? &next[6:2]
                     : b[6] & (b[5] | !(e_i[2] | fn_i)) & (b[4] | !(e_i[3] | fn_i))
                       & (b[3] | !(e_i[4] | fn_i)) & (b[2] | !(e_i[5] | fn_i))
@@ -93,7 +90,7 @@ module acc_lane #(
                       | b[1] | b[0];
     flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
 
-    // A byte's fine part has 8 bits and its number 32; the bits above are copies of the sign.
+    // Fine parts of bytes have 8 bits and numbers 32, below copies of the sign.
     fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
@@ -104,7 +101,7 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4 bits: e1m2, e2m1, e3m0. The widest number, 2^(7-1), occurs only with an inf flag.
+    // 4 bits: e1m2, e2m1, e3m0. The widest number, 2^(7-1), has an inf flag.
     low        = b[2:0];
     high       = b[6:4];
     low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}
@@ -122,8 +119,8 @@ module acc_lane #(
                       Low'(low_units) ^ {Low{b[3]}}};
   endfunction
 
-  // Bit 0 of the chain creates the carry in. Wide adds two places: they pass the carry on or, with
-  // 4 bits, end it and start the high half's carry.
+  // Bit 0 of the chain creates the carry in. Two places, with Wide, pass it on or, with 4 bits, end
+  // it and start the high half's.
   function automatic logic [Word-1:0] add(
     input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum,
     input logic [Word-1:0] last);
@@ -147,10 +144,8 @@ module acc_lane #(
     add   = clip_i && all[8] ? '0 : all;
   endfunction
 
-  // Lanes are array elements so that a simulation runs one piece of code for all; slices of a
-  // vector are a third slower. Verilator takes no <= to array elements in a loop, hence the order:
-  // term_q is read above its assignment.
-  // verilator lint_off BLKSEQ
+  // Array elements let a simulation run one piece of code for all lanes; a vector's slices are a
+  // third slower. Verilator takes no <= to them in a loop, so term_q is read above its assignment.
   always_ff @(posedge clk_i) begin
     if (sum_en_i)
       for (int i = 0; i < Lanes; i++)

@@ -1,17 +1,16 @@
 // admit: decides about one frame at a time and streams its payload into the tile, or discards it.
-// The checks are job, key, rank, source, slot and description, then the slot's rule.
-// Nothing is written before all checks have passed, and the job is checked once more in the
-// clock of the decision. LOOK reads job, address and slot; CHECK compares; DECIDE acts,
-// while an earlier payload still streams.
+// Checks: job, key, rank, source, slot and description, then the slot's rule. Nothing is written
+// before all have passed, and the job is checked again in the clock of the decision. LOOK reads
+// job, address and slot; CHECK compares; DECIDE acts, while an earlier payload still streams.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
-  parameter int Rows     = nc_pkg::CARD_BEATS,  // most beats of a frame's payload
+  parameter int Rows     = nc_pkg::CARD_BEATS,
   parameter int Jobs     = nc_pkg::CARD_JOBS,
-  parameter int Wide     = 1,                // 0: 8-bit formats only
+  parameter int Wide     = 1,
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int JobW  = $clog2(Jobs),
-  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int RankW = $clog2(Ranks),
   localparam int DescW = nc_pkg::DESC_BITS,
   localparam int N     = nc_pkg::REG_COUNTERS
@@ -25,7 +24,6 @@ module admit #(
   input  logic [511:0]     pay_data_i,
   input  logic             pay_valid_i,
   output logic             pay_ready_o,
-  // the job table
   output logic [JobW-1:0]  job_o,
   output logic [RankW-1:0] rank_o,
   input  logic             job_enabled_i,
@@ -39,7 +37,6 @@ module admit #(
   input  logic [SlotW-1:0] clear_base_i,
   input  logic [SlotW:0]   clear_slots_i,
   output logic             clear_done_o,
-  // the tile
   output logic             tile_valid_o,
   input  logic             tile_ready_i,
   output logic [SlotW-1:0] tile_slot_o,
@@ -54,9 +51,9 @@ module admit #(
   output logic [2:0]       tile_shift_o,
   output logic             tile_saturate_o,
   output logic [511:0]     tile_data_o,
-  // since one clock ago, the last contribution is entering the tile: this will be its result
+  // a clock ago the last contribution began to enter the tile: its result
   output logic             fin_valid_o,
-  // Sampled a clock before fin_valid_o, which is safe: only this module fills the FIFO.
+  // Sampled a clock early: safe, as only this module fills the FIFO.
   input  logic             fin_ready_i,
   output logic [JobW-1:0]  fin_job_o,
   output logic [SlotW-1:0] fin_slot_o,
@@ -66,27 +63,26 @@ module admit #(
   output logic [Ranks-1:0] fin_mask_o,
   input  logic             done_valid_i,     // that result is complete
   input  logic [SlotW-1:0] done_slot_i,
-  // Request to send: a kept result to these ranks, or (ask_none_o) to none any more, before a last
+  // Request to send a kept result to these ranks, or (ask_none_o) to none any more, before a last
   // contribution overwrites it. Issued before the frame's other effects.
   output logic             ask_valid_o,
   input  logic             ask_ready_i,
   output logic             ask_none_o,
   output logic [SlotW-1:0] ask_slot_o,
   output logic [Ranks-1:0] ask_mask_o,
-  input  logic [1:0]       reading_i,        // results being sent, or next to be sent
-  input  logic [SlotW-1:0] reading_a_i,      // their slots
+  input  logic [1:0]       reading_i,        // results being or next to be sent
+  input  logic [SlotW-1:0] reading_a_i,
   input  logic [SlotW-1:0] reading_b_i,
-  // NAK and PONG
   output logic             ans_valid_o,
   input  logic             ans_ready_i,
   output logic             ans_pong_o,
   output logic [7:0]       ans_status_o,
   output logic [RankW-1:0] ans_rank_o,
   output logic [JobW-1:0]  ans_job_o,
-  output logic [511:0]     ans_header_o,     // header of the frame being answered
-  output logic [31:0]      ans_chunk_o,      // for a PONG: the slot's chunk
+  output logic [511:0]     ans_header_o,     // of the frame being answered
+  output logic [31:0]      ans_chunk_o,      // PONG: the slot's chunk
   output logic [Ranks-1:0] ans_bitmap_o,
-  // counters, and the last frame from a wrong source: {1, job, rank}, {ip, port}
+  // last frame from a wrong source: {1, job, rank}, {ip, port}
   output logic [N-1:0]     count_o,
   output logic [31:0]      seen_rank_o,
   output logic [47:0]      seen_address_o
@@ -94,7 +90,6 @@ module admit #(
   typedef enum logic [2:0] {Reset, Look, Check, Decide, Clear, Settle} state_t;
   state_t state_q;
 
-  // --- the frame at the head, field by field ---
   logic [511:0] head;
   logic [47:0]  source;
   logic [15:0]  rank, job, slot, len;
@@ -111,7 +106,7 @@ module admit #(
   // --- the slots: {filling, kept, chunk, bitmap, description} ---
   localparam int StoreW = 1 + 1 + 32 + Ranks + DescW;
   (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
-  // add_q: an addition was decided a clock ago: write its slot now
+  // add_q: write the slot of the addition decided a clock ago
   logic              write, add_q;
   logic [SlotW-1:0]  at, write_at;
   logic [StoreW-1:0] write_data, read_q;
@@ -125,7 +120,7 @@ module admit #(
   assign head_chunk = head[nc_pkg::PKT_CHUNK +: 32];
   assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: nc_pkg::DESC_COUNT]};
 
-  // --- LOOK -> CHECK: registered copies of the job table's values, for the comparisons ---
+  // --- LOOK -> CHECK ---
   logic [63:0]    key_q;
   logic [Ranks-1:0] all_q, rank_bit_q, bit_q, all_next;
   logic [RankW:0] ranks_q;
@@ -178,7 +173,7 @@ module admit #(
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;
-    {filling_q, kept_q} <= {filling, kept};  // copies for slot_rule only, to keep their load small
+    {filling_q, kept_q} <= {filling, kept};  // slot_rule's copies, to keep their load small
     bit_q       <= rank_bit_q;
     result_beats_q <= result_beats;
   end
@@ -201,7 +196,6 @@ module admit #(
     .duplicate_i(duplicate), .stale_i(stale),
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
-  // --- payload: into the tile, or discarded ---
   logic       stream_free;
   logic [9:0] left;                          // beats still to come
   payload #(.Rows(Rows)) u_payload (
@@ -210,16 +204,16 @@ module admit #(
     .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
   assign tile_data_o = pay_data_i;
 
-  // A slot whose result is still in the tile waits. A result being sent must not be overwritten.
+  // Wait while the slot's result is in the tile, or is sent and would be overwritten.
   logic [Slots-1:0] finishing_q;
-  // finishing_at_q is two clocks late, which is safe: only an earlier frame's go sets it.
+  // two clocks late: safe, as only an earlier frame's go sets it
   logic             finishing_at_q, wait_slot, go, asks, asked_q;
   logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  // Issue the send request before adding. No new send of this slot can start after it, so a reading
-  // flag that is one clock late is safe.
+  // Issue the send request before adding. No new send of this slot can start after it, so a
+  // one-clock-late reading flag is safe.
   assign wait_slot  = finishing_at_q || ask_valid_o
                       || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
@@ -264,15 +258,15 @@ module admit #(
 
   assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
-  // An addition is written in the clock after go, a LOOK, while its values are still valid. The
-  // description matters only in FILLING.
+  // Write an addition in the clock after go, a LOOK, while its values are valid. The description
+  // matters only in FILLING.
   assign write      = add_q || state_q == Clear || state_q == Reset;
   assign write_at   = add_q ? fin_slot_o : clear_q;
   assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new}
                              : {2'b00, 32'hffff_ffff, Ranks'(0)},
                        fin_desc_o};
 
-  // Settle: the cleared slots are free once no result of theirs is being read, at least one clock
+  // Settle: cleared slots are free once none of their results is being read, at least one clock
   // after the last request for them was withdrawn.
   function automatic logic in_clear(input logic [SlotW-1:0] s);
     in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
@@ -335,21 +329,20 @@ module admit #(
   end
 
 `ifdef FORMAL
-  // Follow one arbitrary slot beside the memory: which ranks are in, of which chunk, under which
-  // description. Added ranks are not yet in, and have the key, rank, slot and source of a running
-  // job as of the deciding clock. A result is complete, and its place is not in use. Assumed: the
-  // frame at the head is stable; the promises of job_table (see its proof).
+  // Follow one slot: its ranks, chunk and description. Added ranks are new, and have key, rank,
+  // slot and source of a job running in the deciding clock. Assumed: a stable frame at the head;
+  // job_table's promises.
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q,
                 here, hold;
   logic         told_q, told_none_q;         // this frame's request was taken
-  logic [SlotW+Ranks-1:0] told_of_q;         // that request's slot and mask
+  logic [SlotW+Ranks-1:0] told_of_q;         // its slot and mask
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
   logic [DescW-1:0] desc_seen_q;
-  logic [9:0]   taken_q, total_q;            // beats of the payload being streamed
+  logic [9:0]   taken_q, total_q;            // of the payload being streamed
   logic [N-1:0] fates;
-  // current contents of the slot, including a write in this clock
+  // the slot's contents, including this clock's write
   wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];
   assign here     = go && at == one;
   assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;
@@ -380,7 +373,6 @@ module admit #(
       assume (desc_valid_i && $stable(desc_data_i));
     if (past_q && $past(job_enabled_i) && job_enabled_i && $past(job_o) == job_o)
       assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
-    // a stopped job stays stopped until its slots are clear
     if (hold && was_off_q) assume (!job_enabled_i);
     if (job_enabled_i)
       assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
@@ -390,7 +382,6 @@ module admit #(
       assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
     if (done_valid_i && done_slot_i == one) assume (over_q);
     if (past_q && !rst_i) begin
-      // promises
       if (here && do_add) begin
         assert (head_chunk == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1)
                 && first == !filling_seen_q);
@@ -418,7 +409,6 @@ module admit #(
       if (pay_valid_i && pay_ready_o)
         assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
-      // invariants
       assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look)
               && (!fin_valid_o || add_q));
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));

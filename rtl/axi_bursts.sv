@@ -1,5 +1,4 @@
-// axi_bursts: cuts a range of 64-byte beats into AXI4 bursts of at most 64
-// beats, none of which crosses 4 KiB.
+// axi_bursts: cuts a range of 64-byte beats into AXI4 bursts of at most 64 beats within 4 KiB.
 module axi_bursts (
   input  logic        clk_i,
   input  logic        rst_i,

@@ -1,6 +1,6 @@
-// axil: handles the handshakes of an AXI-Lite slave for a module that has the registers.
-// It serves one write and one read at a time. A write's address and data may come in any order. An
-// access is one clock with write_o or read_o set; werr_i or rerr_i turns its response into SLVERR.
+// axil: handles the handshakes of an AXI-Lite slave for the module with its registers.
+// One write and one read at a time. A write's address and data may come in any order. An access is
+// one clock of write_o or read_o; werr_i or rerr_i turns its response into SLVERR.
 module axil (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -21,17 +21,16 @@ module axil (
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // to the registers
   output logic        write_o,
   output logic [11:0] waddr_o,
   output logic [31:0] wdata_o,
-  output logic [31:0] wmask_o,               // bits enabled by the strobes
+  output logic [31:0] wmask_o,               // enabled by the strobes
   input  logic        werr_i,                // depends on waddr_o
   input  logic        wlater_i,              // with write_o: no response before wdone_i
   input  logic        wdone_i,               // sampled from the next clock on
   output logic        read_o,
   output logic [11:0] raddr_o,
-  input  logic        rerr_i,                // these depend on raddr_o
+  input  logic        rerr_i,                // depend on raddr_o
   input  logic [31:0] rdata_i
 );
   logic       aw_full_q, w_full_q, wait_q, ar_full_q;
@@ -89,8 +88,7 @@ module axil (
   end
 
 `ifdef FORMAL
-  // A response waits for its ready, unchanged. Requests taken = responses given +
-  // requests inside, at most one of each.
+  // A response waits for its ready, unchanged. At most one request of each kind is inside.
   logic       past_q = 1'b0;
   logic [1:0] aw_n_q, w_n_q, ar_n_q;         // taken, not yet answered
   always_ff @(posedge clk_i) begin

@@ -1,14 +1,13 @@
-// axil_split: splits a 64 KiB AXI-Lite window between slave a (addresses below
-// 0x1000) and slave b (all others).
-// Slave b also gets the page number. One write and one read at a time, each
-// assigned to its slave until answered.
+// axil_split: splits a 64 KiB AXI-Lite window between slave a (below 0x1000) and slave b, which
+// also gets the page number.
+// One write and one read at a time, each assigned to its slave until answered.
 module axil_split (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic [3:0]  s_awpage_i,            // address bits 15..12
   input  logic        s_awvalid_i,
   output logic        s_awready_o,
-  // The other address bits, data and strobes are wired to both slaves.
+  // All other address bits, data and strobes go to both slaves.
   input  logic        s_wvalid_i,
   output logic        s_wready_o,
   output logic [1:0]  s_bresp_o,
@@ -35,7 +34,7 @@ module axil_split (
   input  logic [3:0]  rresp_i,
   input  logic [1:0]  rvalid_i,
   output logic [1:0]  rready_o,
-  output logic [3:0]  wpage_o,  // page of the write in progress, from acceptance to answer
+  output logic [3:0]  wpage_o,  // of the write in progress
   output logic [3:0]  rpage_o
 );
   logic w_busy_q, w_done_q, r_busy_q;  // an address is taken, not yet answered; its data is taken
@@ -78,8 +77,8 @@ module axil_split (
   end
 
 `ifdef FORMAL
-  // Assumed: both slaves answer each accepted access and nothing else. Each request then has
-  // one answer, from its own slave.
+  // Assumed: slaves answer each accepted access and nothing else. Each request has one answer, from
+  // its own slave.
   logic       past_q = 1'b0;
   logic [1:0] aw_q, w_q, ar_q;               // taken by a slave, not yet answered
   logic [1:0] n_aw, n_ar;
@@ -92,7 +91,6 @@ module axil_split (
     ar_q   <= (ar_q | (arvalid_o & arready_i)) & ~(rvalid_i & rready_o);
     if (rst_i) {aw_q, w_q, ar_q} <= '0;
     if (!past_q) assume (rst_i);
-    // A slave answers only transfers that it has accepted.
     assume ((bvalid_i & ~(aw_q & w_q)) == '0);
     assume ((rvalid_i & ~ar_q) == '0);
     if (past_q) begin
@@ -100,7 +98,6 @@ module axil_split (
       if (w_busy_q) assert (aw_q[w_b] && w_q[w_b] == w_done_q);
       else assert (w_q == '0);
       if (r_busy_q) assert (ar_q[r_b]);
-      // Both sides accept each transfer in the same clock.
       assert ((s_awvalid_i && s_awready_o) == ((awvalid_o & awready_i) != '0));
       assert ((s_wvalid_i && s_wready_o) == ((wvalid_o & wready_i) != '0));
       assert ((s_arvalid_i && s_arready_o) == ((arvalid_o & arready_i) != '0));

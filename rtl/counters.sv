@@ -1,11 +1,10 @@
-// counters: counts N kinds of pulses in 64 bits each, any number of them in every clock, and
-// copies all counts as of one clock.
-// A counter collects its pulses in a small register (fresh). In turn, one counter a clock adds its
-// small register to its 64 bits in a memory.
-// snapshot_i moves all fresh pulses, including those of its own clock, aside (held), and fresh
-// restarts at 0. In the following round, a turn adds held instead of fresh, and its sum is also the
-// copy. The copy is thus exact for the clock of snapshot_i. busy_o is 1 until the copy is complete.
-// A snapshot during another one restarts the round.
+// counters: counts N kinds of pulses in 64 bits each, any number in every clock, and copies all
+// counts as of one clock.
+// A counter collects pulses in a small register (fresh). In turn, one counter a clock adds it to
+// its 64 bits in a memory.
+// snapshot_i moves all fresh pulses, including its own clock's, aside (held), and fresh restarts at
+// 0. In the next round, turns add held instead; the sums are also the copy, exact for the clock of
+// snapshot_i. busy_o is 1 until it is complete. Another snapshot restarts the round.
 module counters #(
   parameter int N = 25,                      // 2 or more
   localparam int IndexW = $clog2(N)
@@ -14,18 +13,18 @@ module counters #(
   input  logic              rst_i,           // counts and copies are 0 a round later
   input  logic [N-1:0]      count_i,
   input  logic              snapshot_i,
-  output logic              busy_o,          // from the clock after snapshot_i
+  output logic              busy_o,
   input  logic [IndexW-1:0] index_i,         // below N
-  output logic [63:0]       value_o          // the copy of counter index_i, one clock later
+  output logic [63:0]       value_o          // copy of counter index_i, one clock later
 );
-  // Pulses are fresh for 2 rounds (a snapshot's round, then the wait for their turn) and held for
-  // 1, while a second snapshot adds more.
+  // Pulses are fresh for 2 rounds (a snapshot's, and the wait for their turn) and held for 1, while
+  // a second snapshot adds more.
   localparam int SmallW = $clog2(3 * N + 2);
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
   logic [IndexW-1:0]   turn_q, add_at_q;
   logic [N-1:0]        mine_q;               // turn_q, one-hot
-  // turns left: in the first round, which clears; in a snapshot's round
+  // turns left: in the first, clearing round; in a snapshot's
   logic [IndexW:0]     clear_q, copy_q;
   logic                copying, add_valid_q, add_clear_q, add_copy_q;
   logic [SmallW-1:0]   add_q;
@@ -80,13 +79,13 @@ module counters #(
   end
 
 `ifdef FORMAL
-  // For one arbitrary counter: each pulse is counted exactly once, in the memory, on the way there,
-  // fresh or held. While busy_o is 0, the copy is the count as of the last snapshot.
+  // Each pulse of one counter is counted once: in the memory, on the way there, fresh or held.
+  // While busy_o is 0, the copy is the count as of the last snapshot.
   (* anyconst *) logic [IndexW-1:0] one;
   logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
   logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;
   logic [SmallW-1:0] my_fresh, my_held;
-  // clocks since this counter's last turn, minus 1; clocks to its next one
+  // clocks since this counter's last turn, minus 1; to its next
   logic [IndexW:0]   since, until_turn;
   assign my_fresh   = fresh[SmallW*one +: SmallW];
   assign my_held    = held[SmallW*one +: SmallW];
@@ -101,17 +100,15 @@ module counters #(
     past_q <= 1'b1;
     all_q  <= all_q + 64'(count_i[one]);
     if (on_way && add_clear_q) cleared_q <= 1'b1;
-    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is still to come
+    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is to come
     if (snapshot_i) {ahead_q, copied_q, at_snapshot_q} <= {1'b1, 1'b1, all_q + 64'(count_i[one])};
     if (rst_i) {cleared_q, ahead_q, copied_q, all_q} <= '0;
     if (!past_q) assume (rst_i);
     assume (one < IndexW'(N));
     if (past_q) begin
-      // promises
       assert (all_q == in_memory + 64'(my_fresh) + 64'(my_held));
       if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
-      // invariants
       assert (mine_q == N'(1) << turn_q);
       assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N)
               && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));

@@ -1,8 +1,7 @@
 // crc32c: computes the CRC32C state, from state 0, after Bits data bits followed by Then zero bits.
 // Combinational; bit 0 comes first.
-// CRC is linear, so this covers every case. The state s after 512 data bits d is
-// crc32c#(512)(d) ^ crc32c#(32, 480)(s before), because starting from a state equals
-// XORing it into the first 32 data bits.
+// CRC is linear, so this covers every case: the state s after 512 data bits d is crc32c#(512)(d) ^
+// crc32c#(32, 480)(s before), as a start state equals XORing it into the first 32 data bits.
 module crc32c #(
   parameter int Bits = 512,
   parameter int Then = 0
@@ -10,8 +9,7 @@ module crc32c #(
   input  logic [Bits-1:0] data_i,
   output logic [31:0]     crc_o
 );
-  // The data bits whose XOR is bit `which` of the result. Data bit i runs
-  // through Bits - i + Then shifts.
+  // Data bits whose XOR is result bit `which`. Data bit i runs through Bits - i + Then shifts.
   function automatic bit [Bits-1:0] row(input bit [4:0] which);
     bit [31:0] state;
     begin

@@ -1,17 +1,16 @@
 // crc_beat: computes the CRC32C of a message, one beat of 64 bytes a clock.
-// Two clocks after a beat at data_i, crc_o is the CRC of the message up to and
-// including that beat, from registers. Two stages: data to 32 bits, then one step of
-// the state. Neither is deeper than 4 LUTs.
+// Two clocks after a beat at data_i, crc_o includes it. Stages: data to 32 bits, one step of the
+// state, each at most 4 LUTs deep.
 module crc_beat (
   input  logic         clk_i,
   input  logic         rst_i,
   input  logic [511:0] data_i,
   input  logic         valid_i,
   input  logic         first_i,              // with valid_i: a message begins
-  // with valid_i: more of the previous beat's 64 bytes, which were 0 there
+  // with valid_i: more of the previous beat's 64 bytes, which were 0
   input  logic         part_i,
   output logic [31:0]  crc_o,
-  // a beat came two clocks ago; crc_o includes it and no later one
+  // crc_o includes the beat of two clocks ago, no later one
   output logic         valid_o
 );
   logic [31:0] data_crc, data_crc_q, stepped, state_q, state_d;
@@ -34,9 +33,9 @@ module crc_beat (
   end
 
 `ifdef FORMAL
-  // Check the CRC bit by bit, with at most one bit set of 512 data bits and 32 state bits. The
-  // circuit is XORs, so this covers all beats. A further piece of the same beat: the CRC of the
-  // message without the piece, XOR the piece's CRC from state 0.
+  // At most one of 512 data and 32 state bits is set. The circuit is XORs, so this covers all
+  // beats. For a further piece of a beat: the message's CRC without it, XOR the piece's from state
+  // 0.
   (* anyseq *) logic [9:0] at;
   logic [9:0]  at_q;
   logic [31:0] want;

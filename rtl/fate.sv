@@ -1,8 +1,8 @@
-// fate: decides the outcome of a frame from the results of its checks. Combinational.
+// fate: decides the outcome of a frame from its checks. Combinational.
 // The first failing check is the outcome, one bit of the counters. A registered rank whose
-// contribution is refused for its contents gets a NAK with the reason.
+// contribution is refused for its contents gets a NAK.
 module fate (
-  input  logic       job_ok_i,               // the checks, in this order
+  input  logic       job_ok_i,               // in this order
   input  logic       key_ok_i,
   input  logic       rank_ok_i,
   input  logic       source_ok_i,

@@ -1,8 +1,8 @@
 // fifo: buffers up to Depth beats of a ready/valid stream.
-// The oldest beat is in an output register, the others in a small LUT RAM. A beat that enters an
-// empty fifo is at the output one clock later.
+// The oldest beat is in an output register, the others in a LUT RAM. An empty fifo shows a beat one
+// clock later.
 module fifo #(
-  parameter int W     = 8,                   // payload bits
+  parameter int W     = 8,
   parameter int Depth = 2,                   // beats, at least 2
   localparam int PtrW = Depth > 2 ? $clog2(Depth - 1) : 1
 ) (
@@ -21,9 +21,9 @@ module fifo #(
   logic [W-1:0]      mem_q [Depth-1];
   logic [W-1:0]      out_q;
   logic [PtrW-1:0]   wr_q, rd_q;
-  logic [CountW-1:0] count_q, count_d;       // beats inside, including the output's
+  logic [CountW-1:0] count_q, count_d;       // including the output's
   logic              ready_q, ready_d;
-  logic              out_full_q, more_q, more_d;  // more_q: the memory holds beats
+  logic              out_full_q, more_q, more_d;  // more_q: in the memory
   logic              put, get, load, mem_put, mem_get;
 
   assign in_ready_o  = ready_q;
@@ -39,7 +39,7 @@ module fifo #(
     count_d = count_q;
     if (put && !get) count_d = count_q + 1'b1;
     if (get && !put) count_d = count_q - 1'b1;
-    // Equal to functions of count_d, but a late in_valid_i passes one LUT instead of an adder.
+    // Functions of count_d, written so that a late in_valid_i passes one LUT, not an adder.
     ready_d  = count_q == CountW'(Depth) ? get : !(count_q == CountW'(Depth - 1) && put && !get);
     more_d = count_q > CountW'(2) || (count_q == CountW'(2) && (put || !get))
                || (count_q == CountW'(1) && put && !get);
@@ -68,15 +68,14 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // One arbitrary beat is marked as it enters. After `ahead_q` other beats have left,
-  // it is at the output, unchanged. Meanwhile it is at the output if none is ahead,
-  // else at rd + ahead - 1 in the memory.
+  // One beat, marked as it enters, is at the output, unchanged, after `ahead_q` others have left.
+  // Until then it is at rd + ahead - 1 in the memory.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;
   logic [W-1:0]      mark_data_q;
   localparam bit [CountW:0] Rows = (CountW+1)'(Depth - 1);
-  logic [CountW:0]   at, tail;               // marked beat and next write, before wrapping
+  logic [CountW:0]   at, tail;               // marked beat and next write, unwrapped
   assign at   = (CountW+1)'(rd_q) + (CountW+1)'(ahead_q) - 1'b1;
   assign tail = (CountW+1)'(rd_q) + (CountW+1)'(count_q) - 1'b1;
   always_ff @(posedge clk_i) begin

@@ -1,7 +1,6 @@
-// finish: collects CRC and status of each result that leaves the tile, and reports it once
-// it is in the kept-result memory.
-// The report has all that the result's header needs. Results leave the tile in the order in
-// which admit announced them (fin_*).
+// finish: collects CRC and status of each result that leaves the tile, and reports it with all that
+// its header needs once it is in the kept-result memory.
+// Results leave the tile in the order of admit's announcements (fin_*).
 module finish #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -20,21 +19,20 @@ module finish #(
   input  logic [SlotW-1:0] fin_slot_i,
   input  logic [31:0]      fin_chunk_i,
   input  logic [DescW-1:0] fin_desc_i,
-  input  logic [7:0]       fin_beats_i,      // payload beats of the result
+  input  logic [7:0]       fin_beats_i,      // of the result
   input  logic [Ranks-1:0] fin_mask_i,       // ranks that get it
-  // the tile's writes into the kept-result memory: quarters of beats, in order
+  // the tile's writes of kept results: quarters of beats, in order
   input  logic             kept_valid_i,
   input  logic [3:0]       kept_en_i,
   input  logic [511:0]     kept_data_i,
   input  logic             kept_last_i,
   input  logic [2:0]       kept_status_i,
-  // the result is complete
   output logic             done_valid_o,
   output logic [SlotW-1:0] done_slot_o,
   output logic [Ranks-1:0] done_mask_o,
   output logic [InfoW-1:0] done_info_o       // fields: nc_pkg::INFO_*
 );
-  // --- CRC: a beat may come in several pieces; quarters not yet written count as 0 ---
+  // --- CRC: a beat may come in pieces; quarters not yet written count as 0 ---
   logic [511:0] pieces;
   logic         first_q;                     // the next piece begins a result
   logic [31:0]  crc;
@@ -86,12 +84,12 @@ module finish #(
   assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
 
 `ifdef FORMAL
-  // With fifo and crc_beat replaced by their promises, and announcements ahead of results: each
-  // result is reported exactly once, two clocks after its last piece, with the oldest announcement,
-  // which it uses up. Its status combines all its pieces, and its CRC begins with its first piece.
+  // fifo and crc_beat are replaced by their promises. Each result is reported exactly once, two
+  // clocks after its last piece, with the oldest announcement. Its status combines all pieces, and
+  // its CRC begins with the first.
   logic       past_q = 1'b0, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q;
   logic [4:0] waiting_q;                     // announced, not yet reported
-  // status: of the pieces so far; of the result due in two clocks; of the one due next
+  // status of the pieces so far; of the result due in two clocks; due next
   logic [2:0] seen_q, due_q, due2_q;
   always_ff @(posedge clk_i) begin
     past_q    <= 1'b1;

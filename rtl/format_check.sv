@@ -1,13 +1,12 @@
-// format_check: checks whether this card and this job allow the operation a header describes.
-// The answer comes one clock after the header's fields, which must stay. The job's values
-// are used only in that second clock.
+// format_check: checks whether card and job allow the operation that a header describes.
+// The answer comes one clock after the header's fields, which must stay. The job's values count
+// only in that second clock.
 // Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A sum of
 // e5m10, whose codes have 41 bits, has room for fewer ranks.
-// `beats` counts the wider side. The narrower side has a half or a quarter of that, which
-// must be a whole number of beats.
+// `beats` counts the wider side. The narrower side has a half or a quarter of that, a whole number.
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
-  parameter int Wide     = 1,                // 0: 8-bit formats only
+  parameter int Wide     = 1,
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic        clk_i,
@@ -18,12 +17,12 @@ module format_check #(
   input  logic [7:0]  beats_i,
   input  logic [15:0] len_i,                 // bytes of the frame
   input  logic        zeros_i,               // all must-be-zero fields are 0
-  input  logic [RankW:0] ranks_i,            // ranks of the job
-  input  logic [15:0] allowed_i,             // formats of the job: in_fmt | out_fmt << 8; 0: any
+  input  logic [RankW:0] ranks_i,            // of the job
+  input  logic [15:0] allowed_i,             // the job's formats: in_fmt | out_fmt << 8; 0: any
   output logic        ok_o,
-  output logic [7:0]  result_beats_o         // payload beats of the result
+  output logic [7:0]  result_beats_o         // of the result's payload
 );
-  // Code width: 4 bits 1, 8 bits 2, 16 bits 3; 0: not a format of this card.
+  // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card.
   function automatic logic [1:0] width(input logic [7:0] fmt);
     width = 2'd0;
     if (fmt[6:4] >= 3'd1 && fmt[6:4] <= 3'd5 && fmt[3:0] <= 4'd10) begin
@@ -50,7 +49,7 @@ module format_check #(
                             : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
   end
 
-  // Second clock: do the two sides match, and does the job allow them?
+  // Second clock: do both sides match, and does the job allow them?
   logic [1:0] up, down;  // log2 of how much wider the result is; the contribution
   logic [7:0] payload;
   logic       whole, formats, fits;
@@ -70,9 +69,9 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // The same, from the text of hls/card/packet.def and hls/core/beat.h: bits of a code, elements of
-  // the frame, bytes of both sides.
-  function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: not a format of this card
+  // The same, from hls/card/packet.def and hls/core/beat.h: bits of a code, the frame's elements,
+  // bytes of both sides.
+  function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;
     if (fmt[7] && fmt != 8'hc3) bits = 16'd0;                   // fn: only e4m3

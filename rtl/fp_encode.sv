@@ -1,21 +1,21 @@
-// fp_encode: rounds the sums of the tile's lanes to codes, to nearest even, in four
-// registered steps. A sum is never negated:
+// fp_encode: rounds the tile's sums to codes, to nearest even, in four registered steps. A sum is
+// never negated:
 //
 //    y = sum < 0 ? ~sum : sum    |sum| = y, or y + 1 in the last place: y with ones forever below
 //    up = sum < 0 ? guard | (last & rest == 0) : guard & (last | rest != 0)   rest: of sum, not y
 //
-// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places. Before each step, bits that can no
-// longer reach the result go into `rest`. A bit of each step is one LUT6. For subnormal results,
-// `stop` is the place of the smallest normal's leading bit: the shift ends there, as if a one were
-// there. `at_stop`: no 1 bit has been found above it so far.
-// Then {place, fraction} + {plus or below, 0} + up is the code: a carry out of the
-// fraction moves to the next field.
+// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit and step. Before each
+// step, bits that can no longer reach the result go into `rest`. For subnormal results, the shift
+// ends at `stop`, the place of the smallest normal's leading bit, as if a one were there.
+// `at_stop`: no 1 bit was found above it so far.
+// Then {place, fraction} + {plus or below, 0} + up is the code: a carry out of the fraction moves
+// to the next field.
 // MAX: an int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
 module fp_encode #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
-  // bits of a code; for the other constants see acc_lane
+  // of a code; other constants: see acc_lane
   localparam int Bits = Wide != 0 ? 16 : 8,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1
@@ -24,14 +24,14 @@ module fp_encode #(
   // acc_lane's words, held in the clock of en1_i
   input  logic [Word*Lanes-1:0] sum_i,
   input  logic                  en1_i,       // clock 1
-  // low 4-bit code's sum, high one's; neither: the whole word
+  // the low 4-bit code's sum, the high one's; neither: the whole word
   input  logic                  low_i,
   input  logic                  high_i,
   input  logic [5:4]            stop1_i,
   input  logic                  en2_i,       // clock 2
   input  logic [3:0]            stop2_i,
   input  logic                  en3_i,       // clock 3
-  input  logic [5:0]            plus_i,      // see round_plan
+  input  logic [5:0]            plus_i,
   input  logic [5:0]            below_i,
   input  logic [Man:0]          guard_i,
   input  logic [Man-1:0]        lost_i,
@@ -41,7 +41,7 @@ module fp_encode #(
   input  logic [5:1]            over_i,
   input  logic                  fn_i,
   input  logic                  max4_i,
-  input  logic                  four_i,      // width of out: 4, 8, else 16
+  input  logic                  four_i,      // of out: 4, 8, else 16
   input  logic                  eight_i,
   input  logic [14:0]           beyond_i,
   output logic [Bits*Lanes-1:0] codes_o,     // after clock 4
@@ -49,8 +49,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. The second step
-  // replaces at_stop by one flag per bit of the last step's stop.
+  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. Step two replaces
+  // at_stop by a flag per bit of the last step's stop.
   localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6,
                  S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
@@ -62,7 +62,7 @@ module fp_encode #(
     logic [1:0]    flags;
     logic [Sum-1:0] y;
     logic [63:32-W1] place;
-    logic [W1-1:0] unseen, x1;               // unseen: bits below the high code's sum
+    logic [W1-1:0] unseen, x1;               // unseen: below the high code's sum
     halved = Wide != 0 && low_i;
     neg    = halved ? sum[Low-1] : sum[Sum-1];
     flags  = halved ? sum[Low+:2] : sum[Sum+:2];
@@ -145,8 +145,6 @@ module fp_encode #(
                       mag[2:0]})};
   endfunction
 
-  // Arrays and the order of the statements: see acc_lane.
-  // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (en4_i)
       for (int i = 0; i < Lanes; i++)

@@ -1,12 +1,12 @@
-// frame_fifo: buffers the beats of a frame until its end tells whether the frame is good.
-// Beats arrive without a handshake. A good end releases all beats since the previous end, in order.
-// A bad end, or a beat that found no room, discards them.
-// in_end_i comes with the frame's last beat or later, but before the next frame's first beat. In
-// that clock, full_o says that the frame had no room and is dropped, whatever in_good_i is.
-// A beat is at the output two clocks after the end that released it, once earlier beats have left.
-// Output data and valid come from registers. Frames are not delimited at the output.
+// frame_fifo: buffers the beats of a frame until its end tells whether it is good.
+// Beats arrive without a handshake. A good end releases all beats since the previous end, in order;
+// a bad end, or a beat without room, discards them.
+// in_end_i comes with the frame's last beat or later, but before the next frame's first. In that
+// clock full_o says that the frame is dropped for lack of room, whatever in_good_i is.
+// A released beat is at the output two clocks later, once earlier beats have left. Output data and
+// valid come from registers. Frames are not delimited.
 module frame_fifo #(
-  parameter int W     = 8,                   // payload bits
+  parameter int W     = 8,
   parameter int Depth = 256,                 // beats, a power of two
   localparam int PtrW = $clog2(Depth)
 ) (
@@ -24,7 +24,7 @@ module frame_fifo #(
   power_of_two #(.N(Depth)) u_depth ();
   (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
   logic [W-1:0]  out_q;
-  // next write; first unreleased beat. The top bit distinguishes full from empty.
+  // next write; first unreleased beat. The top bit tells full from empty.
   logic [PtrW:0] wr_q, wr_d, end_q, end_d;
   logic [PtrW:0] rd_q, rd_d;
   logic          over_q;                     // a beat of this frame found no room
@@ -32,7 +32,7 @@ module frame_fifo #(
   logic          room, put;
 
   assign room        = wr_q != {~rd_q[PtrW], rd_q[PtrW-1:0]};
-  // after a beat without room: useless but harmless, since the frame's end takes all back
+  // harmless after a beat without room: the frame's end takes all back
   assign put         = in_valid_i && room;
   assign full_o      = over_q || (in_valid_i && !room);
   assign out_valid_o = valid_q;
@@ -58,7 +58,7 @@ module frame_fifo #(
     end_q  <= end_d;
     rd_q   <= rd_d;
     over_q <= full_o && !in_end_i;
-    // beats released now may be written in this very clock, too late to be read
+    // beats released now may be written now, too late to be read
     valid_q <= rd_d != end_q;
     if (rst_i) begin
       wr_q   <= '0;
@@ -70,9 +70,8 @@ module frame_fifo #(
   end
 
 `ifdef FORMAL
-  // Promises, counted without the pointers: released beats, beats of the open frame, and whether
-  // one found no room. An arbitrary beat is marked as it enters. It comes out, unchanged, after the
-  // earlier ones, unless its frame was bad.
+  // Counted without pointers: released beats, beats of the open frame, and whether one found no
+  // room. A marked beat comes out unchanged after the earlier ones, unless its frame was bad.
   (* anyseq *) logic mark;
   logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
   // n_new_q: released in the last clock
@@ -109,14 +108,12 @@ module frame_fifo #(
     end
     if (!past_q) assume (rst_i);
     if (past_q) begin
-      // promises
       assert (full_o == lost);
       assert (out_valid_o == (n_free_q != n_new_q) && n_free_q >= n_new_q);
       if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
       if (got) assert (!marked_q || ahead_q != '0 || free_q);
       if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
         assert (out_valid_o && $stable(out_data_o));
-      // invariants
       assert (over_q == lost_q);
       assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q)
               && n_open_q <= wr_q - end_q);

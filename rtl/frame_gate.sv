@@ -1,9 +1,7 @@
-// frame_gate: passes or drops whole frames of a stream, as in_pass_i
-// says for each frame's first beat.
-// The tag given with the first beat accompanies all beats of the frame. Combinational: a beat
-// passes in the clock in which it comes.
+// frame_gate: passes or drops whole frames of a stream, as in_pass_i says for their first beats,
+// whose tag accompanies all beats of a frame. Combinational.
 module frame_gate #(
-  parameter int W    = 8,                    // payload bits
+  parameter int W    = 8,
   parameter int TagW = 1
 ) (
   input  logic            clk_i,
@@ -11,7 +9,7 @@ module frame_gate #(
   input  logic [W-1:0]    in_data_i,
   input  logic            in_last_i,
   input  logic [TagW-1:0] in_tag_i,          // with the first beat
-  // With the first beat. Until that beat is taken, in_tag_i and in_pass_i may still change.
+  // with the first beat; may change until that is taken, like in_tag_i
   input  logic            in_pass_i,
   input  logic            in_valid_i,
   output logic            in_ready_o,
@@ -20,7 +18,7 @@ module frame_gate #(
   output logic [TagW-1:0] out_tag_o,
   output logic            out_valid_o,
   input  logic            out_ready_i,
-  output logic            dropped_o          // a pulse for each dropped frame
+  output logic            dropped_o          // a pulse per dropped frame
 );
   logic            inside_q, pass_q, pass;   // inside_q: after a frame's first beat
   logic [TagW-1:0] tag_q;
@@ -45,8 +43,7 @@ module frame_gate #(
   end
 
 `ifdef FORMAL
-  // A beat passes exactly if its frame's first beat did, with that beat's
-  // tag. A dropped beat never waits.
+  // A beat passes if its frame's first did, with that beat's tag. A dropped beat never waits.
   logic            past_q = 1'b0, first_pass_q, open_q;
   logic [TagW-1:0] first_tag_q;
   always_ff @(posedge clk_i) begin

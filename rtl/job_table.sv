@@ -1,10 +1,10 @@
-// job_table: holds what is fixed while a job runs: ranks, key, slots, formats,
-// multicast group and each rank's address.
-// A commit starts a job with all staged values at once, or stops it. A stop lasts until the job's
-// slots are cleared (busy_o). A start is refused (refused_o) if the job already runs, a stop is in
-// progress, or ranks or slots are out of range or overlap another job's.
-// The staged values are compared over the three clocks before the commit: sums and ranges, then
-// all jobs' slots, then the verdict.
+// job_table: holds what is fixed while a job runs: ranks, key, slots, formats, multicast group and
+// addresses.
+// A commit starts a job with all staged values at once, or stops it, until its slots are cleared
+// (busy_o). A start is refused (refused_o) if the job runs, a stop is in progress, or ranks or
+// slots are out of range or overlap another job's.
+// Staged values are compared over the three clocks before the commit: sums and ranges, all jobs'
+// slots, the verdict.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof uses fewer
@@ -15,8 +15,8 @@ module job_table #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // Staged values from regs: index, ranks, base, slots and rank are stable for three clocks before
-  // a commit, in which there is no other commit.
+  // From regs; index, ranks, base, slots and rank are stable for three clocks without a commit
+  // before one.
   input  logic             commit_i,         // start (start_i) or stop job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
@@ -27,9 +27,9 @@ module job_table #(
   input  logic [15:0]      formats_i,
   input  logic [31:0]      group_ip_i,       // outside 224.0.0.0/4: no multicast group
   input  logic [15:0]      group_port_i,
-  output logic             busy_o,           // a stop is in progress
+  output logic             busy_o,
   output logic             refused_o,        // the last start was refused
-  input  logic             rank_commit_i,    // set the address of rank rank_i of job index_i
+  input  logic             rank_commit_i,    // sets the address of rank rank_i of job index_i
   input  logic [15:0]      rank_i,
   input  logic [31:0]      ip_i,
   input  logic [15:0]      port_i,
@@ -38,7 +38,6 @@ module job_table #(
   output logic [SlotW-1:0] clear_base_o,
   output logic [SlotW:0]   clear_slots_o,
   input  logic             clear_done_i,
-  // job lookups, combinational
   input  logic [JobW-1:0]  job_i,
   output logic             job_enabled_o,
   output logic [63:0]      job_key_o,
@@ -48,9 +47,9 @@ module job_table #(
   output logic [15:0]      job_formats_o,
   input  logic [JobW-1:0]  send_job_i,
   output logic [63:0]      send_key_o,
-  output logic             send_group_o,     // the job has a multicast group
-  // Address lookups, one clock later. Port a checks sources; port b addresses results, to a rank
-  // or to the job's multicast group.
+  output logic             send_group_o,
+  // Addresses, one clock later. Port a checks sources; port b addresses results, to a rank or the
+  // job's multicast group.
   input  logic [JobW-1:0]  a_job_i,
   input  logic [RankW-1:0] a_rank_i,
   output logic [47:0]      a_address_o,      // {ip, port}
@@ -65,8 +64,8 @@ module job_table #(
   logic [SlotW:0]  base_q    [Jobs];
   logic [SlotW:0]  slots_q   [Jobs];
   logic [15:0]     formats_q [Jobs];
-  logic [Jobs-1:0] group_q;                  // jobs with a multicast group
-  logic [47:0]     b_rank_q, b_group_q;      // both candidates for port b's answer
+  logic [Jobs-1:0] group_q;
+  logic [47:0]     b_rank_q, b_group_q;      // candidates for port b's answer
   logic            b_grouped_q;
   power_of_two #(.N(Ranks)) u_ranks ();
   (* ram_style = "distributed" *) logic [47:0] a_ram [Jobs * Ranks];
@@ -74,11 +73,11 @@ module job_table #(
   (* ram_style = "distributed" *) logic [47:0] group_ram [Jobs];
 
   logic            start_ok, stop_ok, sets_group;
-  logic [JobW-1:0] index, clear_job_q;       // clear_job_q: the job being stopped
-  logic [16:0]     end_q;                    // clock 1: end of the staged slots
+  logic [JobW-1:0] index, clear_job_q;       // clear_job_q: being stopped
+  logic [16:0]     end_q;                    // clock 1: end of staged slots
   logic            ranks_ok_q, index_ok_q, rank_ok_q;
   logic [Jobs-1:0] index_is_q;               // one-hot
-  logic [Jobs-1:0] hit_q;                    // clock 2: jobs whose slots overlap, running or not
+  logic [Jobs-1:0] hit_q;                    // clock 2: jobs with overlapping slots, running or not
   logic            in_range_q, runs_q;
   // clock 3: the slots are free; the job may start; may stop
   logic            fits_q, starts_q, stops_q;
@@ -100,7 +99,7 @@ module job_table #(
 
   always_comb begin
     index = index_i[JobW-1:0];
-    // Setting the group even for a refused start is harmless: that job neither runs nor stops.
+    // Harmless for a refused start: that job neither runs nor stops.
     sets_group = commit_i && start_i && !busy_o && starts_q;
     start_ok   = sets_group && fits_q;
     stop_ok    = commit_i && !start_i && !busy_o && stops_q;
@@ -158,9 +157,9 @@ module job_table #(
   assign send_group_o  = group_q[send_job_i];
 
 `ifdef FORMAL
-  // Running jobs and the stopping one own disjoint slot ranges. A job's values are constant from
-  // start to stop. A start takes all staged values in one clock, or none. The verdict equals a
-  // comparison done in the clock of the commit.
+  // Running jobs and the stopping one own disjoint slots. A job's values are constant from start to
+  // stop. A start takes all staged values in one clock, or none. The verdict equals a comparison in
+  // the commit's clock.
   (* anyconst *) logic [JobW-1:0] one, other;
   (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;
@@ -172,10 +171,10 @@ module job_table #(
   endfunction
   localparam int StagedW = 16 + RankW + 1 + 16 + 16 + 16;
   logic               one_stops, overlap, may;
-  // clocks in which the staged values were constant and no commit came; stops at 3
+  // clocks with constant staged values and no commit; stops at 3
   logic [1:0]         stood_q;
   logic [StagedW-1:0] staged, staged_q;
-  logic [15:0]        was_index, was_base, was_slots, was_rank;  // a clock ago
+  logic [15:0]        was_index, was_base, was_slots, was_rank;
   logic [RankW:0]     was_ranks;
   logic [Jobs-1:0]    hits;                  // the expected hit_q
   logic               in_range, was_known, runs;
@@ -209,7 +208,6 @@ module job_table #(
     if (!past_q) assume (rst_i);
     if (commit_i || rank_commit_i) assume (stood_q == 2'd3 && staged == staged_q);
     if (past_q) begin
-      // the three clocks
       if (stood_q >= 2'd1) begin
         assert (end_q == 17'(was_base) + 17'(was_slots) && index_ok_q == was_known
                 && rank_ok_q == (was_known && was_rank < 16'(Ranks)));

@@ -1,14 +1,13 @@
-// kept_pack: arranges the codes of the 64 encoders in wire order, one
-// 512-bit row a step. Combinational.
-// A beat of 4-bit codes takes two turns: `before_i` has the codes of the low halves,
-// `codes_i` those of the high ones. Results shorter than a row are repeated over it;
-// the writer selects the quarters.
+// kept_pack: arranges the codes of the 64 encoders in wire order, one 512-bit row a step.
+// Combinational.
+// A beat of 4-bit codes takes two turns: `before_i` has the low halves' codes, `codes_i` the high
+// ones'. Shorter results are repeated over the row; the writer selects quarters.
 module kept_pack (
-  input  logic [1023:0] codes_i,             // 64 codes of 16 bits; narrower ones in the low bits
+  input  logic [1023:0] codes_i,             // 64 of 16 bits; narrower ones in the low bits
   input  logic [1023:0] before_i,
   input  logic          in_four_i,           // width of in_fmt: 4, 16, else 8
   input  logic          in_half_i,
-  input  logic          out_four_i,          // the same for out_fmt
+  input  logic          out_four_i,          // of out_fmt
   input  logic          out_half_i,
   input  logic [1:0]    step_i,              // row number, if a beat makes several
   output logic [511:0]  row_o

@@ -1,5 +1,5 @@
-// lowest_bit: finds the lowest 1 of up to 64 bits; gives 0 if there is
-// none. Two levels of eight, for speed.
+// lowest_bit: finds the lowest 1 of up to 64 bits; 0 if there is none. Two levels of eight, for
+// speed.
 module lowest_bit #(
   parameter int W = 64,
   localparam int AtW = $clog2(W)
@@ -13,7 +13,7 @@ module lowest_bit #(
   endfunction
 
   logic [63:0] bits;
-  logic [7:0]  any;                          // groups of eight that hold a 1
+  logic [7:0]  any;                          // groups of eight with a 1
   logic [23:0] lows;                         // lowest 1 in each group
   logic [2:0]  group;
   assign bits = 64'(bits_i);

@@ -1,12 +1,11 @@
-// mm_kernel: wraps reduce_mm as a Vitis kernel: renames its ports for Vitis
-// and adds the constant AXI4 signals.
+// mm_kernel: wraps reduce_mm as a Vitis kernel: renames ports and adds constant AXI4 signals.
 module mm_kernel #(
-  parameter int Wide = 1                     // 0: 8-bit formats only
+  parameter int Wide = 1
 ) (
   input  logic         ap_clk,
   input  logic         ap_rst_n,
   /* verilator lint_off SYMRSVDWORD */
-  output logic         interrupt,            // name required by Vitis, a keyword of C++
+  output logic         interrupt,            // Vitis' name, a keyword of C++
   /* verilator lint_on SYMRSVDWORD */
   input  logic [11:0]  s_axi_control_awaddr,
   input  logic         s_axi_control_awvalid,
@@ -34,7 +33,7 @@ module mm_kernel #(
   input  logic [511:0] m_axi_gmem_rdata,
   input  logic [1:0]   m_axi_gmem_rresp,
   /* verilator lint_off UNUSEDSIGNAL */
-  input  logic         m_axi_gmem_rlast,     // unused: reduce_mm knows the length of its bursts
+  input  logic         m_axi_gmem_rlast,     // unused: reduce_mm knows its bursts' length
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic         m_axi_gmem_rvalid,
   output logic         m_axi_gmem_rready,

@@ -1,5 +1,5 @@
-// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the
-// whole card, except for the UDP shell.
+// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the whole card
+// except the UDP shell.
 //
 //                      +--------- job_table <---- regs <==> AXI-Lite
 //                      v              |
@@ -10,25 +10,24 @@
 //                      |  +-- ask_* ----------------------+                  |
 //                      +----- ans_* -----> fifo -----------------------------+   NAK, PONG
 //
-// The ports carry UDP payloads in beats of 512 bits. The peer's address and port (rx: source, tx:
-// destination) accompany each frame, valid with its first beat. Every beat of a tx frame has all 64
-// bytes. The shell handles Ethernet, IP and ARP.
-// rx takes a beat every clock. A frame that finds no room is dropped and counted. One
-// clock domain; rst_i is synchronous.
+// The ports carry UDP payloads in beats of 512 bits, with the peer's address and port (rx: source,
+// tx: destination) valid with a frame's first beat. Every beat of a tx frame has all 64 bytes. The
+// shell handles Ethernet, IP and ARP.
+// rx takes a beat every clock; a frame without room is dropped and counted. One clock domain; rst_i
+// is synchronous.
 module nic_core #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
-  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame, a power of two
+  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats, a power of two
   parameter int Jobs      = nc_pkg::CARD_JOBS,
-  parameter int FifoBeats = 256,             // buffer for payload beats, a power of two
-  parameter int Descs     = 32,              // buffer for frame headers
-  parameter int Answers   = 16,              // buffer for NAKs and PONGs
-  parameter int Wide      = 1,               // 0: 8-bit formats only
-  parameter int Group     = 1,               // 1: results may go to a multicast group
+  parameter int FifoBeats = 256,             // for payloads, a power of two
+  parameter int Descs     = 32,              // for frame headers
+  parameter int Answers   = 16,              // for NAKs and PONGs
+  parameter int Wide      = 1,
+  parameter int Group     = 1,
   parameter int Ultra     = 1                // 1: slot memory in UltraRAM
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
-  // frames in
   input  logic [511:0] rx_data_i,
   input  logic [63:0]  rx_keep_i,
   input  logic         rx_last_i,
@@ -36,7 +35,6 @@ module nic_core #(
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  // frames out
   output logic [511:0] tx_data_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
@@ -70,7 +68,6 @@ module nic_core #(
   localparam int DescW = nc_pkg::DESC_BITS;
   localparam int InfoW = nc_pkg::INFO_JOB + JobW;
 
-  // --- registers, jobs, counters ---
   logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused,
                 rank_commit, seed_write;
   logic [15:0]  job_index, job_base, job_slots, job_formats, job_group_port, rank_index, rank_port;
@@ -133,7 +130,6 @@ module nic_core #(
     .b_job_i(addr_job), .b_rank_i(addr_rank),
     .b_group_i(addr_group), .b_address_o(addr_address));
 
-  // --- frames in: kept until they are known to be good ---
   logic [nc_pkg::RX_DESC_BITS-1:0] desc_data;
   logic [511:0] pay_data;
   logic         desc_valid, desc_ready, pay_valid, pay_ready;
@@ -144,7 +140,6 @@ module nic_core #(
     .desc_data_o(desc_data), .desc_valid_o(desc_valid), .desc_ready_i(desc_ready),
     .pay_data_o(pay_data), .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .drop_o(count_rx));
 
-  // --- frames decided one at a time ---
   logic             t_valid, t_ready, t_start, t_last, t_first, t_emit, t_max, t_saturate;
   logic [SlotW-1:0] t_slot, fin_slot, done_slot, ask_slot, send_slot, reading_slot;
   logic [RowW-1:0]  t_beat;
@@ -191,7 +186,6 @@ module nic_core #(
     .ans_header_o(ans_header), .ans_chunk_o(ans_chunk), .ans_bitmap_o(ans_bitmap),
     .count_o(count_admit), .seen_rank_o(seen_rank), .seen_address_o(seen_address));
 
-  // --- sums added, rounded, kept ---
   logic             kw_valid, kw_last, kr_valid;
   logic [SlotW-1:0] kw_slot, kr_slot;
   logic [RowW-1:0]  kw_beat, kr_beat;
@@ -222,7 +216,6 @@ module nic_core #(
     .done_valid_o(done_valid), .done_slot_o(done_slot), .done_mask_o(done_mask),
     .done_info_o(done_info));
 
-  // --- results sent ---
   logic send_ready, send_all, to_group;
   sends #(.Slots(Slots), .Jobs(Jobs)) u_sends (
     .clk_i, .rst_i,
@@ -241,12 +234,12 @@ module nic_core #(
   /* verilator lint_on UNUSEDSIGNAL */
   assign {send_job, send_chunk, send_desc, send_status, send_crc, send_beats} = send_info;
 
-  // Only sums go to a multicast group, and only when first sent to all ranks. Exponents (MAX)
-  // decide how a step continues, so each rank gets them separately, under its own key.
+  // Only a sum's first transmission, to all ranks, uses the multicast group. Exponents (MAX) decide
+  // how a step continues, so each rank gets them separately, under its own key.
   assign to_group = send_all && job_has_group
                     && send_desc[nc_pkg::DESC_OP +: nc_pkg::PKT_OP_BITS] == nc_pkg::OP_SUM;
 
-  // NAK repeats chunk and tag of the refused frame; PONG reports the slot's progress.
+  // NAK repeats the refused frame's chunk and tag; PONG reports the slot's progress.
   localparam int AnsW = nc_pkg::ANS_BITS + JobW + BeatW;
   logic             a_valid, a_ready, a_pong;
   logic [7:0]       a_status;

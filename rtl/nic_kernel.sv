@@ -5,12 +5,12 @@
 //                                                  ^                     sockets          => M_AXIS
 //   s_axi_control => axil_split = below 0x1000 =====+= else => shell_regs =====^
 //
-// A frame from a socket without a peer, or to an address without a socket, is dropped and counted.
-// Registers below 0x1000: hls/card/regs.def, from 0x1000 on: hls/card/shell.def. Ports have the
-// names Vitis requires; only the Vitis wrappers use ap_clk and ap_rst_n.
+// A frame from a socket without peer, or to an address without socket, is dropped and counted.
+// Registers below 0x1000: hls/card/regs.def, others: hls/card/shell.def. Ports have the names Vitis
+// requires; only the Vitis wrappers use ap_clk and ap_rst_n.
 module nic_kernel #(
-  parameter int Sockets = 16,                // sockets of the shell, a power of two
-  parameter int Wide    = 1                  // 0: 8-bit formats only
+  parameter int Sockets = 16,                // of the shell, a power of two
+  parameter int Wide    = 1
 ) (
   input  logic         ap_clk,
   input  logic         ap_rst_n,
@@ -31,7 +31,6 @@ module nic_kernel #(
   output logic [1:0]   s_axi_control_rresp,
   output logic         s_axi_control_rvalid,
   input  logic         s_axi_control_rready,
-  // UDP payloads in and out
   input  logic [511:0] S_AXIS_tdata,
   input  logic [63:0]  S_AXIS_tkeep,
   input  logic         S_AXIS_tlast,
@@ -50,7 +49,6 @@ module nic_kernel #(
   logic rst_q = 1'b1;
   always_ff @(posedge ap_clk) rst_q <= !ap_rst_n;
 
-  // --- registers ---
   logic [1:0]  awvalid, awready, wvalid, wready, bvalid, bready, arvalid, arready, rvalid, rready;
   logic [3:0]  bresp, rresp, wpage, rpage;
   logic [63:0] rdata;
@@ -111,7 +109,6 @@ module nic_kernel #(
     .out_data_o(rx_beat), .out_last_o(rx_last), .out_tag_o(rx_address), .out_valid_o(rx_valid),
     .out_ready_i(rx_ready), .dropped_o(drop_in));
 
-  // --- the core ---
   logic [511:0] tx_data, out_data, gate_data;
   logic         tx_last, tx_valid, tx_ready, out_last, out_valid, out_ready, gate_last, gate_valid,
                 gate_ready;

@@ -1,22 +1,22 @@
-// payload: streams the payloads of frames one after the other, into the tile or to nowhere.
+// payload: streams frames' payloads, one after the other, into the tile or to nowhere.
 module payload #(
-  parameter int Rows = nc_pkg::CARD_BEATS,   // most beats of a payload
+  parameter int Rows = nc_pkg::CARD_BEATS,
   localparam int RowW = $clog2(Rows)
 ) (
   input  logic            clk_i,
   input  logic            rst_i,
   input  logic            start_i,  // with free_o: the next payload starts in the next clock
   input  logic [9:0]      beats_i,           // its length
-  input  logic            away_i,            // discard it, do not send it to the tile
-  output logic            free_o,            // no beat is left, or the last one leaves now
+  input  logic            away_i,            // discard it
+  output logic            free_o,            // no beat is left after this clock
   input  logic            pay_valid_i,
   output logic            pay_ready_o,
   output logic            tile_valid_o,
   input  logic            tile_ready_i,
-  output logic [RowW-1:0] beat_o,            // index of this beat
-  output logic            first_o,           // it is the first
-  output logic            last_o,            // it is the last
-  output logic [9:0]      left_o             // beats still to leave
+  output logic [RowW-1:0] beat_o,            // of this beat
+  output logic            first_o,
+  output logic            last_o,
+  output logic [9:0]      left_o             // still to leave
 );
   logic       run_q, away_q, step;
   logic [9:0] left_q;

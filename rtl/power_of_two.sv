@@ -1,5 +1,5 @@
-// power_of_two: stops elaboration unless N is a power of two: the tool then names a module
-// that does not exist. No hardware.
+// power_of_two: stops elaboration unless N is a power of two, by naming a module that does not
+// exist. No hardware.
 module power_of_two #(
   parameter int N = 1
 );

@@ -1,14 +1,14 @@
-// reduce_mm: uses the tile to add k arrays in card memory, and writes the rounded sums
-// back. The twin of hls/core/reduce.c.
+// reduce_mm: adds k arrays in card memory with the tile, and writes the rounded sums back. The twin
+// of hls/core/reduce.c.
 //
 //  per block of Rows beats: part 0 | .. | part k-1 -> slot memory -> rounded during part k-1 -> out
 //
-// Addresses are issued ahead of the data, reads and writes independently: a beat a clock if the
-// memory keeps up. A sum is computed only when the output has room for it. AXI4: 64-byte beats,
-// INCR, one id; no burst crosses 4 KiB.
+// Addresses are issued ahead of data, reads and writes independently: a beat a clock if the memory
+// keeps up. A sum is computed only when the output has room. AXI4: 64-byte beats, INCR, one id; no
+// burst crosses 4 KiB.
 module reduce_mm #(
   parameter int Rows = 32,                   // beats of a block, a power of two
-  parameter int Wide = 1                     // 0: 8-bit formats only
+  parameter int Wide = 1
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -42,7 +42,7 @@ module reduce_mm #(
   output logic [7:0]   m_awlen_o,
   output logic         m_awvalid_o,
   input  logic         m_awready_i,
-  output logic [511:0] m_wdata_o,            // every beat has all 64 bytes
+  output logic [511:0] m_wdata_o,            // all 64 bytes
   output logic         m_wlast_o,
   output logic         m_wvalid_o,
   input  logic         m_wready_i,
@@ -62,8 +62,8 @@ module reduce_mm #(
     .parts_o(parts), .stride_o(stride), .beats_o(beats), .fmt_o(fmt),
     .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
 
-  // --- the request: is it legal, and how long is the result? ---
-  // 4 bits 1, 8 bits 2, 16 bits 3; 0: not a format of this card
+  // --- the request: legal? length of the result? ---
+  // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card
   function automatic logic [1:0] width(input logic [31:0] f);
     width = 2'd0;
     if (f[31:8] == '0 && f[6:4] >= 3'd1 && f[6:4] <= 3'd5 && f[3:0] <= 4'd10
@@ -77,9 +77,9 @@ module reduce_mm #(
     end
   endfunction
   logic [1:0]  in_w, out_w;
-  logic [33:0] out_beats;                    // beats of all sums
+  logic [33:0] out_beats;                    // of all sums
   logic        good;
-  logic [4:0]  cost;  // quarters of a beat of sums that one beat of codes makes
+  logic [4:0]  cost;  // quarters of a beat of sums per beat of codes
   assign in_w  = width(fmt);
   assign out_w = width(out_fmt);
   assign good  = in_w != '0 && out_w != '0 && parts != '0
@@ -114,12 +114,11 @@ module reduce_mm #(
   assign m_araddr_o = {ar_beat, 6'd0};
   assign m_arlen_o  = 8'(ar_beats) - 8'd1;
 
-  // --- data read: into the tile, in the same order ---
   logic [511:0] code;
   logic         code_error, code_valid, code_take, tile_ready, room, emit, block_end;
-  logic [31:0]  left_q, add_q;               // beats left, including this block; part index
+  logic [31:0]  left_q, add_q;               // beats left, including this block; part
   logic [RowW-1:0] row_q;
-  // quarters of beats free in the output FIFO, minus those in flight
+  // quarters of beats free in the output FIFO, less those in flight
   logic [9:0]   free_q;
   skid #(.W(513)) u_r (
     .clk_i, .rst_i,
@@ -147,7 +146,7 @@ module reduce_mm #(
     .kept_data_o(kept_data), .kept_last_o(kept_last), .kept_status_o(kept_status));
   /* verilator lint_on PINCONNECTEMPTY */
 
-  // --- sums: quarters to beats, beats into the output FIFO ---
+  // --- sums: quarters to beats, into the output FIFO ---
   localparam int Depth = 64;
   logic [511:0] gather_q, gathered;
   logic         sum_put, fifo_valid, fifo_take;
@@ -162,7 +161,6 @@ module reduce_mm #(
     .out_data_o(m_wdata_o), .out_valid_o(fifo_valid), .out_ready_i(fifo_take));
   /* verilator lint_on PINCONNECTEMPTY */
 
-  // --- write bursts and their beats ---
   logic        aw_valid, aw_take, len_ready, len_valid, w_take;
   logic [6:0]  len, sent_q;
   logic [31:0] write_left_q, unanswered_q;

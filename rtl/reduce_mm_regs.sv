@@ -44,7 +44,7 @@ module reduce_mm_regs (
     .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0),
     .wdone_i(1'b0), .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
 
-  // Every address gets an answer, as in kernels that Vitis generates.
+  // Every address gets an answer, as Vitis' generated kernels do.
   assign interrupt_o = gie_q && isr_q;
 
   function automatic logic [31:0] merged(

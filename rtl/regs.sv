@@ -1,13 +1,13 @@
 // regs: holds the registers of hls/card/regs.def and serves them over AXI-Lite.
-// An unknown address gets SLVERR. A write that requests a snapshot is answered when the snapshot
-// exists. A write that commits is answered when the commit has been taken: its pulse comes three
-// clocks after the write, so the staged values have been stable for three clocks.
+// An unknown address gets SLVERR. A write that requests a snapshot is answered when it exists. A
+// write that commits is answered after its pulse, which comes three clocks after the write, so that
+// staged values have been stable for three clocks.
 module regs #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Jobs      = nc_pkg::CARD_JOBS,
-  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
-  parameter int Widths    = 7,  // supported code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
-  parameter int Group     = 1,               // 1: results may go to a multicast group
+  parameter int Rows      = nc_pkg::CARD_BEATS,
+  parameter int Widths    = 7,  // code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
+  parameter int Group     = 1,
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
@@ -30,8 +30,7 @@ module regs #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // Written values. A number too wide for its port reads all ones
-  // there, a value that no user accepts.
+  // Written values. A number too wide for its port is all ones there, which no user accepts.
   output logic        enable_o,
   output logic        snapshot_o,            // pulse; the copy is busy from the next clock on
   input  logic        snapshot_busy_i,
@@ -43,19 +42,18 @@ module regs #(
   output logic [15:0] job_formats_o,
   output logic [31:0] job_group_ip_o,
   output logic [15:0] job_group_port_o,
-  // Pulse. Values committed have been stable for three clocks without a commit.
+  // Pulse. Committed values were stable for three clocks without a commit.
   output logic        job_commit_o,
-  output logic        job_start_o,           // with job_commit_o: 1 start, 0 stop
+  output logic        job_start_o,           // 1 start, 0 stop
   output logic [15:0] rank_index_o,
   output logic [31:0] rank_ip_o,
   output logic [15:0] rank_port_o,
-  // Pulse, with the same promise as job_commit_o.
+  // Pulse, as job_commit_o.
   output logic        rank_commit_o,
   output logic [31:0] drop_in_o,
   output logic [31:0] drop_out_o,
   output logic [31:0] drop_seed_o,
   output logic        drop_seed_write_o,     // pulse
-  // readable values
   output logic [IndexW-1:0] counter_index_o,
   input  logic [63:0] counter_i,             // one clock later
   input  logic        busy_i,
@@ -65,11 +63,11 @@ module regs #(
   input  logic [15:0] seen_port_i
 );
   logic        write, asks_snapshot, commits_job, commits_rank, settled;
-  logic [1:0]  job_soon_q, rank_soon_q;      // pending commits; [1] is the older
+  logic [1:0]  job_soon_q, rank_soon_q;      // pending commits; [1] is older
   logic [11:0] w_at, r_at;
   logic [31:0] w_data, mask, read_data;
   /* verilator lint_off PINCONNECTEMPTY */
-  axil u_axil (  // counter_i follows its index before a read can come after the write's answer
+  axil u_axil (  // counter_i follows its index before the write's answer allows a read
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
     .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
@@ -99,7 +97,6 @@ module regs #(
     endcase
   endfunction
 
-  // --- registers that hold the last value written ---
   logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q,
                rank_index_q, port_q, counter_index_q;
   logic [31:0] group_port_q;
@@ -124,7 +121,7 @@ module regs #(
     snapshot_o        <= write && asks_snapshot;
     {job_commit_o, job_soon_q}   <= {job_soon_q, write && commits_job};
     {rank_commit_o, rank_soon_q} <= {rank_soon_q, write && commits_rank};
-    // Latched: the next write's data may arrive before the pulse.
+    // The next write's data may arrive before the pulse.
     if (write) job_start_o <= w_data[nc_pkg::REG_JOB_COMMIT_START];
     drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
     if (write) begin
@@ -155,15 +152,13 @@ module regs #(
        drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
-    // Clear staged values once they are taken. No write can arrive in that clock: the previous
-    // write is answered only after it.
+    // Clear staged values once taken. No write can arrive then: the previous one is answered later.
     if (rst_i || job_commit_o)
       {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q,
        formats_q, job_group_ip_o, group_port_q} <= '0;
     if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
 
-  // --- reading ---
   logic [63:0] counter;
   assign counter = counter_index_q < nc_pkg::REG_COUNTERS ? counter_i : '0;
 
@@ -197,12 +192,12 @@ module regs #(
   end
 
 `ifdef FORMAL
-  // A write-only register reads 0 and is cleared in the clock in which its commit is taken; no
-  // write coincides with that. Committed values have been stable for three clocks without a commit.
-  // No write is answered between a commit's write and its pulse.
+  // A write-only register reads 0 and is cleared when its commit is taken, without a write.
+  // Committed values were stable for three clocks without a commit. No write is answered between a
+  // commit's write and its pulse.
   localparam int StagedW = 16 + RankW + 1 + 64 + 16 + 16 + 16 + 32 + 16 + 16 + 32 + 16;
   logic               past_q = 1'b0, start_q;
-  logic [1:0]         stood_q;               // clocks of stability, stops at 3
+  logic [1:0]         stood_q;               // clocks of stability, at most 3
   logic [StagedW-1:0] staged, staged_q;
   logic               pulse, soon;
   assign staged = {job_index_o, job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o,

@@ -1,5 +1,5 @@
-// rng: generates two random 32-bit words a clock for fault injection: the halves
-// of a xorshift64 state (13, 7, 17).
+// rng: generates two random 32-bit words a clock for fault injection: the halves of a xorshift64
+// state (13, 7, 17).
 // Source: Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003.
 module rng (
   input  logic        clk_i,
@@ -17,11 +17,10 @@ module rng (
   always_ff @(posedge clk_i) begin
     state_q <= s2 ^ (s2 << 17);
     if (rst_i) state_q <= 64'hffff_ffff_0000_0000;
-    else if (seed_write_i) state_q <= {~seed_i, seed_i};  // never 0: xorshift would stay there
+    else if (seed_write_i) state_q <= {~seed_i, seed_i};  // never 0, where xorshift stays
   end
 
 `ifdef FORMAL
-  // The state never becomes 0, where xorshift would stay.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

@@ -1,9 +1,9 @@
 // round_plan: computes fp_encode's rounding parameters of a packet, once for all lanes.
-// Two clocks: k_o belongs to the clock of the inputs. All other outputs belong to k_i, one clock
-// later, with the fmt inputs held.
-// k is the bit of the sum that is the leading one of out's smallest normal number; below it lie
-// subnormals. The encoder's place of a bit is its number + First. For the high 4-bit code it is the
-// number + High, because that code's unit is another bit of the word.
+// k_o belongs to the clock of the inputs, all other outputs to k_i, one clock later, with the fmt
+// inputs held.
+// k is the sum's bit that leads out's smallest normal number; below it lie subnormals. The
+// encoder's place of a bit is its number + First; for the high 4-bit code, whose unit is another
+// bit of the word, number + High.
 module round_plan #(
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS,
@@ -15,19 +15,19 @@ module round_plan #(
   input  logic           max_i,
   output logic [6:0]     k_o,                // signed, -13..31
   input  logic [6:0]     k_i,
-  input  logic [7:0]     late_fmt_i,         // these two: out_fmt_i and max_i in the clock of k_i
+  input  logic [7:0]     late_fmt_i,         // out_fmt_i and max_i in the clock of k_i
   input  logic           late_max_i,
   input  logic           four_i,             // width of out: 4, 8, else 16
   input  logic           eight_i,
   input  logic           saturate_i,
-  input  logic           high_i,             // the high code of a byte
+  input  logic           high_i,             // of a byte
   output logic [5:0]     stop_o,             // place of the sentinel
   output logic [5:0]     plus_o,             // field = place + plus, if the leading bit was found
   output logic [5:0]     below_o,            // field = place + below, if not
   output logic [Man:0]   guard_o,            // one-hot: first bit to be rounded away; 0 for MAX
-  output logic [Man-1:0] lost_o,             // fraction bits that out does not have
+  output logic [Man-1:0] lost_o,             // fraction bits not in out
   output logic [3:0]     drop_o,             // their number
-  output logic [5:1]     over_o,             // field bits that out does not have
+  output logic [5:1]     over_o,             // field bits not in out
   output logic           fn_o,
   output logic [14:0]    beyond_o            // magnitude of an overflow
 );

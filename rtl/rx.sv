@@ -1,13 +1,12 @@
-// rx: receives frames, keeps those that are complete and undamaged, and hands on
-// each one's descriptor and payload.
-// The descriptor is {source ip, port, header}; the payload is len / 64 - 1 beats, in the same
-// order. rx takes a beat in every clock, without exception.
+// rx: receives frames, keeps the complete and undamaged, and hands on each one's descriptor,
+// {source ip, port, header}, and payload, len / 64 - 1 beats in the same order. It takes a beat in
+// every clock.
 //  c0 beat at the input   c1 in registers, beat's CRC   c2 payload into the FIFO, message's CRC
 //  c3 verdict   c4 desc_valid_o, drop_o   c5 pay_valid_o
 module rx #(
-  parameter int MaxBeats  = nc_pkg::CARD_BEATS,  // most payload beats of a frame
-  parameter int FifoBeats = 256,             // buffer for payload beats, a power of two
-  parameter int Descs     = 32               // buffer for headers
+  parameter int MaxBeats  = nc_pkg::CARD_BEATS,
+  parameter int FifoBeats = 256,             // for payloads, a power of two
+  parameter int Descs     = 32
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -18,9 +17,8 @@ module rx #(
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  input  logic         enable_i,  // looked at with a frame's first beat: 0 drops the frame
-  // Fault injection: drop the frame if random_i, in the clock after its
-  // last beat, is below drop_in_i.
+  input  logic         enable_i,  // with a frame's first beat: 0 drops the frame
+  // Fault injection: drop the frame if random_i, a clock after its end, is below drop_in_i.
   input  logic [31:0]  drop_in_i,
   input  logic [31:0]  random_i,
   output logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_o,
@@ -31,12 +29,12 @@ module rx #(
   input  logic         pay_ready_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse per dropped frame, on its reason's bit
 );
-  // c1: the beat; c2: the same beat; c3: the header, held until the next frame's header
+  // c1, c2: the beat; c3: the header, held until the next
   logic [511:0] beat1_q, beat2_q;
   logic [nc_pkg::RX_DESC_BITS-1:0] desc_q;
   logic [47:0]  from1_q, from2_q;
   logic         valid1_q, first1_q, last1_q, whole1_q, enable1_q, header2_q, lose2_q, lose3_q;
-  logic         begin_q, ready_q;            // begin_q: the next beat is the first of a frame
+  logic         begin_q, ready_q;            // begin_q: the next beat is a frame's first
 
   assign rx_ready_o = ready_q;
 
@@ -66,7 +64,7 @@ module rx #(
     end
   end
 
-  // The payload has a CRC of its own, which begins after the header.
+  // The payload's own CRC begins after the header.
   logic        after_header_q;
   logic [31:0] crc;
   always_ff @(posedge clk_i) if (valid1_q) after_header_q <= first1_q;

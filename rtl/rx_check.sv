@@ -1,36 +1,35 @@
-// rx_check: judges incoming frames, one beat a clock, and reports the
-// first reason to drop each bad one.
-// Three stages: header fields and beat count together with the beat (c1); the beat enters the frame
-// FIFO (c2); CRCs and verdict (c3).
+// rx_check: judges incoming frames, one beat a clock, and reports the first reason to drop each bad
+// one. Stages: header fields and beat count (c1); the beat enters the frame FIFO (c2); CRCs and
+// verdict (c3).
 module rx_check #(
-  parameter int MaxBeats = nc_pkg::CARD_BEATS,  // most payload beats of a frame
+  parameter int MaxBeats = nc_pkg::CARD_BEATS,
   localparam int CountW  = $clog2(MaxBeats + 3)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // c1: the beat. The inputs from enable_i on count only with a frame's first beat, the header.
+  // c1: the beat. From enable_i on, inputs count only with a frame's first beat, the header.
   input  logic        valid_i,
   input  logic        first_i,
   input  logic        last_i,
-  input  logic        whole_i,               // all 64 bytes are there
+  input  logic        whole_i,               // has all 64 bytes
   input  logic        enable_i,
   input  logic [31:0] magic_i,
   input  logic [15:0] len_i,
   input  logic [31:0] payload_crc_i,
   // c2
-  output logic        put_o,                 // the beat is payload
-  // c3: about the same beat
+  output logic        put_o,
+  // c3: about that beat
   input  logic [31:0] crc_i,                 // of the header, or of the payload so far
-  input  logic        lose_i,                // with the last beat: fault injection, lose this frame
-  input  logic        full_i,                // the payload found no room
-  input  logic        desc_room_i,           // there is room for the header
-  output logic        end_o,                 // the beat is the last of its frame
-  output logic        good_o,                // the frame is good, unless full_i
-  output logic        commit_o,              // the frame is good and taken
-  // one clock after the end: a pulse on the bit of the reason's counter
+  input  logic        lose_i,                // fault injection, with the last beat
+  input  logic        full_i,
+  input  logic        desc_room_i,
+  output logic        end_o,                 // the frame's last beat
+  output logic        good_o,                // good, unless full_i
+  output logic        commit_o,              // good and taken
+  // one clock after the end: a pulse on the reason's bit
   output logic [nc_pkg::REG_COUNTERS-1:0] drop_o
 );
-  localparam bit [31:0] Residue = 32'h48674bc7;  // CRC32C of any data followed by its own CRC
+  localparam bit [31:0] Residue = 32'h48674bc7;  // CRC32C of any data followed by its CRC
   localparam bit [CountW-1:0] MaxCount = CountW'(MaxBeats + 1);
 
   logic              valid_q, first_q, last_q;
@@ -39,8 +38,8 @@ module rx_check #(
   logic [31:0]       payload_crc_q;
   logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q,
                      header_ok_q;
-  logic [31:0]       expect_q;               // the value crc_i must have in c3
-  logic [CountW-1:0] count_q, count_d;  // beats of the frame so far; stops one above the maximum
+  logic [31:0]       expect_q;               // crc_i's required value in c3
+  logic [CountW-1:0] count_q, count_d;  // beats so far; stops one above the maximum
   logic              whole_d, crc_ok, header_ok, payload_ok, is_end, none;
   logic [15:0]       len;
 
@@ -84,8 +83,7 @@ module rx_check #(
     end3_q        <= valid_q && last_q && !rst_i;
   end
 
-  // c3. A header followed by its own CRC has a constant CRC. Without payload, the
-  // payload's CRC field must be 0.
+  // c3. A header with its own CRC has a constant CRC. Without payload, its CRC field must be 0.
   logic length_bad, magic_bad, header_bad, payload_bad, room_bad;
   assign crc_ok      = crc_i == expect_q;
   assign header_ok   = first3_q ? crc_ok : header_ok_q;
@@ -119,9 +117,8 @@ module rx_check #(
   end
 
 `ifdef FORMAL
-  // Count beats again in 16 bits that do not saturate: a frame that is taken has as many bytes as
-  // its header says, all present, and that many beats were put. Each frame is either taken or has
-  // exactly one reason to be dropped.
+  // Counted again in 16 bits: a frame taken has as many bytes as its header says, all present, and
+  // that many beats were put. Each frame is taken or has exactly one reason to be dropped.
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
   // suffix 3: for the beat in c3
   logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;
@@ -144,11 +141,10 @@ module rx_check #(
     ended_q <= is_end && !commit_o && !rst_i;
     if (rst_i) open_q <= 1'b0;
     if (!past_q) assume (rst_i);
-    if (valid_i) assume (first_i == !open_q);  // a frame begins after reset or after a last beat
-    // 64 KiB at most: the range of the length field
+    if (valid_i) assume (first_i == !open_q);  // a frame begins after reset or a last beat
+    // 64 KiB: the length field's range
     if (valid_i && !first_i) assume (beats_q < 16'd1020);
     if (past_q) begin
-      // promises
       if (commit_o) begin
         assert (said3_q == {beats3_q[9:0], 6'd0} && beats3_q <= 16'(MaxBeats + 1));
         assert (puts3_q + 1'b1 == beats3_q && whole3_q && on_seen3_q);
@@ -156,7 +152,6 @@ module rx_check #(
       end
       assert (ended_q == (drop_o != '0) && (drop_o & (drop_o - 1'b1)) == '0);
       assert (!commit_o || (end_o && good_o && !full_i && desc_room_i && !lose_i));
-      // invariants
       if (valid_q || open_q) begin
         assert (whole_q == whole_all_q && len_q == said_q && on_seen_q == (on_q && magic_ok_q));
         assert (beats_q != '0

@@ -1,49 +1,48 @@
-// sends: schedules results for tx, with one mask of ranks per slot, so that
-// requests for the same result merge.
-// A slot with a non-empty mask is pending. Pending slots are offered to tx in turn, with all ranks
-// of the mask at once. A finished result goes straight to tx if nothing else is waiting there.
-// The first transmission of a result goes to all ranks as one (send_all_o), even if some have
-// requested it meanwhile. A retransmit on request does not set send_all_o.
+// sends: schedules results for tx, with one mask of ranks per slot, so that requests for a result
+// merge.
+// Slots with a non-empty mask are pending, and offered to tx in turn, with all ranks at once. A
+// finished result goes straight to tx if nothing else waits there.
+// A result's first transmission goes to all ranks as one (send_all_o), even if some have requested
+// it meanwhile; retransmits do not set send_all_o.
 module sends #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
-  localparam int InfoW = nc_pkg::INFO_JOB + JobW  // of a kept result
+  localparam int InfoW = nc_pkg::INFO_JOB + JobW
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // a finished result, for all ranks of the mask; always taken
+  // for the mask's ranks; always taken
   input  logic             done_valid_i,
   input  logic [SlotW-1:0] done_slot_i,
   input  logic [Ranks-1:0] done_mask_i,
   input  logic [InfoW-1:0] done_info_i,
-  // a rank requests the result (ask_mask_i one-hot), or it goes to no rank any more
-  // (ask_none_i); waits for done_*
+  // a rank requests the result (ask_mask_i one-hot), or it goes to none any more (ask_none_i);
+  // waits for done_*
   input  logic             ask_valid_i,
   output logic             ask_ready_o,
   input  logic             ask_none_i,
   input  logic [SlotW-1:0] ask_slot_i,
   input  logic [Ranks-1:0] ask_mask_i,
-  // to tx
   output logic             send_valid_o,
   input  logic             send_ready_i,
   output logic [SlotW-1:0] send_slot_o,
   output logic [Ranks-1:0] send_mask_o,
-  output logic             send_all_o,       // first transmission
+  output logic             send_all_o,
   output logic [InfoW-1:0] send_info_o
 );
-  // The top bit, above the ranks, is send_all.
+  // The top bit is send_all.
   (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
-  logic [Slots-1:0] turn_q;                  // slots after the last one picked: these come first
+  logic [Slots-1:0] turn_q;                  // slots after the last picked: these come first
   logic [SlotW-1:0] pick_q;
   logic             found_q, pick_valid_q;
 
-  // Pick the first pending slot whose turn it is, else the first of all. Clock 1 selects the set,
-  // clock 2 finds its lowest slot.
+  // Pick the first pending slot in turn, else the first of all: clock 1 selects the set, clock 2
+  // finds its lowest.
   localparam int Groups = (Slots + 63) / 64;
   logic [Slots-1:0]     ahead;
   logic [64*Groups-1:0] found_set_q;
@@ -59,7 +58,7 @@ module sends #(
       if (found_set_q[64*g +: 64] != '0) lowest = SlotW'(64 * g) | SlotW'(lows[6*g +: 6]);
   end
 
-  logic             direct, offer, take, write;  // offer: pick_q's turn; take: it is still pending
+  logic             direct, offer, take, write;  // offer: pick_q's turn; take: still pending
   logic [SlotW-1:0] at;
   logic [Ranks:0]   old, new_mask;
 
@@ -110,9 +109,8 @@ module sends #(
   end
 
 `ifdef FORMAL
-  // For one arbitrary slot: no due send is lost; all of it leaves in one request with the latest
-  // result's header, or is withdrawn. Each request for another slot brings this slot's turn nearer,
-  // and requests are made in idle clocks.
+  // For one slot: no due send is lost; all of it leaves at once with the latest result's header, or
+  // is withdrawn. Each request for another slot brings its turn nearer.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others,
                     idle;

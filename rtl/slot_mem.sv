@@ -1,9 +1,9 @@
-// slot_mem: stores rows, with one write and one read port; a read takes one clock. Reading a row
-// while it is written gives an undefined value.
+// slot_mem: stores rows, with a write and a read port; a read takes one clock. Reading a row while
+// it is written gives an undefined value.
 module slot_mem #(
   parameter int Width = 64 * (nc_pkg::CARD_SUM_BITS + 2),
   parameter int Depth = 4096,
-  parameter int Ultra = 1,                   // 1: UltraRAM; 0: the tool's choice
+  parameter int Ultra = 1,                   // 1: UltraRAM; 0: any
   localparam int A = $clog2(Depth)
 ) (
   input  logic             clk_i,
@@ -24,14 +24,14 @@ module slot_mem #(
   logic [Width-1:0] read_q;
   always_ff @(posedge clk_i) begin
     if (w_en_i) g.rows_q[w_row_i] <= w_data_i;
-    // x on purpose: a tool that must return the old row adds flip-flops around the memory
+    // x on purpose: to return the old row, a tool adds flip-flops around the memory
     if (r_en_i) read_q <= w_en_i && w_row_i == r_row_i ? 'x : g.rows_q[r_row_i];
   end
   assign r_data_o = read_q;
 
 `ifdef FORMAL
-  // For one arbitrary row: a read returns the last written value one clock later
-  // and holds it until the next read.
+  // For one row: a read returns the last written value one clock later and holds it until the next
+  // read.
   (* anyconst *) logic [A-1:0] row;
   logic             some_q, asked_q;
   logic [Width-1:0] word_q, due_q;

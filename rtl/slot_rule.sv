@@ -8,19 +8,19 @@
 module slot_rule (
   input  logic        filling_i,             // 1: FILLING, 0: DONE
   input  logic        kept_i,                // the slot keeps a result
-  input  logic        known_i,               // FILLING: this rank is already in
-  input  logic        full_i,                // with this rank, all ranks of the job are in
-  input  logic        is_same_i,             // the contribution's chunk is the slot's c
+  input  logic        known_i,               // FILLING: this rank is in
+  input  logic        full_i,                // with this rank, the job's ranks are all in
+  input  logic        is_same_i,             // its chunk is the slot's c
   input  logic        is_next_i,             // c + 1
   input  logic        is_prev_i,             // c - 1
-  input  logic        same_desc_i,           // the description equals the slot's
-  output logic        add_o,                 // exactly one of these five is set
+  input  logic        same_desc_i,           // as the slot's
+  output logic        add_o,                 // exactly one of these five
   output logic        resend_o,
   output logic        bad_desc_o,
   output logic        duplicate_o,
   output logic        stale_o,
-  output logic        first_o,               // with add_o: first contribution of its chunk
-  output logic        last_o                 // with add_o: last contribution of its chunk
+  output logic        first_o,               // with add_o: first of its chunk
+  output logic        last_o                 // with add_o: last of its chunk
 );
   always_comb begin
     {add_o, resend_o, bad_desc_o, duplicate_o, stale_o} = '0;
@@ -36,8 +36,7 @@ module slot_rule (
   end
 
 `ifdef FORMAL
-  // The verdict of slot_take() in hls/card/slot.h, written in that
-  // function's order, for any two chunks.
+  // The verdict of slot_take() in hls/card/slot.h, in its order, for any two chunks.
   (* anyseq *) logic [31:0] chunk, slot_chunk;
   logic        first, waits, kept_chunk_asked;
   logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}

@@ -1,12 +1,11 @@
-// sockets: translates between a UDP shell's socket numbers and peer
-// addresses. Port 0: the socket has no peer.
+// sockets: translates between a UDP shell's socket numbers and peer addresses. Port 0: no peer.
 module sockets #(
   parameter int N = 16,                      // a power of two
   localparam int IndexW = $clog2(N)
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic              set_i,           // socket set_index_i has this peer from the next clock
+  input  logic              set_i,  // socket set_index_i has this peer from the next clock on
   input  logic [IndexW-1:0] set_index_i,
   input  logic [47:0]       set_address_i,   // {IPv4, port}
   input  logic [IndexW-1:0] a_index_i,
@@ -15,7 +14,7 @@ module sockets #(
   output logic [47:0]       b_address_o,
   input  logic [47:0]       find_i,
   output logic              found_o,
-  output logic [IndexW-1:0] found_index_o    // the lowest socket with that address
+  output logic [IndexW-1:0] found_index_o    // the lowest with that address
 );
   power_of_two #(.N(N)) u_n ();
   logic [48*N-1:0] table_q;
@@ -42,8 +41,8 @@ module sockets #(
   lowest_bit #(.W(N)) u_lowest (.bits_i(is_it), .at_o(found_index_o));
 
 `ifdef FORMAL
-  // A socket that is found has the address, and no lower one has it. Every address in the table is
-  // found. A set address is read back; nothing else changes.
+  // Every address in the table is found, at its lowest socket. A set address is read back; nothing
+  // else changes.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

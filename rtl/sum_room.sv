@@ -1,18 +1,18 @@
-// sum_room: stops elaboration unless a sum has room for a code of every rank, and a word for two
-// sums of 4-bit codes. No hardware.
-// The tool then names a module that does not exist. hls/core/beat.h has the same check for C.
+// sum_room: stops elaboration, by naming a module that does not exist, unless a sum has room for a
+// code of every rank, and a word for two sums of 4-bit codes. No hardware. hls/core/beat.h checks
+// the same for C.
 module sum_room #(
   parameter int Sum = nc_pkg::CARD_SUM_BITS,
   parameter int Sum4 = nc_pkg::CARD_SUM4_BITS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS
 );
-  // Bits of the widest codes: e3m0 7, e5m2 33, e5m10 41. format_check admits only
-  // as many ranks of e5m10 as fit.
+  // Bits of the widest codes: e3m0 7, e5m2 33, e5m10 41. format_check admits only as many ranks of
+  // e5m10 as fit.
   localparam int Log = $clog2(Ranks);
   if (7 + Log > Sum4 || 33 + Log > Sum || 41 > Sum) begin : g_ranks
     sums_have_no_room_for_all_ranks u_refused ();
   end
-  // acc_lane: the low sum, two flags and a gap lie below the high sum. fp_encode: the low sum lies
+  // acc_lane: low sum, two flags and a gap lie below the high sum. fp_encode: the low sum lies
   // below the word's upper 32 bits.
   if (2 * Sum4 + 4 > Sum || Sum4 + 31 > Sum) begin : g_word
     word_has_no_room_for_two_sums u_refused ();

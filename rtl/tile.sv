@@ -1,25 +1,24 @@
-// tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row
-// while it adds the last contribution.
-// The rounded codes leave for the kept-result memory.
+// tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row while it
+// adds the last contribution. The codes leave for the kept-result memory.
 //
 // clock  0 in | 1 data_q: decode, read row | 2 add | 3 sum: write row, round 1 | 4, 5, 6 round |
 //        7 code | 8 row packed, where needed
 //
-// in_ready_o falls after a beat that needs k > 1 clocks. MAX: k = 2. An emitted beat: k = turns +
-// rows - 1, where turns = 2 for 4-bit codes (low codes, then high ones), else 1, and rows = the
-// number of 512-bit rows that the beat's results fill.
-// A row whose new sum is not yet in memory is forwarded: the sum made one clock ago, or two clocks
-// ago. The beats of a packet are contiguous.
+// in_ready_o falls after a beat that needs k > 1 clocks. MAX: k = 2. An emitted beat:
+// k = turns + rows - 1, where turns = 2 for 4-bit codes (low, then high ones), else 1, and
+// rows = the 512-bit rows that the beat's results fill.
+// A row not yet in memory is forwarded: the sum made one or two clocks ago. A packet's beats are
+// contiguous.
 module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,
-  parameter int Wide = 1,                    // 0: 8-bit formats only
+  parameter int Wide = 1,
   parameter int Ultra = 1,                   // see slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
   localparam int RW = SW + BW,
   localparam int Man = Wide != 0 ? 10 : 6,
-  // bits of a lane's code; bits of its word
+  // of a lane's code; of its word
   localparam int Codes = Wide != 0 ? 16 : 8, Word = nc_pkg::CARD_SUM_BITS + 2
 ) (
   input  logic          clk_i,
@@ -28,11 +27,11 @@ module tile #(
   output logic          in_ready_o,
   input  logic [SW-1:0] in_slot_i,
   input  logic [BW-1:0] in_beat_i,
-  input  logic          in_start_i,          // first beat of the packet
-  input  logic          in_last_i,           // last beat of the packet
+  input  logic          in_start_i,
+  input  logic          in_last_i,
   input  logic          in_first_i,          // first contribution: overwrite the row
   input  logic          in_emit_i,           // last contribution: round the new row
-  input  logic          in_max_i,  // MAX: maximum of int8 codes; the formats do not matter
+  input  logic          in_max_i,  // maximum of int8 codes; the formats do not matter
   input  logic [7:0]    in_fmt_i,
   input  logic [7:0]    out_fmt_i,
   input  logic [2:0]    out_shift_i,
@@ -103,8 +102,8 @@ module tile #(
   end
 
   // ---- 2: add
-  // from: {last or zero, sum or zero}, else the row. Two separate equations, so that no synthesis
-  // tool takes them for a state machine.
+  // from: {last or zero, sum or zero}, else the row. Two equations, so that no synthesis tool takes
+  // them for a state machine.
   logic          from_sum, from_last;
   assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
   assign from_last = s_write_q && s_row_q == d_row_q;
@@ -142,7 +141,7 @@ module tile #(
     .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
     .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
 
-  // ---- 3: parameters for the encoders, and the second turn of 4-bit codes
+  // ---- 3: the encoders' parameters, and the second turn of 4-bit codes
   logic           again, plan_en;
   logic [5:0]     stop, plus, below;
   logic [Man:0]   guard;
@@ -162,8 +161,7 @@ module tile #(
     .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop),
     .over_o(over), .fn_o(fn), .beyond_o(beyond));
 
-  // Rounding parameters travel with their sums through clocks 3 to 6.
-  // `tail` is used from clock 7 on.
+  // They travel with their sums through clocks 3 to 6; `tail` is used from clock 7 on.
   localparam int Four = 4 + 5 + 1 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
   logic [5:0]       stop1_q;
   logic [3:0]       stop2_q;
@@ -209,7 +207,7 @@ module tile #(
   logic [63:0]         over_any, ninf_any, pinf_any;
   generate
     for (genvar g = 0; g < 64 / Lanes; g++) begin : g_lanes
-      localparam int I = Lanes * g;          // first lane of this module
+      localparam int I = Lanes * g;
       acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
         .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q),
         .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q),

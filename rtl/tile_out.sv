@@ -1,6 +1,5 @@
-// tile_out: turns the encoders' results into writes of the kept-result memory.
-// It waits for the second turn of 4-bit codes, spends one clock on each row, and counts the
-// quarters of the packet's result.
+// tile_out: turns the encoders' results into writes of the kept-result memory: waits for the second
+// turn of 4-bit codes, spends a clock on each row, and counts the result's quarters.
 module tile_out #(
   parameter int RW = 12,                     // bits of {slot, beat}
   parameter int BW = 5                       // bits of beat
@@ -11,9 +10,9 @@ module tile_out #(
   input  logic [1023:0] codes_i,             // held until the next valid_i
   input  logic [2:0]    status_i,
   input  logic [RW-1:0] row_i,
-  input  logic          start_i,             // first beat of a packet
-  input  logic          last_i,              // last beat of a packet
-  input  logic          more_i,  // these are the low 4-bit codes; the high ones follow next clock
+  input  logic          start_i,
+  input  logic          last_i,
+  input  logic          more_i,  // low 4-bit codes; the high ones follow next clock
   input  logic          in_four_i,
   input  logic          in_half_i,
   input  logic          out_four_i,
@@ -28,7 +27,7 @@ module tile_out #(
   logic [1023:0] before_q;
   logic [2:0]    before_status_q;
   logic [511:0]  packed_row;
-  logic [1:0]    step_q, steps;              // row of this beat; number of the last one
+  logic [1:0]    step_q, steps;              // row of this beat; last one's number
   logic          busy_q, write, final_step;
   logic [BW+1:0] at_q, at;                   // quarters written
   logic [3:0]    en;

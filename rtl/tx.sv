@@ -7,29 +7,29 @@
 //  header  START -> fields and CRC in registers, address -> output FIFO
 //  payload read -> +2 kr_data_i -> output FIFO
 //
-// A header thus enters the output FIFO one clock before its row 0, and at most one beat enters in a
-// clock. Nothing is read without room in the FIFO. When busy_o falls, no row of busy_slot_o is read
-// any more: the last address was given at least one clock before.
+// A header thus enters the output FIFO a clock before its row 0, and at most one beat enters in a
+// clock. Nothing is read without room there. When busy_o falls, the last address in busy_slot_o was
+// given at least one clock before.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int Rows  = nc_pkg::CARD_BEATS,  // most beats of a payload
+  parameter int Rows  = nc_pkg::CARD_BEATS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int BeatW = $clog2(Rows + 1),
   localparam int JobW  = $clog2(Jobs),
-  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int RankW = $clog2(Ranks),
   localparam int DescW = nc_pkg::DESC_BITS
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // send a kept result to a mask of ranks; an empty mask is allowed and sends nothing
+  // a kept result to a mask of ranks; an empty mask sends nothing
   input  logic             send_valid_i,
   output logic             send_ready_o,
   input  logic [SlotW-1:0] send_slot_i,
   input  logic [Ranks-1:0] send_mask_i,
-  // to all of them at once: one multicast frame, without the key
+  // to all at once: one multicast frame, without the key
   input  logic             send_group_i,
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
@@ -40,12 +40,11 @@ module tx #(
   input  logic [BeatW-1:0] send_beats_i,     // of the payload, 1 or more
   output logic             busy_o,           // rows of this slot may still be read
   output logic [SlotW-1:0] busy_slot_o,
-  // the kept-result memory; data two clocks later
+  // kept results, two clocks later
   output logic             kr_valid_o,
   output logic [SlotW-1:0] kr_slot_o,
   output logic [RowW-1:0]  kr_beat_o,
   input  logic [511:0]     kr_data_i,
-  // answers
   input  logic             ans_valid_i,
   output logic             ans_ready_o,
   input  logic             ans_pong_i,       // PONG, else NAK
@@ -59,27 +58,27 @@ module tx #(
   input  logic [63:0]      ans_echo_i,       // for a PONG, like the next two
   input  logic [Ranks-1:0] ans_bitmap_i,
   input  logic [BeatW-1:0] ans_beats_i,
-  // the job table: address of a rank or of the multicast group, one clock later
+  // address of a rank or the multicast group, one clock later
   output logic [JobW-1:0]  addr_job_o,
   output logic [RankW-1:0] addr_rank_o,
   output logic             addr_group_o,
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
-  // frames; every beat has all 64 bytes
+  // every beat has all 64 bytes
   output logic [511:0]     tx_data_o,
   output logic             tx_last_o,
   output logic [31:0]      tx_ip_o,
   output logic [15:0]      tx_port_o,
   output logic             tx_valid_o,
   input  logic             tx_ready_i,
-  // fault injection, and the counters
+  // fault injection, counters
   input  logic [31:0]      drop_out_i,       // probability * 2^32
   input  logic [31:0]      random_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] count_o
 );
-  // --- waiting requests: one of results, in parts; up to two of answers ---
+  // --- waiting requests: one of results, up to two of answers ---
   logic [SlotW-1:0] s_slot_q;
-  logic [Ranks-1:0] s_mask_q;                // ranks still to come, without the current one
+  logic [Ranks-1:0] s_mask_q;                // still to come, without the current one
   logic [JobW-1:0]  s_job_q;
   logic [63:0]      s_key_q;
   logic [31:0]      s_chunk_q, s_crc_q;
@@ -112,17 +111,17 @@ module tx #(
     .out_valid_o(a_valid), .out_ready_i(a_take));
   zero_crc #(.Beats(Rows)) u_zero_crc (.beats_i(a_beats), .crc_o(a_crc));
 
-  // --- which beat to ask for in this clock ---
+  // --- which beat to ask for ---
   typedef enum logic [1:0] {Start, Payload, Gap} state_t;
   state_t           state_q, state_d;
-  logic             room_q;                  // the output FIFO has room for two more beats
-  // an answer is picked; the current frame is an answer; the next should be one
+  logic             room_q;                  // room in the output FIFO for two more beats
+  // an answer is picked; the current frame is one; the next should be
   logic             pick_a, is_a_q, turn_a_q;
   logic             begins, drop_q;
   logic             ask_header, ask_row;
-  logic [BeatW-1:0] beats;                   // payload beats of the frame that begins
+  logic [BeatW-1:0] beats;                   // of the frame that begins
   logic [RowW-1:0]  at_q;                    // next row to read
-  logic [BeatW-1:0] left_q;                  // rows left after that one
+  logic [BeatW-1:0] left_q;                  // rows after it
 
   assign pick_a       = a_valid && (turn_a_q || !s_full_q);
   assign begins       = state_q == Start && room_q && (a_valid || s_full_q);
@@ -146,7 +145,7 @@ module tx #(
     endcase
   end
 
-  // Computed for both masks, because the choice between them comes late.
+  // For both masks: the choice comes late.
   lowest_bit #(.W(Ranks)) u_lowest (.bits_i(s_mask_q), .at_o(lowest));
   lowest_bit #(.W(Ranks)) u_send_lowest (.bits_i(send_mask_i), .at_o(send_lowest));
 
@@ -218,7 +217,7 @@ module tx #(
     .count_i(!pick_a ? s_desc_q[nc_pkg::DESC_COUNT +: CountW] : a_pong ? bitmap_high : '0),
     .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
 
-  // --- beats on their way into the output FIFO; beats in the FIFO and on that way ---
+  // --- beats on their way into the output FIFO, and in it ---
   localparam int Depth = 8;
   logic        h_q, h_last_q, h_a_q, h_pong_q, lost_q;
   logic [1:0]  row_q, row_last_q, row_zero_q;      // two clocks; [1] is the older
@@ -274,9 +273,8 @@ module tx #(
   end
 
 `ifdef FORMAL
-  // The output FIFO, replaced by its promise, holds inside_q beats. It never overflows
-  // and gets at most one beat a clock. Rows are read only from the slot in busy_slot_o.
-  // A result has at least one row.
+  // The output FIFO, replaced by its promise, holds inside_q beats, never overflows, and gets at
+  // most one beat a clock. Only rows of busy_slot_o are read.
   logic       past_q = 1'b0;
   logic [3:0] inside_q;
   always_ff @(posedge clk_i) begin

@@ -1,14 +1,14 @@
-// tx_header: assembles the 64-byte header of an outgoing frame, with its
-// CRC, one clock after its fields.
-// Byte 0 is bits 7..0. The CRC is computed after the register, because the fields arrive late.
+// tx_header: assembles the 64-byte header of an outgoing frame, with its CRC, one clock after its
+// fields.
+// Byte 0 is bits 7..0. The CRC follows the register, because the fields arrive late.
 module tx_header #(
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic         clk_i,
   input  logic [7:0]   op_i,
-  input  logic [9:0]   beats_i,              // payload beats
+  input  logic [9:0]   beats_i,
   input  logic [RankW-1:0] rank_i,
-  input  logic         group_i,              // to the job's multicast group instead of a rank
+  input  logic         group_i,              // to the multicast group, not a rank
   input  logic [63:0]  key_i,
   input  logic [15:0]  job_i,
   input  logic [15:0]  slot_i,
@@ -22,8 +22,8 @@ module tx_header #(
   input  logic [31:0]  payload_crc_i,
   output logic [511:0] header_o
 );
-  // Fields in the order of hls/card/packet.def. The CRC starts from all ones, which
-  // equals inverting the first 32 bits.
+  // In the order of hls/card/packet.def. The CRC starts from all ones: it inverts the first 32
+  // bits.
   logic [nc_pkg::PKT_HEADER_CRC-1:0] fields, fields_q;
   logic [31:0] crc;
 

@@ -1,7 +1,7 @@
-// zero_crc: gives the CRC32C of a number of beats (64 bytes each) of zeros, from a table
-// computed at elaboration; 0 for none.
+// zero_crc: gives the CRC32C of a number of beats (64 bytes each) of zeros, from a table computed
+// at elaboration; 0 for none.
 module zero_crc #(
-  parameter int Beats = 32,                  // most beats
+  parameter int Beats = 32,
   localparam int W    = $clog2(Beats + 1)
 ) (
   input  logic [W-1:0] beats_i,

@@ -1,23 +1,21 @@
-/* gemm_low.cu : matrix products that round every product and every partial sum (dev_gemm.h).
+/* gemm_low.cu : matrix products that round every product and partial sum (dev_gemm.h).
  *
- * A block computes 64 x 64 values of c, and a thread 4 x 4 of them, from panels of depth 16 in
- * shared memory. The rows and columns of a thread are 16 apart (i, i + 16, ...), so that
- * neighbouring threads read neighbouring elements. If sums are cut into runs (gemm_low.cuh), the
- * sums of the runs are computed in parallel into separate memory and then added in order.
+ * A block computes 64 x 64 values of c, a thread 4 x 4, from panels of depth 16 in shared memory. A
+ * thread's rows and columns are 16 apart (i, i + 16, ...), so that neighbouring threads read
+ * neighbouring elements. If sums are cut into runs (gemm_low.cuh), these are computed in parallel
+ * into separate memory and then added in order.
  *
- * Formats with m <= 10 are computed in fp32, others in double. The method and the bits are
- * those of host/nn/cpu/gemm_low.h:
+ * Formats with m <= 10 are computed in fp32, others in double. Method and bits are those of
+ * host/nn/cpu/gemm_low.h:
  *     product   in fp32: rounded toward zero, with the last bit set if anything was lost ("to
  *               odd"). Rounding that to 11 bits equals rounding the exact product. In double: exact
- *     sum       of two values of the format: first rounded to 24 or 53 bits. These are at least
- *               2 (m + 1) + 2 bits, so that rounding twice is harmless
- * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G.
- * Melquiond on rounding to odd, 2008. */
+ *     sum       of two values of the format, first rounded to 24 or 53 bits: at least
+ *               2 (m + 1) + 2, so that rounding twice is harmless
+ * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on
+ * rounding to odd, 2008. */
 #include "device/gemm/gemm_low.cuh"
 
 enum { TILE = 64, DEPTH = 16, SIDE = 16, EACH = TILE / SIDE };
-
-/* ---- the two kinds of float ---- */
 
 template <class T> struct wide;
 template <> struct wide<float> {
@@ -71,9 +69,7 @@ template <> struct wide<double> {
     }
 };
 
-/* ---- rounding to the format ---- */
-
-/* The same as struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
+/* As struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
 template <class T> struct rounding {
     typename wide<T>::bits half, keep, odd, small, max, beyond, nan;
     unsigned drop;
@@ -92,7 +88,7 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     const struct mf_fmt f = rule->fmt;
     const bits one = 1, inf = ((one << e) - 1) << m, quiet = inf | one << (m - 1);
     const int lowest = 1 - mf_bias(f), bias = (1 << (e - 1)) - 1;
-    /* If true, subnormals of the format are those of the float and need no special rounding. */
+    /* The format's subnormals are the float's and need no special rounding. */
     const bool same = e == f.e;
     rounding<T> k;
     k.drop = m - f.m;
@@ -121,7 +117,7 @@ template <class T> static __device__ inline T round_to(const rounding<T> &k, T x
     return wide<T>::put(mag > inf ? k.nan : r);
 }
 
-/* Return x + y, rounded to odd. x, y: values of any two floats, as doubles. */
+/* Rounds to odd. x, y: floats, as doubles. */
 static __device__ inline double odd_sum(double x, double y)
 {
     const double s = __dadd_rn(x, y), back = __dadd_rn(s, -x);
@@ -137,25 +133,23 @@ static __device__ inline float as_float(double x)
     return x == x ? (float)x : __uint_as_float(0x7fffffffu);
 }
 
-/* Return a sum plus the previous value of c, with one more rounding. */
+/* Rounds once more. */
 static __device__ inline float later(const rounding<double> &last, float old, double sum)
 {
     return as_float(round_to(last, odd_sum((double)old, sum)));
 }
 
-/* ---- the product ---- */
-
 struct gemm_job {
     bool ta, tb, add;
     int m, n, k, lda, ldb, ldc;
-    int run;      /* blocks with index z sum over k = z * run to (z + 1) * run - 1 */
-    size_t apart; /* distance of the results of successive z, in elements */
+    int run;      /* blocks of index z sum over k = z * run to (z + 1) * run - 1 */
+    size_t apart; /* elements between the results of successive z */
     const float *a, *b;
     float *c;
 };
 
-/* Fill panel[DEPTH][TILE] with op(x) from row p and column i on, and with zeros outside of x.
- * across: the rows of x run along p. */
+/* Fill panel with op(x) from row p and column i on, zeros outside. across: rows of x run along
+ * p. */
 static __device__ inline void fetch(const float *x, int ld, bool across, int p, int k, int i, int n,
                                     float (*panel)[TILE + 1])
 {
@@ -215,8 +209,7 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
         }
 }
 
-/* Set c[n] = parts[0] + parts[1] + ..., each [n], with a rounding after each addition. add: the sum
- * begins with c. */
+/* Set c[n] = parts[0] + parts[1] + ..., rounded after each addition. add: begin with c. */
 static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c,
                                    rounding<double> last)
 {

@@ -5,11 +5,10 @@
 #include "device/run/cu.cuh"
 #include "device/gemm/dev_gemm.h"
 
-/* Set c[m][n] = a^T * b, with a[k][m] and b[k][n]. `run` values of k make one product. c becomes
- * the first product, and the others are added in order, each with one more rounded addition. The
- * result is the same as from calling the gemm of dev_gemm once per run. add: also add to the
+/* Set c[m][n] = a^T * b, with a[k][m] and b[k][n], as by one call of dev_gemm's gemm per `run`
+ * values of k: c becomes the first product, the others are added in order. add: also add to the
  * previous c.
- *   parts   [max_parts][m][n] scratch, max_parts > 0: the number of runs computed at once */
+ *   parts   [max_parts][m][n] scratch, max_parts > 0: runs computed at once */
 int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a,
                   const float *b, bool add, float *c, float *parts, int max_parts, cudaStream_t s);
 

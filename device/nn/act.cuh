@@ -1,10 +1,9 @@
 /* act.cuh : loads and stores activations (float, half or bfloat16) as floats, 16 bytes at a time if
- * they are aligned.
+ * aligned.
  *
  *     const struct act_pack<T, V> p = act_load<T, V>(x);   loads V values, 16 bytes at a time, or 1
  *     float v[V];  act_open<T, V>(p, v);                   converts them to floats
- *     act_store<T, V>(y, v);                               rounds to nearest T, ties to even, and
- *                                                          stores */
+ *     act_store<T, V>(y, v);                               rounds to nearest T, ties to even */
 #ifndef ACT_CUH
 #define ACT_CUH
 #include "device/run/cu.cuh"
@@ -27,7 +26,7 @@ static __device__ inline float act_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Conversions of type T to and from 32-bit words, which have one float or two 16-bit values. */
+/* T to and from 32-bit words of one float or two 16-bit values. */
 template <typename T> struct act;
 template <> struct act<float> {
     enum { PER_WORD = 1 };
@@ -131,8 +130,7 @@ template <typename T, int V> static __device__ inline void act_read(const T *x, 
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Return whether rows of n values at the given addresses are aligned for accesses of 16 bytes. NULL
- * is ignored. */
+/* Return whether rows of n values at these addresses are aligned to 16 bytes. NULL is ignored. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

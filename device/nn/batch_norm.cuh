@@ -1,25 +1,24 @@
-/* batch_norm.cuh : distributes the values x[n][c] of batch norm over threads, and adds the sums of
+/* batch_norm.cuh : distributes the values x[n][c] of batch norm over threads, and adds sums of
  * blocks.
  *
  *            <- tx threads, V channels each ->
  *     ty rows  [ block (i, s) ]
  *
- * Blocks form columns and lines. Column i of blocks has some channels. Line s of blocks has the
- * groups of ty rows number s, s + lines, s + 2 lines, ...
+ * Column i of blocks has some channels. Line s of blocks has the groups of ty rows number s,
+ * s + lines, s + 2 lines, ...
  *
- * A block stores two numbers per channel, called a partial, in scratch. A small kernel adds the
- * partials of all lines in a fixed order, in double. The distribution depends only on n and c, so
- * results are the same on every GPU. */
+ * A block stores two numbers per channel, a partial, in scratch. A small kernel adds the partials
+ * of all lines in a fixed order, in double. The distribution depends only on n and c, so results
+ * are the same on every GPU. */
 #ifndef BATCH_NORM_CUH
 #define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 #include "device/nn/nn.cuh"
 
-/* BLOCKS: largest number of blocks of a pass. ACROSS: largest tx. ROWS: rows that a thread loads at
- * once. */
+/* BLOCKS: most blocks of a pass. ACROSS: largest tx. ROWS: rows a thread loads at once. */
 enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
-/* Channels of a block that adds partials, which fill a sector of memory. */
+/* Channels of a block that adds partials. They fill a sector of memory. */
 enum { NORM_FOLD = 4 };
 
 struct norm_grid {
@@ -40,9 +39,9 @@ static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks
 }
 
 struct norm_place {
-    int at;           /* first channel of the thread */
-    bool in;          /* the channel is below c */
-    size_t row, step; /* first row of the thread; distance to its next row */
+    int at;
+    bool in;          /* below c */
+    size_t row, step; /* first row; distance to the next */
 };
 template <int V> static __device__ inline norm_place norm_place_of(int c)
 {
@@ -54,7 +53,6 @@ template <int V> static __device__ inline norm_place norm_place_of(int c)
     return p;
 }
 
-/* Return the number of rows of line s of blocks. */
 static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty, unsigned s)
 {
     const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step,
@@ -63,21 +61,18 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* Values of a block's channels, V for each of its tx threads across. They are in shared memory, for
- * all rows: in registers they would leave no room for the rows being loaded. Values that a warp
- * reads together are adjacent. */
+/* V values for each of the block's tx threads across, in shared memory, as registers are needed for
+ * loading rows. A warp reads adjacent values together. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
 
-/* Parameters of the norm. In the swapped form gamma multiplies after the addition, and is in
- * outer. */
+/* In the swapped form gamma multiplies after the addition, and is in outer. */
 template <int V> struct norm_affine {
     norm_values<V> mean, scale, shift, outer;
 };
-/* Arrays of [c] parameters in memory. */
 struct norm_arrays {
-    const void *mean; /* that of the batch (float), or the running mean */
+    const void *mean; /* the batch's (float), or the running mean */
     const float *inv_std;
     const void *gamma, *beta;
     float factor;
@@ -85,8 +80,8 @@ struct norm_arrays {
     enum vec_type mean_type, par; /* types of mean; of gamma and beta */
 };
 
-/* Loop over the channels of the block that this thread loads. Channel i is the (i % V)-th of thread
- * i / V across. */
+/* Loop over the block's channels that this thread loads: i is the (i % V)-th of thread i / V
+ * across. */
 #define NORM_LOADS(V, i, c)                                                                 \
     for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
          i < end_; i += CU_THREADS)
@@ -97,8 +92,7 @@ template <int V> static __device__ inline int norm_channels(int c)
     return c - first < wide ? c - first : wide;
 }
 
-/* Load the parameters of the norm for the channels of the block. All threads of the block call it.
- * Ends with a barrier. */
+/* The whole block calls it. Ends with a barrier. */
 template <int V>
 static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
 {
@@ -117,7 +111,7 @@ static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm
     __syncthreads();
 }
 
-/* Do the same for an array of floats, but without the barrier. */
+/* Without a barrier. */
 template <int V>
 static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
 {
@@ -130,8 +124,7 @@ template <int V> static __device__ inline float norm_get(const norm_values<V> &v
     return v.at[j][threadIdx.x];
 }
 
-/* Return the arrays of a norm. eval: mean and 1/std are the running ones, else those of the
- * batch. */
+/* eval: running mean and 1/std, else the batch's. */
 static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_batch_norm *f,
                                          bool eval)
 {
@@ -141,22 +134,21 @@ static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn
     return p;
 }
 
-/* Return d * scale + shift, rounded as on the CPU. d: x - mean. */
+/* Rounds as the CPU does. d: x - mean. */
 static __device__ inline float norm_value(float d, float scale, float shift)
 {
     return __fadd_rn(__fmul_rn(d, scale), shift);
 }
 
-/* Return the same for the swapped form: (addend + d * scale) * outer + shift. */
 static __device__ inline float norm_swapped(float d, float scale, float addend, float outer,
                                             float shift)
 {
     return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
 }
 
-/* Add the partials (a, b) of one channel over all lines. weighted: sum rows * a and b + rows * a^2
- * instead, where rows is the number of rows of a line. All threads of a block of (NORM_FOLD,
- * CU_THREADS / NORM_FOLD) call it. The threads with threadIdx.y == 0 return the sums. */
+/* Add a channel's partials (a, b) over all lines. weighted: sum rows * a and b + rows * a^2
+ * instead, with each line's rows. A whole block of (NORM_FOLD, CU_THREADS / NORM_FOLD) calls it;
+ * threads with threadIdx.y == 0 return the sums. */
 static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
                                            int channel, bool weighted, size_t n, unsigned ty)
 {
@@ -181,10 +173,10 @@ static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines
     return make_double2(sa[tid], sb[tid]);
 }
 
-/* Scratch has the partials of all lines, those of the third sum of a swapped norm, then two floats
- * per channel for the second pass. */
+/* Scratch: the partials of all lines, those of a swapped norm's third sum, then two floats per
+ * channel for the second pass. */
 
-/* Return the largest number of partials, for any n. */
+/* Return the most for any n. */
 static inline size_t norm_partials(int c)
 {
     const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;

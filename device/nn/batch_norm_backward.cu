@@ -1,21 +1,21 @@
 /* batch_norm_backward.cu : computes batch norm backward. The first pass sums dy and
- * dy * (x - mean). The second pass computes dx.
+ * dy * (x - mean), the second computes dx.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
  *     dx = gamma * inv_std *
  *          (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n)
  *
- * All are multiplied by the factor. If gamma multiplies after the addition (the swapped form), dy
- * is replaced by gamma * dy, which is the gradient of the addend. dgamma is then a third sum: of dy
- * times the value that gamma multiplies. */
+ * All are multiplied by the factor. If gamma multiplies after the addition (the swapped form),
+ * gamma * dy, the gradient of the addend, replaces dy. dgamma is then a third sum: of dy times the
+ * value that gamma multiplies. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 
-/* The gate of the ReLU after the norm, which sets dy to 0 where the ReLU's output y is 0:
- *   NONE          there is no ReLU
- *   X             y is recomputed from x, so that it need not be read
- *   Y             y is read, for a norm with an addend. The first pass stores the gated dy in dy,
- *                 which is the gradient of the addend
+/* The gate of the ReLU after the norm sets dy to 0 where the ReLU's output y is 0:
+ *   NONE          no ReLU
+ *   X             y is recomputed from x instead of read
+ *   Y             y is read, for a norm with an addend. The first pass stores the gated dy, the
+ *                 gradient of the addend, in dy
  *   SWAPPED       the addend is read instead of y. The first pass stores the gated dy times gamma
  *   SWAPPED_ALL   the same without a ReLU */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y, GATE_SWAPPED, GATE_SWAPPED_ALL };
@@ -46,7 +46,7 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
     }
 }
 
-/* Gate the gradient g of the swapped form. Add to mix g times the value that gamma multiplies. */
+/* Gate the gradient g. Add g times the value that gamma multiplies to mix. */
 template <typename T, int V, enum norm_gate GATE>
 static __device__ inline void gate_mix(const float *x, const float *addend, const norm_affine<V> &f,
                                        float *g, float *mix)
@@ -71,7 +71,6 @@ static __device__ inline void store_outer(const norm_affine<V> &f, const float *
     act_store<T, V>(dy, outer);
 }
 
-/* Add the sums of the ty threads of each channel of a block, and store them. */
 template <int V>
 static __device__ inline void fold_lines(const norm_place &p, int c, const float *sum,
                                          const float *dot, float2 *partial)
@@ -99,8 +98,8 @@ static __device__ inline void fold_lines(const norm_place &p, int c, const float
                 make_float2(sums[j][tid], dots[j][tid]);
 }
 
-/* Compute partial[gridDim.y][c]: sums of dy and of dy * (x - mean) for each line of blocks. mixes:
- * the third sum of the swapped form, and 0. */
+/* Compute sums of dy and of dy * (x - mean) per line of blocks. mixes: the swapped form's third
+ * sum, and 0. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     k_norm_sums(size_t n, int c, norm_arrays arrays, const T *x, const T *y, T *dy, float2 *partial,
@@ -156,8 +155,7 @@ static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     }
 }
 
-/* Compute the gradients of gamma and beta, without the loss scale. Compute level and slope for dx,
- * which subtracts level + (x - mean) * slope. */
+/* Gradients are without the loss scale. dx subtracts level + (x - mean) * slope. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_norm_gradients(size_t n, int c, const float2 *partial, const float2 *mixes, unsigned lines,
                      norm_arrays f, const float *scale, void *dgamma, void *dbeta, float *level,
@@ -181,8 +179,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     slope[i] = (float)(sum.y * inv * inv * outer / (double)n);
 }
 
-/* Set dx = scale * (gated dy - level - (x - mean) * slope), from the last row to the first. dx may
- * be dy. */
+/* Set dx = scale * (gated dy - level - (x - mean) * slope), last row first. dx may be dy. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,

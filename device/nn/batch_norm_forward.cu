@@ -1,19 +1,17 @@
 /* batch_norm_forward.cu : computes batch norm forward. The first pass over x finds mean and
- * variance. The second pass normalises, adds the addend and applies the ReLU. */
+ * variance; the second normalises, adds the addend and applies the ReLU. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 #include <math.h>
 
-/* Moments of a thread's V channels: the number of values, their mean, and the sum of
- * (x - mean)^2. Values are taken relative to the first value of the channel, so that sums stay
- * small. */
+/* A thread's V channels: number of values, mean, and sum of (x - mean)^2. Values are relative to
+ * the channel's first, so that sums stay small. */
 template <int V> struct moments {
     float count, mean[V], m2[V];
 };
 
-/* Merge more values into the moments. Their mean and the sum of their squares about it are given.
- * weight: their share of the new count, which the caller sets. Source: Chan, Golub, LeVeque
- * 1983. */
+/* Merge values, given by their mean and sum of squares about it, into the moments. weight: their
+ * share of the new count, which the caller sets. Source: Chan, Golub, LeVeque 1983. */
 template <int V>
 static __device__ inline void moments_merge(moments<V> &m, int j, float weight, float mean,
                                             float m2)
@@ -60,8 +58,8 @@ static __device__ inline void moments_of_row(moments<V> &m, const float *base, c
     m.count += 1;
 }
 
-/* Merge the moments of the ty threads of each channel of a block, by halving. All threads of the
- * block call it, and those with threadIdx.y == 0 get the result. */
+/* Merge each channel's ty threads, by halving. The whole block calls it; threads with threadIdx.y
+ * == 0 get the result. */
 template <int V> static __device__ inline void moments_of_block(moments<V> &m)
 {
     __shared__ float count[CU_THREADS / 2], mean[V][CU_THREADS / 2], m2[V][CU_THREADS / 2];
@@ -88,8 +86,7 @@ template <int V> static __device__ inline void moments_of_block(moments<V> &m)
     }
 }
 
-/* Compute partial[gridDim.y][c]: mean - x[0], and the sum of squares about the mean, for each line
- * of blocks. */
+/* Compute mean - x[0], and the sum of squares about the mean, per line of blocks. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_moments(size_t n, int c, const T *x, float2 *partial)
@@ -118,7 +115,7 @@ struct statistics {
     double momentum, eps;
     void *run_mean, *run_var;
     float *mean, *inv_std;
-    enum vec_type par; /* type of run_mean and run_var */
+    enum vec_type par; /* of run_mean and run_var */
 };
 
 static __device__ inline void run_on(void *run, const statistics &f, int i, double now)
@@ -153,13 +150,13 @@ static __global__ void k_norm_inv_std(int c, const void *var, enum vec_type par,
         inv_std[i] = (float)(1 / sqrt((double)element_get(var, par, (size_t)i) + eps));
 }
 
-/* FORM_ALONE: there is no addend. FORM_ADDS: it is added after the multiplication by gamma.
- * FORM_SWAPPED: it is added before. */
+/* Addend: none (FORM_ALONE), added after gamma's multiplication (FORM_ADDS) or before
+ * (FORM_SWAPPED). */
 enum norm_form { FORM_ALONE, FORM_ADDS, FORM_SWAPPED };
 
 /* Set y = (x - mean) * scale + shift + addend, or in the swapped form
- * (addend + (x - mean) * scale) * outer + shift, then apply the ReLU. Rows are processed from the
- * last to the first, as the end of x is still cached. */
+ * (addend + (x - mean) * scale) * outer + shift, then apply the ReLU. Last row first, as the end of
+ * x is still cached. */
 template <typename T, int V, enum norm_form FORM>
 static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE  ? 4
                                                      : FORM == FORM_ADDS ? 3

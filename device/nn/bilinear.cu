@@ -1,6 +1,5 @@
-/* bilinear.cu : scales images up bilinearly, with the bits of host/nn/layers/layer_bilinear.c. In
- * the backward pass, each pixel of dx adds up its contributions in the order of the CPU, so no two
- * threads add to the same value. */
+/* bilinear.cu : scales images up bilinearly, with the bits of host/nn/layers/layer_bilinear.c.
+ * Backward, each pixel of dx adds its contributions in the CPU's order. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"

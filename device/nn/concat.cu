@@ -1,5 +1,5 @@
 /* concat.cu : concatenates the channels of several tensors, and splits them, by copying a part of
- * every pixel. */
+ * each pixel. */
 #include "device/nn/nn.cuh"
 
 /* Set to[n][c] = from[n][c]. Pitches are in values per pixel. */

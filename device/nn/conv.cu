@@ -1,9 +1,9 @@
 /* conv.cu : computes conv2d: forward, data gradient, weight gradient, bias gradient.
  *
  * Each pass over a window (struct nn_window) has a cuDNN plan per batch size. nn_conv_plan() makes
- * the plans of the largest batch, for the passes that the network has. Plans for a smaller batch,
- * and for tensors not aligned to 16 bytes, are made at first use. If cuDNN has no plan that adds to
- * dx, the dx of the window is computed in scratch and then added:
+ * the plans of the largest batch, for the network's passes. Others, for smaller batches and tensors
+ * not aligned to 16 bytes, are made at first use. If cuDNN has no plan that adds to dx, the
+ * window's dx is computed in scratch and then added:
  *
  *     scratch   | dx of this window | the plan's workspace | */
 #include "device/nn/conv.cuh"
@@ -76,7 +76,6 @@ static struct conv_key key_of(const struct nn_window *g, int batch, enum conv_pa
     return key;
 }
 
-/* Return the bytes of scratch for a dx that is added separately. */
 static size_t apart_bytes(const struct dev_nn *d, const struct nn_window *g, int batch)
 {
     return (conv_elements(g->in, batch) * nn_bytes(d) + 255) / 256 * 256;
@@ -98,8 +97,8 @@ static struct conv_window *window_open(struct nn_conv *c, const struct nn_window
     return w;
 }
 
-/* Plan a pass of the largest batch. Raise *most to the bytes of scratch that the pass needs after
- * the first `before` bytes. */
+/* Plan the largest batch. Raise *most to the pass's bytes of scratch after the first `before`
+ * bytes. */
 static int plan_pass(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                      size_t before, size_t *most)
 {
@@ -150,8 +149,8 @@ int nn_conv_apart(const struct dev_nn *d)
     return n;
 }
 
-/* Run one pass with the scratch that begins at byte `before`. The tensors have the types that cuDNN
- * reads and writes, except a dw of floats, to which 16-bit results are converted. */
+/* Use scratch from byte `before` on. Tensors have the types that cuDNN reads and writes, except a
+ * dw of floats, converted from 16-bit results. */
 static int run_behind(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                       const struct conv_tensors *t, void *scratch, size_t before)
 {

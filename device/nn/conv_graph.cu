@@ -1,11 +1,11 @@
-/* conv_graph.cu : builds cuDNN's graph for a pass of conv2d, and makes plans of the engines that
- * cuDNN proposes.
+/* conv_graph.cu : builds cuDNN's graph for a pass of conv2d, and plans of the engines that cuDNN
+ * proposes.
  *
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> plans
  *
- * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are floats. With
- * NN_FP16_PURE they are halves if an engine can do that. An engine declares its effects on numbers
- * in notes. Engines with these notes are left out:
+ * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are floats; with
+ * NN_FP16_PURE, halves if an engine can do that. Engines with these notes on their numerical
+ * effects are left out:
  *     all maths   a different order of sums in each run, or transforms that round more (FFT,
  *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
  *                 NN_FP16_PURE
@@ -15,7 +15,7 @@
 
 enum { MADE_MAX = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
 
-/* Descriptors of a plan being built. After the first failure, all further calls do nothing. */
+/* A plan being built. After the first failure, all further calls do nothing. */
 struct build {
     cudnnStatus_t status;
     int n_made;
@@ -70,7 +70,6 @@ static void build_close(struct build *b)
             cudnnBackendDestroyDescriptor(b->made[b->n_made]);
 }
 
-/* ---- tensors and operations ---- */
 static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, int64_t uid,
                                        bool is_aligned, int n, struct nn_shape s)
 {
@@ -140,7 +139,7 @@ static const struct names filter_names = {
     .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
 };
 
-/* Return the graph of a pass: one operation. beta = 1 adds to the previous dx. */
+/* One operation. beta = 1 adds to the previous dx. */
 static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
                                          const struct conv_key *key, cudnnDataType_t sums)
 {
@@ -148,7 +147,7 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
                                 : key->pass == CONV_FILTER ? &filter_names
                                                            : &data_names;
-    /* cuDNN derives the number of groups from the number of channels of a filter */
+    /* cuDNN derives the number of groups from a filter's channels */
     const struct nn_shape filter = {g->k, g->k, g->in.c / conv_groups(g)};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
@@ -166,7 +165,6 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     return graph;
 }
 
-/* ---- engines ---- */
 static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
 {
     struct build b = {};
@@ -199,8 +197,7 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
             wanted = d->conv->is_any;
             break;
-        /* Notes about Winograd's tiles, which come with WINOGRAD, and notes of later versions of
-         * cuDNN. */
+        /* Notes on Winograd's tiles, which come with WINOGRAD, and those of later versions. */
         default:
             wanted = d->conv->is_any && notes[i] > CUDNN_NUMERICAL_NOTE_WINOGRAD &&
                      notes[i] < CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
@@ -209,8 +206,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     return wanted;
 }
 
-/* Make a plan of config, which the plan then owns. Return false if the engine cannot do the pass,
- * or needs more than workspace_most bytes. */
+/* The plan owns config. Return false if the engine cannot do the pass, or needs more than
+ * workspace_most bytes. */
 static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
                     struct conv_plan *p, cudnnStatus_t *why)
 {
@@ -283,8 +280,8 @@ static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnD
         return 0;
     cudnnBackendDescriptor_t graph = graph_of(&b, d, key, sums);
     int n = 0;
-    /* Ask modes B and FALLBACK only if the previous modes have no plan: they repeat the plans of
-     * those and add slower ones. */
+    /* Modes B and FALLBACK repeat the previous modes' plans and add slower ones: ask only if there
+     * is none. */
     for (size_t i = 0;
          b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
         n = propose(d, graph, modes[i], scratch_most - like.result_bytes, &like, plans, why);
@@ -310,7 +307,6 @@ void conv_plan_close(struct conv_plan *p)
     p->pack = NULL;
 }
 
-/* ---- running ---- */
 static cudnnStatus_t pack_pointers(struct conv_plan *p, const struct conv_tensors *t, void *scratch)
 {
     struct build b = {};

@@ -1,8 +1,8 @@
 /* conv_low.cu : computes conv2d and linear by products that round at every step, with the bits of
  * the CPU's layers.
  *
- * gemm_low.cu multiplies. rows(x) is a matrix with the values under each window in a row. The order
- * of every sum is that of host/nn/cpu/cpu_conv.c and layer_linear.c:
+ * gemm_low.cu multiplies. rows(x) is a matrix with the values under each window in a row. All sums
+ * have the order of host/nn/cpu/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
  *     backward   stride 1, dx wanted:  dx (+)= rows(dy) * turned(w)
@@ -10,21 +10,18 @@
  *                otherwise:            dw = dy^T * rows(x)
  *                                      dx (+)= row2im(dy * w), pixel after pixel
  *
- * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for a
- * chunk of many blocks at a time. */
+ * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for many
+ * blocks, a chunk, at a time. */
 #include "device/nn/conv.cuh"
 #include "device/gemm/gemm_low.cuh"
 #include "hls/nn/conv_block.h"
 
 enum {
-    /* Floats of the rows of a chunk, and floats of the partial sums of dw. A chunk has at least one
-     * block, and there is at least one partial sum. */
+    /* Floats of a chunk's rows, and of the partial sums of dw; at least one block and one sum. */
     CHUNK_VALUES = 1 << 22,
     CHUNK_PIXELS = 1 << 16,
     PARTS = 1 << 10, /* CHUNK_PIXELS and PARTS limit the grid */
 };
-
-/* ---- rows and back ---- */
 
 static __host__ __device__ inline size_t row_values(const nn_window &g)
 {
@@ -37,7 +34,7 @@ static __host__ __device__ inline size_t pixels_of(nn_shape s)
 }
 
 /* Set rows[n][k*k*in.c] to the values under the windows of output pixels first to first + n - 1,
- * with zeros outside of the image. */
+ * zeros outside of the image. */
 static __global__ void k_low_rows(nn_window g, const float *x, size_t first, size_t n, float *rows)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
@@ -55,8 +52,7 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
     rows[i] = there ? x[from * (size_t)g.in.c + (size_t)(at % g.in.c)] : 0.0f;
 }
 
-/* Return the first output line or column whose window covers i. The next function returns the one
- * after the last. */
+/* Return the first output line or column whose window covers i. end_of(): one after the last. */
 static __device__ inline int first_of(const nn_window &g, int i)
 {
     const int behind = i + g.pad - window_reach(g);
@@ -68,8 +64,8 @@ static __device__ inline int end_of(const nn_window &g, int i, int out)
     return end < out ? end : out;
 }
 
-/* Add rows to dx: each value of rows is added where k_low_rows would have read it, pixel after
- * pixel. dx begins at image0. */
+/* Add each value of rows where k_low_rows would have read it, pixel after pixel. dx begins at
+ * image0. */
 static __global__ void k_low_back(nn_window g, const float *rows, size_t first, size_t n,
                                   size_t image0, size_t size, float *dx)
 {
@@ -125,8 +121,7 @@ static __global__ void k_low_spread(size_t n, int c, const float *bias, float *y
         y[i] = bias[i % (size_t)c];
 }
 
-/* Sum channels, one thread per channel. Rows are added in order, as the order decides the last bit.
- * They are loaded before the additions need them. */
+/* One thread per channel adds rows in order, which decides the last bit, and loads ahead. */
 static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *sum)
 {
     enum { AHEAD = 16 };
@@ -149,7 +144,6 @@ static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *su
     sum[i] = (float)s;
 }
 
-/* Set every row of y[n_rows][c] to the bias, to which the product is then added. */
 static int spread(size_t n_rows, int c, const float *bias, float *y, cudaStream_t s)
 {
     const size_t n = n_rows * (size_t)c;
@@ -168,9 +162,7 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
     return rc < 0 ? rc : rows_unscale(d, (size_t)c, sum);
 }
 
-/* ---- conv2d ---- */
-
-/* Return the convolution from dy back to dx, for stride 1. */
+/* Return the convolution from dy to dx, for stride 1. */
 static nn_window turned(const nn_window *g)
 {
     const nn_window back = {g->out, g->in,          g->k,       1, window_reach(*g) - g->pad,
@@ -189,9 +181,9 @@ static size_t at_most(size_t a, size_t b)
 }
 
 struct cut {
-    size_t row, all; /* number of values of a row; number of pixels */
+    size_t row, all; /* values of a row; pixels */
     size_t block, chunk;
-    int parts; /* number of sums of blocks that are computed at once */
+    int parts; /* sums of blocks computed at once */
 };
 
 static cut cut_of(const nn_window *g, int batch)
@@ -208,7 +200,7 @@ static cut cut_of(const nn_window *g, int batch)
     return c;
 }
 
-/* Parts of the scratch memory. Sizes are in floats. */
+/* Sizes are in floats. */
 struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
@@ -224,7 +216,7 @@ static size_t rows_size(const nn_window *g, int batch)
     return at_most(c.chunk, c.all) * c.row;
 }
 
-/* Return the larger size of a window and its turned() window: only the pass knows which it uses. */
+/* Only the pass knows whether it uses the window or its turned() one. */
 static size_t larger(size_t (*size)(const nn_window *, int), const nn_window *g, int batch)
 {
     const size_t there = size(g, batch);
@@ -278,7 +270,6 @@ int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, con
     return rc;
 }
 
-/* Compute dx and dw for stride 1, both from the rows of dy. */
 static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                            const float *w, const float *dy, float *dx, bool add, float *dw,
                            const low_scratch &memory)
@@ -306,7 +297,6 @@ static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, cons
     return cu_check("weight gradient of a convolution");
 }
 
-/* Add the rows of pixels first to first + n - 1 back to their images. */
 static int add_back(const nn_window *g, const float *rows, size_t first, size_t n, float *dx,
                     cudaStream_t s)
 {
@@ -317,7 +307,7 @@ static int add_back(const nn_window *g, const float *rows, size_t first, size_t 
     return cu_check("data gradient of a convolution");
 }
 
-/* Compute, for any stride, dw from the rows of x, and dx, if wanted, by adding rows back. */
+/* Any stride. dx: NULL if not wanted. */
 static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                          const float *w, const float *dy, float *dx, bool add, float *dw,
                          const low_scratch &memory)
@@ -356,8 +346,6 @@ int low_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, co
                                : backward_rows(d, g, batch, x, w, dy, dx, add, dw, memory);
     return rc < 0 ? rc : rows_unscale(d, conv_weights(g), dw);
 }
-
-/* ---- linear ---- */
 
 int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w,
                        const float *bias, float *y)

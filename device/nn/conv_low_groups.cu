@@ -1,6 +1,5 @@
-/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group is a conv2d of
- * its own, whose channels are first copied next to each other, as in
- * host/nn/cpu/cpu_conv_groups.c. */
+/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group is a conv2d
+ * whose channels are first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
 #include "device/nn/conv.cuh"
 
 static nn_window part_of(const nn_window *g)
@@ -12,7 +11,7 @@ static nn_window part_of(const nn_window *g)
     return part;
 }
 
-/* Parts of the scratch: x, dx and y (or dy) of a group, then the scratch of its convolution. */
+/* x, dx and y (or dy) of a group, then the scratch of its convolution. */
 struct group_parts {
     float *x, *dx, *y;
     void *scratch;
@@ -20,7 +19,7 @@ struct group_parts {
 
 static size_t part_elements(nn_shape s, int batch)
 {
-    const size_t line = 64; /* parts are aligned to 256 bytes */
+    const size_t line = 64; /* 256 bytes of alignment */
     return (conv_elements(s, batch) + line - 1) / line * line;
 }
 
@@ -34,7 +33,6 @@ static group_parts parts_of(const nn_window &part, int batch, void *memory)
     return p;
 }
 
-/* Set to[pixels][n] = from[pixels][n]. Pitches are in values. */
 static int copy_part(nn_shape s, int batch, int n, const float *from, int from_pitch, float *to,
                      int to_pitch, cudaStream_t stream)
 {

@@ -3,19 +3,19 @@
  *
  * cuDNN orders its plans by a guess. A later plan must be faster than the best so far by a margin,
  * so that noise does not change the choice. The first guess is used if the stream is being captured
- * at first use, or if there is not enough memory for a second copy of the tensors.
+ * at first use, or if memory is short for a second copy of the tensors.
  *
- * Plans sum in different orders, and times vary. With NARROWCAST_CONV=first the first guess is
- * always used, so that a repeated run gives the same bits. `fastest` is the default described
- * above; `any` also tries the engines that conv_graph.cu leaves out. */
+ * Plans sum in different orders, and times vary. NARROWCAST_CONV=first always uses the first guess,
+ * so that a repeated run gives the same bits; `any` also tries the engines that conv_graph.cu
+ * leaves out. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
 
 enum { TIMED_RUNS = 3 };
-/* A later plan must take less than this share of the best time so far. */
+/* share of the best time so far that a later plan must stay below */
 static const float margin = 0.95f;
-/* A plan that takes more than this many times the best time is not run again. */
+/* A plan that takes more than this many times the best is not run again. */
 static const float hopeless = 3;
 
 static const char *math_name(const struct dev_nn *d)
@@ -38,7 +38,6 @@ int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_
                   key->batch, math_name(d), passes[key->pass], cudnnGetErrorString(status));
 }
 
-/* ---- blank tensors ---- */
 struct blank {
     void *x, *w, *y, *scratch;
     cudaEvent_t from, to;
@@ -56,7 +55,7 @@ static void blank_close(struct blank *b)
         cudaEventDestroy(b->to);
 }
 
-/* Allocate a tensor of small numbers: its bytes are about 1/100 or 1 in every type. */
+/* Small numbers: about 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
     return cudaMalloc(out, bytes) == cudaSuccess &&
@@ -79,7 +78,7 @@ static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_
     return false;
 }
 
-/* Return the mean time of `runs` runs in milliseconds, or a negative number if the plan fails. */
+/* Return the mean milliseconds, negative if the plan fails */
 static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
 {
     const struct conv_tensors t = {b->x, b->w, b->y};
@@ -99,7 +98,7 @@ static int fastest(struct dev_nn *d, struct conv_plan *plans, int n, const struc
     int best = -1;
     float best_ms = 0;
     for (int i = 0; i < n; i++) {
-        float first = time_of(d, &plans[i], b, 1); /* this run loads its kernels */
+        float first = time_of(d, &plans[i], b, 1); /* loads its kernels */
         first = first < 0 ? first : time_of(d, &plans[i], b, 1);
         if (first < 0 || (best >= 0 && first > hopeless * best_ms))
             continue;

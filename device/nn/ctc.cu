@@ -1,7 +1,7 @@
-/* ctc.cu : computes the loss of connectionist temporal classification. One block computes a sample,
- * with its threads distributed over states or steps. host/nn/layers/loss_ctc.c explains the
- * recursions. Numbers are doubles, as on the CPU, and the order of sums does not depend on the
- * threads. A further block adds up the losses of the samples in order. */
+/* ctc.cu : computes the loss of connectionist temporal classification (host/nn/layers/loss_ctc.c).
+ * One block computes a sample, its threads distributed over states or steps; a further block adds
+ * the losses in order. Numbers are doubles, as on the CPU, and the order of sums does not depend on
+ * threads. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 
@@ -16,14 +16,14 @@ struct ctc_sample {
     int n_labels, n_edits;
 };
 
-/* Tables of one sample in scratch. The tables of all samples are followed by their results. */
+/* Tables of one sample in scratch. Results follow the tables of all samples. */
 struct ctc_tables {
     double *a; /* [steps][states] */
-    /* [states]: b at a step; b at the following step, plus the log-probabilities of that step */
+    /* [states]: b at a step; b at the next step plus its log-probabilities */
     double *b, *between;
     double *log_sum; /* [steps] log of the sum of exp(z) */
-    int32_t *best;   /* [steps] likeliest classes, later the decoded transcript */
-    int32_t *row;    /* [targets + 1] a row of the table of edit distances */
+    int32_t *best;   /* [steps] likeliest classes, later the transcript */
+    int32_t *row;    /* [targets + 1] row of the edit distances' table */
 };
 
 static __host__ __device__ inline size_t doubles_of(const struct ctc_sizes &n)
@@ -71,8 +71,6 @@ static __device__ inline bool leaps(const int32_t *labels, int state)
     return state & 1 && state > 1 && labels[state / 2] != labels[state / 2 - 1];
 }
 
-/* Sum the exponentials and find the likeliest class of each step. Threads are distributed over
- * steps. */
 template <class T>
 static __device__ inline void look(const T *z, int length, int classes, const struct ctc_tables &t)
 {
@@ -92,8 +90,8 @@ static __device__ inline void look(const T *z, int length, int classes, const st
     }
 }
 
-/* Remove repeats and blanks from `best`, and return its Levenshtein distance to the labels. One
- * thread calls it. */
+/* Remove repeats and blanks from `best`; return its Levenshtein distance to the labels. One thread
+ * calls it. */
 static __device__ inline int edits(int length, const int32_t *labels, int n_labels,
                                    const struct ctc_tables &t)
 {
@@ -119,7 +117,7 @@ static __device__ inline int edits(int length, const int32_t *labels, int n_labe
     return t.row[n_labels];
 }
 
-/* Fill a; return the logarithm of the transcript's probability. All threads of a block call it. */
+/* Fill a; return the transcript's log-probability. The whole block calls it. */
 template <class T>
 static __device__ inline double forward(const T *z, int length, int classes, const int32_t *labels,
                                         int n, const struct ctc_tables &t)
@@ -142,7 +140,7 @@ static __device__ inline double forward(const T *z, int length, int classes, con
     return log_sum3(last[n - 1], n > 1 ? last[n - 2] : none, none);
 }
 
-/* Compute the gradient of the logits. k: factor of the gradient. All threads of a block call it. */
+/* k: factor of the gradient. The whole block calls it. */
 template <class T>
 static __device__ inline void backward(const T *z, int length, int classes, const int32_t *labels,
                                        int n, double log_all, double k, const struct ctc_tables &t,

@@ -1,14 +1,14 @@
-/* dev_nn.h : declares the layers of a network on the GPU. They use cuDNN and cuBLAS, or our own
- * kernels where these are faster.
+/* dev_nn.h : declares the layers of a network on the GPU, by cuDNN, cuBLAS, or our own kernels
+ * where these are faster.
  *
  * host/nn/nn_ops.h defines what every pass computes. All passes of a context run on its stream.
  *
  * - Activations and their gradients are NHWC in the type of the math (float, half or bfloat16),
  *   passed as `void *`.
- * - Weights, their gradients, statistics and optimiser states are floats. With NN_FP16_PURE they
- *   are halves, passed as `void *`, but as `float *` in the structs of hls/nn/layer.h. weights()
+ * - Weights, their gradients, statistics and optimiser states are floats; with NN_FP16_PURE
+ *   halves, passed as `void *`, but as `float *` in the structs of hls/nn/layer.h. weights()
  *   makes 16-bit copies of float weights.
- * - With a loss scale, activation gradients include the scale and weight gradients do not. */
+ * - With a loss scale, activation gradients include it and weight gradients do not. */
 #ifndef DEV_NN_H
 #define DEV_NN_H
 #include "device/run/dev.h"
@@ -17,10 +17,9 @@
 #include "hls/arith/rules.h"
 #include "hls/nn/view.h"
 
-enum { DEV_OPTIM_SCRATCH = 64 }; /* floats of scratch per tensor */
-/* A batch of images in device memory, as bytes. */
+enum { DEV_OPTIM_SCRATCH = 64 }; /* floats per tensor */
 struct dev_feed {
-    struct nn_shape image, shown; /* as stored; as the network sees it, which is not smaller */
+    struct nn_shape image, shown; /* as stored; as the network sees it, not smaller */
     int batch;
     float mean[3], inv_std[3];
     struct augment augment;
@@ -32,38 +31,37 @@ struct dev_nn_ops {
     int (*open)(enum nn_math math, struct dev_stream *s, struct dev_nn **out);
     void (*close)(struct dev_nn *d);
 
-    /* Register all weights, w[n]. Weights passed to conv and linear must be inside w. With fp16 and
-     * bf16, this allocates memory for 16-bit copies, which weights() fills. */
+    /* Register all weights, w[n]; conv and linear accept only weights inside w. With fp16 and bf16,
+     * this allocates memory for the 16-bit copies. */
     int (*weights_open)(struct dev_nn *d, const void *w, size_t n);
-    /* Make the 16-bit copies. Call it once per pass of the network, before any layer. */
+    /* Make the 16-bit copies, once per pass of the network, before any layer. */
     int (*weights)(struct dev_nn *d);
     /* Set the loss scale: gradients of the loss are multiplied by *scale, and weight gradients
-     * divided by it. scale: one float in device memory, read when a pass runs; NULL means 1. */
+     * divided. scale: one float in device memory, read when a pass runs; NULL: 1. */
     void (*loss_scale)(struct dev_nn *d, const float *scale);
-    /* Make conv and linear round their products by the rule (which is copied), with the same bits
-     * as the CPU's layers (host/nn/cpu/gemm_low.h). NULL: use the arithmetic of the machine. Call
-     * this before conv_plan. Return 0, or report -EINVAL unless the math is NN_FP32. */
+    /* Make conv and linear round their products by the rule (copied), with the bits of the CPU's
+     * layers (host/nn/cpu/gemm_low.h). NULL: the machine's arithmetic. Call this before conv_plan.
+     * Return 0, or report -EINVAL unless the math is NN_FP32. */
     int (*gemm)(struct dev_nn *d, const struct gemm_rule *rule);
 
-    /* The passes of layers and losses (hls/nn/layers.def). They read and write only device memory.
-     * A graph can therefore be repeated with other keys, labels and scales, which are copied to
-     * device memory before it. */
+    /* The passes of layers and losses (hls/nn/layers.def). They read and write only device memory,
+     * so a graph can be repeated after other keys, labels and scales were copied there. */
 #define PASS(name, params, args, makes) int (*name)(struct dev_nn * d, LIST params);
 #define ACT                             void
 #define PAR                             void
 #include "hls/nn/layers.def"
 
     /* Return the number of planned windows (struct nn_window) whose gradient cuDNN cannot add to
-     * dx. Such a gradient is computed separately and added by one of our kernels. */
+     * dx. One of our kernels then adds it. */
     int (*conv_apart)(const struct dev_nn *d);
 
     /* Set y[n] = (a + b) / divisor, or a / divisor if b is NULL. y may be a or b. */
     int (*add_divide)(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor,
                       void *y);
 
-    /* Do one step of an optimiser, indexed by optim_kind, on all tensors of a list. This takes one
-     * launch, with LARS two. list[n_tensors], step[1], scratch[DEV_OPTIM_SCRATCH * n_tensors]:
-     * device memory. g[n] is not changed. state: the state arrays of the optimiser, [n] each. With
+    /* Do one step of an optimiser, indexed by optim_kind, on all tensors of a list, in one launch,
+     * with LARS two. list[n_tensors], step[1], scratch[DEV_OPTIM_SCRATCH * n_tensors]: device
+     * memory. g[n] is not changed. state: the optimiser's state arrays, [n] each. With
      * NN_FP16_PURE, the result of every operation on an element and all factors are rounded to half
      * (the field `round` of nn_optim in nn_ops.h). */
     int (*optim[N_OPTIMISERS])(struct dev_nn *d, const struct optim_options *o,
@@ -72,12 +70,12 @@ struct dev_nn_ops {
                                void *const *state, float *scratch);
 
     /* Fill x[batch, shown], in the type of activations, with normalised, cropped, flipped and
-     * scaled images. Before rounding to that type, the bits are those of dataset_batch(). bytes:
-     * [batch, image]. which: [batch] indices of the images in the training set. keys: [2] seed and
-     * epoch. All of them are device memory. */
+     * scaled images. Before rounding to that type, the bits are dataset_batch()'s. bytes: [batch,
+     * image]. which: [batch] indices of images in the training set. keys: [2] seed and epoch. All
+     * are device memory. */
     int (*feed)(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                 const uint32_t *which, const uint64_t *keys, void *x);
-    /* Convert n floats to the type of activations (to_math), and back (from_math). */
+    /* Convert n floats to the type of activations, and back. */
     int (*to_math)(struct dev_nn *d, size_t n, const float *x, void *y);
     int (*from_math)(struct dev_nn *d, size_t n, const void *x, float *y);
 };

@@ -1,12 +1,11 @@
-/* dropout.cu : computes dropout, with the same choices as the CPU (nn_cpu). Word i of a random
- * stream, which key and node select, decides whether value i is dropped. */
+/* dropout.cu : computes dropout, with the CPU's choices (nn_cpu). Word i of a random stream,
+ * selected by key and node, decides whether value i is dropped. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/arith/philox.h"
 #include <math.h>
 
-/* limit: how many of the 2^32 possible words drop their value. One Philox block serves four
- * neighbouring values. */
+/* limit: how many of the 2^32 words drop their value. A Philox block serves four neighbours. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node,

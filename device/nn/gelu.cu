@@ -7,7 +7,6 @@ struct op_gelu {
     enum { TWO = 0 };
     __device__ float operator()(float x, float) const { return __fmul_rn(x, gelu_at(x).share); }
 };
-/* The operands are x and dy. */
 struct op_gelu_back {
     enum { TWO = 1 };
     __device__ float operator()(float x, float dy) const { return __fmul_rn(dy, gelu_at(x).slope); }

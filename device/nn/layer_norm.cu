@@ -1,11 +1,11 @@
-/* layer_norm.cu : computes layer norm, with the bits of host/nn/layers/layer_layer_norm.c. One warp
+/* layer_norm.cu : computes layer norm, with the bits of host/nn/layers/layer_layer_norm.c. A warp
  * computes a row, with the lanes of hls/nn/layer.h. For the gradients of gamma and beta, a thread
- * sums a channel over a run of rows, then one thread adds the sums of all runs. */
+ * sums a channel over a run of rows, then one adds all runs. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 
-enum { ROWS = CU_THREADS / LAYER_NORM_LANES }; /* rows per block */
+enum { ROWS = CU_THREADS / LAYER_NORM_LANES };
 
 struct layer_norm {
     size_t n;
@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* Compute dx, or no dx if it is NULL. rows[n], out: statistics that the sums over rows need. */
+/* rows[n], out: statistics for the sums over rows. dx may be NULL. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_back(struct layer_norm f, const T *x, const T *dy, T *dx, bool add,
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* Compute sums[runs][2][c]: those of dy * v and of dy, where v is the normalised x. */
+/* Compute sums[runs][2][c]: of dy * v and of dy, where v is the normalised x. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_runs(size_t n, int c, size_t run, const T *x, const T *dy,

@@ -1,6 +1,6 @@
-/* loss.cu : computes softmax cross-entropy. Block 0 adds up losses and hits, in an order that
- * depends only on the batch size. Meanwhile the other blocks write gradients. A group of lanes of a
- * warp shares a row of logits. */
+/* loss.cu : computes softmax cross-entropy. Block 0 adds losses and hits, in an order that depends
+ * only on the batch size, while the other blocks write gradients. A group of a warp's lanes shares
+ * a row of logits. */
 #include "device/nn/softmax.cuh"
 
 enum { LOSS_THREADS = 512 };

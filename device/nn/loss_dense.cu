@@ -1,12 +1,12 @@
 /* loss_dense.cu : computes softmax cross-entropy of rows with one label each. Rows with an invalid
- * label do not count. There are three launches:
+ * label do not count. Three launches:
  *
  *     rows        each block sums its share of the rows    -> parts, counts
  *     sum         one block                                -> result, confusion
  *     gradient                                             -> dlogits
  *
- * The gradient comes after the sum, because the loss is a mean over the rows that count. The order
- * of additions depends only on the number of rows. */
+ * The gradient needs the sum, as the loss is a mean over the rows that count. The order of
+ * additions depends only on the number of rows. */
 #include "device/nn/softmax.cuh"
 
 enum { DENSE_THREADS = 256, DENSE_BLOCKS = 512 };
@@ -16,7 +16,7 @@ struct dense_part {
     int labels, hits, tops;
 };
 
-/* Return the counts in scratch, which is parts[DENSE_BLOCKS], then counts[classes][classes]. */
+/* Scratch is parts[DENSE_BLOCKS], then counts[classes][classes]. */
 static __host__ __device__ inline uint32_t *counts_of(void *scratch)
 {
     return (uint32_t *)((dense_part *)scratch + DENSE_BLOCKS);
@@ -38,8 +38,8 @@ static __device__ inline void add(dense_part &to, const dense_part &other)
     to.tops += other.tops;
 }
 
-/* Return the predicted class of a row: the first class with the largest logit. If a logit is nan,
- * return the first class that is not the label. All lanes of a warp call it. */
+/* Return the first class with the largest logit, or with a nan the first that is not the label. The
+ * whole warp calls it. */
 template <typename T>
 static __device__ inline int taken_for(const T *z, int classes, int label, int lane, int lanes)
 {
@@ -61,7 +61,7 @@ static __device__ inline int taken_for(const T *z, int classes, int label, int l
     return bad ? label == 0 : best;
 }
 
-/* counts: NULL if not wanted. */
+/* counts may be NULL. */
 template <typename T>
 static __global__ void __launch_bounds__(DENSE_THREADS)
     k_dense_rows(int rows, int classes, double smoothing, int lanes, const T *logits,

@@ -1,20 +1,17 @@
-/* loss_scale.cu : computes per-layer loss scales: moments of tensors, the scales that follow from
- * them, and products with powers of two. The scales stay in device memory, so the host never waits
- * for them.
+/* loss_scale.cu : computes per-layer loss scales: moments of tensors, the resulting scales, and
+ * products with powers of two. Scales stay in device memory, so the host never waits for them.
  *
- * Moments take two steps. First each of up to MOMENTS_BLOCKS blocks sums a run of elements, then
- * these sums are added in a fixed order. The length of runs depends only on n, so results do not
- * depend on the chip. */
+ * Up to MOMENTS_BLOCKS blocks each sum a run of elements, then these sums are added in a fixed
+ * order. A run's length depends only on n, so results do not depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 #include "hls/arith/rules.h"
 
-/* MOMENTS_RUN: smallest number of elements of a run. */
+/* MOMENTS_RUN: fewest elements of a run. */
 enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 };
 
 static_assert(MOMENTS_BLOCKS * sizeof(scale_moments) <= MOMENTS_SCRATCH, "moments' scratch");
 
-/* Set *sum and *most of thread 0 to the sum and the maximum over the block. */
 static __device__ inline void fold_block(double *sum, float *most)
 {
     __shared__ double sums[CU_THREADS];
@@ -33,8 +30,7 @@ static __device__ inline void fold_block(double *sum, float *most)
     *most = mosts[0];
 }
 
-/* Compute part[gridDim.x]: the sum of squares (not their mean) and the largest magnitude of each
- * run. */
+/* Each run's sum of squares (not their mean) and largest magnitude. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_moments(size_t n, size_t run, const T *x, const uint32_t *wanted, scale_moments *part)
@@ -155,11 +151,11 @@ int nn_scale_by(struct dev_nn *d, size_t n, const float *k, const struct round_r
     return NN_BY_TYPE(d, scale_all, d, n, k, rule, x);
 }
 
-/* Count magnitudes in a histogram. One block is enough, as only few steps do this. */
+/* One block is enough, as few steps do this. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS) k_tally(size_t n, const T *x, scale_tally *to)
 {
-    __shared__ uint32_t bins[TALLY_BINS + 1]; /* the last bin counts zeros */
+    __shared__ uint32_t bins[TALLY_BINS + 1]; /* the last counts zeros */
     for (unsigned i = threadIdx.x; i <= TALLY_BINS; i += CU_THREADS)
         bins[i] = 0;
     __syncthreads();

@@ -1,12 +1,11 @@
 /* lrn.cu : computes local response normalisation across channels, with the bits of
- * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel. It also computes the values
- * that it needs of neighbouring channels. */
+ * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel, and what it needs of their
+ * neighbours. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/layer.h"
 
-/* Set v[V + 2 * BESIDE] to channels first - BESIDE to first + V + BESIDE - 1 of a pixel with c
- * channels, with zeros outside. */
+/* Set v to channels first - BESIDE to first + V + BESIDE - 1 of a pixel, zeros outside of its c. */
 template <typename T, int V, int BESIDE>
 static __device__ inline void read_beside(int c, int first, const T *x, float *v)
 {
@@ -23,7 +22,7 @@ static __device__ inline float sum_beside(const float *v)
     return __fadd_rn(__fadd_rn(__fadd_rn(v[0], v[1]), __fadd_rn(v[3], v[4])), v[2]);
 }
 
-/* Return the scale of a channel. squares: those of five channels, with this one in the middle. */
+/* squares: of five channels, this one in the middle. */
 static __device__ inline float scale_of(const float *squares, float share)
 {
     return __fadd_rn(1.0f, __fmul_rn(share, sum_beside(squares)));
@@ -35,7 +34,6 @@ static __device__ inline float power(float s)
     return __fdiv_rn(1.0f, __fmul_rn(root, __fsqrt_rn(root)));
 }
 
-/* i: index of V channels of a pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lrn(size_t n_packs, int c, float share, const T *x, T *y)

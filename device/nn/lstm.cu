@@ -1,10 +1,10 @@
 /* lstm.cu : computes the LSTM: products by cuBLAS, and one kernel per step for the cells of all
  * samples.
  *
- * The lengths of sequences are read when a pass runs, so that a graph can be repeated with other
- * lengths. Every step is computed for every sample, and values after the end of a sequence are set
- * to zero. So backward needs no special case: if gates are zero, their gradients and dc are zero.
- * One product handles the inputs of all steps, and three the weight gradients.
+ * Lengths of sequences are read when a pass runs, so that a graph can be repeated with others.
+ * Every step is computed for every sample; values after a sequence's end are set to zero, so zero
+ * gates have zero gradients and dc. One product handles the inputs of all steps, three the weight
+ * gradients.
  *
  * Floats kept for backward, per sample and step:
  *     gates [4 cells] i f g o | c [cells] | tanh(c) [cells] */
@@ -14,14 +14,14 @@
 
 enum { PEEPHOLE_LANES = 32, PEEPHOLE_DEEP = 8 };
 
-/* Parts of the scratch, each aligned to 256 bytes. T: the type of activations. */
+/* Parts of the scratch, aligned to 256 bytes. T: the type of activations. */
 struct scratch {
-    void *dz;       /* T [batch][steps][4 cells] gradients of the sums of gates */
+    void *dz;       /* T [batch][steps][4 cells] gradients of the gates' sums */
     void *m;        /* T [batch][steps][cells] o * tanh(c) */
     void *before;   /* T [batch][steps][out] r of the previous step */
     float *dm, *dc; /* [batch][cells] */
     float *partial; /* partial sums over rows */
-    size_t bytes;   /* size of all parts */
+    size_t bytes;   /* of all parts */
 };
 
 static void *part(char *base, size_t *at, size_t bytes)
@@ -61,7 +61,6 @@ static __device__ inline float squashed(float x)
     return 1 / (1 + expf(-x));
 }
 
-/* Peepholes [3 cells] and biases [4 cells]. */
 struct pars {
     const void *peepholes, *biases;
     enum vec_type type;
@@ -69,7 +68,7 @@ struct pars {
     __device__ float bias(size_t i) const { return element_get(biases, type, i); }
 };
 
-/* Compute step t, with one thread per cell of a sample. m: rows of m_pitch elements. */
+/* One thread per cell of a sample. m: rows of m_pitch elements. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, struct pars p,
@@ -96,8 +95,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     m[b * m_pitch + j] = act<T>::of(out * squashed_now);
 }
 
-/* Do the same backward. dc[batch][cells]: the gradient of c, at first of the following step, then
- * of this step. */
+/* dc[batch][cells]: the gradient of c, of the next step, then of this one. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
@@ -124,7 +122,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
     dc[i] = d_now * forget + d_in * p.peephole(j) + d_forget * p.peephole(c + j);
 }
 
-/* Set x[batch][steps][n] to zero after the ends of the sequences. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_end(size_t all, int steps, int n, const int32_t *lengths, T *x)
@@ -137,7 +134,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
         x[i] = act<T>::of(0);
 }
 
-/* Set before[batch][steps][n] to y of the previous step, and to zeros at the first step. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_before(size_t all, int steps, int n, const T *y, T *before)
@@ -147,9 +143,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         before[i] = i / (size_t)n % (size_t)steps ? y[i - (size_t)n] : act<T>::of(0);
 }
 
-/* Compute the gradients of the peepholes of gate i, f or o, selected by blockIdx.y. A block has
- * PEEPHOLE_LANES cells. PEEPHOLE_DEEP threads sum each cell over all rows, then their sums are
- * added. */
+/* blockIdx.y: gate i, f or o. A block has PEEPHOLE_LANES cells. PEEPHOLE_DEEP threads sum each cell
+ * over all rows, then their sums are added. */
 template <class T>
 static __global__ void __launch_bounds__(PEEPHOLE_LANES *PEEPHOLE_DEEP)
     k_lstm_peepholes(size_t rows, int steps, int cells, const T *dz, const float *c_all,
@@ -182,8 +177,7 @@ int nn_lstm_plan(struct dev_nn *d, const struct nn_lstm *f, int max_batch, size_
     return 0;
 }
 
-/* Return the first row of step t of a tensor [batch][steps][n]. The rows of a step are `steps` rows
- * apart. */
+/* Return the first row of step t of a tensor [batch][steps][n]. Its rows are `steps` rows apart. */
 template <class T> static T *at_step(T *x, int t, int n)
 {
     return x + (size_t)t * (size_t)n;
@@ -248,8 +242,7 @@ static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T 
     return rc;
 }
 
-/* Compute the weight gradient w[m][n], the sum over rows of a[rows][m] * b[rows][n], without the
- * loss scale. */
+/* w[m][n]: sum over rows of a[rows][m] * b[rows][n], without the loss scale. */
 static int weight_gradient(struct dev_nn *d, int rows, int m, int n, const void *a, const void *b,
                            void *w)
 {

@@ -1,5 +1,4 @@
-/* map.cuh : defines the kernel of all element-wise layers, which compute a result from one value of
- * each of one or two tensors. */
+/* map.cuh : defines the kernel of all element-wise layers, of one or two operands. */
 #ifndef MAP_CUH
 #define MAP_CUH
 #include "device/nn/act.cuh"

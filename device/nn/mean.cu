@@ -1,11 +1,10 @@
-/* mean.cu : computes the mean over all pixels of an image, and its gradient. */
+/* mean.cu : computes the mean over an image's pixels, and its gradient. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-enum { MEAN_PIXELS = 8 }; /* number of pixels that are loaded at once */
+enum { MEAN_PIXELS = 8 }; /* pixels loaded at once */
 
-/* Compute the mean. Pixels are added in ascending order, as on the CPU. i: index of V channels of
- * an image. */
+/* Pixels are added in ascending order, as on the CPU. i: index of V channels of an image. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_mean(size_t n_packs, int pixels, int c, const T *x, T *y)
@@ -41,7 +40,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, sum);
 }
 
-/* Set dx of every pixel to dy / pixels. i: index of V channels of a pixel. */
+/* i: index of V channels of a pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_mean_back(size_t n_packs, int pixels, int c, float share, const T *dy, T *dx)

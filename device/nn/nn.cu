@@ -1,5 +1,5 @@
-/* nn.cu : opens the context of a network on the GPU, makes 16-bit copies of its weights, and
- * defines the table of its layers. */
+/* nn.cu : opens a network's context on the GPU, makes 16-bit copies of its weights, and defines the
+ * table of layers. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* nn.cuh : defines the context of a network on the GPU, and declares one function for each slot of
+/* nn.cuh : defines a network's context on the GPU, and declares one function for each slot of
  * dev_nn.h. */
 #ifndef NN_CUH
 #define NN_CUH
@@ -13,9 +13,9 @@ struct nn_blas; /* linear.cu: cuBLAS's handle */
 struct dev_nn {
     enum nn_math math;
     struct dev_stream *s;
-    const void *weights; /* master weights, [n_weights]; NULL until weights_open() */
+    const void *weights; /* master, [n_weights]; NULL until weights_open() */
     size_t n_weights;
-    void *narrow;       /* [n_weights] 16-bit copies; NULL if layers read the master weights */
+    void *narrow;       /* [n_weights] 16-bit copies; NULL: layers read the master weights */
     const float *scale; /* loss scale; NULL: 1 */
     bool is_low;        /* conv and linear multiply by `rule` */
     struct gemm_rule rule;
@@ -28,13 +28,11 @@ static inline bool nn_pure(const struct dev_nn *d)
     return d->math == NN_FP16_PURE;
 }
 
-/* Return whether activations are halves. */
 static inline bool nn_half(const struct dev_nn *d)
 {
     return d->math == NN_FP16 || nn_pure(d);
 }
 
-/* Return the bytes of an activation. */
 static inline size_t nn_bytes(const struct dev_nn *d)
 {
     return nn_half(d) || d->math == NN_BF16 ? 2 : 4;
@@ -46,16 +44,15 @@ static inline enum vec_type nn_par(const struct dev_nn *d)
     return nn_pure(d) ? VEC_HALF : VEC_FLOAT;
 }
 
-/* Return the address at which a layer reads weights: the 16-bit copy, if any, of master weights
- * w. */
+/* A layer reads the 16-bit copy, if any, of master weights w. */
 static inline const void *nn_weight(const struct dev_nn *d, const void *w)
 {
     return d->narrow ? (const char *)d->narrow + 2 * ((const float *)w - (const float *)d->weights)
                      : (const char *)w;
 }
 
-/* Call launch<T>(args) with the type T of activations: float, __half or __nv_bfloat16. NN_BY_PAR
- * calls it with the type of weights: float or __half. */
+/* Call launch<T>(args) with the type T of activations: float, __half or __nv_bfloat16. NN_BY_PAR:
+ * the type of weights, float or __half. */
 #define NN_BY_TYPE(d, launch, ...)                               \
     (nn_half(d)             ? launch<__half>(__VA_ARGS__)        \
      : (d)->math == NN_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \

@@ -1,8 +1,8 @@
 /* optim.cuh : does one step of an optimiser over all tensors of a network, in one launch.
  *
  * Chunks of OPTIM_CHUNK elements are distributed over the blocks. They begin at multiples of that
- * size, counted from the first of all weights, so they are aligned wherever tensors begin. The
- * first and last chunk of a tensor may be shorter. T is the type of weights and states: float or
+ * size, counted from the first of all weights, so they are aligned wherever tensors begin. A
+ * tensor's first and last chunk may be shorter. T is the type of weights and states: float or
  * __half. With __half, each result is rounded to it. G is the type of gradients: T or float. A Rule
  * updates one element:
  *
@@ -38,8 +38,7 @@ static __device__ inline float optim_rate(const optim_step &step, const optim_te
     return __fmul_rn((float)step.lr, (float)t.rate);
 }
 
-/* Update elements `from` to `to` - 1 of a chunk that begins at `at`. wide: all arrays are aligned
- * to 16 bytes. */
+/* wide: all arrays are aligned to 16 bytes. */
 template <class Rule, class T, class G>
 static __device__ inline void update_chunk(const Rule &r, size_t at, size_t from, size_t to,
                                            bool wide, T *w, const G *g,
@@ -103,8 +102,8 @@ static __device__ inline size_t chunks_of(const optim_tensor &t)
     return t.n ? (t.offset + t.n - 1) / OPTIM_CHUNK - t.offset / OPTIM_CHUNK + 1 : 0;
 }
 
-/* Set ends[CU_THREADS] to the running totals of the numbers of chunks of tensors, from tensor
- * `first` on. All threads of a block call it. */
+/* ends[CU_THREADS]: running totals of tensors' chunks, from tensor `first` on. The whole block
+ * calls it. */
 static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tensors, int first,
                                             unsigned long long *ends)
 {
@@ -119,7 +118,6 @@ static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tens
     __syncthreads();
 }
 
-/* Return the first i with ends[i] > k. */
 static __device__ inline int find(const unsigned long long *ends, unsigned long long k)
 {
     int low = 0;

@@ -1,6 +1,5 @@
-/* pool.cu : computes max and average pooling. In the backward pass, each input pixel visits the
- * windows that cover it, so windows may overlap and no two threads add to the same value. Sums and
- * choices are made in the order of the CPU. */
+/* pool.cu : computes max and average pooling. Backward, each input pixel visits the windows that
+ * cover it, so windows may overlap. Sums and choices have the CPU's order. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
@@ -26,8 +25,8 @@ static __device__ inline size_t element(nn_shape s, size_t image, int y, int x, 
            (unsigned)c;
 }
 
-/* Lines y0 to y1 - 1 and columns x0 to x1 - 1: the input pixels under the window of an output
- * pixel, or the output pixels whose windows cover an input pixel. */
+/* Lines y0 to y1 - 1 and columns x0 to x1 - 1: input pixels under an output pixel's window, or
+ * output pixels whose windows cover an input pixel. */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -37,7 +36,7 @@ static __device__ inline patch patch_under(const nn_window &g, int oy, int ox)
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
     return p;
 }
-/* Return the first window that covers `at`, a position that includes the leading padding. */
+/* `at` includes the leading padding. */
 static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;
@@ -72,8 +71,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, top);
 }
 
-/* Compute dx of max pooling. The first of equal maxima in row order gets the gradient: a pixel gets
- * dy if it equals y and no earlier pixel of the window does. */
+/* The first of equal maxima in row order gets the gradient: a pixel gets dy if it equals y and no
+ * earlier pixel of the window does. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_pool_max_back(size_t n, nn_window g, const T *x, const T *y, const T *dy, T *dx)
@@ -89,7 +88,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         for (int ox = windows.x0; ox < windows.x1; ox++) {
             const size_t out = element(g.out, in.image, oy, ox, in.c);
             float top[V], v[V];
-            unsigned mine = 0; /* bit j: channel j */
+            unsigned mine = 0;
             act_read<T, V>(y + out, top);
 #pragma unroll
             for (int j = 0; j < V; j++)
@@ -202,7 +201,6 @@ static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, 
     return cu_check("average pooling backward");
 }
 
-/* Launch with 16-byte accesses if `wide`, else with single values. */
 #define POOL_BY_WIDTH(launch, g, wide, ...)                    \
     (wide) ? launch<T, ACT_LANES(T)>(d, g, batch, __VA_ARGS__) \
            : launch<T, 1>(d, g, batch, __VA_ARGS__)

@@ -1,5 +1,5 @@
-/* relu.cu : computes the element-wise layers ReLU, sum and scale, and converts activations from
- * floats and back. */
+/* relu.cu : computes the element-wise layers ReLU, sum and scale, and converts activations from and
+ * to floats. */
 #include "device/nn/nn.cuh"
 #include "device/nn/map.cuh"
 
@@ -7,7 +7,6 @@ struct op_relu {
     enum { TWO = 0 };
     __device__ float operator()(float x, float) const { return x < 0 ? 0 : x; }
 };
-/* The operands are y and dy. */
 struct op_relu_back {
     enum { TWO = 1 };
     __device__ float operator()(float y, float dy) const { return y > 0 ? dy : 0; }
@@ -43,7 +42,6 @@ int nn_scale(struct dev_nn *d, size_t n, double k, const void *x, void *y)
     return NN_BY_TYPE(d, map, d->s, n, op, x, NULL, y, "scale");
 }
 
-/* Convert x to another type, V values at once and the last n % V one by one. */
 template <typename FROM, typename TO, int V>
 static __global__ void __launch_bounds__(CU_THREADS) k_convert(size_t n, const FROM *x, TO *y)
 {

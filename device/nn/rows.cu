@@ -1,14 +1,13 @@
 /* rows.cu : adds a bias to tensors of n rows of c channels, computes its gradient, and removes the
  * loss scale from weight gradients.
  *
- * Sums over rows take two steps: first the sums of up to SUM_BLOCKS runs of rows, then the sum of
- * these. The length of a run depends only on n, and each sum has a fixed order, so bits do not
- * depend on the chip. */
+ * Sums over rows take two steps: up to SUM_BLOCKS runs of rows, then their sum. A run's length
+ * depends only on n, and each sum has a fixed order, so bits do not depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
 
-/* SUM_ROWS: smallest number of rows of a run. */
+/* SUM_ROWS: fewest rows of a run. */
 enum { SUM_LANES = 32, SUM_DEEP = 8, SUM_BLOCKS = 128, SUM_ROWS = 256 };
 
 template <class T>
@@ -91,7 +90,6 @@ int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, void *sum, f
     return NN_BY_TYPE(d, sum_rows, d, n_rows, c, y, sum, partial);
 }
 
-/* Set y = x / *scale in another type; y may be x. */
 template <class T, class U>
 static __global__ void k_rows_cast(size_t n, const T *x, const float *scale, U *y)
 {

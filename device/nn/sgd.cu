@@ -1,11 +1,10 @@
 /* sgd.cu : implements a step of SGD, and of LARS, which computes norms in an extra launch. */
 #include "device/nn/optim.cuh"
 
-/* Number of blocks that compute the norms of a tensor. Each stores two doubles. */
+/* of a tensor; each stores two doubles */
 enum { LARS_PARTS = DEV_OPTIM_SCRATCH / 4 };
 
-/* Compute norms[n_tensors][LARS_PARTS]: sums of w^2 and g^2, each over every LARS_PARTS-th run of
- * CU_THREADS elements. */
+/* Sums of w^2 and g^2 over every LARS_PARTS-th run of CU_THREADS elements. */
 template <class T, class G>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lars_norms(const optim_tensor *list, const T *w, const G *g, double2 *norms)
@@ -35,8 +34,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         norms[blockIdx.y * LARS_PARTS + blockIdx.x] = make_double2(ww[0], gg[0]);
 }
 
-/* Return the factor by which LARS multiplies gradient and decay (You, Gitman, Ginsburg 2017, eq.
- * 6), or 1 if a norm is zero. */
+/* Return the factor of gradient and decay (You, Gitman, Ginsburg 2017, eq. 6), 1 if a norm is
+ * zero. */
 static __device__ inline float local_rate(float trust, float decay, const double2 *norms)
 {
     double w = 0, g = 0;
@@ -51,7 +50,7 @@ static __device__ inline float local_rate(float trust, float decay, const double
     return (float)((double)trust * w / (g + (double)decay * w));
 }
 
-/* Updates one element. It rounds where the CPU rounds. */
+/* It rounds where the CPU rounds. */
 struct sgd_rule {
     enum { STATES = 1 };
     float local, lr, momentum, decay;

@@ -3,7 +3,7 @@
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* Compute y[batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
+/* i: index of V channels of an output pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut(size_t n, nn_shape in, int out_c, const T *x, T *y)
@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, v);
 }
 
-/* Compute dx. i: index of V channels of an input pixel. */
+/* i: index of V channels of an input pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut_back(size_t n, nn_shape in, int out_c, const T *dy, T *dx)

@@ -1,18 +1,17 @@
-/* softmax.cuh : computes the maximum, the sum of exponentials and the cross-entropy of a row of
- * logits, with a group of lanes of a warp. */
+/* softmax.cuh : computes maximum, sum of exponentials and cross-entropy of a row of logits, with a
+ * group of a warp's lanes. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* The maximum of a row of logits, and its sum of exponentials. */
 struct row {
     float top;
     double sum; /* of exp(z - top) */
 };
 
-/* Return the maximum and sum of a row, for each group of `lanes` lanes. All lanes of a warp call
- * it. A group without a row passes classes = 0. */
+/* Works on each group of `lanes` lanes. The whole warp calls it. A group without a row passes
+ * classes = 0. */
 template <typename T>
 static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
 {
@@ -32,7 +31,7 @@ static __device__ inline row row_of(const T *z, int classes, int lane, int lanes
     return r;
 }
 
-/* Return the cross-entropy of a row. smoothing: see layers.def. All lanes of a warp call it. */
+/* smoothing: see layers.def. The whole warp calls it. */
 template <typename T>
 static __device__ inline double row_loss(const T *z, int classes, int label, row r,
                                          double smoothing, int lane, int lanes)
@@ -48,15 +47,15 @@ static __device__ inline double row_loss(const T *z, int classes, int label, row
     return log(r.sum) - ((1 - smoothing) * own + smoothing * (sum / classes));
 }
 
-/* Return the probability that the target has for the label, or for another class. */
+/* Return the target's probability of the label, or of another class. */
 static __device__ inline double target_share(bool is_label, int classes, double smoothing)
 {
     const double rest = smoothing / classes;
     return is_label ? 1 - smoothing + rest : rest;
 }
 
-/* Return how many logits are larger than that of the label; of equal logits, those with a smaller
- * index count too. Return NN_TOP or more if any logit is nan. All lanes of a warp call it. */
+/* Return how many logits are larger than the label's, or equal with a smaller index; NN_TOP or more
+ * if any is nan. The whole warp calls it. */
 template <typename T>
 static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
 {

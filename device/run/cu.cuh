@@ -1,4 +1,4 @@
-/* cu.cuh : provides helpers for all files of device/: error reports, grid sizes, shared memory. */
+/* cu.cuh : provides helpers for device/: error reports, grid sizes, shared memory. */
 #ifndef CU_CUH
 #define CU_CUH
 #include "device/run/dev.h"
@@ -7,10 +7,10 @@
 
 enum { CU_THREADS = 256 };
 
-/* The host's err_say(), set by run->open(). Before that, a function that prints to stderr. */
+/* The host's err_say(), set by run->open(); before that, prints to stderr. */
 extern dev_say *cu_say;
 
-/* The open device. CUDA keeps the current device per thread, so every thread must set it. */
+/* The open device. CUDA's current device is per thread: every thread must set it. */
 extern int cu_ordinal;
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
@@ -19,8 +19,8 @@ static inline cudaStream_t cu_stream(struct dev_stream *s)
     return (cudaStream_t)s;
 }
 
-/* cu_failed() reports "gpu: WHAT failed: reason" and returns -ENOMEM or -EIO. cu_try() and
- * cu_check() call it unless all is well, and then return 0. */
+/* Report "gpu: WHAT failed: reason" and return -ENOMEM or -EIO. cu_try() and cu_check() call it
+ * unless all is well; then they return 0. */
 int cu_failed(cudaError_t e, const char *what);
 static inline int cu_try(cudaError_t e, const char *what)
 {
@@ -34,13 +34,12 @@ static inline int cu_check(const char *what)
 
 int cu_n_sms(void); /* of the open device */
 
-/* Return the number of blocks for n elements, with one element per thread. */
+/* One element per thread. */
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
 }
-/* Return the same, but at most per_sm blocks per SM: for kernels that stride over their
- * elements. */
+/* For kernels that stride. */
 static inline unsigned cu_blocks_most(size_t n, int per_sm)
 {
     const size_t most = (size_t)cu_n_sms() * (size_t)per_sm,
@@ -48,12 +47,12 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
-/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. This sets the limit
- * once per device. `most` must be the same in all calls, as threads that launch at the same time
- * share the limit. Return 0, or a failure after reporting it. */
+/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory, once per device. `most`
+ * must be the same in all calls: threads that launch at the same time share the limit. Return 0, or
+ * a reported failure. */
 template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
 {
-    static int set_for = -1; /* the device it is set for */
+    static int set_for = -1; /* device */
     if (__atomic_load_n(&set_for, __ATOMIC_ACQUIRE) == cu_ordinal)
         return 0;
     const int rc = cu_try(
@@ -63,7 +62,6 @@ template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
     return rc;
 }
 
-/* Dynamic shared memory, whose size is set by the launch. */
 #ifdef __CUDACC__
 #define CU_SHARED(type, name)                                  \
     extern __shared__ __align__(16) unsigned char cu_shared[]; \

@@ -1,19 +1,16 @@
 /* dev.h : declares the interface of the device library, libnarrowcast_cuda.so: tables of functions
- * for C. The library has everything that runs on a CUDA GPU.
+ * for C.
  *
  *     host/vec/gpu/gpu.c loads the library if a GPU is asked for
  *       -> run->open() -> launchers -> run->close()
  *
- * A program that uses only the CPU never loads the library. It needs neither a driver nor cuDNN,
- * and starts as fast as without GPU support.
- *
- * - Pointers are to device memory unless stated otherwise. "Reachable" memory is device memory, or
+ * - Pointers are to device memory unless stated otherwise. "Reachable" memory is device memory or
  *   memory from run->alloc_pinned(): kernels may read and write both in place.
  * - A launcher (a function with a stream) enqueues work on its stream and returns 0, or reports an
- *   error and returns a negative errno. It does not allocate or wait. Memory that it was passed may
+ *   error and returns a negative errno. It does not allocate or wait. Its memory arguments may
  *   be reused when the stream has completed the work. Structs passed as pointers to const are
- *   copied before the launcher returns.
- * - n may be any number, also 0. Results do not depend on the shape of a grid.
+ *   copied before it returns.
+ * - n may be any number, also 0. Results do not depend on a grid's shape.
  * - A process uses one device. Any thread may call these functions, with streams of its own. */
 #ifndef DEV_H
 #define DEV_H
@@ -23,50 +20,47 @@
 
 struct dev_stream; /* a CUDA stream */
 struct dev_event;
-struct dev_graph; /* recorded launches, which are repeated for the cost of one launch */
+struct dev_graph; /* recorded launches, repeated for the cost of one */
 
 /* Prints one line and returns code. The host passes its err_say(). */
 typedef int dev_say(int code, const char *format, ...);
 
 struct dev_info {
     char name[64];
-    int ordinal, major, minor; /* index of the device; compute capability */
+    int ordinal, major, minor; /* index; compute capability */
     int n_sms;
     size_t memory_bytes, l2_bytes;
     int driver, runtime; /* CUDA versions, 1000 * major + 10 * minor */
 };
 
-/* A handle of another process's memory on the same node. */
+/* A handle of another process's memory on the node. */
 struct dev_ipc {
     uint8_t bytes[64];
 };
 
-/* Memory, streams, events, graphs, and memory of other processes. */
 struct dev_run_ops {
-    /* Open device `ordinal`, or device rank_on_node modulo the number of devices if ordinal is -1.
-     * Return 0, or report -ENODEV if the driver is missing or too old, or if there is no GPU that
-     * this build has code for. */
+    /* Open device `ordinal`; if it is -1, device rank_on_node modulo the number of devices. Return
+     * 0, or report -ENODEV if the driver is missing or too old, or there is no GPU that this build
+     * has code for. */
     int (*open)(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info);
     void (*close)(void);
-    /* Return the number of usable GPUs. 0 is not reported as an error. */
+    /* Return the number of usable GPUs; 0 is no error. */
     int (*count)(void);
 
-    /* Allocate device memory (alloc) or pinned host memory, zeroed and aligned to 256 bytes. Return
-     * NULL after reporting the sizes if that fails. The free functions accept NULL. */
+    /* Allocate device memory (alloc) or pinned host memory, zeroed and aligned to 256 bytes. On
+     * failure, report the sizes and return NULL. The free functions accept NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
     void *(*alloc_pinned)(size_t bytes);
     void (*free_pinned)(void *p);
-    /* Return the free and the total bytes of device memory. */
     void (*memory)(size_t *free_bytes, size_t *all_bytes);
 
-    /* urgent: kernels of the stream go before those of other streams. */
+    /* urgent: kernels go before those of other streams. */
     int (*stream_open)(bool urgent, struct dev_stream **out);
     void (*stream_close)(struct dev_stream *s);
-    /* Copy between any two kinds of memory. */
     int (*copy)(void *dst, const void *src, size_t bytes, struct dev_stream *s);
     int (*zero)(void *p, size_t bytes, struct dev_stream *s);
-    /* Wait until all work of the stream is done. Return 0 or the first failure on the device. */
+    /* Wait until all work is done. Return 0 or the first failure on the device. */
     int (*wait)(struct dev_stream *s);
 
     int (*event_open)(struct dev_event **out);
@@ -74,22 +68,21 @@ struct dev_run_ops {
     int (*event_record)(struct dev_event *e, struct dev_stream *s);
     int (*event_wait)(struct dev_event *e, struct dev_stream *s); /* the stream waits */
     int (*event_sync)(struct dev_event *e);                       /* the caller waits */
-    /* Set *ms to the milliseconds between two events. */
     int (*event_ms)(struct dev_event *from, struct dev_event *to, float *ms);
 
-    /* Between begin and end, launches on s are recorded as a graph instead of executed. The memory
-     * that recorded copies use must stay at its addresses. */
+    /* Between begin and end, launches on s are recorded as a graph, not executed. The memory of
+     * recorded copies must stay at its addresses. */
     int (*graph_begin)(struct dev_stream *s);
     int (*graph_end)(struct dev_stream *s, struct dev_graph **out);
     int (*graph_launch)(struct dev_graph *g, struct dev_stream *s);
     void (*graph_close)(struct dev_graph *g);
 
-    /* Set *flag = value when the stream gets here. flag: pinned memory. A thread can poll the flag
+    /* Set *flag = value when the stream gets here. flag: pinned memory, which a thread can poll
      * while a graph runs. */
     int (*signal)(uint32_t *flag, uint32_t value, struct dev_stream *s);
 
-    /* Share memory with another process on the node. p: from alloc(). The process that imports the
-     * memory must call ipc_close(). */
+    /* Share memory with another process on the node. p: from alloc(). The importing process must
+     * call ipc_close(). */
     int (*ipc_export)(void *p, struct dev_ipc *out);
     int (*ipc_import)(const struct dev_ipc *in, void **out);
     void (*ipc_close)(void *p);
@@ -102,7 +95,7 @@ struct dev_nccl_ops; /* dev_nccl.h */
 
 enum { DEV_VERSION = 9 };
 struct dev_library {
-    int version; /* DEV_VERSION; the host refuses a library with another version */
+    int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;
     const struct dev_nn_ops *nn;
@@ -113,6 +106,6 @@ extern
 #ifdef __cplusplus
     "C"
 #endif
-    const struct dev_library narrowcast_cuda; /* the one symbol that the host looks up */
+    const struct dev_library narrowcast_cuda; /* the symbol that the host looks up */
 
 #endif

@@ -1,11 +1,10 @@
-/* dev_run.cu : opens the GPU of this process, or reports why none can be used. The open device is
- * state of the process. */
+/* dev_run.cu : opens this process's GPU, or reports why none can be used. */
 #include "device/run/run.cuh"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_MAJOR = 8 }; /* oldest compute capability that the build makes code for */
+enum { LEAST_MAJOR = 8 }; /* oldest compute capability with code */
 
 static int say_on_stderr(int code, const char *format, ...)
 {
@@ -28,12 +27,12 @@ int cu_n_sms(void)
 
 int cu_failed(cudaError_t e, const char *what)
 {
-    (void)cudaGetLastError(); /* clear it, so that the next launch does not report it again */
+    (void)cudaGetLastError(); /* so that the next launch does not report it again */
     return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
                   cudaGetErrorString(e));
 }
 
-/* Return the number of devices that the driver shows. If that fails, return 0 and set *why. */
+/* Return the number of devices, or 0 with the failure in *why. */
 static int n_shown(cudaError_t *why)
 {
     int n = 0;
@@ -72,7 +71,7 @@ static int no_device(cudaError_t why)
     return cu_say(-ENODEV, "gpu: no GPU can be used: %s", cudaGetErrorString(why));
 }
 
-/* Create the context of a device and fill *info. Fails if this build has no code for the device. */
+/* Fails without code for the device. */
 static int inspect(int ordinal, struct dev_info *info)
 {
     cudaDeviceProp p;

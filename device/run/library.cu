@@ -1,4 +1,4 @@
-/* library.cu : defines the one symbol of the library, which has its tables. */
+/* library.cu : defines the library's one symbol, with its tables. */
 #include "device/run/run.cuh"
 #include "device/gemm/dev_gemm.h"
 #include "device/run/dev_nccl.h"

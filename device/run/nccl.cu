@@ -1,5 +1,5 @@
-/* nccl.cu : implements dev_nccl.h with NCCL. Communicators are non-blocking, so that no call
- * exceeds its deadline: NCCL returns "in progress", and settle() polls until NCCL is done. */
+/* nccl.cu : implements dev_nccl.h with NCCL. Communicators are non-blocking, so no call exceeds its
+ * deadline: NCCL returns "in progress", and settle() polls. */
 #include "device/run/cu.cuh"
 #include "device/run/dev_nccl.h"
 #include <string.h>
@@ -38,8 +38,8 @@ static int nccl_failed(ncclResult_t rc, const char *what)
     return cu_say(-EIO, "gpu: %s failed: NCCL says: %s", what, ncclGetErrorString(rc));
 }
 
-/* Finish a call that returned rc: success, a failure, or "in progress". The last is polled until
- * the deadline. Time in which this process was stopped does not count. */
+/* Finish a call that returned rc. "In progress" is polled until the deadline. Time in which this
+ * process was stopped does not count. */
 static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
 {
     double start = now_s(), seen = start;
@@ -114,8 +114,7 @@ static int group_end(struct dev_nccl *c)
     return settle(c, ncclGroupEnd(), "exchanging codes");
 }
 
-/* Return 0 or a failure of a call in a group. It may be "in progress", which group_end()
- * settles. */
+/* group_end() settles a call "in progress". */
 static int posted(ncclResult_t rc, const char *what)
 {
     return rc == ncclSuccess || rc == ncclInProgress ? 0 : nccl_failed(rc, what);

@@ -1,5 +1,5 @@
-/* run_memory.cu : allocates device memory and pinned host memory, and shares memory with other
- * processes on the node. */
+/* run_memory.cu : allocates device and pinned host memory, and shares memory with other processes
+ * on the node. */
 #include "device/run/run.cuh"
 #include <string.h>
 
@@ -34,7 +34,7 @@ void *run_alloc(size_t bytes)
     const cudaError_t e = cudaMalloc(&p, bytes > 0 ? bytes : 1);
     if (e != cudaSuccess)
         return no_memory(e, bytes);
-    /* Wait here for the default stream, as our streams do not synchronise with it. */
+    /* Wait for the default stream: our streams do not synchronise with it. */
     cudaError_t zeroed = cudaMemset(p, 0, bytes);
     if (zeroed == cudaSuccess)
         zeroed = cudaStreamSynchronize(NULL);

@@ -1,9 +1,9 @@
-/* run_stream.cu : implements streams, events, graphs, and a flag with which a stream shows its
- * progress to a polling thread. */
+/* run_stream.cu : implements streams, events, graphs, and a flag that shows a stream's progress to
+ * a polling thread. */
 #include "device/run/run.cuh"
 
-/* Store the flag after everything that the stream wrote before. The kernel need not wait for a
- * store to cross the bus, as it would for a read. */
+/* Store the flag after all earlier writes of the stream. Unlike a read, a store need not be awaited
+ * across the bus. */
 static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
     __threadfence_system();
@@ -63,8 +63,6 @@ int run_wait(struct dev_stream *s)
     return cu_try(cudaStreamSynchronize(cu_stream(s)), "work on the GPU");
 }
 
-/* ---- events ---- */
-
 int run_event_open(struct dev_event **out)
 {
     cudaEvent_t e;
@@ -105,8 +103,6 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
         *ms = t;
     return rc;
 }
-
-/* ---- graphs ---- */
 
 /* The capture is thread-local: other threads, which do not use this stream, may make calls that a
  * capture forbids. */

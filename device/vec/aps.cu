@@ -1,25 +1,23 @@
-/* aps.cu : finds the largest magnitude and the shift of each layer and encodes the layer, for all
- * layers of a list in one launch. Floats stay on the chip in between.
+/* aps.cu : finds each layer's largest magnitude and shift and encodes the layer, for a whole list
+ * in one launch. Floats stay on the chip in between.
  *
- * A layer gets so many blocks that a block's tiles of it, its share, fit half of its shared memory:
+ * A layer gets enough blocks that the tiles of each, its share, fit half of its shared memory:
  *
  *     layer       |------ 0 ------|- 1 -|-------- 2 --------|
  *     block       0     1     2    3     0     1     2     3
  *     tiles       of n blocks, block b has tiles b, b + n, b + 2n, ... (its share)
  *
- *     pass 1      upward: finds the largest magnitude of a share and keeps its last tiles in shared
- *                 memory
+ *     pass 1      upward: finds the share's largest magnitude; its last tiles stay in shared memory
  *     meeting     of the layer's blocks. A block first reads its next share into the other half, so
  *                 that loads are in flight while it waits
- *     pass 2      downward: casts the share. First come the tiles in shared memory, then all others
- *                 in reverse order, as the L2 still has those that were read last. There are others
- *                 only if a layer is too large for the shared memory of all blocks
+ *     pass 2      downward: casts the tiles in shared memory, then any others in reverse order, as
+ *                 the L2 still has those read last. Only a layer too large for the shared memory of
+ *                 all blocks has others
  *
- * All blocks run at once (a cooperative launch) and process the layers in the same order, so there
- * is no deadlock.
+ * All blocks run at once (a cooperative launch) and process layers in the same order: no deadlock.
  *
- * Estimated by counting, not measured, for the 161 layers of resnet50 (25.6 million floats, to 8
- * bits) on an H100 (132 multiprocessors, 3.35 TB/s, about 4 us per launch):
+ * Counted, not measured, for the 161 layers of resnet50 (25.6 million floats, to 8 bits) on an H100
+ * (132 multiprocessors, 3.35 TB/s, about 4 us per launch):
  *     two passes   9 bytes per element, 69 us; two launches, 8 us                           77 us
  *     aps.cu       5 bytes per element, 38 us; first and last share of a block overlap nothing,
  *                  5 us; last barrier, 1.5 us; launch, 4 us                                 49 us
@@ -29,7 +27,7 @@
 #include "device/vec/vec.cuh"
 #include <cooperative_groups.h>
 
-/* LIST: number of layers whose blocks are counted together */
+/* LIST: layers whose blocks are counted together */
 enum { THREADS = 1024, TILE = THREADS * 4, LOADS = 4, LIST = 512 };
 
 struct aps_job {
@@ -53,7 +51,7 @@ static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
     return mf_bias(f) + (aps->tight ? f.fn : 0) - min(max(e, -126), 126);
 }
 
-/* Fill all fields that do not depend on the layer's maximum. One thread calls it. */
+/* Fill what does not depend on the layer's maximum. One thread calls it. */
 static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast,
                                 struct vec_span *span, uint32_t blocks, uint32_t me)
 {
@@ -75,14 +73,13 @@ static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast
     job->tiles = all > me ? (all - me + blocks - 1) / blocks : 0;
 }
 
-/* Return the first of this thread's four elements in the k-th tile of the share. */
 CAST_FN size_t element_of(const struct aps_job *job, size_t k)
 {
     return (job->me + k * job->blocks) * TILE + 4 * threadIdx.x;
 }
 
-/* Do pass 1 over the tiles of the share. Tiles from `kept` on are stored in keep. Return the
- * largest magnitude of this thread. */
+/* Pass 1: scan the share, store tiles from `kept` on in keep, return this thread's largest
+ * magnitude. */
 CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, float4 *keep)
 {
     const bool all =
@@ -158,10 +155,8 @@ CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kep
     aps_cast_by_way<0>(job, tiles, kept, keep, words);
 }
 
-/* ---- the blocks of a layer ---- */
-
-/* Set ends[i] to the number of blocks of layers 0 to i. A layer gets enough blocks that each has at
- * most n_keep tiles, but at most all blocks. All threads of the block call it. */
+/* Set ends[i] to the blocks of layers 0 to i: enough that each has at most n_keep tiles, but at
+ * most all blocks. The whole block calls it. */
 static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_t n_keep,
                                     uint32_t *ends)
 {
@@ -181,9 +176,8 @@ static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_
     __syncthreads();
 }
 
-/* Publish the maximum of the share. Until the shift is known, span->shift counts blocks: those that
- * have raised absmax, plus those that have read it. All threads of the block call it. warps:
- * [32]. */
+/* Publish the share's maximum. Until the shift is known, span->shift counts blocks: those that have
+ * raised absmax plus those that have read it. The whole block calls it. warps: [32]. */
 static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *warps)
 {
     largest = __reduce_max_sync(0xffffffffu, largest);
@@ -203,8 +197,7 @@ static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *w
     atomicAdd((uint32_t *)&job->span->shift, 1u);
 }
 
-/* Wait for the other blocks of the layer, then compute the shift and the way to cast. One thread
- * calls it. */
+/* Wait for the layer's other blocks, then compute shift and way. One thread calls it. */
 static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
 {
     struct vec_span *span = job->span;
@@ -223,8 +216,8 @@ static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
         *(volatile int32_t *)&span->shift = shift;
 }
 
-/* Do pass 2 of a share, of which the last tiles, at most `room`, are in keep. All threads of the
- * block call it. Not inlined, as it is called in three places. */
+/* Do pass 2 of a share whose last tiles, at most `room`, are in keep. The whole block calls it. Not
+ * inlined: it has three callers. */
 template <int W>
 CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t room,
                         const float4 *keep, uint32_t *words)
@@ -241,8 +234,7 @@ CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t r
         aps_cast_any(job, job->tiles, kept, keep, words);
 }
 
-/* W: width of aligned codes (4, 8 or 16), or 0 for any width. n_keep: number of tiles that fit half
- * of the shared memory. */
+/* W: width of aligned codes (4, 8 or 16), else 0. n_keep: tiles in half of the shared memory. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS, 1)
     k_aps(struct dev_aps aps, struct vec_span *spans, int n_spans, uint32_t n_keep)
@@ -256,7 +248,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     for (int from = 0; from < n_spans; from += LIST) {
         const int n = min(n_spans - from, (int)LIST);
         int half = 0;
-        bool waits = false; /* the share in the other half has been read but is not cast yet */
+        bool waits = false; /* another share is read but not cast */
         count_blocks(spans + from, n, n_keep, ends);
         for (int i = 0; i < n; i++) {
             const uint32_t first = i ? ends[i - 1] : 0, blocks = ends[i] - first,
@@ -264,7 +256,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
             if (me >= blocks)
                 continue; /* the whole block skips it */
             struct aps_job *job = &jobs[half], *other = &jobs[1 - half];
-            /* Wait until the previous share of this half has been cast. */
+            /* Wait until the previous share of this half is cast. */
             __syncthreads();
             if (threadIdx.x == 0)
                 job_open(job, &aps.cast, &spans[from + i], blocks, me);
@@ -290,9 +282,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-/* ---- launch ---- */
-
-enum { STATIC_BYTES = 20 << 10 }; /* upper limit of the kernel's static shared memory */
+enum { STATIC_BYTES = 20 << 10 }; /* limit of static shared memory */
 
 template <int W>
 static int aps_launch(const struct dev_aps *aps, struct vec_span *spans, int n_spans,

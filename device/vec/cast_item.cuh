@@ -1,8 +1,7 @@
 /* cast_item.cuh : casts four elements (an "item") per thread to codes, then packs and stores them.
  *
- * If codes have 4, 8 or 16 bits and items are aligned, an item is stored directly (W = 4, 8, 16).
- * All other codes (W = 0) pass through words[] in shared memory, four per thread. The 128 codes of
- * a warp fill 4 * width whole words:
+ * Aligned items of 4, 8 or 16 bits per code are stored directly (W). Other codes (W = 0) pass
+ * through words[] in shared memory, where a warp's 128 codes fill 4 * width whole words:
  *
  *     codes   | 0 | 1 | 2 | ... | 127 |    one per word, written by the lanes in items of four
  *     words   |   0   |   1   | ... |      lane q gathers the codes of words q, q + 32, ... */
@@ -14,11 +13,11 @@
 
 struct cast_out {
     uint8_t *codes;
-    size_t padded; /* number of codes to write */
-    size_t at;     /* index of the span's first element, for random bits */
+    size_t padded; /* codes to write */
+    size_t at;     /* of the span's first element, for random bits */
     uint64_t key;
     uint32_t width; /* bits of a code */
-    bool fast;      /* codes are aligned, so that an item can be stored at once */
+    bool fast;      /* aligned codes: an item is stored at once */
 };
 
 CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
@@ -26,8 +25,6 @@ CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
     for (size_t i = 0; i < n; i++)
         to[i] = (uint8_t)(v >> 8 * i);
 }
-
-/* ---- items stored at once ---- */
 
 /* Return byte `of` (0 or 3) of each of four words. */
 CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
@@ -53,7 +50,7 @@ CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 #endif
 }
 
-/* Return four codes packed. code: [4] codes without signs. u: [4] bits of x, for the signs. */
+/* Pack four codes. code: without signs. u: bits of x, for the signs. */
 template <int W>
 CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
 {
@@ -72,7 +69,7 @@ CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], con
     return all;
 }
 
-/* Store the item whose first element is `element`, but no codes from o->padded on. */
+/* No codes from o->padded on are stored. */
 template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t element, uint64_t packed)
 {
     uint8_t *to = o->codes + element * W / 8;
@@ -88,13 +85,11 @@ template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t elemen
     }
 }
 
-/* ---- any width ---- */
-
-/* Store the warp's words[128]. `element`: index of the first one. All lanes call it. */
+/* `element`: index of words[0]. The whole warp calls it. */
 CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
 {
     const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
-    /* reciprocal of width; products with it give q * 32 / width exactly up to q * 32 = 4095 */
+    /* products with it give q * 32 / width exactly up to q * 32 = 4095 */
     const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
     for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
         const size_t at = begin + 4 * q;
@@ -111,8 +106,6 @@ CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const ui
     }
 }
 
-/* ---- an item ---- */
-
 CAST_FN uint32_t cast_largest(float4 x)
 {
     const uint32_t a = max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
@@ -120,8 +113,8 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-/* Return one half of philox_round_u32() for elements at to at + 3, which is two words of a Philox
- * block. at: a multiple of 4. */
+/* Return half of philox_round_u32() for elements at to at + 3: two words of a Philox block. at: a
+ * multiple of 4. */
 CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
     const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
@@ -142,8 +135,8 @@ CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[
     return code;
 }
 
-/* Round elements at to at + 3 stochastically. The lower halves of the random bits are computed only
- * if they decide, for one item in 16,384. */
+/* Round stochastically. The lower halves of random bits are computed only if they decide: for one
+ * item in 16,384. */
 CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
 {
     uint32_t random[4], lower[4], nearest;
@@ -182,8 +175,7 @@ CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
                       cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
 }
 
-/* shared: the address of *w in shared memory, for functions that are not inlined, so that *w itself
- * can stay in registers. */
+/* shared: *w in shared memory, for functions not inlined, so that *w stays in registers. */
 template <enum way WAY>
 CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
                           const struct cast_out *o, size_t element, const float v[4],
@@ -203,7 +195,6 @@ CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *share
     }
 }
 
-/* Cast and store an item by WAY_HARD, for aligned codes of 8 bits. */
 CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared,
                             const struct cast_out *o, size_t element, float4 x)
 {
@@ -218,8 +209,8 @@ CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *sha
     cast_store<8>(o, element, packed);
 }
 
-/* Cast x: elements `element` to element + 3 of the span, zeros beyond its end. `element` is a
- * multiple of 128 plus 4 * lane. All lanes of a warp call it and share words[128]. */
+/* Cast x: elements `element` to element + 3, zeros beyond the span's end. `element` is a multiple
+ * of 128 plus 4 * lane. The whole warp calls it and shares words[128]. */
 template <int W, enum way WAY>
 CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
                        const struct cast_out *o, size_t element, float4 x, uint32_t *words)
@@ -242,7 +233,7 @@ CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
 #pragma unroll
     for (int i = 0; i < 4; i++)
         code[i] = cast_signed(w, code[i], v[i]);
-    /* Wait until the words of the previous round have been read. */
+    /* Wait until the previous round's words are read. */
     __syncwarp();
     *(uint4 *)(words + 4 * lane) = make_uint4(code[0], code[1], code[2], code[3]);
     __syncwarp();

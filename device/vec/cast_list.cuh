@@ -4,8 +4,7 @@
  *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||    the last tile of a span may be short
  *     block   0  1  2  0  1  2  0  1  ...
  *
- * Neighbouring tiles are thus read at the same time. Each block reads the list once, into shared
- * memory. */
+ * Neighbouring tiles are thus read at the same time. Each block reads the list once. */
 #ifndef CAST_LIST_CUH
 #define CAST_LIST_CUH
 #include "device/run/cu.cuh"
@@ -16,12 +15,11 @@ enum { LIST_SPANS = 256 };
 /* SPAN: struct vec_span or struct vec_out. */
 template <class SPAN> struct span_list {
     SPAN span[LIST_SPANS];
-    uint64_t end[LIST_SPANS]; /* end[i]: number of tiles of spans 0 to i */
+    uint64_t end[LIST_SPANS]; /* end[i]: tiles of spans 0 to i */
     uint64_t warp[32];        /* scratch of the prefix sum */
 };
 
-/* Return the number of elements that the tiles of a span cover: its codes if `padded`, else its
- * floats. */
+/* Return the elements of a span's tiles: its codes if `padded`, else its floats. */
 static __device__ inline size_t span_length(const struct vec_span *span, bool padded)
 {
     return padded ? span->padded : span->n;
@@ -31,9 +29,8 @@ static __device__ inline size_t span_length(const struct vec_out *span, bool)
     return span->n;
 }
 
-/* Load n_spans <= LIST_SPANS spans into the list, in shared memory. All threads of the block call
- * it, which must be at least LIST_SPANS. If the list was in use, a barrier must precede. Return the
- * number of tiles. */
+/* Load n_spans <= LIST_SPANS spans into shared memory; return the number of tiles. The whole block,
+ * of at least LIST_SPANS threads, calls it, after a barrier if the list was in use. */
 template <class SPAN>
 static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans,
                                                  int n_spans, bool padded, uint32_t tile)
@@ -74,7 +71,6 @@ static __device__ inline int span_list_find(const struct span_list<SPAN> *list, 
     return low;
 }
 
-/* Return the index of a tile within its span i. */
 template <class SPAN>
 static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i,
                                                    uint64_t tile)
@@ -82,8 +78,7 @@ static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> 
     return tile - (i > 0 ? list->end[i - 1] : 0);
 }
 
-/* Set *to to the maximum of *to and the values of all threads. All threads of the block call it.
- * shared: [32]. */
+/* Raise *to to all threads' maximum. The whole block calls it. shared: [32]. */
 static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(0xffffffffu, value);
@@ -99,14 +94,13 @@ static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_
     __syncthreads();
 }
 
-/* The largest magnitude of the span whose tiles a block currently works on. */
 struct span_max {
-    int now; /* the span to which `largest` belongs; -1: none yet */
+    int now; /* the span of `largest`; -1: none yet */
     uint32_t largest;
 };
 
-/* Store the maximum of the present span, then move to span i of the list, or to its end if i is -1.
- * All threads of the block call it. shared: [32]. */
+/* Store the present span's maximum, then move to span i, or to the end if i is -1. The whole block
+ * calls it. shared: [32]. */
 template <class SPAN>
 static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans, uint32_t *shared)
 {

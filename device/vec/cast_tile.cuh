@@ -1,10 +1,9 @@
 /* cast_tile.cuh : casts fp32 to packed codes, all spans of a list in one launch. cast.cu casts the
  * floats as they are, ratio.cu transforms them first.
  *
- * The transformation is an argument of the launch, of type FROM. FROM::PER_SM blocks fit the
- * registers of a multiprocessor. FROM::span is the transformation's state for one span, made by one
- * thread. span.made(element, x) returns the values to cast. x: the four elements that begin with
- * index `element`. */
+ * The launch's argument, of type FROM, transforms. FROM::PER_SM blocks fit the registers of a
+ * multiprocessor. FROM::span is its state for one span, made by one thread. span.made(element, x)
+ * returns the values to cast for x, the four elements from index `element` on. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/vec/cast_item.cuh"
@@ -12,7 +11,7 @@
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
 
-/* A span that a block works on: its constants, computed by one thread. */
+/* A span's constants, computed by one thread. */
 template <class FROM> struct cast_job {
     struct cast_way way;
     struct cast_out out;
@@ -23,7 +22,6 @@ template <class FROM> struct cast_job {
     typename FROM::span from;
 };
 
-/* i: index of the span in the list. */
 template <class FROM>
 static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cast *cast,
                                 const struct vec_span *span, const FROM *from, int i)
@@ -44,7 +42,7 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->from = from->of(span, i);
 }
 
-/* Cast this thread's items of a tile, LOADS_ at a time. Return their largest magnitude if
+/* Cast this thread's items of a tile, LOADS_ at a time; return their largest magnitude if
  * `scan`. */
 template <int W, enum way WAY, int LOADS_, class FROM>
 CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
@@ -105,8 +103,7 @@ CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t til
     return cast_tile<0>(job, tile, scan, words);
 }
 
-/* W: width of the codes (4, 8 or 16), which are stored directly in spans where they are aligned; 0
- * for any other width. */
+/* W: width of codes (4, 8 or 16), stored directly where aligned; 0: any other. */
 template <int W, class FROM>
 static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
@@ -119,7 +116,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, true, CAST_TILE);
-        int now = -1; /* the span to which job and `largest` belong */
+        int now = -1; /* the span of job and `largest` */
         uint32_t largest = 0;
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
@@ -144,8 +141,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     }
 }
 
-/* n_elems: sum of the `padded` of all spans. scan: also set the absmax of the spans, which is 0
- * before. */
+/* n_elems: sum of the spans' `padded`. scan: also raise their absmax, 0 before. */
 template <class FROM>
 static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, bool scan, FROM what, struct dev_stream *s)

@@ -1,6 +1,6 @@
 /* cast_way.cuh : casts an fp32 to a code in a few 32-bit operations, with the bits of mf_enc().
  *
- * |x| * 2^shift becomes a code without its sign in one of these ways:
+ * |x| * 2^shift becomes a code without sign in one of these ways:
  *
  *   WAY_ADD    nearest; formats inside the range of fp32. Adding a large enough float rounds x:
  *                unit = 2^max(exponent of x, lowest)              x's binade; subnormals share one
@@ -15,9 +15,8 @@
  *   WAY_ANY    everything else, in integers, all roundings:
  *                significand >> (23 - m + distance below the normals)
  *
- * Before rounding, |x| is limited to `top`, the number that has the code `beyond`. Only WAY_ANY
- * handles inf and nan, so items that contain one take it. The bits above a code from WAY_ADD are
- * undefined. */
+ * |x| is first limited to `top`, whose code is `beyond`. Only WAY_ANY handles inf and nan: items
+ * with one take it. Bits above a code from WAY_ADD are undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
@@ -25,7 +24,7 @@
 
 #define CAST_FN static __device__ __forceinline__
 #ifdef __CUDACC__
-/* Rare or slow code, kept in functions of its own so that it adds no registers to the fast code. */
+/* Rare or slow code, not inlined to save the fast code's registers. */
 #define CAST_APART static __device__ __noinline__
 #else
 #define CAST_APART static __device__
@@ -36,20 +35,20 @@ enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
 struct cast_way {
     enum way way;
     enum mf_round round; /* WAY_ANY; the others round to nearest */
-    bool trunc;          /* the code is that of a half, and mf_e5m2_drop() follows */
+    bool trunc;          /* the code is a half's, mf_e5m2_drop() follows */
     float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
     float lowest, lift;  /* WAY_ADD: 2^(1-bias) / 2^shift; 2^(23-m) */
     float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
-    bool e5m2;           /* WAY_HARD: the format is e5m2, else e4m3fn */
+    bool e5m2;           /* WAY_HARD: e5m2, else e4m3fn */
     uint32_t base;       /* WAY_ADD: bits of lowest >> drop */
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
-    uint32_t nan;        /* code of nan; also the mask of all codes */
-    uint32_t beyond;     /* code of inf and of values that are too large */
+    uint32_t nan;        /* code of nan, and mask of all codes */
+    uint32_t beyond;     /* code of inf and of too large values */
     /* WAY_ANY: largest code of a finite x: beyond, or the largest finite if rounding toward zero */
     uint32_t most;
-    uint32_t sign_right; /* shifts fp32 bits right until the sign is above the code */
-    uint32_t drop, m;    /* drop: 23 - m, number of fraction bits that are dropped */
-    int32_t rebias;      /* WAY_ANY: exponent field of the code less that of the fp32 */
+    uint32_t sign_right; /* right shift of fp32 bits that puts the sign above the code */
+    uint32_t drop, m;    /* 23 - m: fraction bits dropped */
+    int32_t rebias;      /* WAY_ANY: exponent field of the code less the fp32's */
     int32_t binades;     /* WAY_ANY: 2^e, more than any exponent field of the format */
 };
 
@@ -70,18 +69,18 @@ CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 #endif
 }
 
-/* Return whether WAY_ADD meets only normals of fp32: the smallest value, and the largest value plus
- * the float that rounds it, must be normals. */
+/* Return whether WAY_ADD meets only fp32 normals: the smallest value, and the largest plus the
+ * float that rounds it. */
 CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
 {
     const int highest = (1 << f.e) - 1 - rebias;
     return f.e + f.m <= 23 && 1 - rebias - f.m >= 1 && highest + 23 - f.m <= 254;
 }
 
-/* Return the constants of a cast. fast: codes are stored four at a time. */
+/* fast: codes are stored four at a time. */
 CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bool fast)
 {
-    shift = min(max(shift, -1000), 1000); /* beyond this, everything is 0 or too large */
+    shift = min(max(shift, -1000), 1000); /* beyond: all is 0 or too large */
     const bool trunc = cast->trunc;
     const struct mf_fmt f = trunc ? mf_half() : cast->fmt;
     const uint32_t beyond = !trunc && cast->overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
@@ -124,7 +123,7 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     return w;
 }
 
-/* Return the code of x by WAY_ADD. *odd becomes nonzero if x is inf or nan. */
+/* *odd becomes nonzero if x is inf or nan. */
 CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
 {
     *odd = fmaf(x, 0.0f, *odd);
@@ -134,8 +133,7 @@ CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
     return __float_as_uint(sum) + (unit >> w->drop) - w->base;
 }
 
-/* Return the code of x by WAY_CUT. *odd becomes nonzero if x is inf or nan, or a product is not
- * exact. */
+/* *odd becomes nonzero if x is inf or nan, or a product is inexact. */
 CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
 {
     const float y = __fmul_rn(x, w->scale);
@@ -144,8 +142,7 @@ CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
     return (cut + w->half + ((cut >> w->drop) & w->odd)) >> w->drop;
 }
 
-/* Return the codes of x (the lower one) and y by WAY_HARD, with their signs. *odd becomes nonzero
- * if one of them is inf or nan. */
+/* The signed codes of x (low) and y. *odd becomes nonzero if one is inf or nan. */
 CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, float *odd)
 {
     *odd = fmaf(y, 0.0f, fmaf(x, 0.0f, *odd));
@@ -162,12 +159,12 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     return codes;
 }
 
-/* Return the code of x by WAY_ANY. *apart: XOR of the dropped part and `random`. If *apart is below
- * 2^16, the upper 16 bits of the two are equal and do not decide. */
+/* *apart: XOR of the dropped part and `random`. Below 2^16, their upper 16 bits are equal and do
+ * not decide. */
 CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
 {
-    /* Treat subnormals as normals with an exponent field of 0 or less. They are a * 2^-149, and the
-     * conversion of a to float is exact. */
+    /* Subnormals, a * 2^-149, become normals with a field of 0 or less; the conversion of a to
+     * float is exact. */
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     int32_t wide = (int32_t)a;
     if (a < 0x00800000u)
@@ -176,11 +173,11 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
 
     /* | kept | rest in units of 2^-32 of the kept unit |
-     * Bits below `rest` are lost. They are less than its unit, so they do not change a decision. */
+     * Lost bits below `rest` do not change a decision. */
     const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
                    split = sig >> go;
     const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    /* ties to even: an odd number is rounded up from exactly half on */
+    /* ties to even: an odd number rounds up from exactly half */
     const uint32_t half = 0x80000000u - (kept & 1u);
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu
@@ -192,7 +189,6 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     return a < 0x7f800000u ? code : a == 0x7f800000u ? w->beyond : w->nan;
 }
 
-/* Return the code with the sign of x above it. All higher bits become 0. */
 CAST_FN uint32_t cast_signed(const struct cast_way *w, uint32_t code, float x)
 {
     const uint32_t whole = (code & w->nan) | ((__float_as_uint(x) >> w->sign_right) & ~w->nan);

@@ -1,11 +1,10 @@
-/* counts.cu : makes stochastic codes -1, 0, 1 and their sums (TernGrad), with the bits of
- * hls/arith/level.h. Clips the magnitudes of a layer at a number of standard deviations, draws
- * 2-bit codes, adds them as integers, and decodes sums.
+/* counts.cu : makes and adds stochastic codes -1, 0, 1 (TernGrad), with the bits of
+ * hls/arith/level.h. Clips a layer's magnitudes at a number of standard deviations, draws 2-bit
+ * codes, adds them as integers, and decodes sums.
  *
- * level.h defines a deviation by 16 sequential sums, each of every 16th square. In the one block of
- * a layer, all threads load and square, and 16 of them add: about 4 clocks per 64 bytes (counted,
- * not measured). For resnet50's largest layer, of 2.4 million elements, that takes a third of a
- * millisecond, however fast the memory is. device/README.md lists the bytes read and written. */
+ * level.h defines a deviation by 16 sequential sums, each of every 16th square. In a layer's one
+ * block, all threads load and square, and 16 add: about 4 clocks per 64 bytes (counted, not
+ * measured), a third of a millisecond for resnet50's largest layer, of 2.4 million elements. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/levels_item.cuh"
@@ -22,8 +21,6 @@ static __device__ inline size_t span_length(const struct counts_out *out, bool)
     return out->n;
 }
 
-/* ---- clipping: one block per span ---- */
-
 static __global__ void __launch_bounds__(THREADS)
     k_clip(float times, struct vec_span *spans, int n_spans)
 {
@@ -32,7 +29,7 @@ static __global__ void __launch_bounds__(THREADS)
         const struct vec_span s = spans[i];
         const float max = __uint_as_float(s.absmax);
         const bool whole = elements_whole(s.x, s.type);
-        float sum = 0; /* sum of lane threadIdx.x % 16, in the first warp */
+        float sum = 0; /* of lane threadIdx.x % 16, in the first warp */
         if (s.absmax == 0 || s.absmax >= 0x7f800000u)
             continue; /* the whole block skips it */
         const struct level_power p = level_power_of(max);
@@ -41,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < LOADS; k++)
             x[k] = elements_get(s.x, s.type, 4 * ((size_t)k * THREADS + threadIdx.x), s.n, whole);
         for (size_t at = 0; at < s.n; at += TILE) {
-            /* Wait until the previous squares have been added. */
+            /* Wait until the previous squares are added. */
             __syncthreads();
 #pragma unroll
             for (int k = 0; k < LOADS; k++) {
@@ -73,8 +70,6 @@ int vec_gpu_clip(float times, struct vec_span *spans, int n_spans, struct dev_st
     k_clip<<<(unsigned)n_spans, THREADS, 0, cu_stream(s)>>>(times, spans, n_spans);
     return cu_check("clip");
 }
-
-/* ---- stochastic codes ---- */
 
 static __global__ void __launch_bounds__(THREADS) k_draw(const struct draw_span *spans, int n_spans)
 {
@@ -131,8 +126,6 @@ int vec_gpu_draw(const struct draw_span *spans, int n_spans, size_t n_elems, str
     return cu_check("draws");
 }
 
-/* ---- counts ---- */
-
 static __global__ void __launch_bounds__(THREADS)
     k_counts_decode(struct counts_rule r, const struct counts_out *outs, int n_outs)
 {
@@ -175,8 +168,8 @@ int vec_gpu_counts_decode(const struct counts_rule *r, const struct counts_out *
 
 struct counts_job {
     struct counts_rule rule;
-    const uint8_t *const *parts; /* NULL: the only part is `part` */
-    const uint8_t *part;         /* NULL: there is none */
+    const uint8_t *const *parts; /* NULL: only `part` */
+    const uint8_t *part;         /* NULL: none */
     int n_parts;
     bool wide;          /* parts are sums, else 2-bit codes */
     const int32_t *was; /* added to the sum; NULL: 0 */
@@ -198,7 +191,7 @@ static __global__ void __launch_bounds__(THREADS) k_counts(struct counts_job job
             eight_get(job.parts ? job.parts[p] : job.part, job.wide ? job.rule.bits : DRAW_BITS, i,
                       job.n, code);
 #pragma unroll
-            /* A 2-bit code is | negative | not 0 |. */
+            /* 2-bit code: | negative | not 0 | */
             for (int j = 0; j < EIGHT; j++)
                 sum[j] += job.wide ? (int32_t)code[j] - job.rule.n_ranks
                                    : (int32_t)(code[j] & 1) - (int32_t)(code[j] & code[j] >> 1) * 2;

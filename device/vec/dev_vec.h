@@ -1,13 +1,11 @@
 /* dev_vec.h : declares operations on vectors on the GPU: largest magnitude, casts to packed codes
- * and back, sums of codes. They give the bits of hls/arith/mf.h, level.h and relative.h.
- * host/vec/vec.h defines the packed layout and every operation. Its GPU backend calls these
- * functions.
+ * and back, sums of codes, with the bits of hls/arith/mf.h, level.h and relative.h. host/vec/vec.h
+ * defines the packed layout and the operations.
  *
- * Vectors are device memory. fp32 vectors are aligned to 4 bytes, VEC_HALF vectors to 2 bytes;
- * alignment to 16 or 8 bytes is faster. Codes are reachable memory (dev.h). Lists of spans, parts
- * and other arguments must be in device memory: every block reads them, and each read of pinned
- * memory would cross the bus. The absmax of a span must be 0 before a launch that sets it: kernels
- * only raise it, which saves a launch to clear it. n_elems is the sum of the n of all spans, or of
+ * Vectors are device memory, fp32 aligned to 4 bytes, VEC_HALF to 2; 16 or 8 bytes are faster.
+ * Codes are reachable memory (dev.h). Lists of spans, parts and other arguments must be in device
+ * memory: every block reads them, and pinned memory is across the bus. A span's absmax must be 0
+ * before a launch that sets it, as kernels only raise it. n_elems is the sum of all spans' n, or of
  * their `padded` if codes are written up to it. */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
@@ -15,15 +13,14 @@
 #include "hls/arith/level_lists.h"
 #include "hls/arith/relative_lists.h"
 
-/* The arguments with which aps() computes the shift of a layer without asking other ranks. */
+/* Arguments with which aps() computes a layer's shift without asking other ranks. */
 struct dev_aps {
     struct vec_cast cast;
-    bool tight;       /* the codec is aps-tight, else aps */
+    bool tight;       /* codec aps-tight, else aps */
     uint32_t n_ranks; /* ranks to leave headroom for */
 };
 
 struct dev_vec_ops {
-    /* Set the absmax of every span in one launch. */
     int (*absmax)(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
     /* Encode every span by its own shift in one launch. */
     int (*encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
@@ -31,9 +28,8 @@ struct dev_vec_ops {
     /* Do absmax() and encode() in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* Compute, in one launch, the absmax of every span, the shift that follows from it, and the
-     * codes. x must be floats. It is read from memory only once if it fits the chip. The fields
-     * absmax and shift are outputs and must be 0 before. */
+    /* Compute every span's absmax, its shift and the codes in one launch. x must be floats, and is
+     * read from memory only once if it fits the chip. absmax and shift are outputs, 0 before. */
     int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
                struct dev_stream *s);
 
@@ -44,8 +40,8 @@ struct dev_vec_ops {
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* accumulate to hop, spill and accumulate_wide are the operations of the same names in vec.h.
-     * parts: a list of n_parts vectors in reachable memory. */
+    /* accumulate to hop, spill and accumulate_wide are those of vec.h. parts: n_parts vectors in
+     * reachable memory. */
     int (*accumulate)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                       bool first, struct dev_stream *s);
     int (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -56,8 +52,7 @@ struct dev_vec_ops {
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
     int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
-    /* Raise *largest to the result of the operation peak of vec.h. largest: device memory, 0
-     * before. */
+    /* Raise *largest to the result of vec.h's peak. largest: device memory, 0 before. */
     int (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
                 struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
@@ -68,14 +63,14 @@ struct dev_vec_ops {
     /* ---- levels, signs, counts ---- */
 
     /* hls/arith/level_lists.h defines the lists; vec_levels.h, vec_signs.h and vec_counts.h of
-     * host/vec/list define the operations. Each list takes one launch. */
+     * host/vec/list the operations. One launch per list. */
 
     int (*levels_encode)(const struct levels_rule *r, struct vec_span *spans, int n_spans,
                          size_t n_elems, struct dev_stream *s);
     int (*levels_decode)(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s);
-    /* Set every span to the sum of the parts. The codes of a span begin at some offset after
-     * `base`; those of each part begin at the same offset in the part. */
+    /* Set every span to the sum of the parts. A span's codes are as far from `base` as each part's
+     * from the part. */
     int (*levels_sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
                       struct dev_stream *s);
@@ -101,7 +96,7 @@ struct dev_vec_ops {
     /* ---- multiples of a quantile ---- */
 
     /* hls/arith/relative_lists.h defines the lists, host/vec/list/vec_ratio.h the operations. with:
-     * one element per span. quantile() needs the absmax of the spans, from absmax(). */
+     * one element per span. quantile() needs the spans' absmax. */
 
     int (*quantile)(const struct relative_rule *r, struct vec_span *spans,
                     const struct relative_part *with, int n_spans, struct dev_stream *s);

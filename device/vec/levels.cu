@@ -1,28 +1,26 @@
 /* levels.cu : encodes, sums and decodes all vectors of a list as buckets of levels, with the bits
  * of level.h.
  *
- * A bucket of up to 512 elements is processed by one warp, a longer one by one block: its team.
- * Elements are read once and stay in shared memory until the scale is known. The 2-norm, as level.h
- * defines it, is computed by 16 lanes from shared memory, which is slow, but rare.
+ * A bucket's team is one warp up to 512 elements, else one block. Elements are read once and stay
+ * in shared memory until the scale is known. 16 lanes compute level.h's 2-norm from there: slow,
+ * but rare.
  *
- * By counting, Philox takes 25 operations per element, and rounding about 20. At 4 bytes per
- * element, that takes as long as an H100 takes to read them. device/README.md lists the bytes read
- * and written. */
+ * By counting, Philox takes 25 operations per element, rounding about 20: as long as an H100 takes
+ * to read its 4 bytes. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, WARP_MAX = 512 /* longest bucket of a warp */ };
 
-/* Parts to be added instead of x. The codes of a span begin at some offset after `base`, and those
- * of each part at the same offset in the part. */
+/* Parts to add instead of x. A span's codes are as far from `base` as each part's from the part. */
 struct levels_parts {
     const uint8_t *const *parts;
     int n;
     const uint8_t *base;
 };
 
-/* Return the number of buckets of a tile that each team processes. */
+/* Return how many buckets of a tile each team processes. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
     return bucket < WARP_MAX ? WARP_MAX / bucket : 1;
@@ -32,9 +30,7 @@ static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
     return THREADS / (uint32_t)team * buckets_each(bucket) * bucket;
 }
 
-/* ---- values ---- */
-
-/* Decodes the codes of one bucket. For up to 4 bits, each lane holds one value of a table. */
+/* For up to 4 bits, each lane holds one value of a table. */
 struct levels_reader {
     struct level_scheme scheme;
     struct level_grid grid;
@@ -60,7 +56,7 @@ CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t
     return r;
 }
 
-/* Set value to the values of elements e to e + 3. All lanes of a warp call it. */
+/* Set value to elements e to e + 3. The whole warp calls it. */
 CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
                         float value[4])
 {
@@ -76,14 +72,14 @@ CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, ui
 
 struct levels_bucket {
     const struct vec_span *span;
-    size_t first;   /* index of its first element in the span */
-    uint32_t n_all; /* number of codes: r->bucket, except in a span's last bucket */
+    size_t first;   /* of its first element in the span */
+    uint32_t n_all; /* codes: r->bucket, except in a span's last bucket */
     uint8_t *codes;
     float *keep;
     uint32_t *shared; /* [THREADS / 32 + 1] of the team */
 };
 
-/* Load the bucket. Return the largest magnitude of this lane's elements. */
+/* Return this lane's largest magnitude. */
 template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
@@ -98,7 +94,7 @@ template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
     return largest;
 }
 
-/* Do the same for the sum of the parts, up to the end of the span. */
+/* The same for the sum of the parts, up to the span's end. */
 template <int TEAM>
 CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_bucket *b,
                             const struct levels_parts *p)
@@ -130,7 +126,7 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
     return largest;
 }
 
-/* Return the 2-norm, computed by one warp of the team. */
+/* One warp of the team computes it. */
 template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
 {
     const struct level_power p = level_power_of(max);
@@ -183,12 +179,10 @@ CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket 
         }
         codes_put(b->codes + sizeof(float), e, r->scheme.bits, code, in);
     }
-    team_sync<TEAM>(); /* wait until keep has been read */
+    team_sync<TEAM>(); /* wait until keep is read */
 }
 
-/* ---- kernels ---- */
-
-/* Encode x or, if SUMS, the sums of parts; the spans of sums have neither x nor absmax. */
+/* SUMS: sums of parts; their spans have neither x nor absmax. */
 template <int TEAM, bool SUMS>
 static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,
@@ -270,8 +264,6 @@ static __global__ void __launch_bounds__(THREADS, 4)
         __syncthreads();
     }
 }
-
-/* ---- launches ---- */
 
 static unsigned grid_for(size_t tiles)
 {

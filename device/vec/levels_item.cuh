@@ -1,10 +1,10 @@
-/* levels_item.cuh : reads and writes four codes of a bucket at a time, and provides operations of
- * the bucket's team: a warp or the whole block.
+/* levels_item.cuh : reads and writes a bucket's codes four at a time, and has operations of the
+ * bucket's team: a warp or the whole block.
  *
  *     bucket | scale | codes 0..3 | codes 4..7 | ...    four codes per lane: half a byte to 8 bytes
  *
- * The length of a bucket is a multiple of a word. If the first byte of a vector is aligned to a
- * word, so are all its buckets. Otherwise codes are moved byte by byte. */
+ * A bucket's length is a multiple of a word. If a vector begins on a word, so do all its buckets;
+ * otherwise codes are moved byte by byte. */
 #ifndef LEVELS_ITEM_CUH
 #define LEVELS_ITEM_CUH
 #include "device/vec/cast_item.cuh"
@@ -22,13 +22,13 @@ template <int TEAM> CAST_FN void team_sync(void)
         __syncthreads();
 }
 
-/* Return the largest value of all lanes, in every lane. shared: [TEAM / 32] of the team. */
+/* Return the maximum of all lanes, in every lane. shared: [TEAM / 32] of the team. */
 template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(LEVELS_ALL, value);
     if (TEAM == 32)
         return value;
-    /* Wait until the previous values have been read. */
+    /* Wait until the previous values are read. */
     __syncthreads();
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = value;
@@ -38,8 +38,8 @@ template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
     return value;
 }
 
-/* Return level_join() of the 16 lanes of each half of a warp, in every lane of the half. The sum of
- * two values does not depend on their order, so all lanes get the same bits. */
+/* Return level_join() of the 16 lanes of each half warp, in all its lanes. Addition of two
+ * commutes, so all get the same bits. */
 CAST_FN float half_join(float sum)
 {
 #pragma unroll
@@ -64,9 +64,7 @@ CAST_FN uint32_t word_get(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* ---- codes of elements e to e + 3 of a bucket ---- */
-
-/* e: a multiple of 4. in: the lane has elements. All lanes of a warp call these functions, with
+/* e: a multiple of 4. in: the lane has elements. The whole warp calls these functions, with
  * neighbouring groups of four elements in neighbouring lanes. */
 
 CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t code[4], bool in)
@@ -94,7 +92,7 @@ CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t
     }
 }
 
-/* Set code to the codes, or to zeros if the lane has no elements. */
+/* Set code, to zeros if the lane has no elements. */
 CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in, uint32_t code[4])
 {
     const uint8_t *from = codes + e / 8 * bits + (e & 4) * bits / 8;
@@ -118,7 +116,7 @@ CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in,
         code[j] = low >> j * bits & ((1u << bits) - 1);
 }
 
-/* Return the random words of elements at to at + 3. at: a multiple of 4. */
+/* at: a multiple of 4. */
 CAST_FN struct philox_block words_at(uint64_t key, size_t at)
 {
     const uint64_t block = at / 4;

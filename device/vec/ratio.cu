@@ -1,23 +1,21 @@
-/* ratio.cu : casts vectors as multiples of a quantile, all vectors of a list in one launch, with
- * the bits of relative.h. Finds the quantile from samples. Encodes fp32 to codes of its multiples
- * and decodes them, with or without a division by weights. Divides codes in place. No product is
- * followed by an addition, so nvcc cannot fuse the two.
+/* ratio.cu : casts a list of vectors as multiples of a quantile in one launch, with the bits of
+ * relative.h. Finds the quantile from samples, encodes fp32 to codes of its multiples and decodes
+ * them, with or without a division by weights, and divides codes in place. No product is followed
+ * by an addition, so nvcc cannot fuse them.
  *
- *     quantile   one block per vector. Its samples, up to 16 per thread, stay in registers. A
- *                binary search of 31 steps counts the samples that do not exceed a number. Only
- *                the quantile is copied to the host
- *     casts      those of cast_tile.cuh and uncast_tile.cuh, with their floats transformed */
+ *     quantile   one block per vector, up to 16 samples per thread in registers. A binary search
+ *                of 31 steps counts samples that do not exceed a number. Only the quantile is
+ *                copied to the host
+ *     casts      cast_tile.cuh and uncast_tile.cuh, with transformed floats */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 #include "hls/arith/relative_lists.h"
 
-/* ---- transformations of the casts ---- */
-
-/* Reads the weights of four elements, with zeros beyond the end. */
+/* Weights of four elements, zeros beyond the end. */
 struct ratio_beside {
-    const void *w; /* NULL: the vector has no weights */
+    const void *w; /* NULL: none */
     enum vec_type type;
     size_t n;
     float eps;
@@ -50,8 +48,8 @@ struct ratio_sent {
         struct relative_scale scale;
         float share, part;
 
-        /* Beyond the end the value is 0 / eps = 0. If share is a power of two, the product with
-         * `part` has the bits of the division. */
+        /* Beyond the end, 0 / eps = 0. If share is a power of two, the product with `part` has the
+         * bits of the division. */
         __device__ float one(float d) const
         {
             return part != 0 ? d * scale.up * part : relative_sent(d, scale, share);
@@ -119,8 +117,6 @@ int vec_gpu_ratio_decode(const struct relative_rule *r, struct mf_fmt fmt, float
     return uncast_all(fmt, divisor, outs, n_outs, n_elems, back, s);
 }
 
-/* ---- the quantile ---- */
-
 enum {
     SAMPLE_THREADS = 1024,
     SAMPLES_EACH = RELATIVE_SAMPLES_MAX / SAMPLE_THREADS,
@@ -130,7 +126,7 @@ enum {
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
     k_quantile(struct relative_rule r, struct vec_span *spans, const struct relative_part *with)
 {
-    /* two buffers, so that one barrier per count is enough */
+    /* two buffers: one barrier per count is enough */
     __shared__ uint32_t counted[2][SAMPLE_THREADS / 32];
     const struct vec_span s = spans[blockIdx.x];
     const struct relative_part p = with[blockIdx.x];
@@ -176,9 +172,7 @@ int vec_gpu_quantile(const struct relative_rule *r, struct vec_span *spans,
     return cu_check("quantile");
 }
 
-/* ---- codes divided ---- */
-
-/* Divide codes in place. A nan keeps its code. */
+/* A nan keeps its code. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_divide(struct vec_cast cast, uint8_t *codes, size_t n, float divisor)
 {

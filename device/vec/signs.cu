@@ -1,21 +1,20 @@
 /* signs.cu : encodes, sums and decodes all vectors of a list as signs and two means per column,
- * with the bits of level.h. Encoding and sums also read the old residuals and write the new ones.
+ * with the bits of level.h. Encoding and sums also update residuals.
  *
  *     stride 1      half a warp per column; lane k, as in level.h, has elements k, k + 16, ...
- *     else          a thread per column, next to the threads of the neighbouring columns. The 16
+ *     else          a thread per column, beside the threads of neighbouring columns. The 16
  *                   lanes of level.h are registers
  *
- * Reads are thus whole sectors of 32 bytes or more. Half a warp stores its codes up to 64 bytes at
+ * Reads are thus whole sectors of 32 bytes or more. Half a warp stores up to 64 bytes of codes at
  * once, as they may be across the bus. With stride 1, the first 64 elements stay in registers
- * between the means and the signs. All other elements are read twice, the second time from a cache
- * if they are still there. device/README.md lists the bytes read and written. */
+ * between means and signs. All others are read twice, the second time from a cache at best. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, KEPT = 4 /* elements of a lane in registers */ };
 
-/* Return the number of threads for a vector: half a warp or one thread per column. */
+/* Return half a warp or one thread per column. */
 static __device__ inline size_t columns_threads(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * (r->stride == 1 ? LEVEL_LANES : 1);
@@ -29,8 +28,7 @@ static __device__ inline size_t span_length(const struct signs_out *out, bool)
     return columns_threads(&out->rule, out->n);
 }
 
-/* Parts to be added instead of x. The codes of a span begin at some offset after `base`, and those
- * of each part at the same offset in the part. */
+/* Parts to add instead of x. A span's codes are as far from `base` as each part's from the part. */
 struct signs_parts {
     const uint8_t *const *parts;
     int n;
@@ -40,17 +38,16 @@ struct signs_parts {
 struct signs_column {
     size_t first, n;
     uint8_t *codes;
-    bool there; /* false: after the end of the vector */
+    bool there; /* false: after the vector's end */
 };
 
-/* Return a / b, in 32 bits if possible: a 64-bit division would take longer than the arithmetic of
- * a column. */
+/* In 32 bits if possible: a 64-bit division takes longer than a column's arithmetic. */
 CAST_FN size_t quotient(size_t a, size_t b)
 {
     return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
 }
 
-/* Return column `number` of a vector of n elements. all: elements that its codes cover, padded. */
+/* all: elements that the vector's codes cover, padded. */
 CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size_t all,
                                       size_t number, uint8_t *codes)
 {
@@ -68,7 +65,7 @@ CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size
     return c;
 }
 
-/* Return element j of the column plus its residual, 0 after the end of the column. */
+/* Return element j plus its residual, 0 after the column's end. */
 template <bool SUMS>
 CAST_FN float element(const struct signs_span *s, const struct signs_parts *p,
                       const struct signs_column *c, size_t j)
@@ -97,8 +94,6 @@ CAST_FN uint32_t magnitude(float x)
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/* ---- a column of consecutive elements, by half a warp ---- */
-
 struct half_sums {
     float plus, minus;
     uint32_t n_minus;
@@ -116,8 +111,8 @@ CAST_FN void half_add(struct half_sums *s, float v)
     s->n_minus += (uint32_t)__popc(half_signs(v));
 }
 
-/* Return sixteen words of the codes of a column, one in each lane of the half warp, from word
- * `first` on. Words 0 and 1 are the means. */
+/* Return sixteen words of a column's codes, one per lane of the half warp, from word `first` on.
+ * Words 0 and 1 are the means. */
 CAST_FN uint32_t half_words(const struct signs_rule *r, const uint8_t *codes, uint32_t first,
                             bool there)
 {
@@ -136,7 +131,6 @@ CAST_FN bool half_negative(uint32_t words, uint32_t i)
     return half_word(words, 2 + i / 2) >> (16 * (i % 2) + threadIdx.x % LEVEL_LANES) & 1;
 }
 
-/* Load the first elements of the column from x or from sums, as element() does. */
 template <bool SUMS>
 CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
                        const struct signs_column *c, float kept[KEPT])
@@ -165,8 +159,8 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
             kept[i] = level_add(kept[i], s->left.was[c->first + 16 * i + lane]);
 }
 
-/* Encode a column. A column after the end of the vector is computed too, as the other half of the
- * warp may have one, but not stored. Return the largest magnitude of this lane's x. */
+/* A column after the vector's end is computed but not stored: the warp's other half may have one
+ * inside. Return this lane's largest magnitude of x. */
 template <bool SUMS>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c)
@@ -185,7 +179,7 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
         half_add(&sums, element<SUMS>(s, p, c, (size_t)16 * i + lane));
     const float plus = level_mean(half_join(sums.plus), (uint32_t)c->n - sums.n_minus),
                 minus = level_mean(half_join(sums.minus), sums.n_minus);
-    uint32_t words = __float_as_uint(lane == 0 ? plus : minus); /* word of this lane, of sixteen */
+    uint32_t words = __float_as_uint(lane == 0 ? plus : minus); /* this lane's of sixteen */
 #pragma unroll 4
     for (uint32_t i = 0; i < rounds; i++) {
         const size_t j = (size_t)16 * i + lane;
@@ -227,8 +221,6 @@ CAST_FN void decode_half(const struct signs_out *out, const struct signs_column 
             element_put(out->x, out->type, c->first + j, negative ? minus : plus);
     }
 }
-
-/* ---- columns side by side, one thread each ---- */
 
 template <bool SUMS>
 CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_parts *p,
@@ -280,8 +272,6 @@ CAST_FN void decode_thread(const struct signs_out *out, const struct signs_colum
                         signs >> bit & 1 ? minus : plus);
     }
 }
-
-/* ---- kernels ---- */
 
 template <bool SUMS>
 static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
@@ -335,10 +325,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- launches ---- */
-
-/* Return the number of blocks, for at least one column per span and at most one thread per
- * element. */
+/* At least one column per span and at most one thread per element. */
 static unsigned grid_for(size_t n_elems, int n_spans)
 {
     const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / THREADS + (size_t)n_spans;

@@ -1,9 +1,8 @@
 /* sum_acc.cu : adds codes to accumulators in memory, rounds these to codes, and converts them to
  * wide partial sums and back.
  *
- * Accumulators are those of host/vec. The rule exact uses a word of mf.h, fp32 a float, kahan the
- * codes of the sum and of its excess, all others a code. Bytes that are all zero are an empty
- * sum. */
+ * Accumulators are those of host/vec: for the rule exact a word of mf.h, for fp32 a float, for
+ * kahan the codes of the sum and its excess, else a code. All bits 0 are an empty sum. */
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 
@@ -13,7 +12,7 @@ struct acc_job {
     struct mf_fmt in, out;
     int shift;
     bool first;
-    float unit; /* factor from the float of a code to its value */
+    float unit; /* from the float of a code to its value */
     size_t n;
 };
 
@@ -26,7 +25,7 @@ static __global__ void k_accumulate(struct acc_job job, sum_fmt<T> k, sum_fmt<fl
     const size_t bytes = (job.n * w + 7) / 8;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.n;
          i += (size_t)gridDim.x * blockDim.x) {
-        /* Begin at a byte where a code begins, so that bit offsets fit 32 bits. */
+        /* Begin at a byte that begins a code, so bit offsets fit 32 bits. */
         const size_t at = i / 8 * w;
         const uint32_t code =
             pack_at(codes + at, (unsigned)(bytes - at < 64 ? bytes - at : 64), w, i % 8);
@@ -107,8 +106,6 @@ static __global__ void k_accumulate_wide(unsigned bits, unsigned bytes, uint64_t
         acc[i] = mf_acc_merge(first ? 0 : acc[i], value | (word >> bits & 3) << 62);
     }
 }
-
-/* ---- launchers ---- */
 
 static struct acc_job job_of(const struct vec_sum *sum, struct mf_fmt out, int shift, bool first,
                              size_t n)

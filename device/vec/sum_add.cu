@@ -1,5 +1,5 @@
-/* sum_add.cu : adds packed codes to packed codes. Each sum is rounded to nearest or by the rule of
- * the fp8 paper. */
+/* sum_add.cu : adds packed codes to packed codes. Sums are rounded to nearest or by the fp8 paper's
+ * rule. */
 #include "device/vec/sum_e5m2.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
@@ -21,7 +21,6 @@ static __global__ void k_add_codes(sum_fmt<float> k, unsigned w, uint8_t *acc, c
     }
 }
 
-/* Add codes of any width. */
 template <class T>
 static __global__ void k_add_each(sum_fmt<T> k, unsigned w, uint8_t *acc, const uint8_t *codes,
                                   size_t n, size_t n_chunks)

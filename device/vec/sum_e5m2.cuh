@@ -1,17 +1,15 @@
-/* sum_e5m2.cuh : adds codes of e5m2 to e5m2, four codes per word. A code is the upper byte of a
- * half.
+/* sum_e5m2.cuh : adds e5m2 codes, four per word. A code is the upper byte of a half.
  *
  *     word  | c3 : c2 : c1 : c0 |   ->   | c1 00 : c0 00 |  | c3 00 : c2 00 |   two half additions
  *
  * A half keeps 11 bits, more than 2 * 3 + 2, so rounding twice is harmless. Sums that overflow a
- * half also overflow e5m2. Words with inf or nan are added by hls/arith/mf.h. */
+ * half overflow e5m2 too. hls/arith/mf.h adds words with inf or nan. */
 #ifndef SUM_E5M2_CUH
 #define SUM_E5M2_CUH
 #include "device/vec/sum_pack.cuh"
 #include "device/vec/sum_round.cuh"
 
 #ifndef __CUDA_ARCH__
-/* Return the bits of the sum of two finite halves. */
 static __device__ inline uint32_t e5m2_half_add(uint32_t a, uint32_t b)
 {
     const float x = __uint_as_float((a & 0x8000u) << 16 | (a & 0x7fffu) << 13);
@@ -46,7 +44,7 @@ static __device__ __attribute__((noinline)) uint32_t e5m2_add4_slowly(enum mf_ov
     return word;
 }
 
-/* Return the sums of the four codes of a and b, as mf_add(). TRUNC: as mf_e5m2_trunc_add(). */
+/* Add as mf_add(). TRUNC: as mf_e5m2_trunc_add(). */
 template <bool TRUNC>
 static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t a, uint32_t b)
 {
@@ -54,21 +52,21 @@ static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t 
         return e5m2_add4_slowly<TRUNC>(overflow, a, b);
     uint32_t low = e5m2_halves_add(__byte_perm(a, 0, 0x1404), __byte_perm(b, 0, 0x1404));
     uint32_t high = e5m2_halves_add(__byte_perm(a, 0, 0x3424), __byte_perm(b, 0, 0x3424));
-    /* Round to nearest even. A magnitude is at most that of inf, so no carry reaches the sign. */
+    /* Nearest even. A magnitude is at most inf, so no carry reaches the sign. */
     if (!TRUNC) {
         low += 0x007f007fu + (low >> 8 & 0x00010001u);
         high += 0x007f007fu + (high >> 8 & 0x00010001u);
     }
     const uint32_t word = __byte_perm(low, high, 0x7531);
     uint32_t mags = word & 0x7f7f7f7fu;
-    /* The largest finite value is inf - 1, as codes. */
+    /* As codes, the largest finite value is inf - 1. */
     if (TRUNC || overflow == MF_SATURATE)
         mags -= (mags + 0x04040404u & 0x80808080u) >> 7;
     /* A zero has no sign. */
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
-/* Replace every nan by the nan that results have. */
+/* Every nan becomes that of results. */
 static __device__ inline uint32_t e5m2_mend4(uint32_t word)
 {
     const uint32_t nan = ((word & 0x7f7f7f7fu) + 0x03030303u) & 0x80808080u; /* above 7c */

@@ -1,19 +1,17 @@
 /* sum_exact.cu : makes exact sums of several packed vectors, rounded once. Floating-point
- * accumulators stay in registers (sum_exact_acc.cuh), one per code of a chunk of 16.
+ * accumulators (sum_exact_acc.cuh) stay in registers, one per code of a chunk of 16.
  *
  * On sm_90 this takes 6.0 instructions per code for e4m3 and 6.5 for e5m2, all included. The loads
- * of the chunks of four parts are issued together. To allow that, pointers are in shared memory,
- * and alignment is checked before the loop (tests/device/test_gpu_sass.sh).
+ * of four parts' chunks are issued together. For that, pointers are in shared memory, and alignment
+ * is checked before the loop (tests/device/test_gpu_sass.sh).
  *
- * The accumulators of mf.h are used instead for chunks that contain inf or nan, for sums that do
- * not fit, for odd widths, and for more than PARTS_NEAR parts. */
+ * Chunks with inf or nan, sums that do not fit, odd widths, and more than PARTS_NEAR parts use the
+ * accumulators of mf.h instead. */
 #include "device/vec/sum_exact_end.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 
 enum { EXACT_SHIFT_MAX = 40 };
-
-/* ---- one chunk by hls/arith/mf.h, code by code ---- */
 
 static __device__ __attribute__((noinline)) void
 exact_slowly(const struct sum_job &job, const uint8_t *const *parts, size_t chunk)
@@ -42,10 +40,7 @@ static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
         exact_slowly(job, parts, c);
 }
 
-/* ---- floating point ---- */
-
-/* Add a chunk of one part to the accumulators. Return bits that are not 0 if a code is inf or
- * nan. */
+/* Return nonzero bits if a code is inf or nan. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
                                              const pack_words<W> &part, ACC *acc)
@@ -59,7 +54,7 @@ static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
     return special;
 }
 
-/* Add N parts: first all their loads, then all their additions. */
+/* First all loads, then all additions. */
 template <int W, int N, class ACC>
 static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
                                               const uint8_t *const *near, size_t at, ACC *acc)
@@ -75,7 +70,7 @@ static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
     return special;
 }
 
-/* Add a whole chunk of parts that are all aligned. */
+/* All parts are aligned. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_whole(const struct sum_job &job,
                                               const struct exact_plan &plan,
@@ -138,8 +133,6 @@ static __global__ void __launch_bounds__(CU_THREADS, ACC::PER_SM)
     }
 }
 
-/* ---- choice of the accumulator ---- */
-
 static double power_of_two(int exp)
 {
     const double two = exp < 0 ? 0.5 : 2.0;
@@ -149,18 +142,17 @@ static double power_of_two(int exp)
     return x;
 }
 
-/* A floating-point type: the size of its significand, its bias and its range. */
 struct real {
-    int bits, bias, least; /* bits of the significand; bias; log2 of the smallest number */
+    int bits, bias, least; /* of the significand; bias; log2 of the smallest number */
 };
 
-/* Fill the fields that depend on the type of the sums. Sums are the values of codes times 2^raised.
- * Return false if a power of two does not fit the type or would lose bits. */
+/* Fill what depends on the type of the sums: values of codes times 2^raised. Return false if a
+ * power of two does not fit the type or would lose bits. */
 static bool plan_end(const struct sum_job &job, struct real type, int raised,
                      struct exact_plan *plan)
 {
     const struct mf_fmt in = job.in, out = job.out;
-    /* field: difference of the exponent fields of the out format and the type */
+    /* field: exponent field of the out format less the type's */
     const int field = mf_bias(out) - type.bias - job.shift, quantum = 1 - mf_bias(in) - (int)in.m,
               value = -raised - job.shift;
     if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX ||

@@ -1,30 +1,28 @@
-/* sum_exact_acc.cuh : provides exact floating-point accumulators of codes that are neither inf nor
- * nan. There are three types, chosen by format and number of addends, each with:
+/* sum_exact_acc.cuh : provides exact floating-point accumulators of finite codes. Three types,
+ * chosen by format and number of addends, each have:
  *
  *     exact_open(plan, &acc)              the empty sum
  *     exact_add<W>(plan, words, i, accs)  adds the codes of word i, one to each accumulator
  *     exact_close(plan, acc)              the sum, times a power of 2; bits that do not fit are
  *                                         rounded to odd
  *
- * exact_double, exact_single: the fields of a code become those of a double or a float, which is
- * the value of the code times a power of two. Additions are exact while sums have at most 53 or 24
- * bits.
+ * exact_double, exact_single: a code's fields become those of a double or float, which is the
+ * code's value times a power of two. Additions are exact while sums have at most 53 or 24 bits.
  *
  *     code   | s | eeeee | mm |      ->      | s | 000eeeee | mm 000...0 |
  *
- * exact_pair: for e5m2, whose sums have 32 bits and more, in two floats. `high` begins at
- * C = 3 * 2^M, where |sum| < 2^M, so its unit u is always 2^(M - 22). An addition rounds x to a
- * multiple of u. The rest is added to `low`:
+ * exact_pair: two floats for e5m2, whose sums have 32 bits and more. `high` begins at C = 3 * 2^M,
+ * where |sum| < 2^M, so its unit u is always 2^(M - 22). An addition rounds x to a multiple of u
+ * and adds the rest to `low`:
  *
  *     next = high + x        in 2^(M+1) .. 2^(M+2): rounded to a multiple of u
  *     took = next - high     exact: a multiple of u, below 2^24 of them
  *     low += x - took        exact: |x - took| <= u / 2 and a multiple of 2^-16, as e5m2 is
  *
  * For 2^L addends (M = L + 16), |low| <= 2^L * u / 2. low is exact, with 24 bits above 2^-16, while
- * 2 L + 32 <= 47. The result is high - C, which is exact, plus low, rounded once, to odd. L must be
- * one less than that limit, so that the result is exact even if low is larger than high - C. Source
- * of rounding to odd: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums,
- * 2008. */
+ * 2 L + 32 <= 47. The result is high - C, exact, plus low, rounded once, to odd. L must be one less
+ * than that limit, so that the result is exact even if low is larger than high - C. Rounding to
+ * odd: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, 2008. */
 #ifndef SUM_EXACT_ACC_CUH
 #define SUM_EXACT_ACC_CUH
 #include "device/vec/sum_pack.cuh"
@@ -32,19 +30,19 @@
 enum { DOUBLE_BITS = 53, SINGLE_BITS = 24, PAIR_BITS = 46 };
 
 struct exact_plan {
-    /* unit: 2^(20 - m), for floats 2^(23 - m); mask: sign and magnitude of such a value */
+    /* unit: 2^(20 - m), for floats 2^(23 - m); mask: its sign and magnitude */
     uint32_t unit, mask;
-    uint32_t inf; /* the first magnitude that is not a number */
+    uint32_t inf; /* first magnitude that is not a number */
     float high;   /* exact_pair: C */
-    /* factors that scale the sum to the out format's fields, and to its value */
+    /* factors from the sum to the out format's fields, and to its value */
     double scale, value;
     uint32_t beyond, sign; /* of the out format */
-    unsigned drop;         /* mantissa bits of the sum's type less those of the out format */
+    unsigned drop;         /* mantissa bits of the sum's type less the out format's */
     bool no_mantissa;
     int end; /* enum exact_end */
 };
 
-/* PER_SM: blocks per multiprocessor. They are so few that four parts fit the registers. */
+/* PER_SM: blocks per multiprocessor, few enough that four parts fit the registers. */
 struct exact_double {
     enum { PER_SM = 2 };
     double sum;
@@ -58,7 +56,6 @@ struct exact_pair {
     float high, low;
 };
 
-/* Return the float of a finite half, given as bits. */
 static __device__ inline float exact_half(uint32_t bits)
 {
 #ifdef __CUDA_ARCH__
@@ -139,8 +136,8 @@ static __device__ inline float exact_close(const struct exact_plan &plan,
     (void)plan;
     return acc.sum;
 }
-/* Return high - C + low, rounded to odd. s is that sum rounded toward zero. It is exact if the part
- * of low that it contains is all of low. */
+/* Return high - C + low, rounded to odd. s, that sum rounded toward zero, is exact if it contains
+ * all of low. */
 static __device__ inline float exact_close(const struct exact_plan &plan,
                                            const struct exact_pair &acc)
 {

@@ -1,7 +1,7 @@
-/* sum_exact_end.cuh : rounds sums to codes, to nearest even. A sum may have been rounded to odd
- * before, as it has at least two bits more than the out format. For saturating e5m2 or e4m3fn, on
- * chips with the instruction, the sum is rounded to odd to a float, which the hardware casts to a
- * code. In all other cases the bits of the sum are rounded with integer operations. */
+/* sum_exact_end.cuh : rounds sums to codes, to nearest even. Sums may have been rounded to odd
+ * before, as they have at least two bits more than the out format. For saturating e5m2 or e4m3fn,
+ * on chips with the instruction, the sum is rounded to odd to a float, which the hardware casts.
+ * Otherwise its bits are rounded with integer operations. */
 #ifndef SUM_EXACT_END_CUH
 #define SUM_EXACT_END_CUH
 #include "device/vec/sum_exact_acc.cuh"
@@ -40,7 +40,7 @@ static __device__ inline uint32_t exact_bits(const struct exact_plan &plan, doub
     const uint64_t bits = (uint64_t)__double_as_longlong(sum * plan.scale),
                    mag = bits & ~(1ull << 63);
     uint32_t code;
-    /* Only one fact about the lower word matters, whether it is zero. */
+    /* Only whether the lower word is zero matters. */
     if (plan.drop >= 34) {
         const uint32_t high = (uint32_t)(mag >> 32) | ((uint32_t)mag != 0u ? 1u : 0u);
         code = exact_rounded(plan, high, plan.drop - 32);
@@ -62,7 +62,7 @@ static __device__ inline float exact_odd(double x)
     return __uint_as_float(__float_as_uint(__double2float_rz(x)) | (lost != 0u ? 1u : 0u));
 }
 
-/* Return the codes of two numbers, rounded to nearest, saturating. */
+/* Rounds to nearest, saturating. */
 static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -79,7 +79,7 @@ static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 #endif
 }
 
-/* Return a word with the codes of 4 sums. Zeros have no sign. */
+/* Zeros have no sign. */
 template <class REAL>
 static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, const REAL *sum)
 {
@@ -92,7 +92,7 @@ static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, cons
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
-/* Store 16 sums as a chunk of w-bit codes. left: number of codes up to the end of the vector. */
+/* w-bit codes. left: codes to the vector's end. */
 template <class REAL>
 static __device__ inline void exact_store(const struct exact_plan &plan, const REAL *sum,
                                           uint8_t *to, unsigned w, size_t left)

@@ -1,14 +1,12 @@
 /* sum_pack.cuh : moves sixteen packed codes at a time between memory of any alignment and
  * registers.
  *
- * A chunk of 16 codes of w bits has 2w bytes, so each chunk begins on a byte. Codes of the common
- * widths stay in words as loaded. From these, codes are extracted one by one, sign-extended to 32
- * bits:
+ * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. Codes of the common widths
+ * stay in words as loaded, and are extracted one by one, sign-extended to 32 bits:
  *
  *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
  *
- * Codes of any other width are read from memory one at a time (pack_at) and written by
- * pack_writer. */
+ * Codes of other widths are read one at a time (pack_at) and written by pack_writer. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"
@@ -21,7 +19,7 @@ template <int W> struct pack_words {
     uint32_t w[N];
 };
 
-/* Return code k, sign-extended from its highest bit. */
+/* The code is sign-extended. */
 template <int W> static __device__ inline uint32_t pack_code(const pack_words<W> &p, int k)
 {
     const uint32_t word = p.w[k / pack_words<W>::PER];
@@ -35,7 +33,7 @@ template <int W> static __device__ inline uint32_t pack_code(const pack_words<W>
     return word;
 }
 
-/* Return a code sign-extended, as the adders expect it. Bits above the code are ignored. */
+/* Codes are sign-extended, as the adders expect. Bits above are ignored. */
 static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
 {
     return code & (0xffffffffu >> (32 - mf_width(f)));
@@ -47,7 +45,7 @@ static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
 
 /* Return a word that is not 0 if the magnitude of a code is `inf` or above.
  *     | s mmmmmmm | s mmmmmmm | ...  ->  | 0 mmmmmmm | ...  + (128 - inf) each
- * The sum reaches bit 7 if a magnitude is `inf` or above, and nothing carries further. */
+ * Only such a magnitude's sum reaches bit 7, and nothing carries further. */
 template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)
 {
     const uint32_t ones = W == 4 ? 0x11111111u : W == 8 ? 0x01010101u : 0x00010001u;
@@ -55,13 +53,13 @@ template <int W> static __device__ inline uint32_t pack_special(uint32_t word, u
     return ((word & (ones * (half - 1u))) + ones * (half - inf)) & (ones * half);
 }
 
-/* Return how many of the 2w bytes of a chunk hold codes if the vector has `left` more codes. */
+/* Return the bytes of a chunk with codes. left: codes to the vector's end. */
 static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
 {
     return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
 }
 
-/* Return code i of a string of n_bytes bytes, sign-extended. */
+/* The code is sign-extended. */
 static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
                                           size_t i)
 {
@@ -73,7 +71,7 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
     return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
 }
 
-/* Load the whole chunk at p with one load or two. p: GPU memory, aligned to ALIGN. */
+/* Uses one load or two. p: GPU memory, aligned to ALIGN. */
 template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
 {
 #ifdef __CUDA_ARCH__
@@ -92,7 +90,7 @@ template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack
     }
 }
 
-/* Load the chunk at p. left: number of codes up to the end of the vector. Codes after it are 0. */
+/* left: codes to the vector's end; later ones are 0. */
 template <int W>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
                                         pack_words<W> *to)
@@ -117,7 +115,7 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
     }
 }
 
-/* Load the chunks at p and q. If both are whole and aligned, their loads are issued together. */
+/* If both chunks are whole and aligned, their loads are issued together. */
 template <int W>
 static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
                                              size_t left, pack_words<W> *a, pack_words<W> *b)
@@ -155,8 +153,7 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
     }
 }
 
-/* Store 16 codes of w bits to the chunk at p, but no bytes after code left - 1. Unused bits of its
- * last byte become zero. */
+/* No bytes after code left - 1 are stored. Unused bits of its last byte become zero. */
 static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
 {
     const unsigned n_bytes = pack_bytes(w, left);
@@ -198,7 +195,7 @@ static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, ui
     }
 }
 
-/* Writes codes to the chunk at `to` one by one, each byte as soon as it is full. */
+/* Writes a chunk's codes one by one, each byte as soon as it is full. */
 struct pack_writer {
     uint8_t *to;
     uint64_t word;

@@ -1,9 +1,9 @@
-/* sum_partial.cu : makes sums whose partial sums have a format of their own (vec_sum.acc), with the
+/* sum_partial.cu : makes sums whose partial sums have their own format (vec_sum.acc), with the
  * rules nearest and kahan.
  *
- * A code is read as its value times a factor that depends on the format (sum_round.cuh). The
- * factors of two formats differ by a power of two. Multiplying an addend by that power is exact,
- * since the format of the sums holds all numbers of the addends:
+ * A code is read as its value times a factor of its format (sum_round.cuh). Two formats' factors
+ * differ by a power of two. An addend times that power is exact, as the sums' format holds all its
+ * numbers:
  *
  *     addend   v * 2^(bias(in) - 127) -- * 2^(bias(acc) - bias(in)) --> v * 2^(bias(acc) - 127) */
 #include "device/vec/sum_walk.cuh"
@@ -11,11 +11,11 @@
 
 template <class T> struct partial_fmt {
     sum_fmt<T> acc, in;
-    T unit; /* the power of two */
+    T unit; /* that power */
     struct mf_fmt acc_fmt, in_fmt, out;
     enum mf_overflow overflow;
     bool kahan;
-    int shift; /* the result is divided by 2^shift */
+    int shift; /* divides the result by 2^shift */
 };
 
 template <class T>
@@ -54,7 +54,7 @@ static __device__ inline uint32_t rule_end(const struct sum_job &, const partial
     return partial_final(k, acc.sum);
 }
 
-/* Add one vector of addends to a received partial sum. */
+/* Adds addends to a received partial sum. */
 template <class T>
 static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
                                      const uint8_t *addends, size_t n, uint8_t *codes,
@@ -76,7 +76,7 @@ static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
     }
 }
 
-/* Add one vector of addends to accumulators in memory (sum_acc.cu). */
+/* Adds addends to accumulators in memory (sum_acc.cu). */
 template <class T>
 static __global__ void k_partial_accumulate(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
                                             size_t n, bool first)
@@ -99,8 +99,6 @@ static __global__ void k_partial_accumulate(partial_fmt<T> k, uint32_t *acc, con
             place[1] = pack_own_bits(k.acc_fmt, a.too_much);
     }
 }
-
-/* ---- launchers ---- */
 
 template <class T>
 static partial_fmt<T> partial_fmt_of(const struct vec_sum *sum, struct mf_fmt out, int shift)

@@ -1,11 +1,11 @@
-/* sum_parts.cuh : walks over several packed vectors in chunks of 16 elements, with their addresses
- * in shared memory. */
+/* sum_parts.cuh : walks over packed vectors in chunks of 16 elements, addresses in shared
+ * memory. */
 #ifndef SUM_PARTS_CUH
 #define SUM_PARTS_CUH
 #include "device/vec/sum_pack.cuh"
 #include "device/vec/sum_round.cuh"
 
-/* PARTS_NEAR: largest number of addresses in shared memory. PARTS_PER_SM: blocks per SM. */
+/* PARTS_NEAR: most addresses in shared memory. PARTS_PER_SM: blocks per SM. */
 enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
 struct sum_job {
@@ -19,8 +19,8 @@ struct sum_job {
     uint8_t *codes;
 };
 
-/* Copy the list of parts to shared memory if it fits, and return its address there, else that of
- * the list. All threads of the block call it. */
+/* Copy the list of parts to shared memory if it fits; return where it is. The whole block calls
+ * it. */
 static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job &job,
                                                            const uint8_t **near)
 {
@@ -32,8 +32,7 @@ static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job 
     return near;
 }
 
-/* Return whether all parts of a list in shared memory are aligned. All threads of the block call
- * it. */
+/* Return whether all parts of the list are aligned. The whole block calls it. */
 static __device__ inline bool parts_aligned(const struct sum_job &job, const uint8_t *const *near,
                                             unsigned align)
 {
@@ -41,9 +40,8 @@ static __device__ inline bool parts_aligned(const struct sum_job &job, const uin
     return __syncthreads_or(p < job.n_parts && ((uintptr_t)near[p] & (align - 1u)) != 0) == 0;
 }
 
-/* These launch the sums of job by its rule and return 0 or the failure of a launch.
- * vec_gpu_sum_partial() makes sums whose partial sums have a format of their own.
- * vec_gpu_accumulate_partial() adds to accumulators of such a format. */
+/* Launch the sums of job by its rule; return 0 or the launch's failure. The _partial functions are
+ * for partial sums and accumulators of their own format. */
 int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
 int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s);
 int vec_gpu_accumulate_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes,

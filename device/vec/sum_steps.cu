@@ -1,10 +1,10 @@
-/* sum_steps.cu : makes sums of several packed vectors by the rules that round at each step: fp32,
- * nearest, kahan and trunc. */
+/* sum_steps.cu : makes sums of packed vectors by rules that round at each step: fp32, nearest,
+ * kahan and trunc. */
 #include "device/vec/sum_e5m2.cuh"
 #include "device/vec/sum_walk.cuh"
 #include "device/vec/vec.cuh"
 
-/* A sum is a code. For the rule fp32 it is the bits of a float: the sum of the floats of the codes
+/* A sum is a code or, for the rule fp32, the bits of the sum of the codes' floats
  * (sum_round.cuh). */
 
 static __device__ inline uint32_t steps_final(const struct sum_job &job, enum vec_rule rule,
@@ -23,7 +23,7 @@ static __device__ inline uint32_t steps_add_fp32(const sum_fmt<float> &k, uint32
     return __float_as_uint(__fadd_rn(__uint_as_float(acc), sum_value(k, code)));
 }
 
-/* The rules fp32 and nearest, chosen at compile time. */
+/* chosen at compile time */
 template <int RULE> struct steps_known {
     sum_fmt<float> k;
 };
@@ -43,7 +43,7 @@ static __device__ inline uint32_t rule_end(const struct sum_job &job, const step
     return steps_final(job, (enum vec_rule)RULE, acc.sum);
 }
 
-/* Any rule, chosen at run time. */
+/* chosen at run time */
 template <class T> struct steps_any {
     sum_fmt<T> k;
     sum_fmt<float> k32;
@@ -70,7 +70,6 @@ static __device__ inline uint32_t rule_end(const struct sum_job &job, const step
     return steps_final(job, job.rule, acc.sum);
 }
 
-/* e5m2 in, e5m2 out. */
 template <bool TRUNC> static __global__ void k_sum_e5m2(struct sum_job job, size_t n_chunks)
 {
     __shared__ const uint8_t *near[PARTS_NEAR];

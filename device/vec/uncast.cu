@@ -1,5 +1,5 @@
-/* uncast.cu : decodes packed codes of one vector or a list of vectors to scaled fp32. Overwrites
- * the destination or adds to it. */
+/* uncast.cu : decodes packed codes of a vector or list to scaled fp32, which overwrite the
+ * destination or are added to it. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -1,17 +1,17 @@
-/* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() followed by a
- * division. It decodes the tiles of a vector, or all spans of a list in one launch. uncast.cu uses
- * the values as they are, ratio.cu transforms them.
+/* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() and then a
+ * division: tiles of a vector, or all spans of a list in one launch. uncast.cu uses the values as
+ * they are, ratio.cu transforms them.
  *
- *     up to 8 bits   a table of all codes' values in shared memory, made by mf_dec()
+ *     up to 8 bits   a table of all values in shared memory, made by mf_dec()
  *     wider codes    | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a
  *                    factor of 2^(127-bias), also for subnormals. One multiplication corrects that
  *                    and applies the shift
- *     odd widths     a warp reads the 4 * width words of 128 codes, and each lane picks its four
+ *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
  *
- * The transformation is an argument of the launch, of type TO. TO::PER_SM blocks (TO::PER_SM_ANY
- * for any width) fit the registers of a multiprocessor. TO::span is the transformation's state for
- * one span, made by one thread if TO::LOOKS. span.made(element, x) returns the results. x: the four
- * values that begin with index `element`. */
+ * The launch's argument, of type TO, transforms. TO::PER_SM blocks (TO::PER_SM_ANY for any width)
+ * fit the registers of a multiprocessor. TO::span is its state for one span, made by one thread if
+ * TO::LOOKS. span.made(element, x) returns the results for x, the four values from index `element`
+ * on. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -30,24 +30,24 @@ enum { SHIFT_MAX = 1000, NO_TABLE = SHIFT_MAX + 1 };
 
 struct uncast {
     struct mf_fmt fmt;
-    /* bits of a code; mask of all but the sign; first code that is not a number */
+    /* bits of a code; mask without the sign; first code that is not a number */
     uint32_t width, nan, inf;
     uint32_t inf_bits;      /* fp32 bits for the code `inf` */
-    uint32_t up, sign_left; /* 23 - m; shifts a code left until the sign is the highest bit */
+    uint32_t up, sign_left; /* 23 - m; left shift of a code that makes the sign the highest bit */
     float divisor;
 };
 
-/* The factor 2^shift / divisor, with the correction of the exponent, split by vec_quotient_of(). */
+/* 2^shift / divisor, with the correction of the exponent, split by vec_quotient_of(). */
 struct uncast_shift {
-    /* The product of the factors is 2^shift with the correction. Only the last one rounds, unless
-     * the result is 0. */
+    /* Their product is 2^shift with the correction. Only the last rounds, unless the result is
+     * 0. */
     float factor[3];
     bool far; /* factor[0] and [1] are not 1 */
     int shift;
     float divisor, times; /* times: 1 / divisor if that is exact, else 0 */
 };
 
-/* Return 1 / x if x is a power of two and both are normal, else 0. */
+/* 0 unless x is a power of two and both are normal. */
 static __host__ __device__ inline float exact_inverse(float x)
 {
     uint32_t bits;
@@ -104,7 +104,7 @@ UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
     return __fdiv_rn(x, by->divisor);
 }
 
-/* Return the result for a code. Keeps the sign of a nan, which arithmetic does not guarantee. */
+/* Keeps a nan's sign, which arithmetic does not guarantee. */
 UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
@@ -118,7 +118,7 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
     return mag > u->inf || (mag == u->inf && u->fmt.fn) ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
-/* Fill the table of all codes of at most 8 bits. All threads of the block call it. */
+/* For codes of at most 8 bits. The whole block calls it. */
 UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *by, float *table)
 {
     for (uint32_t code = threadIdx.x; code < 1u << u->width; code += UNCAST_THREADS) {
@@ -128,8 +128,6 @@ UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *b
     }
     __syncthreads();
 }
-
-/* ---- four codes per thread: an item ---- */
 
 template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t element, size_t n)
 {
@@ -150,13 +148,12 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     return v;
 }
 
-/* Load the codes of the warp's 128 elements, of any width, into its words[129]. first: index of the
- * first one, a multiple of 128. */
+/* Load the warp's 128 codes, of any width, into its words[129]. first: a multiple of 128. */
 UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
                                uint32_t *words)
 {
     const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
-    /* Wait until the words of the previous round have been read. */
+    /* Wait until the previous round's words are read. */
     __syncwarp();
     for (uint32_t q = threadIdx.x % 32; q < 4 * u->width; q += 32) {
         const size_t at = begin + 4 * q;
@@ -177,7 +174,7 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
-/* Store four results in the vector x, or add them if ADD. whole: elements_whole(x). */
+/* ADD: add four results. whole: elements_whole(x). */
 template <bool ADD>
 UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
                             float4 v)
@@ -190,8 +187,8 @@ UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t 
     elements_put(x, type, element, n, whole, v);
 }
 
-/* Decode a tile of a vector. W: 4, 8, 16, or 0 for any width. table: from uncast_table(), for codes
- * of at most 8 bits. words: [129] of the warp. */
+/* W: 4, 8, 16, or 0 for any width. table: from uncast_table(), for codes of at most 8 bits. words:
+ * [129] of the warp. */
 template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
@@ -227,7 +224,7 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
     }
 }
 
-/* Decode all spans of a list. A block refills its table only when the shift changes. */
+/* A block refills its table only when the shift changes. */
 template <int W, class TO>
 static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
@@ -236,8 +233,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
     __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
-    int made = NO_TABLE; /* shift of the present table */
-    int now = -1;        /* the span to which `become` belongs */
+    int made = NO_TABLE; /* shift of the table */
+    int now = -1;        /* the span of `become` */
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);
@@ -247,7 +244,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
             const struct uncast_shift by = uncast_shift_make(&u, span->shift);
             const int shift = clamp(span->shift, SHIFT_MAX);
             if (u.width <= 8 && shift != made) {
-                /* Wait until the previous table has been read. */
+                /* Wait until the previous table is read. */
                 __syncthreads();
                 made = shift;
                 uncast_table(&u, &by, table);
@@ -272,7 +269,7 @@ static unsigned uncast_grid(size_t tiles)
     return (unsigned)(tiles < most ? tiles : most);
 }
 
-/* n_elems: sum of the n of all spans. */
+/* n_elems: sum of the spans' n. */
 template <class TO>
 static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, TO to, struct dev_stream *s)

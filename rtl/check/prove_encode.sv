@@ -1,8 +1,8 @@
 // prove_encode: proves that a lane's code is its sum / 2^shift, rounded once as hls/arith/mf.h
 // defines, four clocks after the sum. For Yosys.
-// Sum and flags are free: the lanes are cut away. One encoder is checked, with everything that tile
-// and round_plan compute for it. Beats of any formats, shifts and ops follow each other at any
-// distance. A half word holds at most what the codes of all ranks can add up to.
+// Sum and flags are free: lanes are cut away. One encoder is checked, with all that tile and
+// round_plan compute for it, for beats of any formats, shifts and ops at any distance. A half word
+// holds at most what all ranks' codes can add up to.
 module prove_encode #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -28,13 +28,12 @@ module prove_encode #(
     .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
-  // signals inside the tile
   (* hierconn *) wire [64*Word-1:0]    \u_tile.new_row ;
   (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
 
-  // bits of a format; 0: not a format of this card
+  // 0: no format of this card
   function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
@@ -46,8 +45,8 @@ module prove_encode #(
       assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
 
   // ---- When
-  // A beat taken in clock 0 has its sum in clock 3 (MAX: 4), and the high half of 4-bit sums one
-  // clock later. Its code is due 4 clocks after its sum.
+  // A beat taken in clock 0 has its sum in clock 3 (MAX: 4), 4-bit sums their high half one clock
+  // later. The code is due 4 clocks after its sum.
   localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
   logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q,
                   valid7_q;
@@ -99,8 +98,8 @@ module prove_encode #(
     neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
-    // Places in sig: its leading one; the leading one of out's smallest normal number; the
-    // higher of the two; out's last bit.
+    // Places in sig: its leading one; that of out's smallest normal; the higher of the two; out's
+    // last bit.
     top = 7'sd0;
     for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;
@@ -122,7 +121,7 @@ module prove_encode #(
     want = 16'(mag) | 16'(sign) << (out_e + out_m);
   end
 
-  // MAX: the word is an int8, and its low byte is the result.
+  // MAX: the result is the word's low byte, an int8.
   logic [15:0] got, mask;
   assign got  = 16'(\u_tile.codes [Codes-1:0]);
   assign mask = 16'((17'd1 << bits(out_fmt)) - 17'd1);

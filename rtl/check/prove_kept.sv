@@ -1,8 +1,8 @@
-// prove_kept: proves that no kept result is overwritten while it is sent, or sent while it is
-// overwritten, by admit and sends together. For Yosys.
+// prove_kept: proves that admit and sends never let a kept result be overwritten while it is sent,
+// or sent while it is overwritten. For Yosys.
 // From the clock in which the last contribution enters the tile until the result is reported, tx
-// does not read the slot and no request for it waits. tx takes requests and reads at any speed, the
-// tile takes any time, and frames and jobs are arbitrary.
+// does not read the slot and no request for it waits. Speeds of tx and tile, frames and jobs are
+// arbitrary.
 module prove_kept #(
   parameter int Slots = 2,
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
@@ -85,18 +85,16 @@ module prove_kept #(
       assert (over_q == (\u_admit.finishing_q [one]
                          || (\u_admit.fin_valid_o  && \u_admit.fin_slot_o  == one)));
       if (\u_admit.fin_valid_o ) assert (\u_admit.state_q == 3'd1);  // Look
-      // Decide; Clear, Settle
       if (ask_valid) assert (\u_admit.state_q == 3'd3 || (\u_admit.state_q >= 3'd4 && ask_none));
       if (\u_admit.asked_q ) assert (\u_admit.state_q == 3'd3 && !ask_valid);
       if (ask_valid && \u_admit.state_q == 3'd3)
         assert (ask_slot == \u_admit.at && ask_none == !\u_admit.resend );
       if (\u_admit.state_q == 3'd3 && \u_admit.at == one) begin
         if (ask_valid || \u_admit.asked_q || !\u_admit.finishing_at_q ) assert (!over_q);
-        // request withdrawn: no new send can start
+        // withdrawn: no new send can start
         if (\u_admit.asked_q && !\u_admit.resend )
           assert (!\u_sends.pending_q [one] && (!\u_admit.in_reading || \u_admit.in_reading_q ));
       end
-      // in Check and Decide the frame is stable
       assert (desc_valid_i || (\u_admit.state_q != 3'd2 && \u_admit.state_q != 3'd3));
     end
   end

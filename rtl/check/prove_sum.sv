@@ -1,11 +1,9 @@
-// prove_sum: proves that a lane's word is the exact sum, or for MAX the maximum, of all codes
-// since the row's first contribution.
-// It also has the flags of non-finite codes. For Yosys. Beats may follow each other at any
-// distance, for any rows. One arbitrary row is followed in lane 0, with all that tile and
-// acc_lane do for it. The memory is cut away: it returns the written value, or anything if a
-// row is read while it is written.
-// Assumed of admit: contributions to a row have one format and op. A word
-// with a flag is not checked further.
+// prove_sum: proves that a lane's word is the exact sum, or for MAX the maximum, of all codes since
+// the row's first contribution, with the flags of non-finite codes. For Yosys.
+// Beats follow each other at any distance, for any rows. One row is followed in lane 0, with all
+// that tile and acc_lane do for it. The memory is cut away: it returns the written value, or
+// anything if a row is read while it is written. Contributions to a row have one format and op. A
+// word with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -30,13 +28,12 @@ module prove_sum #(
     .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i({496'd0, in_data_i}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
-  // the memory's ports inside the tile
   (* hierconn *) wire [64*Word-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 
   // ---- The value of a code in units of its format's smallest subnormal, as by mf_unpack().
-  // bits of a format; 0: not a format of this card
+  // 0: no format of this card
   function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;

@@ -15,21 +15,21 @@ from types import SimpleNamespace
 
 ULTRASCALE = SimpleNamespace(
     clk_q=0.08,             # clock to a register's output
-    setup=0.04,             # setup time of a register
+    setup=0.04,             # of a register
     lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
     net=0.25,               # a net of up to net_loads inputs
-    # from a LUT or chain to its only load, a register; on an ECP5 both are in one slice
+    # from a LUT or chain to its only load, a register; an ECP5 has both in one slice
     net_packed=0.25,
     net_loads=16,
-    net_double=0.05,        # added each time the loads double
+    net_double=0.05,        # each time the loads double
     carry_in=0.05,          # S, DI or CYINIT into a carry chain; on ECP5 a LUT's inputs
     carry_bit=0.015,        # one bit along it
     carry_out=0.06,         # a sum bit out of it
     muxf=0.06,
-    # clock to stored data, no output register
+    # to stored data, without output register
     ram_clk_q={'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60},
     ram_setup=0.35)         # address, data and enables of a BRAM or URAM
-# nextpnr's values for grade 8; nets: the mean over routed pieces (rtl/ecp5/README.md).
+# nextpnr's for grade 8; nets: the mean over routed pieces (rtl/ecp5/README.md).
 ECP5 = SimpleNamespace(
     clk_q=0.31, setup=0.0, lut=0.14, net=0.50, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
     ram_clk_q={'BRAM': 3.3, 'LUTRAM': 0.31}, ram_setup=0.0)
@@ -90,7 +90,7 @@ class Netlist:
             return [(None, self.part.clk_q)]
         if kind in ('BRAM', 'URAM'):
             return [(None, self.part.ram_clk_q[kind])]
-        if kind == 'WIRE':                   # an inverter is absorbed by its load
+        if kind == 'WIRE':                   # its load absorbs an inverter
             return [(x, 0.0) for x in pins['I']]
         # RAM64M8 and similar: DOx reads ADDRx. TRELLIS_DPR16X4: RAD. Others:
         # DPO DPRAn, SPO, O and Q An.

@@ -1,12 +1,10 @@
-// no_core: replaces nic_core so that a card's shell can be routed by itself:
-// returns each frame to its sender.
+// no_core: replaces nic_core to route a card's shell by itself: returns each frame to its sender.
 module nic_core #(
   parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0,
                 Ultra = 0
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
-  // frames in
   input  logic [511:0] rx_data_i,
   input  logic [63:0]  rx_keep_i,
   input  logic         rx_last_i,
@@ -14,7 +12,6 @@ module nic_core #(
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  // frames out
   output logic [511:0] tx_data_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
@@ -49,7 +46,7 @@ module nic_core #(
   logic        write;
   logic [11:0] waddr, raddr;
   logic [31:0] wdata, wmask, value_q;
-  // one register, which reads its last written value
+  // reads its last written value
   axil u_axil (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,

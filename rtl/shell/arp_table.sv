@@ -1,21 +1,20 @@
-// arp_table: maps IP to MAC addresses, instead of LiteEth's table,
-// and answers every lookup at once.
-// LiteEth's table blocks all frames while one address does not answer, and is cleared every second.
-// Here a lookup fails if the address is unknown: the frame is dropped, an ARP request is sent each
-// time, and the protocol retransmits.
-// An address is learnt from its answer to our request, or from its own request to us; the first
-// claim wins. A request from another MAC than the known one is not believed, but makes the entry
-// unknown: the IP is looked up again.
-// A new entry replaces an unknown one, else the next in turn. An entry for a
-// requesting host only takes an empty place.
+// arp_table: maps IP to MAC addresses, instead of LiteEth's table, which blocks all frames while
+// one address does not answer, and is cleared every second.
+// Every lookup is answered at once. For an unknown address it fails: the frame is dropped, an ARP
+// request is sent, and the protocol retransmits.
+// An address is learnt from its answer to our request, or its own request to us; the first claim
+// wins. A request from another MAC than the known one only makes the entry unknown: the IP is
+// looked up again.
+// A new entry replaces an unknown one, else the next in turn; for a requesting host it only takes
+// an empty place.
 module arp_table #(
   parameter int Rows  = 16,                  // a power of two; clocks of a search
   parameter int Banks = 4,                   // entries searched in a clock, a power of two
-  parameter int Heard = 8                    // buffer for ARP packets
+  parameter int Heard = 8                    // for ARP packets
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // lookup: valid stays until ready; then comes the answer
+  // lookup: valid until ready; then comes the answer
   input  logic [31:0] ask_ip_i,
   input  logic        ask_valid_i,
   output logic        ask_ready_o,
@@ -23,12 +22,11 @@ module arp_table #(
   output logic        answer_failed_o,
   output logic        answer_valid_o,
   input  logic        answer_ready_i,
-  // ARP packets received for us; lost if there is no room: the requester repeats them
+  // ARP packets for us; lost without room: the requester repeats them
   input  logic [31:0] heard_ip_i,
   input  logic [47:0] heard_mac_i,
   input  logic        heard_request_i,       // 1: request, 0: answer
   input  logic        heard_valid_i,
-  // ARP packets to send
   output logic [31:0] send_ip_o,
   output logic [47:0] send_mac_o,
   output logic        send_request_o,        // 1: request; 0: answer, to send_mac_o
@@ -41,7 +39,7 @@ module arp_table #(
   state_e state_q, state_d;
 
   // --- an entry: known, IP, MAC; IP 0: empty ---
-  logic [RowW-1:0]  row_q;                   // current row
+  logic [RowW-1:0]  row_q;
   logic [BankW-1:0] hit_bank, free_bank, found_bank_q, free_bank_q, turn_bank_q;
   logic [RowW-1:0]  found_row_q, free_row_q, turn_row_q;
   logic [Banks-1:0] hit, vacant, write;
@@ -70,10 +68,9 @@ module arp_table #(
     end
   end
 
-  // --- current search ---
   logic [31:0] ip_q;
   logic [47:0] mac_q;
-  logic        asks_q, request_q;            // asks_q: for a frame; else for a received ARP packet
+  logic        asks_q, request_q;            // asks_q: for a frame, else a received ARP packet
   logic        heard, heard_request, take_heard;
   logic [31:0] heard_ip;
   logic [47:0] heard_mac;
@@ -86,7 +83,7 @@ module arp_table #(
     .in_ready_o(heard_room),
     .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard),
     .out_ready_i(take_heard));
-  // A received request is taken only when the last answer has left. Requests and frames take turns.
+  // A received request is taken after the last answer has left. Requests and frames take turns.
   logic        asked, heard_last_q;
   assign asked      = ask_valid_i && !answer_valid_o;
   assign take_heard = state_q == Idle && !(send_valid_o && heard_request)
@@ -109,7 +106,6 @@ module arp_table #(
     endcase
   end
 
-  // Rewrite the found entry, else a vacant one, else the next in turn.
   logic [BankW-1:0] write_bank;
   always_comb begin
     write_row  = found_q ? found_row_q : free_q ? free_row_q : turn_row_q;
@@ -152,7 +148,7 @@ module arp_table #(
       answer_mac_o    <= found_mac_q;
     end
 
-    // If the last ARP packet has not left yet, this request is lost: the next frame repeats it.
+    // Lost if the last ARP packet has not left: the next frame repeats it.
     if (send_valid_o && send_ready_i) send_valid_o <= 1'b0;
     if (state_q == Act && !send_valid_o && ip_q != '0 && (asks_q ? !known : request_q)) begin
       send_valid_o   <= 1'b1;
@@ -171,7 +167,7 @@ module arp_table #(
 
 `ifdef FORMAL
   // No IP has two entries. A known entry stays known, unless another MAC claims its IP, or a frame
-  // needs its place. A frame with an answer gets the MAC of its IP.
+  // needs its place. An answered frame gets its IP's MAC.
   logic             past_q = 1'b0;
   (* anyconst *) logic [RowW-1:0]  a_row, b_row;
   (* anyconst *) logic [BankW-1:0] a_bank, b_bank;
@@ -198,14 +194,12 @@ module arp_table #(
     if (past_q && $past(ask_valid_i && !ask_ready_o && !rst_i))
       assume (ask_valid_i && $stable(ask_ip_i));
     if (past_q && state_q != Clear) begin
-      // promises
       if (apart && a[79:48] == b[79:48]) assert (a[79:48] == '0);
       if ($past(state_q != Clear && !rst_i && a[80]))
         assert ($past(doubt) ? $past(a[79:48] == ip_q) || a == $past(a)
                 : a == $past(a) || $past(state_q == Act && place && !free_q));
       if (state_q == Act && asks_q && known) assert (found == {1'b1, ip_q, found_mac_q});
       if (state_q == Act && asks_q) assert (ip_q == ask_ip_i);
-      // invariants
       if (state_q == Act && found_q) assert (found == {found_known_q, ip_q, found_mac_q});
       if (state_q == Act && !found_q && ip_q != '0) assert (a[79:48] != ip_q);
       if (state_q == Search && a_row < row_q && ip_q != '0) assert (a[79:48] != ip_q);

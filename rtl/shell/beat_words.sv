@@ -1,23 +1,21 @@
-// beat_words: converts between the 32-bit words of a LiteEth UDP port and the
-// 512-bit beats of nic_core, both ways.
+// beat_words: converts between 32-bit words of a LiteEth UDP port and 512-bit beats of nic_core,
+// both ways.
 //  in:  16 words make a beat. A frame that ends inside a beat or a word, or with an error, gets a
 //       last beat with keep = 0, which rx drops and counts.
 //  out: a beat makes 16 words. The datagram's length comes from the header, a frame's first beat.
 module beat_words (
   input  logic         clk_i,
   input  logic         rst_i,
-  // words in
   input  logic [31:0]  in_data_i,
   input  logic         in_last_i,
   /* verilator lint_off UNUSEDSIGNAL */
   input  logic [3:0]   in_last_be_i,         // with the last word: one-hot, its last byte
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic         in_error_i,
-  input  logic [31:0]  in_ip_i,              // source, for the whole frame
+  input  logic [31:0]  in_ip_i,              // source of the whole frame
   input  logic [15:0]  in_port_i,
   input  logic         in_valid_i,
   output logic         in_ready_o,
-  // beats to the core
   output logic [511:0] rx_data_o,
   output logic [63:0]  rx_keep_o,
   output logic         rx_last_o,
@@ -25,17 +23,15 @@ module beat_words (
   output logic [15:0]  rx_port_o,
   output logic         rx_valid_o,
   input  logic         rx_ready_i,
-  // beats of the core
   input  logic [511:0] tx_data_i,
   input  logic         tx_last_i,
   input  logic [31:0]  tx_ip_i,
   input  logic [15:0]  tx_port_i,
   input  logic         tx_valid_i,
   output logic         tx_ready_o,
-  // words out
   output logic [31:0]  out_data_o,
   output logic         out_last_o,
-  output logic [31:0]  out_ip_o,             // destination, for the whole frame
+  output logic [31:0]  out_ip_o,             // destination of the whole frame
   output logic [15:0]  out_port_o,
   output logic [15:0]  out_length_o,         // bytes
   output logic         out_valid_o,
@@ -43,7 +39,7 @@ module beat_words (
 );
   // --- in ---
   logic [511:0] in_q;
-  logic [3:0]   at_q;                        // words of the beat received
+  logic [3:0]   at_q;                        // words received
   logic         full_q, last_q, whole_q, bad_q;
   logic [47:0]  from_q;
   assign in_ready_o           = !full_q || rx_ready_i;
@@ -68,7 +64,7 @@ module beat_words (
 
   // --- out ---
   logic [511:0] out_q;
-  logic [4:0]   left_q;                      // words of the beat still to send
+  logic [4:0]   left_q;                      // words still to send
   logic         out_last_q, first_q;         // first_q: the next beat is a frame's first
   logic [63:0]  to_q;
   assign tx_ready_o  = left_q == '0 || (left_q == 5'd1 && out_ready_i);
@@ -92,8 +88,8 @@ module beat_words (
   end
 
 `ifdef FORMAL
-  // Any word of a beat, in either direction, has its right place. A frame is whole exactly if all
-  // its words and bytes arrived without an error. Waiting data is stable.
+  // Any word of a beat, both ways, has its right place. A frame is whole exactly if all words and
+  // bytes arrived without error.
   (* anyconst *) logic [3:0] mark;
   logic         past_q = 1'b0, good_q, fine_q, marked_last_q, open_q;
   logic [31:0]  word_q;
@@ -116,7 +112,6 @@ module beat_words (
     if (rst_i) open_q <= 1'b0;
     assume (rst_i == !past_q);
     if (past_q) begin
-      // invariants
       assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q)
               && bad_q == (open_q && !good_q));
       if (full_q) assert (whole_q == fine_q && last_q == !open_q);
@@ -125,7 +120,6 @@ module beat_words (
       assert ((left_q == '0 && first_q) || to_q == addressed_q);
       if (left_q != '0 && 5'(mark) + left_q >= 5'd16)
         assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
-      // promises
       if (rx_valid_o) assert (rx_keep_o == {64{fine_q}});
       if (rx_valid_o && fine_q) assert (rx_data_o[32 * mark +: 32] == word_q);
       if (rx_valid_o) assert (rx_last_o == !open_q);

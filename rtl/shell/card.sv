@@ -1,10 +1,10 @@
-// card: connects nic_core to two UDP ports of 32-bit words: one for frames, one for
-// control of its registers by leases.
+// card: connects nic_core to two UDP ports of 32-bit words: for frames, and for control of its
+// registers by leases.
 //
 //  LiteEth ==words==> beat_words ==beats==> nic_core ==beats==> beat_words ==words==> LiteEth
 //          ==words=======================> control <== answers: words =============>
 //
-// The defaults are the smaller core that fits an ECP5-85F: 8-bit formats, 16 slots, 2 jobs.
+// The defaults fit an ECP5-85F: 8-bit formats, 16 slots, 2 jobs.
 module card #(
   parameter int Slots = 16,
   parameter int Rows  = 32,
@@ -13,10 +13,9 @@ module card #(
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  input  logic [15:0] port_i,                // the card's UDP port for frames
+  input  logic [15:0] port_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        direct_i,  // constant; 1: registers are driven by s_*, control is off
-  // frames in
+  input  logic        direct_i,  // constant; 1: s_* drives registers, control is off
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
   input  logic [3:0]  in_last_be_i,
@@ -25,7 +24,6 @@ module card #(
   input  logic [15:0] in_port_i,
   input  logic        in_valid_i,
   output logic        in_ready_o,
-  // frames out
   output logic [31:0] out_data_o,
   output logic        out_last_o,
   output logic [3:0]  out_last_be_o,
@@ -71,7 +69,7 @@ module card #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // in this clock, a received beat waits for the core; a beat of the core waits for the shell
+  // a received beat waits for the core; a core's beat for the shell
   output logic        rx_waits_o,
   output logic        tx_waits_o,
   output logic        busy_o                 // control is working
@@ -96,7 +94,7 @@ module card #(
     .tx_data_i(tx_data), .tx_last_i(tx_last), .tx_ip_i(tx_ip), .tx_port_i(tx_port),
     .tx_valid_i(tx_valid), .tx_ready_o(tx_ready),
     .out_data_o, .out_last_o, .out_ip_o, .out_port_o, .out_length_o, .out_valid_o, .out_ready_i);
-  assign out_last_be_o   = {out_last_o, 3'd0};  // frames are whole beats
+  assign out_last_be_o   = {out_last_o, 3'd0};
   assign out_from_port_o = port_i;
 
   nic_core #(

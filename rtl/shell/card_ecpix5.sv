@@ -17,7 +17,7 @@ module card_ecpix5 #(
   output logic       rgmii_mdc_o,
   output logic       rgmii_rst_n_o,
   inout  wire        rgmii_mdio_io,
-  output logic       led_o                   // active low: lit when the clock is locked
+  output logic       led_o                   // active low: the clock is locked
 );
   logic       clk, locked, rst;
   logic [3:0] reset_q = 4'hf;
@@ -26,7 +26,6 @@ module card_ecpix5 #(
   assign rst   = reset_q[3];
   assign led_o = !locked;
 
-  // --- lease ticks ---
   localparam int Tick = 50_000 * nc_pkg::LEASE_TICK_MS;  // clocks
   localparam int TickW = $clog2(Tick);
   logic [TickW-1:0] count_q;

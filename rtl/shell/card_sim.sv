@@ -8,7 +8,7 @@ module card_sim (
   input  logic [15:0] port_i,
   input  logic [15:0] control_port_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        direct_i,              // 1: registers are driven by s_*, control is off
+  input  logic        direct_i,              // 1: s_* drives registers, control is off
   // the wire: four bytes a clock, the first in bits 7..0
   input  logic [31:0] rx_data_i,
   input  logic        rx_last_i,
@@ -38,7 +38,7 @@ module card_sim (
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // counted outside: frames by eth_guard, clocks by card
+  // counted outside: eth_guard's frames, card's clocks
   output logic [4:0]  count_o,
   output logic        rx_waits_o,
   output logic        tx_waits_o,

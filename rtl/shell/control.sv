@@ -1,28 +1,26 @@
-// control: serves the card's registers over its own network port to hosts that hold a lease,
-// as an AXI-Lite master of nic_core.
-// Requests and answers: hls/card/lease.def.
+// control: serves the card's registers over its own network port to hosts that hold a lease, as an
+// AXI-Lite master of nic_core. Requests and answers: hls/card/lease.def.
 //
 // words => control_rx => buffer (8 x 64 words) => control_tx => words   control_leases: who may ask
 //              |           |  ^                                         control_jobs: the rules
 //              '-- crc32c  v  |
 //            one operation after the other => control_bus => AXI-Lite
 //
-// It handles one request at a time. Requests that arrive meanwhile are lost and counted,
-// and the host repeats them. A lease's buffer keeps the answer to its last sequenced
-// request. A repetition with the same number of operations is answered from there. An
-// expired lease is ended before any other work.
+// It handles one request at a time. Others that arrive meanwhile are lost and counted, and the host
+// repeats them. A lease's buffer keeps the answer to its last sequenced request, for repetitions
+// with the same number of operations. An expired lease is ended before any other work.
 module control #(
   parameter int Leases = nc_pkg::LEASE_MAX,
-  parameter int Ticks  = nc_pkg::LEASE_TICKS,  // ticks of silence that end a lease
+  parameter int Ticks  = nc_pkg::LEASE_TICKS,  // of silence that end a lease
   parameter int Jobs   = nc_pkg::CARD_JOBS,
   parameter int Slots  = nc_pkg::CARD_SLOTS
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic [15:0] frame_port_i,          // the card's port for frames, read as SHELL_PORT
+  input  logic [15:0] frame_port_i,          // read as SHELL_PORT
   output logic        busy_o,                // a datagram, request or lease end in progress
-  // datagrams: UDP payloads, byte 0 in bits 7..0; address, port and length accompany every word
+  // UDP payloads, byte 0 in bits 7..0; address, port and length accompany every word
   input  logic        in_valid_i,
   output logic        in_ready_o,
   input  logic        in_last_i,
@@ -40,7 +38,6 @@ module control #(
   output logic [31:0] out_ip_o,
   output logic [15:0] out_port_o,
   output logic [15:0] out_length_o,
-  // to nic_core's registers
   output logic [11:0] m_awaddr_o,
   output logic        m_awvalid_o,
   input  logic        m_awready_i,
@@ -70,7 +67,6 @@ module control #(
   } state_t;
   state_t state_q;
 
-  // --- the request ---
   logic              rx_put, rx_first, request, other, malformed, lost, done, coming;
   logic [WordW-1:0]  rx_at;
   logic [7:0]        kind, status_q, status;
@@ -88,7 +84,6 @@ module control #(
     .secret_o(secret), .ip_o(ip), .port_o(port), .malformed_o(malformed), .busy_o(lost),
     .inside_o(coming));
 
-  // --- leases ---
   logic [IndexW-1:0] lease_q, free_q, spare, own_buffer, over_at, live_n, buffer;
   logic [CountW-1:0] own_n;
   logic [31:0]       own_sequence;
@@ -101,8 +96,7 @@ module control #(
     .open_i(open), .next_i(next), .touch_i(touch), .end_i(finish), .spare_o(spare), .swap_i(swap),
     .over_o(over), .over_at_o(over_at), .live_n_o(live_n));
 
-  // --- an operation ---
-  logic [CountW-1:0] index_q, done_q;        // operations processed; those of them not refused
+  logic [CountW-1:0] index_q, done_q;        // operations processed; not refused
   logic [31:0]       at_q, value_q, result_q, bus_data, job_value, op_data, bus_value;
   logic [11:0]       bus_at;
   logic              refused_q, fresh_q, bus_start, bus_write, bus_done, bus_bad, refused,
@@ -151,7 +145,6 @@ module control #(
     endcase
   end
 
-  // --- the responder's own registers ---
   logic [31:0] malformed_q, busy_q, expired_q, local_value;
   always_comb begin
     is_local    = 1'b1;
@@ -167,7 +160,6 @@ module control #(
     endcase
   end
 
-  // --- the buffer and its CRC ---
   logic              tx_read, tx_step, tx_first, tx_done, put, get;
   logic [WordW-1:0]  tx_at, put_at, get_at, op_at;
   logic [31:0]       put_data, crc_data;
@@ -207,8 +199,7 @@ module control #(
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
                              .crc_o(crc));
 
-  // --- the decision about a request ---
-  // Equal length required: otherwise the answer could be longer than the request.
+  // Equal length required: else the answer could be longer than the request.
   assign repeated = hit_q && own_sequence == sequence_in && as_long_q;
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;
@@ -325,12 +316,11 @@ module control #(
   end
 
 `ifdef FORMAL
-  // Given the promises of control_jobs and control_leases: an operation is done for the lease whose
-  // secret the request has, and control_jobs allows it to that lease. A commit goes to the job
-  // named last in the same request. A repetition does nothing. Each request has one answer, from
-  // its own lease's words. An expired lease is ended next.
+  // An operation is done for the lease whose secret the request has, if control_jobs allows it. A
+  // commit goes to the job named last in the same request. A repetition does nothing. Each request
+  // has one answer, from its own lease's words. An expired lease is ended next.
   logic        past_q = 1'b0, checked_q, waits_q, brief_q, works, ends;
-  logic [31:0] named_q;                      // JOB_INDEX as last written by the bus
+  logic [31:0] named_q;                      // JOB_INDEX as last written
   assign works = state_q >= CleanIndex && state_q <= Put;
   assign ends  = state_q >= EndNext && state_q <= EndStatus;
   always_ff @(posedge clk_i) begin
@@ -364,7 +354,6 @@ module control #(
       if (works) assert (index_q < n || (state_q < ReadAt && index_q == '0));
       if (state_q > Idle) assert (ending_q ? ends : request);
       if (!works && !ends && state_q != Enable) assert (!bus_start);
-      // whose request it is
       if (state_q == Decide && hit_q) assert (live && same && as_long_q == (own_n == n));
       if (works)
         assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
@@ -375,9 +364,7 @@ module control #(
       if ((state_q == Head || state_q == Send) && fresh_q)
         assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
       if (state_q == Head) assert (fresh_q);
-      // no answer is longer than its request
       if (state_q == Head || state_q == Send) assert (answer_n_q <= n);
-      // what may be done
       if (bus_start && bus_write
           && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT))
         assert (!refused);

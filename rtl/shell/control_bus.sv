@@ -50,8 +50,8 @@ module control_bus (
   end
 
 `ifdef FORMAL
-  // Assumed: a user that holds what it started, and a slave that answers what it took. Then each
-  // start is one write or read, stable until taken, and ends with its own answer.
+  // Assumed: the user holds what it started, the slave answers what it took. Each start is one
+  // write or read, stable until taken, with its own answer.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

@@ -1,6 +1,5 @@
-// control_jobs: tracks which lease owns which job, and applies the rules of
-// hls/card/sharing.def, as host/control does.
-// It judges each operation before it is done, and is told afterwards what was done.
+// control_jobs: tracks which lease owns which job, and judges each operation by the rules of
+// hls/card/sharing.def, as host/control does. It is told afterwards what was done.
 module control_jobs #(
   parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Jobs   = nc_pkg::CARD_JOBS,
@@ -11,30 +10,30 @@ module control_jobs #(
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic [IndexW-1:0] lease_i,         // the lease that asks
+  input  logic [IndexW-1:0] lease_i,         // that asks
   input  logic              write_i,
   input  logic [11:0]       at_i,
   input  logic [31:0]       value_i,
-  output logic              refused_o,       // this lease may not do it
-  output logic [31:0]       value_o,         // value to write
+  output logic              refused_o,
+  output logic [31:0]       value_o,
   output logic              seen_o,          // readable only if seen_ok_o
   output logic              seen_ok_o,       // SEEN_RANK is empty or of this lease's job
   input  logic [15:0]       seen_i,          // upper half of SEEN_RANK
-  output logic              commit_o,        // the start or stop of a job
+  output logic              commit_o,        // a job's start or stop
   input  logic              wrote_i,         // at_i has been written
   input  logic              started_i,       // that job has started: this lease owns it
   input  logic              stopped_i,
-  output logic              any_o,           // the lease owns jobs
+  output logic              any_o,
   output logic [JobW-1:0]   any_at_o         // one of them
 );
   localparam bit [IndexW-1:0] Nobody = '1;   // above every lease number
 
   logic [IndexW-1:0] owner_q [Jobs];
-  logic [SlotW:0]    slots_q [Jobs];         // slots of each owned job
-  logic [JobW-1:0]   index_q;                // job index last written
+  logic [SlotW:0]    slots_q [Jobs];         // of each owned job
+  logic [JobW-1:0]   index_q;                // last written
   logic              known_q;                // that job exists
   logic [SlotW:0]    asked_q, free_q;        // slots: last written; free
-  logic [JobW:0]     jobs_q;                 // jobs with an owner
+  logic [JobW:0]     jobs_q;                 // with an owner
   logic [2:0]        rule;
   logic [IndexW-1:0] owner;
   logic              foreign, enough, start;
@@ -108,8 +107,8 @@ module control_jobs #(
   end
 
 `ifdef FORMAL
-  // For one arbitrary job: its owner keeps it until it is stopped, and only the
-  // owner writes its ranks or stops it.
+  // For one arbitrary job: its owner keeps it until it is stopped, and only the owner writes its
+  // ranks or stops it.
   (* anyconst *) logic [JobW-1:0] one;
   logic past_q = 1'b0;
   logic meant;

@@ -1,5 +1,5 @@
-// control_leases: stores each lease's secret, last request, answer buffer and remaining time.
-// It looks at one lease at a time and writes only that one.
+// control_leases: stores each lease's secret, last request, answer buffer and remaining time. It
+// looks at one lease at a time and writes only that one.
 module control_leases #(
   parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,
@@ -9,23 +9,23 @@ module control_leases #(
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic              tick_i,          // time passes
+  input  logic              tick_i,
   input  logic [IndexW-1:0] at_i,
   input  logic [63:0]       secret_i,
   input  logic [31:0]       sequence_i,
   input  logic [CountW-1:0] n_i,
-  output logic              live_o,          // lease at_i exists
+  output logic              live_o,
   output logic              same_o,          // its secret is secret_i
   output logic [31:0]       sequence_o,
-  output logic [CountW-1:0] n_o,             // operations of its last request
-  output logic [IndexW-1:0] buffer_o,        // buffer with the answer to that
-  input  logic              open_i,          // create it with secret_i
+  output logic [CountW-1:0] n_o,             // of its last request
+  output logic [IndexW-1:0] buffer_o,        // with that answer
+  input  logic              open_i,
   input  logic              next_i,          // record request sequence_i of n_i operations
-  input  logic              touch_i,         // restart its time
+  input  logic              touch_i,
   input  logic              end_i,
-  output logic [IndexW-1:0] spare_o,         // the buffer that no lease has
-  input  logic              swap_i,          // exchange the lease's buffer and the spare one
-  output logic              over_o,          // a lease was silent for too long
+  output logic [IndexW-1:0] spare_o,         // no lease's buffer
+  input  logic              swap_i,          // exchange the lease's buffer and the spare
+  output logic              over_o,          // a lease was silent too long
   output logic [IndexW-1:0] over_at_o,       // that lease
   output logic [IndexW-1:0] live_n_o
 );
@@ -79,8 +79,8 @@ module control_leases #(
   end
 
 `ifdef FORMAL
-  // No two leases have one buffer. A silent lease is over after Ticks ticks and not before.
-  // Leases not written to do not change.
+  // No two leases share a buffer. A silent lease is over after exactly Ticks ticks. Other leases do
+  // not change.
   (* anyconst *) logic [IndexW-1:0] one;
   logic             past_q = 1'b0;
   logic [LeftW-1:0] silent_q;

@@ -1,7 +1,6 @@
-// control_rx: receives a datagram into a buffer, word by word, and checks whether it is
-// a request of hls/card/lease.def.
-// A request is held until take_i. Datagrams that arrive meanwhile are lost and
-// counted, so the network never waits.
+// control_rx: receives a datagram into a buffer, word by word, and checks whether it is a request
+// of hls/card/lease.def, held until take_i. Others that arrive meanwhile are lost and counted, so
+// the network never waits.
 module control_rx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
@@ -13,20 +12,18 @@ module control_rx #(
   output logic        in_ready_o,
   input  logic        in_last_i,
   input  logic [31:0] in_data_i,
-  input  logic [3:0]  in_last_be_i,          // one-hot, with the last word: its last byte
+  input  logic [3:0]  in_last_be_i,          // with the last word: one-hot, its last byte
   input  logic        in_error_i,
   input  logic [31:0] in_ip_i,
   input  logic [15:0] in_port_i,
   input  logic [15:0] in_length_i,           // bytes
-  // into the buffer
   output logic        put_o,
   output logic [WordW-1:0] put_at_o,
-  output logic        crc_first_o,           // with put_o: the CRC begins with this word
+  output logic        crc_first_o,           // with put_o: the CRC begins here
   input  logic [31:0] crc_i,                 // the CRC's state, one clock after the last word
-  // a request, held
   output logic        request_o,
   input  logic        take_i,
-  output logic        other_o,               // of another version: only the header counts
+  output logic        other_o,               // another version: only the header counts
   output logic [7:0]  kind_o,
   output logic [CountW-1:0] n_o,             // operations
   output logic [31:0] sequence_o,
@@ -35,15 +32,15 @@ module control_rx #(
   output logic [15:0] port_o,
   output logic        malformed_o,           // pulse per datagram
   output logic        busy_o,
-  output logic        inside_o               // a datagram is being received, judged or held
+  output logic        inside_o               // receiving, judging or holding a datagram
 );
-  localparam int Header = 5;                 // words before the operations
-  // CRC state after any data followed by its own CRC
+  localparam int Header = 5;                 // words before operations
+  // CRC state after any data and its CRC
   localparam bit [31:0] Residue = ~32'h48674bc7;
 
   typedef enum logic [1:0] {Receive, Judge, Hold} state_t;
   state_t            state_q;
-  logic              inside_q, skip_q;       // after a datagram's first word; this datagram is lost
+  logic              inside_q, skip_q;       // after a datagram's first word; the datagram is lost
   logic [WordW:0]    words_q;                // so far; stops one above the maximum
   logic              ours_q, whole_q;        // word 0 is right; the last word is complete
   logic [15:0]       bytes_q, n_q;
@@ -119,9 +116,8 @@ module control_rx #(
   assign n_o = other_o ? '0 : n_q[CountW-1:0];
 
 `ifdef FORMAL
-  // A datagram has one outcome: it is a request, malformed, or lost because another is
-  // in progress. A held request does not change. A request has as many words as it says,
-  // and no more than fit the buffer.
+  // A datagram is a request, malformed, or lost because another is in progress. A held request does
+  // not change, and has as many words as it says.
   logic       past_q = 1'b0;
   logic [1:0] ends_q, fates_q;
   always_ff @(posedge clk_i) begin

@@ -1,5 +1,5 @@
-// control_tx: sends an answer from a buffer: words 0 to 4 + 2 * n_i, then their CRC.
-// Word 0 is its own, not the buffer's.
+// control_tx: sends an answer from a buffer: words 0 to 4 + 2 * n_i, then their CRC. Word 0 is its
+// own.
 module control_tx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
@@ -11,11 +11,11 @@ module control_tx #(
   input  logic [31:0] ip_i,
   input  logic [15:0] port_i,
   output logic        done_o,                // the last word is taken
-  // the buffer: a word arrives one clock after its request and stays until the next
+  // a word arrives one clock after its request and stays until the next
   output logic        read_o,
   output logic [WordW-1:0] read_at_o,
   input  logic [31:0] read_data_i,
-  // the CRC: step_o adds out_data_o; its state follows one clock later
+  // step_o adds out_data_o; crc_i follows one clock later
   output logic        step_o,
   output logic        crc_first_o,
   input  logic [31:0] crc_i,
@@ -31,7 +31,7 @@ module control_tx #(
   localparam bit [31:0] Word0 = 32'(nc_pkg::LEASE_MAGIC) << 8 | 32'(nc_pkg::LEASE_VERSION);
 
   logic             ready_q;                 // the word is there
-  logic [WordW-1:0] word_q, end_at;          // word_q: next word
+  logic [WordW-1:0] word_q, end_at;          // word_q: next
 
   assign end_at        = WordW'(5) + WordW'({n_i, 1'b0});
   assign read_o        = go_i && !ready_q;
@@ -65,7 +65,7 @@ module control_tx #(
   end
 
 `ifdef FORMAL
-  // An answer has 6 + 2 * n_i words, the last of them marked. A waiting word is stable.
+  // An answer has 6 + 2 * n_i words, the last marked. A waiting word is stable.
   logic             past_q = 1'b0;
   logic [WordW:0]   sent_q;
   always_ff @(posedge clk_i) begin

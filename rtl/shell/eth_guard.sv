@@ -1,14 +1,12 @@
-// eth_guard: buffers each frame from the MAC until it is complete, and passes
-// only correct frames for this card.
-// The layers after it (LiteEth's ARP, ICMP, IP and UDP) rely on it: they check little themselves.
+// eth_guard: buffers each frame from the MAC until it is complete, and passes only correct frames
+// for this card to LiteEth's ARP, ICMP, IP and UDP, which check little themselves.
 //  ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or broadcast; 60 bytes pass
 //  IPv4 to our MAC and IP: 20-byte header with a correct checksum, no fragment, no multicast
 //  source, not shorter than the header says:
 //    UDP: its length agrees with IP's, at least one byte of payload, checksum correct or 0 (none)
 //    ICMP: an echo request with 1 to 128 bytes of payload and a correct checksum
 //  Bytes after the IP packet are cut off, down to 60 bytes.
-// Words of four bytes, the first in bits 7..0. in_error_i, with the last
-// word: the MAC found the frame bad.
+// Words of four bytes, the first in bits 7..0. in_error_i, with the last word: MAC error.
 module eth_guard #(
   parameter int Words = 1024  // buffer, a power of two; 512 words are a frame of 2048 bytes
 ) (
@@ -33,8 +31,8 @@ module eth_guard #(
   output logic [4:0]  count_o
 );
   localparam int AtW = 15;
-  localparam bit [15:0] Least = 16'd60;      // minimum bytes of a passed frame
-  localparam bit [15:0] MostEcho = 16'd156;  // bytes of an IP packet with 128 bytes of echo
+  localparam bit [15:0] Least = 16'd60;      // fewest bytes of a passed frame
+  localparam bit [15:0] MostEcho = 16'd156;  // of an IP packet with 128 bytes of echo
 
   // --- the word as two numbers, most significant byte first ---
   logic [15:0] a, b, sum_a, sum_b;
@@ -46,8 +44,8 @@ module eth_guard #(
   // --- position in the frame, and the packet's end ---
   logic [AtW-1:0] at_q;                      // index of this word; stops at all ones
   logic [15:0]    total_q;                   // IP's length
-  logic [16:0]    end_at, have;              // bytes of the frame that count; that exist
-  logic [AtW-1:0] end_word;                  // word of the last byte that counts
+  logic [16:0]    end_at, have;              // bytes of the frame that count; exist
+  logic [AtW-1:0] end_word;                  // of the last byte that counts
   logic [1:0]     end_byte, last_byte;       // its byte in that word
   logic           kept;                      // the word is not after it
   logic           arp_q, udp_q, icmp_q;
@@ -61,7 +59,7 @@ module eth_guard #(
 
   // --- ones' complement sums of 16-bit numbers: 0xffff is correct ---
   logic [17:0] ip_sum_q, l4_sum_q;
-  // sum with its carries added; the packet's end, in bytes of the frame
+  // sum with its carries added; packet's end in the frame, bytes
   logic [16:0] ip_end, packet_end;
   logic [15:0] l4_bytes;
   logic        ip_right, l4_right, no_sum_q;
@@ -71,7 +69,6 @@ module eth_guard #(
   assign ip_right   = ip_end == 17'h0ffff;
   assign l4_right   = 17'(l4_sum_q[15:0]) + 17'(l4_sum_q[17:16]) == 17'h0ffff;
 
-  // Bytes after the packet do not count.
   logic [16:0] byte_at;
   assign byte_at = {at_q, 2'd0};
   always_comb begin
@@ -88,7 +85,7 @@ module eth_guard #(
     add = 18'(sum[15:0]) + 18'(sum[17:16]) + 18'(x) + 18'(y);
   endfunction
 
-  // --- verdicts: the frame is not for this card; it is, but malformed ---
+  // --- verdicts: not for this card; malformed ---
   logic us_q, all_q, other_q, other_d, wrong_q, wrong_d, arp_d, udp_d, icmp_d;
   always_comb begin
     other_d = at_q != '0 && other_q;
@@ -157,7 +154,6 @@ module eth_guard #(
     end
   end
 
-  // --- buffered until the end ---
   logic good;
   assign in_ready_o = !end_q;
   assign good = end_q && !error_q && !other_q && !wrong_q && (arp_q || l4_right || no_sum_q);
@@ -177,15 +173,15 @@ module eth_guard #(
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
 
 `ifdef FORMAL
-  // A passed frame meets all rules above, as checked on a copy of its first eleven words. The right
-  // number of words is put, and only the last is marked. Checksums are left to simulation.
+  // A passed frame meets all rules above, checked on a copy of its first eleven words. The right
+  // number of words is put, only the last is marked. Checksums are not proven.
   logic           past_q = 1'b0, ends_q;
   logic [351:0]   words_q;
   // 16-bit numbers: h[16 * k +: 16] is bytes 2k and 2k + 1
   logic [335:0]   h;
   logic [AtW-1:0] puts_q, last_at_q, so_far;
   logic [1:0]     last_byte_q;
-  logic [4:0]     seen;                      // words copied so far
+  logic [4:0]     seen;
   logic           mine, is_arp, fair;
   for (genvar k = 0; k < 21; k++) begin : gen_h
     assign h[16*k +: 16] = {words_q[16*k +: 8], words_q[16*k + 8 +: 8]};
@@ -208,7 +204,6 @@ module eth_guard #(
     if (in_valid_i && in_last_i)
       assume (in_last_be_i != '0 && (in_last_be_i & (in_last_be_i - 1'b1)) == '0);
     if (past_q) begin
-      // promises
       if (good) begin
         assert (mine || (is_arp && {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1));
         if (is_arp) begin
@@ -230,7 +225,6 @@ module eth_guard #(
         assert (ends_q);
       end
       assert (!end_q || !take);
-      // invariants
       if (end_q) assert (at_q == '0);
       if (fair && seen >= 5'd1) assert (all_q == &words_q[31:0]);
       if (at_q == AtW'(1))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # venv.sh : installs LiteEth (requirements.txt) in the virtual environment FOLDER/venv.
-# FOLDER/venv/done marks a complete installation. On failure, prints one line
-# with the reason and exits with 1.
+# FOLDER/venv/done marks a complete installation. On failure, prints the reason in one line and
+# exits with 1.
 # usage: venv.sh FOLDER
 set -eu
 here=$(dirname "$0")
