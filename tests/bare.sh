@@ -1,6 +1,6 @@
 #!/bin/bash
-# bare.sh : runs a newcomer's commands on bare systems made by debootstrap.
-# Not part of `make test`: run it before a release. `bare.sh --help` lists its needs.
+# bare.sh : runs a newcomer's commands on bare systems made by debootstrap. Not part of `make test`:
+# run it before a release. `bare.sh --help` lists its needs.
 set -euo pipefail
 # shellcheck disable=SC2016 # a command in backquotes
 usage='usage: tests/bare.sh [--keep FOLDER] [SUITE...] [-- COMMAND]
@@ -41,7 +41,7 @@ if [ -z "$folder" ]; then
     trap 'rm -rf --one-file-system "$folder"' EXIT
 fi
 
-# make_root SUITE: makes a minimal system in $root; returns 77 if the suite is not available
+# make_root SUITE: makes a minimal system in $root; returns 77 if the suite is unavailable
 make_root() {
     local mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian} keys=/usr/share/keyrings/debian-archive-keyring.gpg components=main like=sid
     if [ "$1" = noble ]; then
@@ -63,8 +63,8 @@ run_in() {
     cp /etc/resolv.conf "$root/etc/"
     # as Debian's installer does; otherwise mpirun asks the name server for its own host
     printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
-    # for pip behind a proxy with its own certificates, before and
-    # after ca-certificates is installed
+    # for pip behind a proxy with its own certificates, before and after ca-certificates is
+    # installed
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
     cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
     mapfile -t kept < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL)=')

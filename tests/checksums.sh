@@ -1,13 +1,13 @@
 #!/bin/bash
-# checksums.sh : runs one short training of each kind and prints the checksums of the weights.
-# A change that keeps the behaviour keeps all checksums.
+# checksums.sh : runs one short training of each kind and prints the checksums of the weights, which
+# a change without effect on results keeps.
 # usage: checksums.sh                   prints a table: this machine's key, one line per training
 #        checksums.sh TABLE [NAME...]   compares all, or the named ones, with this machine's column;
 #                                       exit 77 if TABLE has no such column
 #        checksums.sh --add TABLE       runs all and adds or replaces this machine's column in TABLE
-# The key identifies what affects the rounding of a matrix product: the CBLAS and CPU features that
-# `narrowcast info` prints. A training that this build cannot run (no Verilator, no emulator) has
-# the checksum '-', which is not compared.
+# The key identifies what affects the rounding of a matrix product: the CBLAS and CPU features of
+# `narrowcast info`. A training that this build cannot run has the checksum '-', which is not
+# compared.
 set -eu
 table='' add=''
 [ "${1-}" != --add ] || { add=1 && shift; }
@@ -36,8 +36,8 @@ ended() {
 
 asked() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 
-# train NAME RANKS OPTIONS...: runs a short training if it is asked for; an epoch is 10 steps.
-# $conv selects the CPU's convolution.
+# train NAME RANKS OPTIONS...: a short training, if asked for; an epoch is 10 steps. $conv selects
+# the CPU's convolution.
 conv='--conv gemm'
 train() {
     asked "$1" || return 0
@@ -47,7 +47,6 @@ train() {
     ended "$1" "$(checksum out)"
 }
 
-# --- formats, scales, algorithms ---
 train fp32-direct 4 --format fp32 --scale none --algo direct
 train e5m2-aps-ring 4 --format e5m2 --scale aps --algo ring --sum nearest --bucket-bytes 8k
 train e4m3-tight-scatter 4 --format e4m3 --scale aps-tight --algo group-scatter:2
@@ -57,13 +56,11 @@ train fp16-kahan-direct 3 --format fp16 --sum kahan --overflow inf --round zero 
 train e5m2-native 2 --format e5m2 --scale aps --algo native
 train fp16-alone 1 --format fp16 --algo self --fp32-last-layer --model lenet5 --lr 0.01
 
-# --- other codecs ---
 train qsgd 3 --codec qsgd:4 --algo direct
 train onebit-columns 3 --codec onebit:column --algo gather
 train ternary-scatter 4 --codec ternary --algo group-scatter:2
 train relgrad-scatter 4 --codec relgrad:every=5 --algo group-scatter:2
 
-# --- overlap, first epochs in fp32, optimisers, rounded GEMM, resume ---
 train overlap 2 --overlap on --bucket-bytes 8k
 train hybrid 2 --first-epochs-fp32 1 --format e3m0 --scale aps-tight
 train lars 2 --optimizer lars --lr 1 --schedule linear --augment crop+flip
@@ -76,7 +73,7 @@ if asked resume; then
     train resume 3 "${resumed[@]}" --resume ckpt
 fi
 
-# --- cards: started by the run, Verilated and in C; a network that loses, repeats and reorders ---
+# --- cards: started by the run, Verilated, in C; a bad network ---
 through=(--model lenet5 --lr 0.01 --format e5m2 --scale aps-tight)
 if [ -n "$rtl" ]; then train sim 2 "${through[@]}" --offload sim --steps 4; else ended sim -; fi
 train sim-c 4 "${through[@]}" --offload sim:c
@@ -86,7 +83,6 @@ if asked sim-losses; then
     [ "$(counter lossy IN_RESENT)" -gt 0 ] || fail "sim-losses: nothing was lost"
 fi
 
-# --- kernels on the emulator ---
 export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
 unset CUDA_VISIBLE_DEVICES
 if [ -f "$NARROWCAST_CUDA" ]; then
@@ -99,7 +95,6 @@ fi
 
 if [ -n "$add" ] && [ $bad = 0 ]; then
     touch "$table"
-    # Keep the other columns; this machine's column comes last.
     awk -v key="$key" -v OFS='\t' '
         FILENAME == ARGV[1] && $1 == "#" { if ($2 != key ":") print; next }
         FILENAME == ARGV[1] { for (i = 2; i <= NF; i++) old[$1, i] = $i; if (NF > width) width = NF; next }

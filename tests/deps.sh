@@ -1,7 +1,7 @@
 #!/bin/bash
-# deps.sh : fails if an #include breaks the folder map or a file breaks a structural rule.
-# Other rules: file names are unique, files and functions are short, clang can link all CPU_HOT
-# functions, and pip checks hashes.
+# deps.sh : fails if an #include breaks the folder map or a file breaks a structural rule: file
+# names are unique, files and functions are short, clang can link all CPU_HOT functions, and pip
+# checks hashes.
 # usage: deps.sh [TREE]   checks another tree (test_deps.sh plants errors there)
 #        deps.sh --map    prints the map: each folder and the folders that it may include
 set -u
@@ -27,8 +27,7 @@ declare -A may=(
     [sim]="host/control hls host/vec host/base"
     [sim/xrt]="host/offload host/base hls"
 )
-# Rooms: the rooms that each may include within its own folder. Those of device/
-# are also for the host's GPU code.
+# Rooms that each room may include within its folder; for GPU code of host/ also those of device/.
 declare -A rooms=(
     [hls/arith]=""
     [hls/card]=""
@@ -74,7 +73,7 @@ declare -A rooms=(
     [sim]="sim/rtl"
     [sim/rtl]="sim"
 )
-# house FOLDER: sets $house to the folder of the first list that FOLDER is a room of
+# house FOLDER: sets $house to the folder in `may` that has the room FOLDER
 house() {
     case $1 in
     sim/xrt | host/include) house=$1 ;;
@@ -131,19 +130,19 @@ while IFS=: read -r file header; do
     [[ " ${all[$folder]} " == *" $from "* ]] || say "$file" "includes '$name' of $from; $folder may include: ${all[$folder]:-nothing}"
 done < <(sources -exec sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\(["<][^">]*\).*/\1/; T; s/.*/&/; F; p' {} + | paste -d : - - | sort)
 
-# File names are unique in the tree; files have under 500 lines.
+# Files have under 500 lines.
 find hls device host rtl sim tests bench -type f ! -name README.md -printf '%f\n' 2>/dev/null | sort | uniq -d | while read -r name; do
     echo "$name: name is used twice in the tree"
 done | grep . && bad=1
 find hls device host rtl sim tests bench Makefile \( -name '*.[ch]' -o -name '*.sv' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' \
     -o -name Makefile \) -exec wc -l {} + 2>/dev/null | awk '$1 >= 500 && $2 != "total" { print $2 ": " $1 " lines: one idea each, under 500" }' | grep . && bad=1
 
-# A CPU_HOT function (host/nn/cpu/cpu_ops.h) is static, but clang makes global symbols of its
-# name: two of one name do not link.
+# CPU_HOT functions (host/nn/cpu/cpu_ops.h) are static, but clang makes global symbols of their
+# names: two equal ones do not link.
 twice=$(grep -rhoE '^CPU_HOT .*' host --include=*.[ch] 2>/dev/null | sed -n 's/^[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort | uniq -d)
 [ -z "$twice" ] || say "$twice" "name of two CPU_HOT functions: clang cannot link them"
 
-# Packages from PyPI are pinned by hash, so that a replaced package is not installed.
+# A replaced package of PyPI must not be installed.
 while read -r file; do
     grep -q -- --require-hashes "$file" || say "$file" "runs pip without --require-hashes"
 done < <(grep -rlE "pip[', ]*install" --include=*.sh --include=*.py host rtl tests bench sim hls device 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# formal.sh : proves the properties in modules of rtl/ (`ifdef FORMAL`) with yosys.
-# It prints one line per proof. Exit 0: all proven, 1: one is not, 77: no yosys.
+# formal.sh : proves the properties in modules of rtl/ (`ifdef FORMAL`) with yosys, one line per
+# proof. Exit 0: all proven, 1: one is not, 77: no yosys.
 # usage: formal.sh [quick] [MODULE...]   all lines of rtl/check/formal.list, or these modules';
 #                                        quick: without the lines marked `long`
 # A line: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
@@ -9,8 +9,8 @@
 #   smt    k-induction by yosys-smtbmc with z3
 #   cut    outputs of these submodules may have any value in every clock
 #   files  sources to read as well; other modules come from rtl/ and rtl/shell/
-# Only the module itself is read with FORMAL defined. Needs $B/rtl/nc_pkg.sv. A proof
-# has FORMAL_TIMEOUT seconds (600).
+# Only the module itself is read with FORMAL defined. Needs $B/rtl/nc_pkg.sv. A proof has
+# FORMAL_TIMEOUT seconds (600).
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 limit=${FORMAL_TIMEOUT:-600}
@@ -20,12 +20,11 @@ if ! command -v yosys >/dev/null 2>&1; then
 fi
 mkdir -p "$B/formal" || exit 1
 
-# steps DEPTH: the options of yosys' `sat` for the number of clocks
 steps() {
     [ "$1" -eq 0 ] || echo "-seq $1 -prove-skip $(($1 - 1))"
 }
 
-# prove MODULE ENGINE DEPTH OPTIONS...: returns 0 (proven), 1 (not proven) or 77 (no solver)
+# prove MODULE ENGINE DEPTH OPTIONS...: returns 0 (proven), 1 or 77 (no solver)
 prove() {
     module=$1 engine=$2 depth=$3 params='' cuts='' files=''
     shift 3

@@ -1,12 +1,11 @@
 #!/bin/sh
 # mutate.sh : makes mutants of hls/arith/mf.h and philox.h and fails if a test misses one.
 #
-# A line of the list below names a function, the test that must fail, and the sed
-# command that changes the function. A mutant equal to the original counts as a
-# survivor, as does one that does not compile.
-# usage: mutate.sh [long | check] long: all mutants; check: one in 8; otherwise one in 4
+# A line of the list below names a function, the test that must fail, and the sed command that
+# changes the function. A mutant that equals the original or does not compile counts as a survivor.
+# usage: mutate.sh [long | check]   long: all mutants; check: one in 8; otherwise one in 4
 # A checksum of the headers selects the mutants, so a changed header draws others. Environment: B,
-# the build folder; CC, the compiler. Prints caught or SURVIVED for each; exit 1 on any survivor.
+# the build folder; CC, the compiler. Exit 1 on any survivor.
 cd "$(dirname "$0")/.." || exit 1
 case ${1-} in
 long) every=1 ;;
@@ -136,7 +135,7 @@ done
 while read -r function test edit; do
     case $function in philox*) header=philox.h ;; *) header=mf.h ;; esac
     cp hls/arith/*.h "$dir/hls/arith/"
-    # a function reaches from its declaration to the next closing brace in column 1
+    # up to the next closing brace in column 1
     sed "/^[A-Z]*_FN .*[ *]$function(/,/^}/ $edit" "hls/arith/$header" >"$dir/hls/arith/$header"
     verdict=caught
     if cmp -s "hls/arith/$header" "$dir/hls/arith/$header"; then

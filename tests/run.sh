@@ -36,7 +36,7 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_
 
 # Failures as check.h, the scripts, assert() and the sanitizers print them.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
-# Errors of bash itself in a test script: such a script fails whatever its exit status.
+# Errors of bash in a test script: it fails whatever its exit status.
 broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # by process id
@@ -50,7 +50,6 @@ start() {
     label[$!]=$1 since[$!]=$SECONDS
 }
 
-# excerpt LOG: prints the first failed checks and the end
 excerpt() {
     if grep -qE "$wrong|$broken" "$1"; then
         grep -E -m 10 -A 2 "$wrong|$broken" "$1" | head -n 20
@@ -61,7 +60,6 @@ excerpt() {
     fi
 }
 
-# ended PID: counts and prints the verdict of this process
 ended() {
     local rc=0 verdict name=${label[$1]} took=$((SECONDS - since[$1]))
     local log=$B/logs/${name// /-}.log
@@ -83,7 +81,6 @@ ended() {
     excerpt "$log" 2>&1 | sed 's/^/      | /'
 }
 
-# fewer N: waits until fewer than N tests run
 fewer() {
     local pid running
     while :; do
@@ -100,7 +97,7 @@ several=()  # tests under mpirun: number of ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)
-    if [ "$mode" = check ]; then # one number of them: the second, if there are several
+    if [ "$mode" = check ]; then # the second, if there are several
         read -r first second _ <<<"$ranks" || true
         ranks=${second:-$first}
     fi

@@ -22,7 +22,7 @@ key=$(machine_key)
 
 # ---- samples: each prints its block ----
 
-# `make run` as it is without Verilator. The same network over MPI must give the same weights.
+# Without Verilator. The same network over MPI must give the same weights.
 sample_run() {
     NARROWCAST_OFFLOAD=sim:c mpirun -np 4 "$n" train >out 2>err
     mpirun -np 4 "$n" train --algo group-scatter:2 >scatter.out 2>>stderr
@@ -67,8 +67,6 @@ sample_stats() {
                     print line }'
 }
 
-# ---- blocks ----
-
 # steady : removes times and traffic that depends on timing from stdin
 steady() {
     sed -E 's/RTT [0-9.]+ us/RTT/; s/, [0-9]+ sent again; a card answers in .*//
@@ -78,14 +76,12 @@ steady() {
 # portable : also removes what differs between machines
 portable() { sed -E '/^(accuracy|loss|until|weights checksum|[{"])/d'; }
 
-# block FILE NAME: prints the block in the README
 block() {
     awk -v head="<!-- samples.sh $2, " 'index($0, head) == 1 { at = 1; next }
         at && /^```/ { if (at++ == 2) exit; next }
         at == 2' "$1"
 }
 
-# write FILE NAME: puts the new output into the README
 write() {
     awk -v head="<!-- samples.sh $2, " -v key="$key" -v text="$kept/$2" '
         index($0, head) == 1 { print head "machine " key " -->"; at = 1; next }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# synth.sh : compares area and delay of modules of rtl/ with the limits of a list.
-# Targets an UltraScale+ FPGA, by a delay model (rtl/README.md), and for some modules an ECP5.
-# yosys makes a flat netlist; rtl/check/sta.py counts it and finds the longest path. Exit 0: all
-# within their limits; 1: one exceeds them or was not built; 77: no yosys.
+# synth.sh : compares area and delay of modules of rtl/ with the limits of a list, for an
+# UltraScale+ FPGA, by a delay model (rtl/README.md), and for some modules an ECP5. yosys makes a
+# flat netlist; rtl/check/sta.py counts it and finds the longest path. Exit 0: all within their
+# limits; 1: one exceeds them or was not built; 77: no yosys.
 # usage: synth.sh [--json] [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or those of
 #                                        the modules; --json: one JSON object per line, not a table
-# A line of the list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]. The numbers are limits;
-# lut4 is for an ECP5. Needs $B/rtl/nc_pkg.sv; netlists and logs stay in $B/synth.
+# A line of the list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]. The numbers are limits; lut4
+# is for an ECP5. Needs $B/rtl/nc_pkg.sv; netlists and logs stay in $B/synth.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 list=${SYNTH_LIST:-rtl/check/synth.list}
@@ -20,8 +20,8 @@ json=''
 [ "${1-}" = --json ] && json=yes && shift
 mkdir -p "$B/synth" || exit 1
 
-# synth MODULE OPTIONS...: sets $cost (output of sta.py), the limits $lut, $ff, $ns and
-# $lut4, and $n_lut4 (LUTs of an ECP5)
+# synth MODULE OPTIONS...: sets $cost (output of sta.py), the limits $lut, $ff, $ns and $lut4, and
+# $n_lut4 (LUTs of an ECP5)
 synth() {
     module=$1 file=rtl/$1.sv params='' lut='' ff='' ns='' lut4='' n_lut4=''
     shift

@@ -1,17 +1,14 @@
 #!/bin/bash
-# test_blocks.sh : checks that `narrowcast train --blocks V` gives the same weights, state and log
-# on any number of processes.
-# With `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
+# test_blocks.sh : checks that `train --blocks V` gives the same weights, state and log on any
+# number of processes. `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 compared=0
 common="--data synthetic:240,3 --batch 48 --lr 0.05"
-# on PROCESSES BLOCKS OPTIONS...: a run
 # shellcheck disable=SC2086  # words
 on() { mpirun -np "$1" "$n" train $common --blocks "$2" "${@:3}"; }
 
-# timeless LOG: the records of steps and epochs without times and memory
 timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
 
 # same BLOCKS "PROCESSES..." OPTIONS...: all runs must end in the checkpoint of `emulate`
@@ -62,7 +59,7 @@ else
     same 4 '2' --steps 3 --model mlp --precision fp16-pure --loss-scale adaptive
 fi
 
-# --- resumed on other numbers of processes: 6 -> 4 -> 5 -> 1 ---
+# --- resumed on other numbers of processes ---
 chain="--model resnet8 --schedule const --codec onebit"
 # shellcheck disable=SC2086
 {
@@ -78,13 +75,12 @@ chain="--model resnet8 --schedule const --codec onebit"
 } >out 2>&1
 same_state whole.ck ck || fail "$(tail -n 3 out)"
 
-# --- the summary says what ran ---
+# --- summary ---
 on 2 6 --steps 2 --model mlp >out 2>said || fail "6 blocks: $(tail -n 2 said)"
 grep -q '^run  *6 blocks, 2 processes, 2 steps of 48 images' out || fail "summary: $(cat out)"
 on 2 2 --steps 2 --model mlp >out 2>said || fail "2 blocks: $(tail -n 2 said)"
 grep -q '^run  *2 blocks, 2 processes, 2 steps' out || fail "summary: $(cat out)"
 
-# --- a process that dies ends the job ---
 # shellcheck disable=SC2016,SC2086
 timeout 60 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { sleep 2; kill -9 $$ & }; exec "$@"' sh "$n" train $common --blocks 4 --model mlp --steps 1000000 --deadline 3 >out 2>said
 case $? in 0 | 124) fail "a process died: exit $?: $(cat said)" ;; esac

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_cast_codecs.sh : casts files with every codec and back.
-# A few lines of Python read the files as the README describes them.
+# test_cast_codecs.sh : casts files with every codec and back. Python reads them as the README
+# describes.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,7 +16,7 @@ open("w.f32", "wb").write(struct.pack("<1001f", *w))
 open("nan.f32", "wb").write(struct.pack("<2f", 1, float("nan")))
 END
 
-# --- round trips; the reader below must agree ---
+# --- round trips ---
 for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary "relgrad --weights w.f32" "relgrad:eps=1e-2 --weights w.f32" relgrad:of=gradient; do
     # shellcheck disable=SC2086
     "$n" cast --codec $codec --seed 3 x.f32 codes >said || fail "$codec: cast"
@@ -69,7 +69,7 @@ sys.exit(bad != 0 or len(got) != 1001)
 END
 done
 
-# --- lengths: whole buckets; the last one padded to a multiple of 32 ---
+# --- whole buckets, the last padded to a multiple of 32 ---
 for want in qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
     "$n" cast --codec "${want%:*}" x.f32 codes
     [ "$(wc -c <codes)" -eq "${want##*:}" ] || fail "$want: $(wc -c <codes) bytes"
@@ -81,7 +81,6 @@ head -c 1320 x.f32 >330.f32
 head -c 260 codes >512.codes && "$n" uncast --codec qsgd:4 --count 512 512.codes 512.f32 && "$n" uncast --codec qsgd:4 --count 1001 codes back.f32
 head -c 2048 back.f32 | cmp - 512.f32 || fail "a bucket by itself"
 
-# --- seeds and kept state ---
 "$n" cast --codec qsgd:4 --seed 3 x.f32 codes && "$n" cast --codec qsgd:4 --seed 3 x.f32 again && "$n" cast --codec qsgd:4 --seed 4 x.f32 other
 cmp -s codes again || fail "the same seed gives other codes"
 cmp -s codes other && fail "another seed gives the same codes"

@@ -1,22 +1,21 @@
 #!/bin/sh
-# test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT
-# card with the CPU, byte for byte.
+# test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT card with the CPU, byte for
+# byte.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
-export TMPDIR="$dir" # the lock file of simulated devices lies there
+export TMPDIR="$dir" # holds the lock file of simulated devices
 
-# values FILE N: N fp32 values of all magnitudes, always the same: the
-# program's own bytes read as fp16
+# values FILE N: N constant fp32 values of all magnitudes: the program's bytes read as fp16
 values() {
     tail -c +30001 "$n" | tr '\174-\177\374-\377' '\064-\067\264-\267' | head -c $((2 * $2)) >half
     "$n" uncast --format fp16 half "$1"
     [ "$(wc -c <"$1")" -eq $((4 * $2)) ] || fail "cannot make $2 values"
 }
 
-same() { # same OPTIONS...: casts file x on both
+same() {
     "$n" cast "$@" x cpu >said_cpu
     if "$n" cast --on xrt "$@" x xrt >said 2>&1; then
         cmp -s cpu xrt || fail "cast --on xrt differs: $*"
@@ -26,13 +25,12 @@ same() { # same OPTIONS...: casts file x on both
     fi
 }
 
-back() { # back OPTIONS...: uncasts file cpu on both
+back() {
     "$n" uncast "$@" cpu back_cpu
     "$n" uncast --on xrt "$@" cpu back_xrt 2>said || fail "uncast --on xrt $*: $(cat said)"
     cmp -s back_cpu back_xrt || fail "uncast --on xrt differs: $*"
 }
 
-# --- every format and scale, in turn ---
 values x 5003
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     same --format $f --scale aps
@@ -44,7 +42,7 @@ same --format e3m0 --scale const:1024
 same --format e4m3 --scale const:0.125 --overflow inf
 back --format e4m3 --shift -140
 
-# --- lengths: none, one, a beat of fp32, a beat of codes plus a bit ---
+# --- none, one, a beat of fp32, a beat of codes plus a bit ---
 for count in 0 1 17 129; do
     values x $count
     same --format e4m3 --scale aps
@@ -52,7 +50,7 @@ for count in 0 1 17 129; do
     back --format e2m1 --count $count
 done
 
-# --- inf and nan; values that underflow ---
+# --- inf, nan, underflow ---
 values x 100
 printf '\000\000\200\177\001\000\200\377\000\000\300\177\001\000\000\000\001\000\000\200' >>x
 same --format e4m3
@@ -61,12 +59,11 @@ back --format e5m2
 
 # --- several runs ---
 values x 300000
-{ printf '\377\377\377\107' && cat x x x x; } >four # the largest value is in the first run
+{ printf '\377\377\377\107' && cat x x x x; } >four
 mv four x
 same --format e5m2 --scale aps
 back --format e5m2
 
-# --- refused ---
 # shellcheck disable=SC2317 # refused calls it
 to_out() { "$n" "$@" x out; }
 values x 100

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_cli.sh : tests the subcommands: round trips and bad input.
-# Bad input gives one line, a non-zero exit status and no partial file.
+# test_cli.sh : tests the subcommands. Bad input gives one line, a non-zero exit status and no
+# partial file.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,7 +8,6 @@ ranks=$here/../host/ranks.sh
 
 same() { cmp -s "$2" "$3" || fail "$1: $2 and $3 differ"; }
 
-# hex FILE: prints its bytes as "0102ff"
 hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 
 
@@ -26,7 +25,6 @@ head -c 16 x.f32 >finite.f32
 "$n" uncast --format fp32 same.f32 back.f32
 same "fp32 both ways" finite.f32 back.f32
 
-# --- a larger file: every format and back, in blocks, with and without a scale ---
 i=0
 while [ $i -lt 12 ]; do
     cat "$n" >>big
@@ -65,7 +63,7 @@ grep -qE '^shift -?[0-9]+$' printed || fail "aps-tight printed '$(cat printed)'"
 same "the same seed" codes codes2
 "$n" cast --round stochastic --seed 8 big.f32 codes2
 if cmp -s codes codes2; then fail "another seed gives the same codes"; fi
-head -c 262144 big.f32 >block   # as many values as the program reads at a time
+head -c 262144 big.f32 >block   # the program reads so many values at a time
 cat block block | "$n" cast --round stochastic /dev/stdin codes
 head -c 65536 codes >first
 tail -c 65536 codes >second
@@ -92,7 +90,7 @@ for rule in exact fp32 nearest kahan trunc; do
     "$n" reduce --format e5m2 --sum $rule --on cpu r0 r1 r2 sum.cpu
     same "$rule: reference and cpu" "sum.$rule" sum.cpu
 done
-"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # inf, because saturation at each step and at the end differ
+"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # inf: saturation at each step and at the end differ
 "$n" reduce --format e5m2 --overflow inf --sum fp32 r0 r1 r2 sum.cpu
 same "nearest in fp32 is the rule fp32" sum sum.cpu
 "$n" reduce --format e5m2 --sum nearest --acc-format e5m2 r0 r1 r2 sum
@@ -103,7 +101,7 @@ for rule in nearest kahan; do
     same "$rule in e6m9: reference and cpu" sum.acc sum.cpu
 done
 if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
-for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # formats of 8 or 4 bits, in which any byte is valid
+for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # 4 or 8 bits: any byte is valid
     for overflow in saturate inf; do
         for isa in scalar avx2 avx512 avx512vbmi; do
             "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
@@ -113,7 +111,7 @@ for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # formats of 
         done
     done
 done
-head -c 65536 r0 >block   # as many codes as the program reads at a time
+head -c 65536 r0 >block   # the program reads so many codes at a time
 cat block block >twice
 "$n" reduce --format e5m2 twice twice sum
 head -c 65536 sum >first
@@ -125,7 +123,6 @@ if cmp -s sum.exact sum.nearest; then fail "exact and nearest sums are the same"
 "$n" uncast --format e4m3 a /dev/stdout | "$n" cast --format e4m3 /dev/stdin /dev/stdout | cat >piped
 same "through pipes" a piped
 
-# --- bad input ---
 refused "unknown option '--formt': did you mean '--format'?" "$n" cast --formt e4m3 x.f32 out
 refused "unknown command 'cats': did you mean 'cast'?" "$n" cats
 refused "unknown command 'frobnicate': see" "$n" frobnicate
@@ -142,7 +139,7 @@ head -c 10 x.f32 >cut.f32
 refused "cannot cast 'cut.f32': 10 bytes" "$n" cast cut.f32 out
 refused "not a regular file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
 refused "cannot write 'no/folder/out'" "$n" cast x.f32 no/folder/out
-# a limit on the size of files, exceeded in mid-file and in the last flush
+# a limit on file sizes, exceeded in mid-file and in the last flush
 # shellcheck disable=SC2016 # the other shell's
 limited() { refused "File too large" sh -c 'ulimit -f "$0"; exec "$@"' "$@"; }
 head -c 12000 big.f32 >small.f32
@@ -184,7 +181,7 @@ refused "No space left" "$n" reduce r0 r1 /dev/full
 refused "standard output" sh -c "'$n' info >/dev/full"
 refused "standard output" sh -c "'$n' --version >/dev/full"
 
-# --- closed descriptors 0, 1, 2: no file takes their place, so no message gets into it ---
+# --- closed descriptors 0, 1, 2: no file takes their place and receives a message ---
 emulate="$n emulate --ranks 2 --data synthetic:240,3 --model lenet5 --batch 24 --steps 2 --save shut.ck --log shut.jsonl"
 $emulate >/dev/null 2>&1
 open=$(wc -c <shut.ck)
@@ -192,7 +189,7 @@ for shut in '0<&-' '1>&-' '2>&-' '0<&- 1>&-' '0<&- 2>&-' '1>&- 2>&-' '0<&- 1>&- 
     rm -f shut.*
     code=0
     (eval "exec $emulate $shut") >stdout 2>stderr || code=$?
-    case $shut in *1*) want=1 ;; *) want=0 ;; esac # the table cannot be written
+    case $shut in *1*) want=1 ;; *) want=0 ;; esac
     [ $code = $want ] || fail "$shut: exit $code: $(cat stderr)"
     grep -qv '^{.*}$' shut.jsonl && fail "$shut: lines in the log"
     tail -n 1 shut.jsonl | grep -q '"kind":"end"' || fail "$shut: the log has no end"
@@ -234,7 +231,6 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
 done
 models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': need one of //p")
 "$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
-# names suggested for a wrong value are in --help
 for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto//p'); do
     grep -q "^  $algo  *[a-zA-Z]" help.train || fail "train --help lacks algorithm $algo"
 done
@@ -259,14 +255,13 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kind"] == "info" and d["MPI"]' <info.json ||
         fail "info --json is no JSON"
 fi
-# --- ranks.sh explains what it cannot start, and why a rank ended ---
 for number in x 0 -1 ''; do
     refused "ranks.sh: '$number': must be a number of ranks, from 1 on" "$ranks" "$number" true
 done
 for nothing in ./nosuch "$dir" ./x.f32; do
     refused "ranks.sh: there is no command '$nothing'" "$ranks" 2 "$nothing"
 done
-mkdir 'a=b c' # not an assignment, though env would read it as one
+mkdir 'a=b c' # not an assignment, though env would read one
 cp "$n" 'a=b c/'
 [ "$("$ranks" 1 './a=b c/narrowcast' --version)" = "$("$n" --version)" ] || fail "a command with '=' in its path does not start"
 # shellcheck disable=SC2016

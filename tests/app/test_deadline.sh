@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_deadline.sh : tests ranks that do not answer.
-# The others must end with one line that names the silent rank. If ranks are stopped for longer
-# than the deadline while they wait, and continued, the job must go on.
+# test_deadline.sh : tests silent ranks: the others must end with one line that names one.
+# Long-stopped ranks that wait must not end the job.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

@@ -1,5 +1,5 @@
-/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster.
- * The cluster is sound, or has one wrong fact. Damaged facts must be rejected. */
+/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster, sound, with one
+ * wrong fact, or damaged. */
 #include "app/doctor/doctor.h"
 #include "check.h"
 #include <string.h>
@@ -42,7 +42,6 @@ static int32_t nodes[RANKS];
 static double ahead_s[RANKS], sure_s[RANKS];
 static struct doctor cluster = {RANKS, ranks, nodes, ahead_s, sure_s};
 
-/* Make a sound cluster: machines a and b with two ranks each. */
 static void make_good(void)
 {
     cluster.n_ranks = RANKS;
@@ -67,7 +66,7 @@ static void set(int rank, const char *key, const char *value)
     info_add(&ranks[rank], key, "%s", value);
 }
 
-/* Expect this check to give this grade and these texts, and all others to be fine. */
+/* All other checks must be fine. */
 static void expect(const char *check, enum doctor_grade grade, const char *what, const char *mend)
 {
     bool met = false;
@@ -87,7 +86,7 @@ static void expect(const char *check, enum doctor_grade grade, const char *what,
     CHECK(met, "no check '%s'", check);
 }
 
-/* Changes of one fact of one rank; NULL: no change. */
+/* Changes of one rank's fact; NULL: none. */
 static const struct {
     const char *check;
     int rank;
@@ -202,7 +201,7 @@ static void test_combinations(void)
     ahead_s[3] = -2.5;
     expect("clocks", DOCTOR_WARN, "the clock of rank 3 on b is 2.5 s behind that of rank 0",
            "chronyc");
-    sure_s[3] = 1.75; /* uncertainty: the offset may be zero */
+    sure_s[3] = 1.75; /* the offset may be zero */
     expect("clocks", DOCTOR_OK, "within", "");
     make_good();
     ahead_s[2] = 86400;
@@ -214,7 +213,7 @@ static void test_combinations(void)
     expect("shared memory", DOCTOR_WARN, "/dev/shm of a has 32.0 MiB free, but 2 ranks need 32 MiB",
            "size");
 
-    make_good(); /* all ranks have a GPU */
+    make_good();
     for (int r = 0; r < RANKS; r++)
         set(r, "CUDA", "/lib/x.so"), set(r, "GPU", "NVIDIA H100"), set(r, "cuDNN", "9.1");
     expect("GPUs", DOCTOR_OK, "NVIDIA H100; cuDNN 9.1", "");
@@ -246,7 +245,7 @@ static void test_lines(void)
                   (!strcmp(back.facts[i].value, ranks[0].facts[i].value) ||
                    !strcmp(back.facts[i].value, "a=b")),
               "%s is %s", back.facts[i].key, back.facts[i].value);
-    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* any bytes, cut anywhere */
+    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* cut anywhere */
         memset(lines, n % 3 ? 'x' : '=', sizeof lines);
         lines[n] = '\n';
         doctor_unlines(lines, &back);

@@ -1,12 +1,12 @@
 #!/bin/bash
 # test_doctor.sh : runs `narrowcast doctor` on this machine: exit status, lines and JSON.
-# Made-up clusters are in test_doctor.c.
+# test_doctor.c has made-up clusters.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
-# ends STATUS COMMAND...: runs it; `out` gets lines of a grade, a check and a text
+# ends STATUS COMMAND...: `out` gets lines of a grade, a check and a text
 ends() {
     local want=$1 status
     shift
@@ -41,16 +41,15 @@ END
 fi
 NARROWCAST_ISA=scalar ends 0 "$n" doctor
 if [ "$(uname -m)" = x86_64 ]; then has '^warn  instructions  .*NARROWCAST_ISA=scalar is set; fix: unset NARROWCAST_ISA'; fi
-# a launcher of another MPI: each process is a job of its own
+# a launcher of another MPI: each process is its own job
 env -u OMPI_COMM_WORLD_SIZE PMI_SIZE=4 PMI_RANK=0 "$n" doctor >out 2>said && fail 'another launcher: ended with 0'
 has '^fail  launcher      4 processes were started, but MPI sees only 1 of them'
-# two builds in one job (Debian 13's mpirun crashes if given two programs)
+# two builds (Debian 13's mpirun crashes with two programs)
 cp "$n" other && printf 'x' >>other
 # shellcheck disable=SC2016 # for the ranks
 ends 0 mpirun -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec ./other doctor; exec "$0" doctor' "$n"
 has '^warn  program       rank 1 on .* runs another build'
 
-# --- cards ---
 "$B/narrowcast-sim" --listen 127.0.0.1:0 --engine c >card.out 2>&1 &
 card=$!
 for _ in $(seq 100); do
@@ -67,10 +66,9 @@ card=
 ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadline 0.5
 has '^fail  cards         cannot reach card udp://127.0.0.1:.*; fix: '
 
-# --- little room for MPI's files; an error of MPI itself ---
 ranks=$here/../host/ranks.sh
-# in_room SHM TMPDIR COMMAND...: runs it with these sizes of /dev/shm and TMPDIR; with a time
-# limit, because mpirun may hang
+# in_room SHM TMPDIR COMMAND...: with these sizes of /dev/shm and TMPDIR; time limit: mpirun may
+# hang
 in_room() {
     mkdir -p small
     # shellcheck disable=SC2016 # for the other shell
@@ -100,7 +98,6 @@ fi
 # Open MPI 4 sometimes loses its text when both ranks fail at once, and says so (show_help.c).
 grep -q 'unable to reach\|show_help' said || fail "no reason of MPI: $(cat said)"
 
-# --- invalid options ---
 for words in '--offload nonsense' '--fabric nothing --offload 127.0.0.1:9' '--card-deadline 0' 'x'; do
     # shellcheck disable=SC2086 # several words
     if "$n" doctor $words >out 2>said; then fail "was taken: $words"; fi

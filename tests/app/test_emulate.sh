@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_emulate.sh : compares checkpoints of `narrowcast emulate --ranks
-# P` with those of P real ranks.
-# With `long`: 50 steps with every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
+# test_emulate.sh : compares checkpoints of `emulate --ranks P` with those of P real ranks. `long`:
+# 50 steps with every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -9,14 +8,14 @@ compared=0
 steps=5
 [ "${1-}" = long ] && steps=50
 
-# 1, 4, 6 and 8 ranks divide a batch of 48; an epoch is 5 steps
+# an epoch is 5 steps
 common="--data synthetic:240,3 --batch 48 --lr 0.05"
 # shellcheck disable=SC2086
 real() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@"; }
 # shellcheck disable=SC2086
 virtual() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@"; }
 
-# same RANKS OPTIONS...: both must end in the same checkpoint, with all state
+# same RANKS OPTIONS...: both must end in the same checkpoint
 same() {
     ranks=$1 && shift
     rm -f real.ck virtual.ck
@@ -27,7 +26,6 @@ same() {
 }
 
 if [ "${1-}" = long ]; then
-    # --- every algorithm with each of its sums and every scale ---
     for ranks in 1 4 6 8; do
         for algo in direct gather gather-sum ring group-master:2 group-scatter:2; do
             [ "$ranks" -eq 1 ] && case $algo in ring | group*) continue ;; esac
@@ -39,7 +37,6 @@ if [ "${1-}" = long ]; then
                 done
             done
         done
-        # --- every codec, and other options that affect bits ---
         for codec in qsgd:4 onebit onebit:column ternary relgrad "minifloat --scale quantile" "minifloat --format e3m0 --round stochastic"; do
             # shellcheck disable=SC2086
             same "$ranks" --model mlp --codec $codec
@@ -50,7 +47,6 @@ if [ "${1-}" = long ]; then
         [ "$ranks" -eq 4 ] && steps=3 same 4 --model caffenet --image 40 --lr 0.01 --bias-lr 2 # dropout
     done
 else
-    # --- a sample of these ---
     same 4 --model resnet8 --format e3m0 --scale aps --round stochastic --first-steps-fp32 2 --fp32-last-layer --augment crop-reflect+flip+cutout
     same 6 --model mlp --algo group-scatter:2 --format e5m2 --scale aps-tight --bucket-bytes 4k
     same 8 --model mlp --algo group-master:2 --format e5m2 --sum nearest --scale const:4
@@ -60,7 +56,6 @@ else
     same 1 --model lenet5 --codec relgrad --optimizer lars --momentum 0.5
 fi
 
-# --- real ranks continue an emulated run, and vice versa ---
 # shellcheck disable=SC2086
 {
     model="--model resnet8 --schedule const --codec qsgd:4"
@@ -73,7 +68,6 @@ fi
     same_state whole.ck on.ck || fail "real ranks that resume a checkpoint of emulated ones"
 } >out 2>&1
 
-# --- 256 ranks: exact sums do not depend on the order ---
 many="--data synthetic:1280,3 --batch 256 --model mlp --steps 2 --format e5m2 --sum exact"
 # shellcheck disable=SC2086
 for algo in direct group-scatter:16; do
@@ -84,7 +78,7 @@ for algo in direct group-scatter:16; do
     grep -q '"peak_rss_bytes":[1-9]' log || fail "256 ranks: no peak in the log"
 done
 
-# low RANKS OPTIONS...: gradients computed twice and added as they come give the same checkpoint
+# low RANKS OPTIONS...: the same with gradients computed twice and added at once
 low() {
     ranks=$1 && shift
     virtual "$ranks" --steps "$steps" --save full.ck "$@" >out 2>&1 || fail "$ranks emulated ranks $*: $(tail -n 3 out)"
@@ -103,12 +97,11 @@ if [ "${1-}" = long ]; then
     steps=3 low 4 --model caffenet --image 40 --lr 0.01 # dropout
 fi
 
-# --- a named card is not contacted: it would add exactly, as emulated ranks do ---
+# --- a named card is not contacted ---
 # shellcheck disable=SC2086
 [ "$(virtual 8 --model mlp --steps 2 --algo offload --offload udp://192.0.2.1:4000 2>said | tail -n 1)" = "$(virtual 8 --model mlp --steps 2 2>>said | tail -n 1)" ] ||
     fail "as a card adds: $(cat said)"
 
-# --- stopped: saves, and resumes to the same weights ---
 # shellcheck disable=SC2086
 env --default-signal=INT "$n" emulate --ranks 4 $common --model mlp --schedule const --steps 1000000 --save ck --log log2 >out 2>said &
 job=$!

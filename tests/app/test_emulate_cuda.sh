@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks.
-# Real ranks share a GPU or the emulator.
+# test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks
+# that share a GPU or the emulator.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -13,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
-export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time round differently from run to run
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
 
 same() {
@@ -29,7 +29,6 @@ same 2 --model resnet8 --data synthetic:80,3 --batch 8 --steps 2 --format e5m2 -
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec qsgd:4
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec onebit
 same 4 --model lenet5 --data synthetic:80,3 --steps 2 --format e4m3 --algo group-scatter:2 --round stochastic
-# --- gradients computed twice (--memory low) ---
 # shellcheck disable=SC2086
 for memory in full low; do
     "$B/narrowcast" emulate --ranks 4 $common --data synthetic:80,3 --model lenet5 --steps 2 --micro 2 --sum kahan --format e5m2 --memory $memory --save "$dir/$memory.ck" >"$dir/out" 2>&1 ||

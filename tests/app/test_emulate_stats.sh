@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_emulate_stats.sh : compares --stats, --quant and --until of emulated ranks with real ones.
-# --memory low keeps no gradients for --stats.
+# test_emulate_stats.sh : compares --stats, --quant and --until of emulated and real ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

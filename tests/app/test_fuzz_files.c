@@ -1,6 +1,5 @@
-/* test_fuzz_files.c : gives good files, hostile files and 25,000
- * mutants to tests/lib/fuzz_files.c.
- * `long`: a million mutants. `seeds FOLDER` writes the initial files for libFuzzer. */
+/* test_fuzz_files.c : gives good, hostile and 25,000 mutated files to tests/lib/fuzz_files.c.
+ * `long`: a million. `seeds FOLDER` writes the initial files for libFuzzer. */
 #include "check.h"
 #include "fuzz_files.c"
 #include "hls/arith/draw.h"
@@ -29,9 +28,6 @@ static void begin(int kind)
     add_byte((unsigned)kind);
 }
 
-/* ---- initial files ---- */
-
-/* A checkpoint of this plan, with another length of its options. */
 static void seed_plan(const struct checkpoint_plan *plan, uint32_t text_bytes)
 {
     static uint8_t bytes[INPUT_MAX];
@@ -53,7 +49,7 @@ static void seed_checkpoint(const char *text, uint32_t text_bytes)
     seed_plan(&plan, text_bytes);
 }
 
-/* A good checkpoint; too long a name for any buffer; a wrong length; no '=' or no newline. */
+/* Good; too long a name for any buffer; a wrong length; no '=' or no newline. */
 static void seed_text(int which)
 {
     char text[sizeof fuzz_text + LONGEST_NAME + 8];
@@ -70,8 +66,8 @@ static void seed_text(int which)
 }
 enum { TEXTS = 8 };
 
-/* Sections that are unknown, missing, too many, reordered, unterminated in name, or right only
- * in the sum of their sizes; an invalid run id. */
+/* Unknown, missing, too many, reordered or unterminated, or right only in the sum of their sizes;
+ * an invalid run id. */
 static void seed_sections(int which)
 {
     static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};
@@ -98,7 +94,6 @@ static void seed_sections(int which)
 }
 enum { SECTIONS = 9, CHECKPOINTS = TEXTS + SECTIONS };
 
-/* Two training images of 28x28 and one test image. */
 static void seed_idx(void)
 {
     const unsigned n[] = {2, 1}, lengths[] = {16 + 2 * 784, 8 + 2, 16 + 784};
@@ -131,7 +126,6 @@ static void seed_cifar(void)
     }
 }
 
-/* 101 codes of e3m0 with their count, or as many bytes of e5m2 without one. */
 static void seed_codes(bool counted)
 {
     begin(CODES);
@@ -143,7 +137,6 @@ static void seed_codes(bool counted)
         add_byte(i);
 }
 
-/* A PNG with a palette in two chunks of pixels, and a PPM. */
 static void seed_picture(bool png)
 {
     enum { H = 6, W = 7 };
@@ -170,7 +163,7 @@ static void add_le(uint32_t v, int n)
         add_byte(v >> 8 * i & 255);
 }
 
-/* 500 samples after an unknown chunk. */
+/* Samples after an unknown chunk. */
 static void seed_sound(void)
 {
     enum { SAMPLES = 500, NOTE = 6 };
@@ -204,9 +197,7 @@ static void seed(int which)
         seed_sound();
 }
 
-/* ---- mutants ---- */
-
-/* Most positions are in the first 200 bytes, where headers are. */
+/* Mostly in the first 200 bytes, where headers are. */
 static uint32_t place(struct draw *d)
 {
     const uint32_t n = input_n > 200 && draw_below(d, 4) ? 200 : (uint32_t)input_n;
@@ -258,7 +249,6 @@ int main(int argc, char **argv)
     CHECK(fuzz.refused[CHECKPOINT] == CHECKPOINTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);
     for (uint32_t i = 0; i < (is_long ? 1000000u : 25000u); i++) {
-        /* half of them from good files: the first one, and those after the checkpoints */
         const int good = (int)draw_below(&draw, GOOD + 1) - 1;
         seed(i % 2 ? (good < 0 ? 0 : CHECKPOINTS + good) : (int)draw_below(&draw, SEEDS));
         mutate(&draw);

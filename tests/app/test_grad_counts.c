@@ -1,5 +1,5 @@
-/* test_grad_counts.c : checks the counts and errors of --stats against their definitions.
- * The reference uses mf.h and plain loops. */
+/* test_grad_counts.c : checks the counts and errors of --stats against their definitions, by mf.h
+ * and plain loops. */
 #include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -9,7 +9,6 @@
 
 enum { SEED = 3, N = 3000 };
 
-/* Numbers of all sizes, including zeros, subnormals, infinities and nans. */
 static void fill(float *x, uint64_t key, bool finite)
 {
     for (uint64_t i = 0; i < N; i++) {
@@ -55,7 +54,7 @@ static void check_bins(const float *x)
     CHECK(all == N, "%g values in all", all);
 }
 
-/* The counts must not depend on the user's choice of overflow. */
+/* Independent of the user's overflow rule. */
 static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_round round,
                        bool trunc)
 {
@@ -66,7 +65,7 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
             .fmt = fmt, .round = round, .overflow = overflow, .trunc = trunc, .key = 5};
         got = (struct grad_counts){0};
         underflow = saturate = 0;
-        for (size_t at = 0; at < N; at += 1000) /* at multiples of 8 */
+        for (size_t at = 0; at < N; at += 1000)
             grad_counts_cast(&got, &cast, shift, x + at, 1000, at);
         for (uint64_t i = 0; i < N; i++) {
             const uint32_t b = bits_of(x[i]), random = philox_round_u32(5, i);
@@ -117,7 +116,7 @@ static void check_errors(void)
             sum += quotients[n++] = fabs(diff / ref[i]);
     }
     qsort(quotients, n, sizeof *quotients, by_size);
-    round_off_add(&r, ref, x, N); /* is cleared below */
+    round_off_add(&r, ref, x, N); /* cleared below */
     round_off_clear(&r);
     for (size_t at = 0; at < N; at += 999)
         round_off_add(&r, ref + at, x + at, N - at < 999 ? N - at : 999);

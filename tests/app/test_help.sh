@@ -30,14 +30,13 @@ for command in $commands; do
 done
 [ -s headlines ] || fail 'no headline was found'
 "$n" help | cmp -s - <("$n" --help) || fail 'help alone'
-says() { # says TEXT COMMAND...: must fail with one line that ends in TEXT
+says() {
     if "$n" "${@:2}" >out 2>err; then fail "was taken: ${*:2}"; fi
     case $(cat err) in *"$1") ;; *) fail "${*:2}: did not end in '$1': $(cat err)" ;; esac
     [ "$(wc -l <err)" = 1 ] || fail "${*:2}: not one line: $(cat err)"
 }
 says "did you mean 'format'?" train --help fromat
 says "did you mean 'plot'?" help plto
-# in any case of letters; with an argument attached to the name; by a value of an option
 while read -r topic row; do
     "$n" train --help "$topic" >part 2>&1 || fail "train --help $topic: $(cat part)"
     grep -q -e "^  $row " part || fail "train --help $topic lacks $row: $(cat part)"
@@ -62,8 +61,7 @@ for topic in codec --codec qsgd:4; do
     says "'$topic' is not a command but belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
 done
 says "'narrowcast cast --help'" cast --help quux
-# README.md's emulate commands on generated images must be accepted: only
-# their output file cannot be written
+# README.md's emulate commands on generated images: only their output file cannot be written
 while read -r _ words; do
     # shellcheck disable=SC2086  # words
     if "$n" $words --save none/x >out 2>err; then fail "was taken: $words"; fi
@@ -73,7 +71,6 @@ done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | gre
 "$n" train --help qsgd | grep -q '^  qsgd  ' || fail 'help of a row'
 "$n" cast --help --format e4m3 | grep -q '^usage: ' || fail '--help before other options'
 
-# --- emulate: its own options, and all of train on request ---
 [ "$("$n" emulate --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr '\n' ' ')" = 'ranks memory ' ] || fail 'emulate --help'
 "$n" emulate --help lr | grep -q '^  --lr X' || fail 'emulate --help lr'
 "$n" emulate --help | sed '/^emulated ranks/,$d' | grep -oE -e '--[a-z-]+' >excepted
@@ -95,7 +92,7 @@ root/bin/narrowcast train --help examples | grep -q '^  mpirun -np 4 narrowcast 
 "$n" train --help examples | grep -q '^  host/ranks.sh 4 build/narrowcast train$' || fail 'in the tree: no example'
 
 # --- wrong values ---
-# --- names of the previous release (opt.c): accepted, not listed ---
+# names of the previous release (opt.c): accepted, not listed
 for old in 'model --help' 'sim --model c --counters 127.0.0.1:1'; do
     new=$(sed 's/^model/predict/; s/--model/--engine/' <<<"$old")
     # shellcheck disable=SC2086
@@ -127,7 +124,6 @@ says ": did you mean 'nearest'?" cast --round nearst x y
 says ": did you mean 'lars'?" emulate --optimizer LARS
 says "or eXmY with X 1..8 and Y 0..23" emulate --format zzzzzz
 
-# --- progress: a line that is rewritten, with the remaining time, also under mpirun ---
 if command -v python3 >/dev/null; then
     cat >on_terminal.py <<'EOF'
 import os, pty, subprocess, sys
@@ -161,7 +157,6 @@ else
     echo 'not run: progress on a terminal (no python3)'
 fi
 
-# --- the scripts of bench/ ---
 for script in "$tree"/bench/*.sh "$tree"/bench/*/*.sh; do
     case $script in */trainings.sh | */usage.sh) continue ;; esac
     for word in --help -h; do

@@ -9,7 +9,7 @@ table() { # table WANT ARGUMENT...: compares with spaces squeezed
     [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
 }
 
-# --- curves: a line per log; a torn last line, a loss that is not finite, steps and epochs ---
+# --- curves: a line per log; a torn last line, an infinite loss ---
 cat >aps.jsonl <<'EOF'
 {"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
 {"kind":"step","step":1,"epoch":1,"loss":2.5}
@@ -34,8 +34,7 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 1 2.5 2.5
 2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
 
-# bytes relative to fp32; parts of a step's time, each second once,
-# means over steps, a bar per file
+# bytes relative to fp32; parts of a step's time, each second once, means over steps
 step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
@@ -48,7 +47,6 @@ alone: x 62.5 1062.5 0 125 250 0
 beside: x 62.5 437.5 250 0 0 250
 beside: x (2) 62.5 437.5 250 0 0 250' time alone.jsonl beside.jsonl ./beside.jsonl
 
-# --- phases, round-off, the performance model ---
 cat >phases <<'EOF'
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1000,"codes_us":2500,"casts_us":500,"time_us":4100}
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1500,"codes_us":2500,"time_us":4100}
@@ -67,7 +65,7 @@ table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps n
 plot predict predicted >out || fail 'plot predict'
 [ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
 
-# --- output of train --stats: the last step counts ---
+# --- train --stats: the last step counts ---
 stats() {
     echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6,\"l2\":$(awk "BEGIN { print $5 / 2 }")}"
 }
@@ -112,7 +110,6 @@ table 'layer stats: e4m3 aps (L2 error, %)
 layer0 12.5
 layer1 3.125' error stats.jsonl
 
-# --- gradients of the backward pass: a line per step ---
 back() {
     echo "{\"kind\":\"stats_back\",\"step\":$1,\"index\":$2,\"layer\":\"l$2\",\"underflow\":$3,\"underflow_unscaled\":$4,\"wanted\":$5,\"carried\":$6}"
 }
@@ -149,7 +146,7 @@ fi
 if [ -n "$(command -v gnuplot)" ]; then
     printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":1e308}\n{"kind":"epoch","epoch":2,"loss":-1e308}\n' >far.jsonl
     refused 'narrowcast: gnuplot did not make the chart: all points y value undefined!' plot loss far.jsonl --out far.svg
-    # the user's settings, which would end gnuplot here, do not affect charts
+    # the user's settings, which would end gnuplot
     mkdir home
     echo 'exit status 3' >home/.gnuplot
     HOME=$dir/home plot accuracy aps.jsonl --out home.svg 2>said || fail "with a .gnuplot at home: $(cat said)"
@@ -172,7 +169,7 @@ if [ -n "$(command -v gnuplot)" ]; then
         printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":%s}\n' $loss >large
         plot loss large --out large.svg 2>said || fail "a loss of $loss: $(cat said)"
     done
-    row() { # row NAME: fits all benchmarks
+    row() {
         echo "{\"name\":\"$1\",\"label\":\"$1\",\"algo\":\"$1\",\"type\":\"$1\",\"size\":1024,\"time_us\":1,\"algbw\":1,\"encode\":1,\"decode\":1,\"bytes\":1,\"ratio\":1,\"ratio_memcpy\":1,\"l2\":1,\"fastest\":true,\"end\":0}"
     }
     rows="it's \$(touch hit) \`touch hit\` <x | touch hit; a=b.json"
@@ -190,8 +187,8 @@ fi
 text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')
 [ -z "$text" ] || fail "a shell reads a text: $text"
 
-# gnuplot ignores a full disk; it gets no file name, and no file beside the
-# chart that a link could replace
+# gnuplot ignores a full disk; it gets no file name, and no file beside the chart that a link could
+# replace
 mkdir cut
 cat >cut/gnuplot <<'EOF'
 #!/bin/sh
@@ -223,7 +220,6 @@ without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(
 grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
 if ! without plot accuracy aps.jsonl --out none.gp 2>said || [ ! -s none.gp ]; then fail "a program without gnuplot: $(cat said)"; fi
 
-# control sequences of terminals are not printed
 printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor
 table 'epoch cursor: ?[2Jx (test accuracy, %)
 1 100' accuracy cursor
@@ -253,7 +249,7 @@ refused "cannot write 'full.gp': No space left on device" plot accuracy aps.json
 plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
 grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
 plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
-# a million steps, or exponents, are drawn in seconds
+# in seconds
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
 [ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
 awk 'BEGIN { for (i = 0; i < 900; i++) { printf "{\"kind\":\"stats\",\"step\":1,\"first\":%d,\"bins_all\":[1", 1000 * i

@@ -3,7 +3,7 @@
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# predict OPTIONS...: without CPU time unless rates are given, so that nothing is measured
+# predict OPTIONS...: without measuring, as CPU time is free unless rates are given
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
 predict() {
     case "$*" in
@@ -11,7 +11,7 @@ predict() {
     *) "$B/narrowcast" predict "${free[@]}" "$@" ;;
     esac
 }
-# field KEY TEXT...: prints a value of the one line that contains all texts
+# field KEY TEXT...: prints a value of the one line with all texts
 field() {
     local key=$1 lines
     lines=$(cat out)
@@ -20,7 +20,6 @@ field() {
     # shellcheck disable=SC2001
     sed "s/.*\"$key\":\"\{0,1\}\([^,\"}]*\).*/\1/" <<<"$lines"
 }
-# holds EXPRESSION LABEL: an awk expression must be true
 holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
 
 # --- 90 and 510 steps; groups of 16 lose where bytes matter, win where latency matters ---
@@ -37,7 +36,7 @@ for link in 1e+09 1e+10; do
     done
 done
 
-# --- tables: the same as JSON, ranks doubled, impossible cells ---
+# --- tables: like JSON; ranks doubled; impossible cells ---
 predict --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
@@ -72,7 +71,6 @@ predict --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,
 awk '/bit\/s, .* sums in/ { exact = / exact sums / } exact && /^ ranks .* ring/ { bad = 1 } / sums in / { n++ } END { exit bad || n != 6 }' out ||
     fail "exact sums and those of a ring share a table: $(cat out)"
 
-# --- layers of a file and of a network; fewer buckets, fewer steps; hidden traffic ---
 "$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
     fail 'no dump'
 predict --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
@@ -92,7 +90,6 @@ holds "$one - $fused > 123e-6 * 20 && $one - $fused < 125e-6 * 20" 'what 124 ste
 predict --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
 holds "$(field exposed_s '"kind":"predict"') < 0.5 * $fused && $(field step_s '"kind":"predict"') > 1" 'hidden behind the backward pass'
 
-# --- rates from benchmarks and options: each adds time; fast links do not pay for slow casts ---
 cat >rates <<'EOF'
 {"kind":"copy","name":"memcpy","gbs":10}
 {"kind":"cast","name":"fp32 -> e5m2","gbs":4,"ratio":1}
@@ -107,8 +104,8 @@ cat >rates <<'EOF'
 EOF
 ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
 predict "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
-# 67108864 bytes of fp32 at 2.667 and 8 GB/s; 16777216 bytes of
-# addends, 2 of 3 bytes moved at 3 GB/s
+# 67108864 bytes of fp32 at 2.667 and 8 GB/s; 16777216 bytes of addends, 2 of 3 bytes moved at 3
+# GB/s
 "$B/narrowcast" predict --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time: 'rates' has no rows" ||
     fail 'does not say that messages are left out'
 cast=$(field cast_s '"kind":"predict"') add=$(field add_s '"kind":"predict"')
@@ -127,7 +124,7 @@ for side in 0.95 1.05; do
         "on the side $side of the break-even link"
 done
 
-# --- rates not given are measured; given back they yield the same times ---
+# --- missing rates are measured; given back they yield the same times ---
 "$B/narrowcast" predict --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
 for kind in cast_s add_s port_s; do
     grep '"kind":"predict"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
@@ -144,12 +141,11 @@ grep -E '"kind":"(predict|best)"' measured | paste -d '\n' - again | awk '
 grep -q '^casts, sums  *measured on this machine' out || fail "does not say that it measured: $(cat out)"
 grep -q '^  *fp32 -> e5m2: [0-9.]*$' out || fail "does not say what it measured: $(cat out)"
 grep -q '^messages  *[0-9.]* GB/s by a core over 127.0.0.1' out || fail "no messages: $(cat out)"
-for option in cast-rate add-rate port-rate; do # one of the three leaves the others measured
+for option in cast-rate add-rate port-rate; do
     "$B/narrowcast" predict --json --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --$option 100000T >out || fail failed
     grep -q '"cast_s":0[,}]\|"add_s":0[,}]\|"port_s":0[,}]' out && fail "--$option by itself: something is free: $(cat out)"
 done
 
-# --- a fit recovers the numbers that produced the times ---
 sed 's/^/{"kind":"other"}\n/' rates >made
 predict --json --ranks 4 --size 1k,16M --link 1e0T --algo direct,ring --format e5m2,e4m3 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
     --link 1000T >fast || fail failed
@@ -172,7 +168,6 @@ predict --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-r
 grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of the overlap' out || fail "port: $(head -n 6 out)"
 
-# --- each length and type has its own rate; in between it is interpolated ---
 cp rates made
 for made in 1M,e5m2,3G 16M,e5m2,1G 4M,e4m3,8G; do
     IFS=, read -r size type port <<<"$made"
@@ -188,7 +183,7 @@ for made in e5m2,1.5G e4m3,8G; do
     holds "$found > 0.999 * $(field step_s '"kind":"predict"') && $found < 1.001 * $(field step_s '"kind":"predict"')" "$made: $found"
 done
 
-# --- more lengths than a curve holds: the longest counts; useless times are ignored ---
+# --- more lengths than a curve holds: the longest count ---
 for i in $(seq 20); do
     echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
 done >made
@@ -204,7 +199,6 @@ yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"t
 predict --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
 [ "$(cat out)" = "narrowcast: cannot use 'many': it has more than 2048 all-reduces" ] || fail "many: $(cat out)"
 
-# --- fp32, the baseline, ignores the options of the sums ---
 predict --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
 [ "$(field fp32_algo '"kind":"best"')" = direct ] || fail "no fp32 beside exact sums: $(cat out)"
 holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"best"')" 'a quarter of the bytes'
@@ -228,9 +222,9 @@ holds "$(field step_s '"kind":"predict"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 
 refused "--card-link 'wide': need a rate above 0" predict --card-link wide
 
 # --- break-even as measured in bench/allreduce ---
-# Given the times measured at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the
-# faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' cores. Not tested:
-# e3m0 at 1 Gbit/s, where the README's tables differ and the model calls the two nearly even.
+# Given the times at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the faster of
+# direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' cores. Not tested: e3m0 at 1
+# Gbit/s, where the README's tables differ and the model calls the two nearly even.
 table() { # prints link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }
@@ -259,7 +253,6 @@ for point in 1gbit,1e+09,e5m2 2.5gbit,2.5e+09,e5m2 2.5gbit,2.5e+09,e3m0/e4m3 2.5
     [ "$(field algo '"kind":"best"' "${where[@]:1}")" = $best ] || fail "$label, $type: $best is not the best: $(cat out)"
 done
 
-# --- formats of a short range are always named with a scale ---
 for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
     predict --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
     grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
@@ -278,7 +271,6 @@ for format in e5m2 fp16 bf16 fp32; do
     predict --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done
 
-# --- invalid options ---
 refused "--ranks '0': need 1 to 4096" predict --ranks 0
 refused "--ranks '8..4': need FROM..TO" predict --ranks 8..4
 refused "--ranks '2,x'" predict --ranks 2,x

@@ -1,15 +1,13 @@
 #!/bin/sh
-# test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT
-# card with `ref`, byte for byte.
+# test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT card with `ref`, byte for byte.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
-export TMPDIR="$dir" # the lock file of simulated devices lies there
+export TMPDIR="$dir" # holds the lock file of simulated devices
 
-# part FILE BYTES: random-looking bytes, always the same: the program's
-# own, from another offset per file
+# part FILE BYTES: constant, random-looking: the program's bytes, from another offset per file
 seed=1
 part() {
     seed=$((seed * 7 % 65521 + 1))
@@ -17,7 +15,7 @@ part() {
     [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
 }
 
-files() { # files N BYTES: makes N inputs
+files() {
     rm -f in??
     i=10
     while [ $i -lt $((10 + $1)) ]; do
@@ -26,7 +24,7 @@ files() { # files N BYTES: makes N inputs
     done
 }
 
-same() { # same OPTIONS...: adds all files in* on both
+same() {
     "$n" reduce --on ref "$@" in?? ref
     if "$n" reduce --on xrt "$@" in?? xrt 2>said; then
         cmp -s ref xrt || fail "--on xrt differs: $* of $(echo in??)"
@@ -35,7 +33,6 @@ same() { # same OPTIONS...: adds all files in* on both
     fi
 }
 
-# --- every format, in and out, in turn: 8 bursts and a bit ---
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     files 3 17002
     same --format $f --out-format $f
@@ -45,7 +42,7 @@ files 2 5632
 for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
 grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
 
-# --- one file, many files; lengths from 0 to a burst and a bit; odd numbers of 4-bit codes ---
+# --- one file, many; lengths from 0 to a burst and a bit; odd numbers of 4-bit codes ---
 for bytes in 0 2 2050; do
     files 1 $bytes
     same --format e4m3
@@ -70,7 +67,6 @@ same --format e4m3
 grep -q ': 2 runs, ' said || fail "not two runs: $(cat said)"
 same --format e2m1 --count 2599999
 
-# --- Verilated ---
 if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
     files 3 5000
     NARROWCAST_SIM_ENGINE=rtl same --format e4m3
@@ -78,7 +74,6 @@ if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
     NARROWCAST_SIM_ENGINE=rtl same --format fp16 --out-format e5m2 --out-shift 1 --overflow inf
 fi
 
-# --- refused ---
 # shellcheck disable=SC2317 # refused calls it
 add_up() { "$n" reduce "$@" in?? out; }
 files 2 1200

@@ -1,17 +1,16 @@
 #!/bin/bash
-# test_report.sh : tests the page of `narrowcast report`: well formed,
-# self-contained, no scripts from files.
-# Its command must reproduce the run. A bad file gives one clear line and no page.
+# test_report.sh : tests the page of `narrowcast report`: well formed, self-contained, no scripts
+# from files. Its command must reproduce the run.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 report() { "$n" report "$@"; }
 echo old >page.html # must stay
 
-# look FILE FIGURES DRAWN: checks that the page needs nothing else; prints its text
+# look FILE FIGURES DRAWN: the page must need nothing else; prints its text
 cat >look.py <<'EOF2'
 import sys, xml.etree.ElementTree as tree
-page = tree.parse(sys.argv[1]).getroot() # of one root, all closed, in UTF-8
+page = tree.parse(sys.argv[1]).getroot() # one root, all closed, UTF-8
 def of(name): return [e for e in page.iter() if e.tag.split('}')[-1] == name]
 ids = [e.get('id') for e in page.iter() if e.get('id')]
 assert len(ids) == len(set(ids)), 'an id twice'
@@ -42,7 +41,6 @@ drawn() { echo 0; }
 python=$(command -v python3)
 [ -n "$python" ] || { echo 'skip  no python3 to read pages'; exit 77; }
 
-# --- a real run: its command gives the same weights ---
 small='--data synthetic:240,1 --model mlp --batch 60'
 # shellcheck disable=SC2086 # several words
 mpirun -np 2 "$n" train $small --epochs 2 --format e5m2 --nesterov --seed 7 --log "it's.jsonl" --stats stats.jsonl --stats-every 2 >out 2>said || fail "train: $(cat said)"
@@ -61,7 +59,7 @@ want="\"\$n\" emulate --ranks 2 --data synthetic:240,1 --model mlp --epochs 2 --
 eval "$command" >again 2>said || fail "the page's command: $(cat said)"
 [ "$(grep checksum out)" = "$(grep checksum again)" ] || fail "the page's command makes other weights"
 
-# --- hostile files: text stays text; torn ends, repeated steps, names that are not UTF-8 ---
+# --- hostile files: text stays text; torn ends, repeated steps, invalid UTF-8 ---
 bad_words='<script>alert(1)</script>'
 {
     printf '{"kind":"run","version":"%s","ranks":4,"first_step":10,"steps_in_all":50,"fp32_sent_bytes":400,"data":"]]>%s \\"q\\" \\u0041\\u00e9",' "$bad_words" "$bad_words"
@@ -79,7 +77,6 @@ for words in "]]>$bad_words \"q\" A?" "$bad_words&amp;" '<script>&"<b>.jsonl' '2
     '100 a step from rank 0, 0.250 of fp32' "mpirun -np 4 narrowcast train --data ']]>$bad_words \"q\" A?'" '--seed 18446744073709551615' "$(printf '\xef\xbf\xbd')"; do
     has "$words"
 done
-# a page of many steps stays small: lines of means
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 100000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":%d}\n", i, i % 200 }' >many
 report many -o many.html 2>said || fail "many steps: $(cat said)"
 [ "$(wc -c <many.html)" -lt 100000 ] || fail "many steps: $(wc -c <many.html) bytes"
@@ -96,7 +93,7 @@ look plain.html 5 0
 printf '#!/bin/sh\necho "<svg "\necho "<g>"\n' >cut/gnuplot
 printf '#!/bin/sh\nexit 3\n' >bad/gnuplot
 chmod +x cut/gnuplot bad/gnuplot
-# undrawn TEXT FIGURES DRAWN LOG: the page explains why charts are missing
+# undrawn TEXT FIGURES DRAWN LOG: the page says why charts are missing
 undrawn() {
     "$n" report "$4" --out page.html 2>said || fail "$4: no page: $(cat said)"
     look page.html "$2" "$3"
@@ -109,7 +106,6 @@ printf '{"kind":"run"}\n{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":1e9
 printf '{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":0.5}\n' 2 -1e308 >>far
 [ -z "$(command -v gnuplot)" ] || undrawn 'gnuplot did not make the chart: all points y value undefined!' 2 1 far
 
-# --- to standard output, appended ---
 report two.jsonl -o two.html 2>said || fail "report: $(cat said)"
 { echo first; report two.jsonl -o -; } >both 2>said || fail "report -o -: $(cat said)"
 { echo first; cat two.html; } | cmp -s - both || fail "report -o - writes another page: $(head -c 300 both)"
@@ -117,7 +113,6 @@ report two.jsonl -o two.html 2>said || fail "report: $(cat said)"
 if "$n" report two.jsonl -o - >/dev/full 2>said; then fail 'report -o - to a full disk was taken'; fi
 grep -qx 'narrowcast: cannot write to standard output: No space left on device' said || fail "a full disk: $(cat said)"
 
-# --- refused ---
 refused 'report needs a file for the page: --out FILE.html' report two.jsonl
 refused 'too few arguments' report -o page.html
 refused '-o' report two.jsonl -o
@@ -135,12 +130,12 @@ cp two.jsonl page.copy
 refused "the page would overwrite one of its input files" report two.jsonl -o ./two.jsonl
 cmp -s two.jsonl page.copy || fail 'a log was replaced'
 refused 'nowhere/page.html' report two.jsonl -o nowhere/page.html
-[ "$(drawn 1)" = 0 ] || refused "/dev/full" report two.jsonl -o /dev/full # without charts a warning comes first
+[ "$(drawn 1)" = 0 ] || refused "/dev/full" report two.jsonl -o /dev/full
 refused "unknown option '-x'" report two.jsonl -x page.html
 # shellcheck disable=SC2046 # words
 refused 'is one argument too many' report $(yes two.jsonl | head -n 65) -o page.html
 
-# --- in a browser: no console messages, and visible content in light and dark mode ---
+# --- in a browser: no console messages; visible content in light and dark mode ---
 if [ -n "$(command -v chromium)" ]; then
     report "it's.jsonl" two.jsonl '<script>&"<b>.jsonl' stats.jsonl -o page.html 2>said || fail "report: $(cat said)"
     timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --window-size=1000,6000 \

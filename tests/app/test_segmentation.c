@@ -15,13 +15,11 @@ static void check(const char *what, const double *confusion, int classes, double
 
 int main(void)
 {
-    /* 8 + 2 of class 0, 1 + 4 of class 1: IoU 8/11 and 4/7 */
     check("two", (const double[]){8, 2, 1, 4}, 2, (8 / 11.0 + 4 / 7.0) / 2, (0.8 + 0.8) / 2);
     check("all right", (const double[]){3, 0, 0, 0, 9, 0, 0, 0, 1}, 3, 1, 1);
-    /* class 2 never occurs but is found once: it counts for mIoU only */
+    /* class 2 is found once but never occurs: counts for mIoU only */
     check("not there", (const double[]){5, 0, 1, 0, 6, 0, 0, 0, 0}, 3, (5 / 6.0 + 1 + 0) / 3,
           (5 / 6.0 + 1) / 2);
-    /* class 1 neither occurs nor is found: it does not count */
     check("neither", (const double[]){4, 0, 0, 0, 0, 0, 2, 0, 2}, 3, (4 / 6.0 + 2 / 4.0) / 2,
           (1 + 0.5) / 2);
     check("none", (const double[4]){0}, 2, (double)NAN, (double)NAN);

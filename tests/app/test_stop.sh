@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_stop.sh : stops `narrowcast train` by signals to mpirun, ranks.sh or one rank.
-# It must finish its step, save, and resume to the same bits. A second signal ends it at once.
+# test_stop.sh : stops `train` by signals to mpirun, ranks.sh or one rank. It must save and resume
+# to the same bits.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,11 +8,10 @@ ranks=$here/../host/ranks.sh
 job=
 trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$dir"' EXIT
 
-# A shell makes background commands ignore SIGINT: undo that.
+# Undo that a shell makes background commands ignore SIGINT.
 train="env --default-signal=INT,TERM"
 options="train --data synthetic:240,3 --batch 24 --model lenet5 --lr 0.05 --schedule const --save ck --log log"
 
-# until_done CONDITION...: waits for it, at most a minute and a half
 until_done() {
     for ((i = 0; i < 900; i++)); do
         "$@" && return 0
@@ -27,7 +26,7 @@ has_steps() { [ -e log ] && [ "$(grep -c '"kind":"step"' log)" -ge 3 ]; }
 handlers_gone() { [ $((0x$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status") & 1 << 14)) -eq 0 ]; }
 rank_of() { pgrep -f "^$n train" -P "$(pgrep -f "^(mpirun|prterun).*$n" -s "$1" | head -n 1)"; }
 
-# start HOW...: starts an endless run as $job and waits for three steps
+# start HOW...: an endless run as $job; waits for three steps
 start() {
     rm -f log ck
     # shellcheck disable=SC2086
@@ -36,7 +35,7 @@ start() {
     until_done has_steps
 }
 
-# stopped LABEL STATUS SIGNAL: it saved the step that it printed, and no step came after that
+# stopped LABEL STATUS SIGNAL: the printed step must be saved and the last
 stopped() {
     wait "$job"
     code=$?
@@ -46,12 +45,10 @@ stopped() {
     if [ -z "$step" ] || [ ! -s ck ]; then fail "$1: $(cat said)"; fi
     [ "$(grep '"kind":"step"' log | tail -n 1 | sed 's/.*"step":\([0-9]*\),.*/\1/')" = "$step" ] || fail "$1: $step steps, the log ends with $(tail -n 1 log)"
     [ ! -s out ] || fail "$1: printed $(cat out)"
-    # the log's end gives the reason, and no figures of a test, since none was made
     tail -n 1 log | grep -q "^{\"kind\":\"end\",\"step\":$step,.*\"reason\":\"$3\"" || fail "$1: the log's end: $(tail -n 1 log)"
     tail -n 1 log | grep -qE '"(test_loss|checksum)"' && fail "$1: the log's end has figures of a test: $(tail -n 1 log)"
 }
 
-# --- one process ---
 # shellcheck disable=SC2086
 for signal in INT:130 TERM:143 USR1:138; do
     start "$n" $options --steps 1000000
@@ -102,7 +99,7 @@ code=$?
 job=
 [ $code -eq 130 ] || fail "SIGINT before there are ranks: status $code: $(cat said)"
 
-# --- a second signal ends it at once, in mid-step: another rank sleeps in it ---
+# --- a second signal ends it in mid-step: another rank sleeps ---
 # shellcheck disable=SC2086
 start mpirun -np 2 "$n" $options --steps 1000000
 read -r -d '' one two < <(rank_of "$job" | tr '\n' ' ')

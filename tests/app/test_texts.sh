@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_texts.sh : checks texts of foreign origin: file names, logs,
-# checkpoints, counters of a card.
-# None of their control characters may reach a terminal, and no invalid
-# UTF-8 may reach JSON or a page.
+# test_texts.sh : checks texts of foreign origin. Their control characters must not reach a
+# terminal, nor invalid UTF-8 JSON or a page.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -10,7 +8,7 @@ command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 export OPENBLAS_NUM_THREADS=1
 esc=$'\e[2J\a\x7f\x9b1m\xc2\x9b31m\r'
 
-# plain LABEL FILE...: the files are safe to print on a terminal
+# plain LABEL FILE...: safe to print on a terminal
 plain() {
     python3 - "${@:2}" <<'EOF' >why || fail "$1: $(cat why)"
 import sys, unicodedata
@@ -36,7 +34,6 @@ for line in text.splitlines() if len(sys.argv) > 2 else [text]:
 EOF
 }
 
-# --- JSON: every option whose value is free text ---
 bad_name=$'caf\xe9 \xff\xc3(\xed\xa0\x80\x01"\\'
 mkdir "$bad_name"
 printf 'to be or not to be, that is the question' >"$bad_name/text"
@@ -59,7 +56,6 @@ if [ -x "$B/bench_allreduce" ]; then
     json 'bench_allreduce --label' rows lines
 fi
 
-# --- terminal: names that cannot be opened, invalid options ---
 for words in "cast --format $esc in out" "plot loss nowhere$esc" "plot $esc x" "report nowhere$esc -o x.html" "xclbin $esc" "$esc" "--$esc" \
     "train --algo $esc" "train --data idx:nowhere$esc" "train --model $esc" "train --offload udp://$esc:1" "train --resume $esc" "sim --counters $esc"; do
     IFS=' ' read -r -d '' -a list <<<"$words"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# test_train.sh : tests `narrowcast train` on several ranks: equal bits,
-# checkpoints and most refusals.
+# test_train.sh : tests `narrowcast train` on several ranks: equal bits, checkpoints and most
+# refusals.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-: >stderr   # of the runs that should succeed; shown after a failure
+: >stderr   # shown after a failure
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
 # on RANKS OPTIONS...: a short run; 1, 2, 4 and 6 ranks divide a batch of 24; an epoch is 10 steps
@@ -20,7 +20,7 @@ equal() {
     if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
 }
 
-# ours: prints the program's own errors; mpirun may add lines (Open MPI 5: and a NUL)
+# ours: prints the program's own errors, without mpirun's lines (Open MPI 5: and a NUL)
 ours() { tr -d '\0' <said | grep '^narrowcast: '; }
 
 # shellcheck disable=SC2317 # refused calls it
@@ -30,7 +30,6 @@ small() {
     timeout 20 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model mlp --steps 4 "$@"
 }
 
-# --- the same bits, twice and over other paths ---
 exact="--model lenet5 --steps 12 --sum exact --format e5m2 --scale aps-tight"
 for ranks in 4 6; do
     # shellcheck disable=SC2086
@@ -54,7 +53,6 @@ done
 paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
     fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
 
-# --- resume in mid-epoch, with batch norm, dropout, stochastic rounding and momentum ---
 long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop-reflect+flip+cutout:6 --optimizer lars --warmup 1"
 # shellcheck disable=SC2086
 on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
@@ -63,7 +61,7 @@ on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
 # shellcheck disable=SC2086
 equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
 cp ck end.ck
-# resumed LABEL LOG: the run resumed from ck must end with the same checkpoint as the whole one
+# resumed LABEL LOG: must end with the whole run's checkpoint
 resumed() {
     rm -f resumed.ck
     # shellcheck disable=SC2086
@@ -81,7 +79,7 @@ if on 2 $long --save-every 7 --save ck --log failed.jsonl --dump-gradients stop 
 fi
 resumed "from the middle" failed.jsonl
 [ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
-# killed at any time after the save of step 7: the checkpoint on disk is complete
+# killed after the save of step 7: the checkpoint is complete
 rm -f ck
 # shellcheck disable=SC2086
 on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
@@ -94,11 +92,10 @@ kill -9 $run 2>/dev/null || true
 wait $run 2>/dev/null || true
 [ -e ck ] || fail "no checkpoint by --save-every"
 resumed "after a kill" killed.jsonl
-rm -f narrowcast.*.tmp # left by a rank that is killed while it saves
+rm -f narrowcast.*.tmp
 mv end.ck ck
 resumed "at the end" part.jsonl
-# 5 steps and 7 more equal 12 with a schedule that has no end, despite a
-# test of the weights in between
+# 5 steps and 7 more equal 12 with an endless schedule, despite a test in between
 scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
@@ -109,7 +106,6 @@ for way in "$scaled" "$short"; do
     same_state twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
 done >/dev/null 2>>stderr
 
-# --- image sizes that networks need ---
 refused "model 'caffenet' does not fit images of 28x28: need at least 39 pixels a side" small 2 --model caffenet
 refused "model 'vgg19' does not fit images of 31x31: need at least 32 pixels a side" small 1 --model vgg19 --image 31
 refused "--width '0'" small 1 --width 0
@@ -121,7 +117,6 @@ refused "bad schedule 'exp:0.5': need exp:G/N" small 2 --schedule exp:0.5
 refused "bad schedule 'poly': need poly:P" small 1 --schedule poly
 refused "--warmup-from needs --warmup above 0" small 1 --warmup 0 --warmup-from 1
 
-# --- checkpoints that must be refused ---
 # shellcheck disable=SC2086
 resume_refused() { words=$1 file=$2; shift 2; refused "$words" small 2 $short --resume "$file" "$@"; }
 resume_refused "cannot open 'no.ck'" no.ck
@@ -137,12 +132,12 @@ resume_refused "'cut.ck': it is not a checkpoint" cut.ck
 cp five.ck flip.ck
 printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
 resume_refused "damaged or truncated" flip.ck
-# signed FILE: writes stdin and its CRC, which is also in gzip's trailer
+# signed FILE: writes stdin and its CRC, taken from gzip's trailer
 signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
 head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
 head -c -4 five.ck | { head -c 24; head -c 16 | tr '0-9a-f' 'G-V'; cat; } | signed id.ck
-# version 3 has no run id: it still resumes to the same bits
+# version 3 has no run id: still resumes to the same bits
 head -c -4 five.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } | signed three.ck
 # shellcheck disable=SC2086
 on 2 $short --steps 12 --resume three.ck --save old.ck >/dev/null 2>>stderr || fail "a checkpoint of version 3"
@@ -166,8 +161,8 @@ last() {
         at=$((at + 32)) left=$((left - 1))
     done
 }
-# not_finite FILE SECTION TEXT OPTIONS...: inf, -inf or nan as the section's last number, with
-# a correct checksum, is refused
+# not_finite FILE SECTION TEXT OPTIONS...: inf, -inf or nan as the section's last number, with a
+# correct checksum
 not_finite() {
     from=$1 words=$3 place=$(last "$1" "$2")
     shift 3
@@ -191,7 +186,7 @@ not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds in
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" small 4 $short --resume five.ck
 
-# --- ranks compare resolved options: a card that only one rank's environment names is noticed ---
+# --- a card that only one rank's environment names is noticed ---
 # shellcheck disable=SC2016  # for the script that is written
 printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
 sed 's/= 0/= 1/' first >second
@@ -200,7 +195,6 @@ program=$n
 for n in "$PWD/first" "$PWD/second"; do refused "NARROWCAST_OFFLOAD" small 2; done
 n=$program
 
-# --- invalid options and combinations ---
 refused "did you mean '--format'" small 2 --formt e4m3
 refused "--epochs and --steps" small 2 --epochs 3
 refused "must be a multiple of 4" small 4 --batch 30
@@ -263,7 +257,7 @@ for path in sys.argv[1:]:
     assert lines[0]["kind"] == "run" and lines[0]["model"] == "resnet8" and lines[0]["lr"] == 0.05 and lines[0]["ranks"] == 2
     assert lines[0]["command"] == "train"
     for step in (line for line in lines if line["kind"] == "step"):
-        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes more for exponents
+        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes for exponents
         assert 0 <= step["sent_bytes"] - step["code_bytes"] < 400 and 0 <= step["code_bytes"] - step["fp32_bytes"] / 4 < 8 * 40
         assert step["samples_per_s"] > 0 and 0 <= step["input_s"] < 120 / step["samples_per_s"] and step["comm_s"] > 0 and step["codec_s"] > 0 and step["skipped"] is False
     assert sum(line["input_s"] for line in lines if line["kind"] == "step") > 0 # the next step's are made ready beside this one

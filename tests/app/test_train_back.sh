@@ -1,14 +1,12 @@
 #!/bin/bash
-# test_train_back.sh : checks stats_back of `narrowcast train --stats`:
-# gradients of the backward pass.
-# Each layer that passes a gradient back has a line, in backward order, which agrees with its bins.
+# test_train_back.sh : checks stats_back of `train --stats`: a line for each layer that passes a
+# gradient back, in backward order.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 seq 1 3000 >text
 common=(--device cpu --batch 8 --lr 0.02 --warmup 0 --schedule const --steps 3 --stats-every 2)
-# emulated FILE OPTIONS...: 2 ranks, statistics of steps 1 and 3
 emulated() { "$n" emulate --ranks 2 "${common[@]}" "${@:2}" --stats "$1" >out 2>said || fail "${*:2}: $(tail -n 1 said)"; }
 
 # wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's smallest
@@ -81,23 +79,21 @@ told chain -24 conv1 'a chain'
 told heads -24 conv1.3x3 'many heads'
 for file in lstm lstm32; do told $file -24 lstm1.in "$file"; done
 
-# scales: adaptive, one for all, none
 [ "$(largest adaptive own)" -gt 1 ] || fail "adaptive scales stay 1"
 awk -v a="$(largest adaptive underflow)" -v b="$(largest adaptive underflow_unscaled)" 'BEGIN { exit !(b > 0.01 && a < b / 4) }' ||
     fail "adaptive scales leave $(largest adaptive underflow) of $(largest adaptive underflow_unscaled)"
 grep stats_back constant | grep -v '"given":64,"own":1,"carried":64,' && fail "one scale of 64 is not what all carry"
 grep -h stats_back none plain | grep -v '"given":1,"own":1,"carried":1,' && fail "without scales some are carried"
-# in a chain each layer is given what its successor carries
+# in a chain each layer gets what its successor carries
 awk '/stats_back/ { match($0, /"given":[0-9.e+-]*/); g = substr($0, RSTART + 8, RLENGTH - 8); match($0, /"carried":[0-9.e+-]*/)
         if (/"index":0,/) c = 1; if (g != c) exit odd = 1; c = substr($0, RSTART + 10, RLENGTH - 10); n += c > 1 } END { exit odd || n < 4 }' chain ||
     fail "a chain: $(grep stats_back chain)"
 
-# real ranks agree
 # shellcheck disable=SC2086
 mpirun -np 2 "$n" train "${common[@]}" $small $pure adaptive --stats real >out 2>said || fail "real ranks: $(tail -n 1 said)"
 cmp <(tail -n +2 real) <(tail -n +2 adaptive) || fail "real ranks say something else"
 
-# charts: a row per layer, in backward order, in percent
+# a row per layer, in backward order, in percent
 for kind in underflow-back scale-back; do
     "$n" plot $kind real >table 2>said || fail "$kind: $(cat said)"
     [ "$(tail -n +2 table | awk '{ printf " %s", $1 }')" = "$(sed -n '/"step":1,/s/.*stats_back.*"layer":"\([^"]*\).*/\1/p' real | awk '{ printf " %s", $1 }')" ] ||
@@ -108,7 +104,6 @@ done
 awk -v a="$(largest real underflow_unscaled)" 'NR > 1 { for (i = 2; i <= NF; i++) if ($i > most) most = $i } END { exit !(most > 99.9 * a && most < 100.1 * a) }' table ||
     fail "the largest underflow is $(largest real underflow_unscaled): $(cat table)"
 
-# a planted error in one line is found
 plant() {
     sed "$2" real >planted
     cmp -s real planted && fail "nothing is planted by $2"

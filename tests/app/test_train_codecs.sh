@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_codecs.sh : trains with `--codec`: equal weights resumed,
-# overlapped, in any message size.
+# test_train_codecs.sh : trains with `--codec`: equal weights resumed, overlapped, in any message
+# size.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
@@ -12,7 +12,7 @@ same 2 --codec onebit:column --model lenet5 --lr 0.01
 same 2 --codec ternary
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
-# the algorithm does not affect the bits; the report names the choice
+# the same bits; the report names the choice
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
 [ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
@@ -21,7 +21,7 @@ on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt || fail "te
 [ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
 grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
 
-# small layers: less than 1 % of resnet8's weights are norms and biases
+# small layers: norms and biases are less than 1 % of resnet8's weights
 for which in large all; do
     on 2 --codec qsgd:4 --quantise $which --log $which.jsonl >$which.txt || fail "--quantise $which"
 done

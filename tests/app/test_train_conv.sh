@@ -1,7 +1,6 @@
 #!/bin/sh
-# test_train_conv.sh : tests `narrowcast train --conv`.
-# `auto` is winograd where the CPU supports it, but gemm with --gemm. The two give different
-# weights. A checkpoint keeps its --conv.
+# test_train_conv.sh : tests `train --conv`. `auto` is winograd where the CPU supports it, but gemm
+# with --gemm; their weights differ.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -15,8 +15,7 @@ fail() { echo "FAIL $*"; bad=1; }
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
-# A small run; the last line of output is the checksum.
-export NARROWCAST_CONV=first  # plans chosen by time would round differently from run to run
+export NARROWCAST_CONV=first  # plans chosen by time round differently from run to run
 small="--data synthetic:400,1 --model lenet5 --batch 20 --steps 6 --lr 0.05 --warmup 0"
 train() {
     local label=$1 ranks=$2
@@ -31,14 +30,14 @@ same() { # same LABEL LABEL TEXT: equal checksums
     [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $1 ended in '$(sum "$1")', $2 in '$(sum "$2")': $(tail -n 1 "$dir/$2.err")"
 }
 
-# --- learns as the CPU does: the same images and initial weights, sums in another order ---
+# --- like the CPU: equal images and initial weights, sums in another order ---
 train cpu 2 --device cpu || fail "cpu: $(tail -n 1 "$dir/cpu.err")"
 train gpu 2 --device cuda || fail "cuda: $(tail -n 1 "$dir/gpu.err")"
 grep -q '^device: ' "$dir/gpu.err" || fail "no line says which GPU"
 awk -v a="$(loss cpu)" -v b="$(loss gpu)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.02 && (b - a) / a < 0.02) }' ||
     fail "loss $(loss cpu) on the CPU, $(loss gpu) on the GPU"
 
-# --- the same bits over every transport, with and without overlap, twice ---
+# --- the same bits over every transport, twice ---
 train again 2 --device cuda && same gpu again "the same run"
 train plain 2 --device cuda --overlap off && same gpu plain "overlap off"
 for transport in pinned ipc; do
@@ -48,26 +47,24 @@ train scatter 2 --device cuda --algo group-scatter:2 && same gpu scatter group-s
 train card 2 --device cuda --offload sim:c && same gpu card "a card"
 grep -q '^all-reduce: offload' "$dir/card.err" || fail "no gradients went through the card"
 
-# --- resumed; a checkpoint of the CPU has other bits and is refused ---
+# --- resumed; a CPU's checkpoint has other bits and is refused ---
 train first 2 --device cuda --steps 3 --schedule const --save "$dir/ckpt" &&
     train rest 2 --device cuda --schedule const --resume "$dir/ckpt" && train whole 2 --device cuda --schedule const &&
     same whole rest "a resumed run"
 train other 2 --device cpu --schedule const --resume "$dir/ckpt" && fail "a checkpoint of a GPU went on on a CPU"
 
-# --- other number formats ---
 for precision in tf32 fp16 bf16; do
     train $precision 1 --device cuda --precision $precision --stats "$dir/$precision.stats" || fail "$precision: $(tail -n 1 "$dir/$precision.err")"
     awk -v a="$(loss cpu)" -v b="$(loss $precision)" 'BEGIN { exit !(b > 0 && (a - b) / a < 0.2 && (b - a) / a < 0.2) }' ||
         fail "loss $(loss cpu) on the CPU, $(loss $precision) in $precision"
 done
 
-# --- another form of residual blocks ---
 train swap-cpu 1 --device cpu --model resnet8 --block swap --steps 3
 train swap 1 --device cuda --model resnet8 --block swap --steps 3 || fail "--block swap: $(tail -n 1 "$dir/swap.err")"
 awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.001 && (b - a) / a < 0.001) }' ||
     fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
 
-# --- statistics change no bit and agree with the CPU's; --quant in fp32 changes no bit ---
+# --- no bit changes; statistics agree with the CPU's ---
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
 train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"
 network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
@@ -88,7 +85,7 @@ train narrow-cpu 2 --device cpu --quant act=e4m3,weight=e4m3,error=e5m2 --loss-s
 awk -v a="$(loss narrow-cpu)" -v b="$(loss narrow)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.05 && (b - a) / a < 0.05) }' ||
     fail "--quant: loss $(loss narrow-cpu) on the CPU, $(loss narrow) on the GPU"
 
-# --- without a GPU: auto continues, cuda does not; every refusal is one line ---
+# --- without a GPU: auto continues; every refusal is one line ---
 refused() { # refused TEXT OPTION...
     local words=$1
     shift

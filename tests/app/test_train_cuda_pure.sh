@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_cuda_pure.sh : trains with `--device cuda --precision
-# fp16-pure`, on a GPU or the emulator.
+# test_train_cuda_pure.sh : trains with `--device cuda --precision fp16-pure`, on a GPU or the
+# emulator.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,9 +8,9 @@ program=$n
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans chosen by time would round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time round differently from run to run
 small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
-# on RANKS LABEL OPTIONS...; emulated RANKS LABEL OPTIONS...: the same in one process
+# emulated RANKS LABEL OPTIONS...: in one process
 on() {
     local ranks=$1 label=$2
     shift 2
@@ -35,7 +35,6 @@ near() { # near A B PART TEXT: relative difference at most PART
     awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' || fail "$4: $1 and $2"
 }
 
-# --- learns as the CPU does; so do the statistics ---
 on 1 gpu --stats "$dir/gpu.stats"
 on 1 cpu --device cpu --stats "$dir/cpu.stats"
 near "$(loss cpu)" "$(loss gpu)" 0.01 'loss on the CPU and on the GPU'
@@ -45,7 +44,7 @@ near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates l
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
 
-# --- resumed after step 2: adaptive scales, refreshed in steps 0 and 3, must be saved ---
+# --- resumed after step 2: adaptive scales of steps 0 and 3 must be saved ---
 narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
 for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' '--optimizer adamw --lr 0.002 --eps 1e-6' "$narrow --loss-scale adaptive:1e-3,3" \
     "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
@@ -64,7 +63,6 @@ for scale in none adaptive:1e-3,1; do
     [ "$(sum virtual)" != "$(sum whole)" ] || fail "$options: ends as by $scale"
 done
 
-# --- several ranks: the same bits over every path ---
 on 4 direct --algo direct
 on 4 gather --algo gather --overlap off && same direct gather gather
 NARROWCAST_GPU_TRANSPORT=pinned on 4 pinned --algo group-scatter:2 --bucket-bytes 4k && same direct pinned 'group-scatter through pinned memory'
@@ -77,7 +75,7 @@ done
 near "$(loss fp321)" "$(loss fp324)" 1e-3 'fp32: loss of 1 rank and of 4'
 near "$(loss wide1)" "$(loss wide4)" 1e-2 'fp16-pure: loss of 1 rank and of 4'
 
-# --- means kept in fp32: other bits, the same when resumed and emulated, near the CPU's ---
+# --- means kept in fp32: other bits, near the CPU's ---
 for device in cpu cuda; do
     on 2 means-$device --format fp32 --scale none --reduce-in fp32 --stats "$dir/means-$device.stats" --device $device
 done
@@ -88,7 +86,6 @@ near "$(loss means-cpu)" "$(loss means-cuda)" 0.05 '--reduce-in fp32: loss on th
 emulated 2 virtual --format fp32 --scale none --reduce-in fp32 && same means-cuda virtual '--reduce-in fp32: emulated ranks'
 emulated 2 low --memory low --algo gather --format fp32 --scale none --reduce-in fp32 && same means-cuda low '--reduce-in fp32: --memory low'
 
-# --- each codec, adaptive scales, each form of blocks ---
 for options in '--codec qsgd:8' '--codec onebit --loss-scale adaptive' '--codec relgrad' '--codec ternary --quantise all' '--format e4m3 --loss-scale adaptive'; do
     # shellcheck disable=SC2086
     emulated 2 virtual $options && emulated 2 rounded $options --device cpu

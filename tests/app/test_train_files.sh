@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_files.sh : tests the files that `narrowcast train` writes.
-# A file that cannot be written is refused before training.
+# test_train_files.sh : tests the files that `train` writes. Impossible ones are refused before
+# training.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,7 +16,7 @@ for o in save trace log; do
 done
 refused "--log and --save both name 'same': need two files" on --steps 3 --log same --save same
 refused "--trace and --resume both name 'same': need two files" on --steps 3 --trace same --resume same
-# in any spelling: existing, not yet existing, behind links
+# existing, not yet existing, behind links
 touch there
 mkdir sub
 ln there hard
@@ -38,7 +38,7 @@ refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
-# --- long options survive a checkpoint; a difference after any length is noticed ---
+# --- long options survive a checkpoint; differences at any length are noticed ---
 zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
@@ -54,7 +54,7 @@ wait
 grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
 
-# --- the log's reader leaves: one line, no silent death; fails before the epoch's last line ---
+# --- the log's reader leaves: one line, before the epoch's last ---
 head -n 3 <log.pipe >/dev/null &
 on --steps 4000 --batch 210 --log log.pipe >stdout 2>said
 code=$?
@@ -62,7 +62,7 @@ wait
 [ $code -eq 1 ] || fail "a log without a reader: status $code"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
 
-# --- the training up to then is not lost, on one rank or two ---
+# --- the training until then is kept ---
 for ranks in 1 2; do
     head -n 3 <log.pipe >/dev/null &
     timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --log log.pipe --save broken.ck >stdout 2>said
@@ -80,7 +80,6 @@ for ranks in 1 2; do
     grep '^weights checksum' stdout | cmp -s - resumed || fail "$ranks ranks: what was saved is not what was trained: $(cat resumed)"
 done
 
-# --- a schedule that depends on the number of steps ---
 for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
     refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run started with --schedule const can be made longer" on --steps 3 \
@@ -88,11 +87,11 @@ for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done
 
-# --- a pipe without a reader: the wait is limited ---
+# --- a pipe without a reader ---
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process has opened this pipe for reading" on --steps 3 --log none.pipe
 
-# --- an unread stderr: 1500 epoch lines overfill its pipe, and the training still ends ---
+# --- an unread stderr: 1500 epoch lines overfill its pipe; the training ends ---
 mkfifo unread.pipe
 exec 9<>unread.pipe
 timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout 9>&- ||
@@ -146,14 +145,13 @@ on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --sta
 on --steps 40 --log twin.log >/dev/null 2>&1 # the options of seven.ck, but another run
 of_another() { echo "it belongs to run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to belong to that run; name another file"; }
 for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
-# of an older version: a log or a checkpoint without an id, in all pairs
+# of an older version, without an id, in all pairs
 sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
 head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
 { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
 kept 'its first line has no run_id' old.log --resume seven.ck
 kept 'its first line has no run_id' old.log --resume old.ck
 kept "$(of_another log old.ck)" log --resume old.ck
-# files that are not logs
 head -c 5000 "$n" >binary
 printf '{' >brace
 printf '{"kind":"run"' >torn
@@ -170,7 +168,7 @@ for o in log stats; do
         [ "$(grep -c '"kind":"run"' "$o.$file")" = 1 ] || fail "--$o $file: $(cut -c1-40 "$o.$file")"
     done
 done
-# the run's own file of the other option, even if it has only its first line
+# the run's own file of the other option, even with only its first line
 for o in log stats; do
     if [ $o = log ]; then other=stats; else other=log; fi
     for file in "$o.new" "$o.first"; do
@@ -180,18 +178,18 @@ for o in log stats; do
         cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
     done
 done
-# resuming an old checkpoint gives a new log an id, which later checkpoints keep
+# an old checkpoint gives a new log an id, which later ones keep
 on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
 on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
 
-# --- two runs: each file has one writer; the second run is refused before it changes anything ---
+# --- two runs: each file has one writer; the second is refused before it changes anything ---
 # begin LOG OPTIONS...: starts a long run, $first, and waits for its first steps
 begin() {
     timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
     first=$!
     until grep -qs '"kind":"step"' "$1"; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
 }
-# busy OPTION FILE: the first run holds the file until it is stopped
+# busy OPTION FILE: the first run holds the file
 busy() {
     begin first.log "--$1" "$2"
     head -n 3 "$2" >begun 2>/dev/null
@@ -206,7 +204,7 @@ busy() {
 busy log first.log
 busy stats shared.stats
 busy dump-gradients shared.dump
-# a resumed run waits for a run that is just ending
+# a resumed run waits for one that is just ending
 on --steps 5 --save turn.ck --log turn.log >/dev/null 2>&1
 timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const --steps 1000000 --resume turn.ck --log turn.log >/dev/null 2>&1 &
 first=$!

@@ -1,13 +1,14 @@
 #!/bin/bash
-# test_train_log.sh : checks the lines of `narrowcast train --log` and `--stats`.
-# They record what ran, where, when and from which commit, and the figures of the final table.
+# test_train_log.sh : checks the lines of `train --log` and `--stats`: what ran, where, when, from
+# which commit, with which results.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -n "$(command -v python3)" ] || { echo 'skip  no python3 to read logs'; exit 77; }
 
 cat >log.py <<'EOF2'
-# log.py LOG OUT WANTED...: is it the log of the run that printed OUT? WANTED: KEY=VALUE of the first line, as JSON
+# log.py LOG OUT WANTED...: is it the log of the run that printed OUT? WANTED: KEY=VALUE of the
+# first line, as JSON
 import json, math, re, socket, subprocess, sys, time
 def unique(pairs):
     keys = [key for key, _ in pairs]
@@ -35,7 +36,7 @@ for line in (run, *of('end')):
     assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ', line['date']), line['date']
     import calendar
     assert -1 <= now - calendar.timegm(time.strptime(line['date'], '%Y-%m-%dT%H:%M:%SZ')) < 600, line['date']
-for key, value in run.items(): # nothing that was chosen is left open
+for key, value in run.items():
     assert value != 'auto' or (not key.startswith('used_') and 'used_' + key in run), key
 for words in sys.argv[4:]:
     key, value = words.split('=', 1)
@@ -71,7 +72,6 @@ if cards:
     same('clocks', end['card_clocks'], [int(n) for n in re.findall('^card [0-9]+ +([0-9]+) clocks', table, re.M)] or [None] * len(end['card_clocks']))
 EOF2
 
-# logged NAME WANTED RANKS OPTIONS...: a run on RANKS ranks, and its log
 logged() {
     local name=$1 wanted=$2 ranks=$3
     shift 3
@@ -91,7 +91,6 @@ logged pure 'used_loss_scale="fixed"' 2 --precision fp16-pure --loss-scale 1024
 logged card 'used_algo="offload" used_fallback="direct" offload="sim:c"' 2 --offload sim:c --algo auto
 NARROWCAST_OFFLOAD=sim:c logged named 'used_algo="offload" offload="auto"' 2
 
-# --- its page ---
 "$n" report card.jsonl groups.jsonl --out page.html 2>said || fail "report: $(cat said)"
 value() { sed -n "s/.*\"$2\":\"*\\([^\",}]*\\).*/\\1/p" "$1" | tail -n 1; }
 for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value card.jsonl cpu)" "$(value card.jsonl date)</td>" \
@@ -100,7 +99,7 @@ for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value car
     'cards</th><td>1 card (sim:c), 64 slots each' '--algo group-scatter:2' '--train-samples 120'; do
     grep -qF -- "$words" page.html || fail "the page has no '$words'"
 done
-# a run that continues or has failed has no last line; a log of an older version lacks these fields
+# no last line after a failure; a log of an older version lacks these fields
 grep -v '"kind":"end"' card.jsonl >open.jsonl
 sed 's/"run_id":.*"command"/"command"/; s/"used_[a-z_]*":\("[^"]*"\|[a-z]*\),//g; s/"train_samples"/"train-samples"/; s/"out_format"/"out-format"/' open.jsonl >old.jsonl
 "$n" report open.jsonl old.jsonl --out page.html 2>said || fail "report: $(cat said)"

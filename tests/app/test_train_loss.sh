@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_train_loss.sh : tests `narrowcast train --loss`.
-# The network's own loss by name and a smoothing of 0 change no bit. A smoothed run is resumed to the
-# same bits, and emulated ranks end like real ones. Tests do not smooth, and the log names the loss.
+# test_train_loss.sh : tests `train --loss`. The network's own loss by name and a smoothing of 0
+# change no bit.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -38,7 +37,7 @@ for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     [ "$(last whole run loss), $(last whole run used_loss)" = "$smooth, cross-entropy" ] || fail "$options: the log does not say its loss: $(head -n 1 whole.jsonl)"
     [ "$(last auto run loss), $(last auto run used_loss)" = "auto, cross-entropy" ] || fail "$options: the log says another loss: $(head -n 1 auto.jsonl)"
 
-    # weights that do not move: of the same network the test's loss is the same, the training's is not
+    # weights do not move: the test's loss is the same, the training's is not
     for loss in auto $smooth; do
         # shellcheck disable=SC2086
         one $loss $options --device cpu --loss $loss --lr 1e-30 --weight-decay 0 --momentum 0
@@ -47,7 +46,7 @@ for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     [ "$(last auto step loss)" != "$(last $smooth step loss)" ] || fail "$options: training does not print the smoothed loss"
 done
 
-# --- a GPU: two steps, as batch norms of few images soon part what begins with another rounding ---
+# --- a GPU: two steps, as batch norms of few images soon amplify round-off ---
 if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so NARROWCAST_CONV=first
     for options in "$lenet 1e-4" "$lenet --precision fp16-pure 1e-3" "$fcn --lr 0.005 1e-3"; do
@@ -62,7 +61,6 @@ else
     echo 'skip: no emulated GPU'
 fi
 
-# --- refusals ---
 # shellcheck disable=SC2086,SC2317 # options are words; refused calls it
 alone() { "$n" train $common --device cpu "$@"; }
 # shellcheck disable=SC2086

@@ -1,12 +1,12 @@
 #!/bin/bash
-# test_train_maps.sh : trains on label maps.
-# One rank's test results equal those of several, each testing its part.
+# test_train_maps.sh : trains on label maps. One rank's test results equal those of several, each
+# testing its part.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-# picture FILE KIND SEED: a PPM (6) or a label map in PGM (5) of 32 x 32: patches of several
-# classes, some of which do not count
+# picture FILE KIND SEED: a PPM (6) or a label map in PGM (5) of 32 x 32: patches of classes, some
+# of which do not count
 picture() {
     LC_ALL=C awk -v kind="$2" -v seed="$3" 'BEGIN {
         printf "P%d 32 32 255\n", kind
@@ -21,8 +21,7 @@ city() {
     picture "data/leftImg8bit/$1/here/here_$2_leftImg8bit.ppm" 6 "$3"
     picture "data/gtFine/$1/here/here_$2_gtFine_labelTrainIds.pgm" 5 "$3"
 }
-# All training images are equal and the rate has no visible effect, so any number of ranks ends in
-# the same network and tests it on the same images.
+# Equal training images and an invisible rate: any number of ranks tests the same network.
 for i in 0 1 2 3; do city train "$i" 1; done
 for i in 0 1 2 3 4 5 6; do city val "$i" "$i"; done
 fcn=(--model fcn --width 0.06 --device cpu)
@@ -41,14 +40,13 @@ printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc 
     "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
 grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
 
-# A stray file among the folders is ignored. Labels of which none counts are not a divergence.
+# A stray file is ignored. Labels of which none counts are not a divergence.
 touch data/leftImg8bit/train/list.txt
 "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
 for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done
 "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "no label counts: $(cat err)"
 grep -qxF 'narrowcast: warning: nothing was learned in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
 
-# Real and emulated ranks, with labels that move.
 shapes=(--data "shapes:40,2" "${fcn[@]}" --batch 8 --epochs 2 --lr 0.05 --warmup 0 --augment crop+flip)
 "$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --save ck --log real >/dev/null 2>real.err || fail "2 ranks: $(cat real.err)"
 "$n" emulate --ranks 2 "${shapes[@]}" --log emulated >/dev/null 2>emulated.err || fail "emulated: $(cat emulated.err)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_train_optim.sh : trains with `--optimizer adamw`.
-# A resumed run has the bits of an uninterrupted one, also after skipped steps.
+# test_train_optim.sh : trains with `--optimizer adamw`. A resumed run has an uninterrupted one's
+# bits, also after skipped steps.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -42,7 +42,6 @@ for options in '--beta1 0.8' '--beta2 0.99' '--eps 1e-3' '--weight-decay 0.1' '-
     [ "$(checksum 1 $options)" != "$plain" ] || fail "$options changes nothing"
 done
 
-# --- checkpoints and statistics ---
 on 1 --steps 2 --save adamw.ck --stats adamw.stats >out 2>said || fail "2 steps: $(cat said)"
 on 1 --steps 2 --save sgd.ck --optimizer sgd --stats sgd.stats >out 2>said || fail "2 steps: $(cat said)"
 has() { grep -qaxF -- "$2" "$1" || fail "$1 does not say $2"; }
@@ -52,7 +51,6 @@ for line in optimizer=sgd momentum=0.9 trust=0.001; do has sgd.ck $line; done
 grep stats_network adamw.stats | grep -q '"updates_lost":null' || fail "AdamW has no array of updates: $(grep stats_network adamw.stats)"
 grep stats_network sgd.stats | grep -q '"updates_lost":[0-9]' || fail "SGD has updates: $(grep stats_network sgd.stats)"
 
-# --- refusals ---
 refused "cannot resume 'adamw.ck': it was made with beta2 '0.999', this run has '0.99'" alone --resume adamw.ck --beta2 0.99
 refused "cannot resume 'sgd.ck': it was made with optimizer 'sgd', this run has 'adamw'" alone --resume sgd.ck
 refused "--momentum needs --optimizer sgd or lars" alone --momentum 0.5
@@ -66,7 +64,7 @@ refused "--beta1 0.99999: the first step's factor 1 / (1 - beta1) is inf in fp16
 refused "--eps 1e-08 becomes 0 in fp16: --precision fp16-pure needs at least 2^-24 (6e-8)" alone --precision fp16-pure
 refused "--optimizer 'adam': must be one of sgd|lars|adamw: did you mean 'adamw'?" alone --optimizer adam
 
-# --- learns: finds most of ten classes ---
+# --- learns most of ten classes ---
 for options in '' '--precision fp16-pure --eps 6e-8'; do
     # shellcheck disable=SC2086
     accuracy=$(on 1 --steps 0 --epochs 12 --schedule cosine $options 2>said | sed -n 's/^accuracy \([0-9.]*\)$/\1/p')

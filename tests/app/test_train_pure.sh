@@ -4,7 +4,7 @@ set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-on() { # on RANKS OPTIONS...
+on() {
     launch="mpirun -np $1"
     [ "$1" != 1 ] || launch=
     shift
@@ -15,8 +15,8 @@ sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
 # --- the same bits ---
-# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save them
-# and when they were found.
+# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save them and
+# when they were found.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
@@ -31,9 +31,9 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# A checkpoint with other layer scales: the last 4 bytes per layer before the checksum, rank
-# by rank, for codecs without state.
-# resigned FILE: writes stdin and its CRC, which is also in gzip's trailer
+# A checkpoint with other layer scales: the last 4 bytes per layer before the checksum, rank by
+# rank, for codecs without state.
+# resigned FILE: writes stdin and its CRC, taken from gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 # shellcheck disable=SC2086
 on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
@@ -72,7 +72,7 @@ one=$(checksum 1)
 [ "$(checksum 1 --gemm e5m10 --steps 1)" != "$(checksum 1 --steps 1)" ] || fail "--gemm e5m10 changes nothing"
 [ "$(checksum 1 --precision fp32)" != "$one" ] || fail "fp16-pure is fp32"
 
-# --- 1 rank and 4, without batch norm: the last loss differs only by rounding ---
+# --- 1 rank and 4, without batch norm: the last loss differs by rounding ---
 loss() { # loss RANKS PRECISION
     on "$1" --precision "$2" --model lenet5 --block plain --format fp32 --scale none --log "log$1$2" >out 2>said || fail "$*: $(cat said)"
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); last = v[1] } END { print last }' "log$1$2"
@@ -84,7 +84,6 @@ for precision in fp32:1e-5 fp16-pure:1e-2; do
         fail "$name: loss $a on 1 rank, $b on 4"
 done
 
-# --- learns ---
 on 1 --model mlp --block plain --lr 0.02 --steps 60 --log log >out 2>said || fail "60 steps: $(cat said)"
 awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; last = v[1] } END { exit !(n == 60 && last < first / 2) }' log ||
     fail "does not learn: $(tail -n 1 log)"

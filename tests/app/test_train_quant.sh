@@ -1,12 +1,11 @@
 #!/bin/sh
-# test_train_quant.sh : trains with `--quant`.
-# fp32's own format changes no bit; others do, and the network still learns.
-# A checkpoint keeps its --quant.
+# test_train_quant.sh : trains with `--quant`: only fp32's own format keeps all bits; the network
+# still learns.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-on() { # on RANKS OPTIONS...
+on() {
     launch="mpirun -np $1"
     [ "$1" != 1 ] || launch=
     shift

@@ -1,13 +1,12 @@
 #!/bin/sh
-# test_train_scale.sh : trains with `--loss-scale`.
-# none, 1 and auto are equal where no scale moves. Adaptive scales never overflow; runs
-# with them resume to the same bits.
+# test_train_scale.sh : trains with `--loss-scale`: none, 1 and auto are equal where no scale moves;
+# adaptive scales never overflow.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 half='--quant error=e4m7,overflow=inf'
-on() { # on RANKS OPTIONS...
+on() {
     launch="mpirun -np $1"
     [ "$1" != 1 ] || launch=
     shift
@@ -31,7 +30,7 @@ done
 on 1 --loss-scale adaptive >out 2>said || fail "adaptive: $(cat said)"
 grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 
-# Refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks the scales of two more steps.
+# Refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks two steps' scales.
 for every in 1 3; do
     whole=$(checksum 2 --loss-scale adaptive:0.01,$every)
     on 2 --loss-scale adaptive:0.01,$every --steps 4 --save ckpt >out 2>said || fail "4 steps: $(cat said)"

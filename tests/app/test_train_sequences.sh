@@ -4,7 +4,6 @@ set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-# le BYTES NUMBER: prints it in little-endian
 le() {
     local i v=$2
     for ((i = 0; i < $1; i++)); do
@@ -30,12 +29,11 @@ for part in train test; do
 done
 for i in $(seq 60); do echo "to be, or not to be, that is the question: $((i * i))"; done >text
 
-# of FILE KEY: prints the value of the log's last epoch
 of() { sed -n 's/.*"kind":"epoch".*"'"$2"'":\([0-9.e+-]*\).*/\1/p' "$1" | tail -n 1; }
 speech="--data an4:an4 --model lstm --width 0.03125 --batch 6 --lr 0.02 --warmup 0 --schedule const --format e5m2"
 text="--data text:text --model charlstm --width 0.0625 --batch 6 --lr 0.3 --warmup 0 --schedule const --format e4m3"
 
-# both NAME OPTIONS...: on two ranks, on two emulated ones, and resumed
+# both NAME OPTIONS...: two ranks, two emulated ones, and resumed
 both() {
     name=$1 && shift
     mpirun -np 2 "$n" train "$@" --steps 6 --log "$name.jsonl" --save real.ck >"$name.out" 2>&1 || fail "$name: $(tail -n 3 "$name.out")"
@@ -77,7 +75,7 @@ refused "network 'fcn' needs images, not sequences: choose one of shapes[:n,seed
 refused 'needs one label' short --data an4:an4 --model mlp
 refused 'augment' short --data an4:an4 --model lstm --augment flip
 
-# --- on the GPU library: lengths of losses change from step to step, in recorded passes ---
+# --- on the GPU library: lengths of losses change in recorded passes ---
 if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
     for device in cpu cuda; do
         # shellcheck disable=SC2086
@@ -90,7 +88,6 @@ else
     echo 'skip: no emulated GPU'
 fi
 
-# --- the benchmark, on these data ---
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
     (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"

@@ -1,25 +1,22 @@
 #!/bin/bash
-# test_train_stats.sh : checks the lines of `narrowcast train --stats`,
-# which must not change the weights.
+# test_train_stats.sh : checks the lines of `narrowcast train --stats`, which must not change the
+# weights.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-on() { # on RANKS OPTIONS...
+on() {
     local launch=(mpirun -np "$1")
     [ "$1" != 1 ] || launch=()
     shift
     "${launch[@]}" "$B/narrowcast" train --data synthetic:400,3 --batch 24 --lr 0.02 --warmup 0 --model lenet5 --schedule const "$@"
 }
-# value LINE KEY: prints the value of a key that is not a list
 value() { sed -n "s/.*[{,]\"$2\":\\([^],}]*\\).*/\\1/p" <<<"$1"; }
-# line FILE STEP INDEX: prints the line of a layer
 line() { grep "^{\"kind\":\"stats\",\"step\":$2,\"index\":$3," "$1"; }
 near() { # near LABEL A B
     awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-6 * a) }' || fail "$1: $2 and $3"
 }
 
-# --- errors as bench_error finds them; bits as without --stats ---
 slopes=''
 run="--steps 5 --format e4m3 --scale aps"
 # shellcheck disable=SC2086
@@ -44,7 +41,6 @@ done
 read -r of_trunc of_nearest <<<"$slopes"
 awk -v t="$of_trunc" -v n="$of_nearest" 'BEGIN { exit !(t > 0.5 && t < n - 0.1 && n < 1.05) }' || fail "slopes:$slopes"
 
-# --- the same with buckets that are sent early ---
 # shellcheck disable=SC2086
 on 4 $run --stats early --stats-every 4 --overlap on --bucket-bytes 1k >/dev/null 2>&1
 cmp -s <(tail -n +2 s) <(tail -n +2 early) || fail "--overlap on: other lines"
@@ -72,18 +68,18 @@ while read -r l; do
     [ "$(value "$l" first_scaled)" = $(($(value "$l" first) + $(value "$l" shift))) ] || fail "first_scaled: $l"
     [ "$(value "$l" saturate_all)" = 0 ] || fail "aps saturates: $l"
 done < <(grep '"kind":"stats"' s)
-# values below the range underflow, values above saturate, and both cause errors
+# values below the range underflow, values above saturate; both cause errors
 on 2 --steps 1 --format e4m3 --scale const:0.0078125 --stats small >/dev/null 2>&1
 on 2 --steps 1 --format e4m3 --scale const:65536 --stats large >/dev/null 2>&1
 awk -v u="$(value "$(line small 1 0)" underflow_all)" -v s="$(value "$(line large 1 0)" saturate_all)" -v l="$(value "$(line large 1 0)" l2)" \
     'BEGIN { exit !(u > 0.1 && s > 0.1 && l > 0.1) }' || fail "const: $(line small 1 0) $(line large 1 0)"
 
-# --- updates that do not change their weights: nearly all at a tiny rate, few at a usual one ---
+# --- updates that change no weight: nearly all at a tiny rate ---
 on 1 --steps 1 --lr 1e-12 --stats tiny >/dev/null 2>&1
 lost=$(value "$(grep stats_network tiny)" updates_lost) usual=$(value "$(grep '"stats_network","step":1,' s)" updates_lost)
 awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.9 && a <= 1 && b < 0.01 && b != "") }' || fail "lost updates: $lost, $usual"
 
-# --- pure fp16: half an ulp is 2^13 times larger; outputs of nodes; small variances ---
+# --- pure fp16: half an ulp is 2^13 times larger; small variances ---
 for precision in fp32 fp16-pure; do
     on 1 --model resnet8 --steps 1 --lr 1e-4 --precision "$precision" --device cpu --stats "$precision" >said 2>&1 || fail "$precision: $(cat said)"
 done
@@ -102,7 +98,7 @@ on 1 --model resnet8 --block plain:0.0001 --steps 110 --batch 4 --lr 0 --device 
 a=$(grep '"step":110,.*"s0b0.norm2"' low)
 awk -v u="$(value "$a" variances_underflow)" -v v="$(value "$a" variance_least)" 'BEGIN { exit !(u == 1 && v > 0 && v < 2 ^ -14) }' || fail "low variances: $a"
 
-# --- fp32 layers, other codecs: which fields exist; a skipped step has no means ---
+# --- fields of fp32 layers and other codecs; a skipped step has no means ---
 on 2 --steps 1 --fp32-last-layer --stats last >/dev/null 2>&1
 [ "$(value "$(line last 1 0)" format) $(value "$(line last 1 9)" format)" = '"e4m3" "fp32"' ] || fail "formats: $(cut -c1-50 last)"
 on 2 --steps 1 --codec qsgd:8 --stats qsgd >said 2>&1 || fail "qsgd: $(cat said)"
@@ -113,7 +109,6 @@ on 2 --steps 6 --lr 1e6 --stats nan --stats-every 1 >/dev/null 2>&1
 grep '"kind":"stats"' nan | tail -n 1 | grep -q '"skipped":true,"round_off":null,"round_off_median":null,"l2":null,"cosine":null,"slope":null,"updates_lost":null}$' ||
     fail "skipped: $(tail -n 1 nan)"
 
-# --- a resumed run has every line once ---
 on 1 --steps 3 --stats go --stats-every 2 --save ck >/dev/null 2>&1
 printf '{"kind":"stats","step":3' >>go
 on 1 --steps 5 --stats go --stats-every 2 --resume ck >/dev/null 2>&1
@@ -123,7 +118,6 @@ steps=$(sed -n 's/^{"kind":"stats_network","step":\([0-9]*\),.*}$/\1/p' go | tr 
 [ "$(grep -c '^{"kind":"stats","step":5,' go)" = 10 ] || fail "layers of a run that went on: $(cut -c1-40 go)"
 grep -qv '^{.*}$' go && fail "a torn line"
 
-# --- files that cannot be written, and invalid options ---
 refused "cannot open 'no/s'" on 1 --steps 1 --stats no/s
 refused "cannot write '/dev/full': No space left on device" on 1 --steps 3 --stats /dev/full
 refused "--stats-every needs --stats FILE" on 1 --steps 1 --stats-every 2

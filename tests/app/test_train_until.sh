@@ -1,17 +1,15 @@
 #!/bin/bash
-# test_train_until.sh : trains with `--until`, which ends after the
-# first epoch that is good enough.
+# test_train_until.sh : trains with `--until`, which ends after the first good enough epoch.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-on() { # on RANKS OPTIONS...
+on() {
     local launch=(mpirun -np "$1")
     [ "$1" != 1 ] || launch=()
     shift
     "${launch[@]}" "$B/narrowcast" train --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --model mlp --schedule const "$@"
 }
-# epochs FILE KEY: prints the key's values, epoch by epoch
 epochs() { sed -n "s/^{\"kind\":\"epoch\",.*\"$2\":\\([^,}]*\\).*/\\1/p" "$1"; }
 
 on 2 --epochs 5 --log whole >whole.out 2>whole.err || fail "5 epochs: $(cat whole.err)"
@@ -42,7 +40,6 @@ awk -v b="$bytes" '/^until/ { for (i = 1; i < NF; i++) if ($(i + 1) == "MB") d =
     fail "bytes: $bytes in the log, $(grep ^until part.out)"
 grep -q "^run .* $steps steps" part.out || fail "the table counts other steps: $(grep ^run part.out)"
 
-# the remaining epochs, from where it ended
 on 2 --epochs 5 --resume ck --log part >rest.out 2>rest.err || fail "the rest: $(cat rest.err)"
 [ "$(tail -n 1 rest.out)" = "$(tail -n 1 whole.out)" ] || fail "the rest ends in $(tail -n 1 rest.out), the whole in $(tail -n 1 whole.out)"
 

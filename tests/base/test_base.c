@@ -23,7 +23,6 @@
 enum { STRANGERS = 1000 };
 static char text[4096];
 
-/* Run f with stderr in a file; its output goes to text. */
 static void hear(void (*f)(void))
 {
     FILE *file = tmpfile();
@@ -127,10 +126,8 @@ static void test_memory(void)
     free(p);
 }
 
-/* ---- unread stderr ---- */
-
-/* Make fd stderr and print three lines while it is full, then one after room is made. Returns
- * what a reader of `from` gets after the bytes that filled it. */
+/* Print three lines to fd as a full stderr, then one after room is made. Returns what a reader of
+ * `from` gets after the bytes that filled it. */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
 {
     static char got[1 << 16];
@@ -161,7 +158,6 @@ static void fill(int fd, bool shut)
     fcntl(fd, F_SETFL, flags);
 }
 
-/* As ^S and ^Q do. */
 static void stop_terminal(int fd, bool shut)
 {
     static int terminal;
@@ -218,7 +214,6 @@ static void meet_strangers(void)
         CHECK(ERR_STRANGER(-EPROTO, "stranger %d", i) == -EPROTO, "code");
 }
 
-/* A few lines, and a count of the others. */
 static void test_strangers(void)
 {
     const uint64_t before = err_left_out();
@@ -236,9 +231,7 @@ static void test_strangers(void)
     CHECK(!text[0], "said twice: '%s'", text);
 }
 
-/* ---- TCP ---- */
-
-/* Connect until the listener's queue is full, when it no longer answers: the deadline must hold. */
+/* A full queue no longer answers: the deadline must hold. */
 static void test_full_queue(uint16_t port)
 {
     int fd[8], n = 0;
@@ -285,8 +278,6 @@ static void test_inet_tcp(void)
           "an address of another machine");
 }
 
-/* ---- callers ---- */
-
 static struct callers callers;
 static uint16_t callers_port;
 static const char own_word[8] = "it's me";
@@ -300,8 +291,8 @@ static int call(size_t bytes)
     return fd;
 }
 
-/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found
- * in the turn at time `later` and not before. */
+/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found at
+ * `later`, not before. */
 static void one_of_many(int n, size_t bytes, double later)
 {
     int others[CALLERS_MAX];
@@ -323,7 +314,7 @@ static void one_of_many(int n, size_t bytes, double later)
     close(fd);
 }
 
-/* A caller that sends a byte now and then is treated as a silent one. */
+/* A byte now and then counts as silence. */
 static void one_that_dawdles(void)
 {
     char said[sizeof own_word];
@@ -347,7 +338,7 @@ static void test_callers(void)
     one_of_many(50, sizeof own_word - 1, 0);
     one_of_many(CALLERS_MAX, 0, CALLERS_GRACE_S);
     one_that_dawdles();
-    getrlimit(RLIMIT_NOFILE, &before); /* descriptors for one accepted caller and two that call */
+    getrlimit(RLIMIT_NOFILE, &before); /* for one accepted caller and two that call */
     low = before;
     low.rlim_cur = (rlim_t)callers.listener + 1 + 3;
     setrlimit(RLIMIT_NOFILE, &low);
@@ -356,7 +347,7 @@ static void test_callers(void)
     close(callers.listener);
 }
 
-/* Decode all texts of one to four of these bytes, and compare with the C library. */
+/* Texts of one to four of these bytes, compared with the C library. */
 static void test_characters(void)
 {
     static const unsigned char bytes[] = {0x01, 0x1b, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
@@ -433,7 +424,7 @@ int main(void)
     test_memory();
     test_inet_tcp();
     test_callers();
-    alarm(100); /* end a hanging test */
+    alarm(100); /* ends a hanging test */
     test_strangers();
     test_unread();
     err_never_wait();

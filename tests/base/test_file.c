@@ -1,6 +1,5 @@
-/* test_file.c : tests output files.
- * An incomplete file must not be published, and a file that cannot be written
- * must be refused before the work. */
+/* test_file.c : tests output files: incomplete ones are not published, impossible ones are refused
+ * before the work. */
 #include "base/err.h"
 #include "base/file.h"
 #include "check.h"
@@ -18,7 +17,7 @@ static void room(rlim_t bytes)
     CHECK(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
 }
 
-/* Write 32,000 bytes where 16 KiB fit, with room again when the file is finished. */
+/* 16 KiB fit of 32,000 bytes, until the file is finished. */
 static void full_for_a_while(bool by_stdio)
 {
     struct file_out out;
@@ -66,7 +65,7 @@ static void names(void)
     CHECK(file_out_check("no/folder") == -ENOENT && file_out_check("no/") == -ENOENT, "no folder");
     CHECK(file_out_check(".") == -EISDIR && file_out_check("./") == -EISDIR, "a folder");
 
-    /* a leftover of a process with the same id is no obstacle, and stays */
+    /* a leftover of a process with the same id stays */
     snprintf(stale, sizeof stale, "narrowcast.%ld.0.tmp", (long)getpid());
     FILE *f = fopen(stale, "w");
     CHECK(f && !fclose(f), "'%s'", stale);
@@ -74,7 +73,6 @@ static void names(void)
     CHECK(!unlink(stale), "a temporary file of somebody else is gone");
 }
 
-/* The same file in any spelling, through links, before and after it exists. */
 static void two_names(void)
 {
     static const char *const same[][2] =

@@ -1,6 +1,5 @@
-/* test_jsonl_read.c : tests the reader of JSON lines.
- * Lines from jsonl.c come back; invalid ones are refused in one line that names the
- * place; a torn last line is ignored. */
+/* test_jsonl_read.c : tests the reader of JSON lines. Invalid lines are refused with their place; a
+ * torn last line is ignored. */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/jsonl_read.h"
@@ -59,8 +58,7 @@ static void test_round_trip(void)
     jsonl_in_close(&in);
 }
 
-/* Invalid UTF-8 becomes the replacement character, in keys and values;
- * control characters are escaped. */
+/* Invalid UTF-8 becomes the replacement character; control characters are escaped. */
 static void test_odd_bytes(void)
 {
     struct jsonl j;
@@ -119,7 +117,6 @@ static void test_lists(void)
     jsonl_in_close(&in);
 }
 
-/* first: number of good lines before the bad one. */
 static void refuse(const char *text, size_t n, int first, const char *want)
 {
     struct jsonl_in in;
@@ -172,7 +169,6 @@ static void test_refusals(void)
     free(many);
 }
 
-/* Every prefix of a good file is good: its torn end is ignored. */
 static void test_torn(void)
 {
     static const char text[] = "{\"a\":1}\n{\"a\":\"x\\\"\",\"b\":[1,2]}\n";

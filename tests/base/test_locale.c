@@ -1,5 +1,4 @@
-/* test_locale.c : checks that numbers have a decimal point even in a locale with a comma.
- * In options, specs, logs and timelines. */
+/* test_locale.c : checks that numbers keep their decimal point in a locale with a comma. */
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"

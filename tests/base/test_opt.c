@@ -1,5 +1,5 @@
-/* test_opt.c : tests option tables: values, ranges, suggestions, help.
- * Also jsonl's escapes and output files. */
+/* test_opt.c : tests option tables (values, ranges, suggestions, help), jsonl's escapes and output
+ * files. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonl.h"
@@ -43,7 +43,7 @@ static const struct opt_command command = {
     .letter = "f=format",
 };
 
-/* Parse words (ends with NULL); stderr goes to said. */
+/* words: ends with NULL. */
 static int parse(const char *const *words, struct values *v, struct opt_parsed *p,
                  struct capture *said)
 {
@@ -114,7 +114,7 @@ static void test_values(void)
           "1G");
 }
 
-/* The longest possible table: its last row must be found, and not be mistaken for another. */
+/* Its last row must be found, and not be mistaken for another. */
 static void test_long_table(void)
 {
     static struct opt rows[OPT_MAX];
@@ -135,7 +135,7 @@ static void test_long_table(void)
               "%s by %s", names[i], word);
 }
 
-/* Every refusal: its words, and the text that the line must contain. */
+/* Words, and the text that the line must contain. */
 static void test_refusals(void)
 {
     static const char *const cases[][5] = {
@@ -250,8 +250,7 @@ static void test_text(void)
     CHECK(t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s' of %zu", room, t.n);
 }
 
-/* Any lines: the difference must be found after any length of value, and
- * no part may overflow its buffer. */
+/* A difference is found after any length of value; parts do not overflow their buffers. */
 static void test_lines_differ(void)
 {
     static char mine[2048], theirs[2048];

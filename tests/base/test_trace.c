@@ -1,5 +1,5 @@
-/* test_trace.c : tests traces: the ring keeps the last spans in order, from several threads.
- * The file must be JSON with the spans added. */
+/* test_trace.c : tests traces: the ring keeps the last spans, in order, of several threads; the
+ * file is JSON. */
 #include "base/trace.h"
 #include "check.h"
 #include <ctype.h>
@@ -66,7 +66,7 @@ static void test_threads(void)
     trace_close(t);
 }
 
-/* ---- the file: a JSON checker ---- */
+/* ---- a JSON checker ---- */
 
 static void space(const char **at)
 {

@@ -21,10 +21,9 @@ bench() {
     shift
     mpirun -np "$ranks" "$B/bench_allreduce" --reps 2 --warmup 1 "$@" 2>>said
 }
-# rows FILE TEXT: counts lines of kind "allreduce" that contain TEXT
 rows() { grep '"kind":"allreduce"' "$1" | grep -cF -- "$2" || true; }
 
-# --- each size, algorithm and format once, and the best of MPI's ---
+# --- each row once, and the best of MPI's ---
 bench 2 --json --sizes 1k:64k --factor 8 --algo direct,ring,gather --format e5m2,e3m0/e3m0 --label here >json
 [ "$(rows json '"label":"here"')" -eq 21 ] || fail "not 3 sizes x (1 + 6) rows: $(cat json)"
 for size in 1024 8192 65536; do
@@ -34,7 +33,7 @@ for size in 1024 8192 65536; do
 done
 [ "$(rows json '"algo":"mpi:')" -eq 3 ] || fail "not one row of MPI's a size"
 [ "$(rows json '"wrong":0,')" -eq 21 ] || fail "wrong sums: $(grep -v '"wrong":0,' json)"
-# 2 ranks, 16384 elements of 8 bits: half of the codes, half of the sums, and one exponent
+# half of the codes, half of the sums, one exponent
 [ "$(grep '"algo":"direct","type":"e5m2"' json | grep '"size":65536,' | grep -c '"wire_bytes":16385,')" -eq 1 ] ||
     fail "direct e5m2 does not send 16384 + 1 bytes"
 if [ -n "$(command -v python3)" ]; then
@@ -49,28 +48,26 @@ else
     echo 'skip  reading the JSON: no python3'
 fi
 
-# --- odd ranks and sizes, padded; one rank ---
 bench 3 --json --sizes 1004 --algo direct,ring --scale aps --format e4m3,fp32 >odd
 if [ "$(rows odd '"count":251,')" -ne 5 ] || [ "$(rows odd '"wrong":0,')" -ne 5 ]; then fail "3 ranks: $(cat odd)"; fi
 bench 1 --json --sizes 4k --algo self >one
 [ "$(rows one '"wrong":0,')" -eq 2 ] || fail "1 rank: $(cat one)"
 
-# --- a scale that underflows everything is noticed, on both ranks ---
+# --- a scale that underflows everything is noticed on both ranks ---
 bench 2 --json --sizes 4k --algo direct --format e3m0 --scale const:0.0009765625 >lost
 [ "$(rows lost '"wrong":0,')" -eq 1 ] || fail "sums that are lost are not seen: $(cat lost)"
 
-# --- the table ---
 bench 2 --sizes 4k --algo direct >table
 grep -q '^# algo  *size  *count  *type  *redop  *root  *time  *p99  *algbw  *busbw  *#wrong .* ratio' table ||
     fail "no headline: $(cat table)"
 grep -q '^direct  *4096  *1024  *e5m2  *mean  *-1 ' table || fail "no row: $(cat table)"
 
-# --- layers, one by one and fused: fp16 by MPI and codes with aps; exponents count separately ---
+# --- layers, one by one and fused; exponents count separately ---
 bench 2 --json --layers 1000,24000 --fused --algo direct,ring --format e5m2 >layers
 [ "$(grep -c '"kind":"phase"' layers)" -eq 12 ] || fail "not 3 x (2 layers, one by one, fused): $(cat layers)"
 [ "$(grep -c '"wrong":0,' layers)" -eq 12 ] || fail "layers: wrong sums: $(cat layers)"
 [ "$(grep -c '"algo":"native","type":"fp16"' layers)" -eq 4 ] || fail "not 4 rows of fp16: $(cat layers)"
-phase() { # phase LAYER ALGO TYPE: prints its row
+phase() {
     grep "\"layer\":\"$1\",\"algo\":\"$2\",\"type\":\"$3\"" layers || fail "no $1 $2 $3"
 }
 says() { # says ROW TEXT
@@ -81,20 +78,19 @@ says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":
 says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":4,'
 phase fused direct e5m2 | sed 's/.*"exponents_us":\([^,]*\),"codes_us":\([^,]*\),"casts_us":\([^,]*\),"time_us":\([^,]*\),.*/\1 \2 \3 \4/' |
     awk '{ if (NF != 4 || $1 <= 0 || $2 <= 0 || $3 <= 0 || $4 < 0.9 * ($1 + $2 + $3)) exit 1 }' || fail "phases are not parts of the whole: $(cat layers)"
-# bytes of virtual ranks: a ring of 8 sends 7 eighths twice
+# a virtual ring of 8 sends 7 eighths twice
 "$B/bench_allreduce" --json --layers 640,24000 --fused --virtual-ranks 8 --algo ring >layers 2>>said
 [ "$(grep -c '"ranks":8,"virtual":true' layers)" -eq 8 ] || fail "not 2 x 4 rows of 8 virtual ranks: $(cat layers)"
 says "$(phase 24000 ring fp16)" '"code_bytes":84000,"rounds":14}'
 says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":43120,"rounds":14}'
 says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":43120,"rounds":28}'
 
-# --- invalid options ---
 for words in '--algo nothing' '--format e9m9' '--sizes 12monkeys' '--mpi nothing' '--factor 1' '--layers 5,x' '--layers 0' '--layers 5,' '--layers 8 --algo nothing'; do
     # shellcheck disable=SC2086
     if bench 2 $words >/dev/null; then fail "was taken: $words"; fi
 done
 
-# --- over a network if possible: the ports carry what is sent, plus headers ---
+# --- the network's ports carry what is sent, plus headers ---
 code=0
 # shellcheck disable=SC2016
 "$here/../bench/netlab.sh" -n 2 -r none -- sh -c 'mpirun $NETLAB_MPI -np 2 "$@"' sh "$B/bench_allreduce" \
@@ -108,7 +104,7 @@ else
     if [ "${port:-0}" -lt 262145 ] || [ "$port" -gt 300000 ]; then fail "262145 bytes sent, '$port' passed a port"; fi
 fi
 
-# --- through a card: n codes leave a rank and n come back, plus headers ---
+# --- through a card: n codes each way, plus headers ---
 if [ $code -ne 0 ]; then
     echo 'skip  bytes through a card: no network'
 else
@@ -118,9 +114,9 @@ else
         sleep 0.5
         mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
-    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a header
-    # of 64 bytes; some pings and repetitions on a busy machine. The port also carries UDP, IP and
-    # Ethernet headers and the vote over MPI.
+    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a 64-byte
+    # header; some pings and repetitions. The port also carries UDP, IP and Ethernet headers and the
+    # vote over MPI.
     through() {
         line=$(grep "\"algo\":\"offload\",\"type\":\"$1\"" card | grep '"wrong":0,') || fail "$1: no row of right sums: $(cat card card.said)"
         wire=$(echo "$line" | sed 's/.*"wire_bytes":\([0-9]*\),.*/\1/') port=$(echo "$line" | sed 's/.*"port_bytes":\([0-9]*\),.*/\1/')

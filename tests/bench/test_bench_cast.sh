@@ -13,7 +13,7 @@ fail() {
 }
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
-# One run, so that a row's ratio is that of its speeds, not one of medians.
+# One run, so that a row's ratio is that of its speeds.
 "$B/bench_cast" --mib 1 --reps 1 --json >"$dir/json"
 grep '"kind":"copy"' "$dir/json" >"$dir/copies"
 grep '"kind":"cast"' "$dir/json" >"$dir/rows"
@@ -34,19 +34,17 @@ for name in $names; do field "$name" <"$dir/rows" >"$dir/$name"; done
     NF != 9 || $2 < $3 || off($6, $1 / $2) || off($7, $1 / $3) || off($8, $1 / $4) || off($9, $1 / $5) { print; bad = 1 }
     END { exit bad || NR != 37 }' >&2 || fail 'ratios that are not those of the speeds, or a fastest copy that memcpy beats'
 
-# --- the table: the stricter ratio first ---
+# --- table: the stricter ratio first ---
 "$B/bench_cast" --mib 1 --reps 1 --only 'fp32 -> e5m2' >"$dir/table"
 grep -q '^ *copy=1 *memcpy=1 *stream=1 *read=1$' "$dir/table" || fail "no headline: $(cat "$dir/table")"
 grep -q 'the fastest copy$' "$dir/table" || fail "does not say which copy is the fastest: $(cat "$dir/table")"
 awk '/^fp32 -> e5m2 / { n++; if ($(NF - 3) > $(NF - 2)) exit 1 } END { exit n != 2 }' "$dir/table" || fail "$(cat "$dir/table")"
 
-# --- small arrays and small pages ---
 "$B/bench_cast" --kib 96 --reps 1 --pages small --ahead auto --only 'read only' >"$dir/table"
 grep -q ', 96 KiB of fp32 in small pages, ' "$dir/table" || fail "does not say what it goes through: $(cat "$dir/table")"
 grep -q '^read only  ' "$dir/table" || fail "no row: $(cat "$dir/table")"
 if "$B/bench_cast" --isa scalar --ahead no --mib 1 2>/dev/null; then fail 'took --ahead no for an instruction set with one way'; fi
 
-# --- the chart has both ratios ---
 if [ -n "$(command -v gnuplot)" ]; then
     FILE=$dir/json gnuplot bench/casts/bench_cast.gp >"$dir/chart.svg"
     for words in 'shift + fp32' 'to memcpy' "$(grep '"fastest":true' "$dir/copies" | field name)"; do

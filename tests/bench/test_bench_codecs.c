@@ -1,10 +1,9 @@
-/* test_bench_codecs.c : tests bench_codecs on generated dumps.
- * Bytes must follow the formula, and errors the theory; samples are unbiased and as wide as
- * their grid. Also dumps without columns, weights or finite numbers, and refusals. */
+/* test_bench_codecs.c : tests bench_codecs on generated dumps: bytes by the formula, errors by the
+ * theory, samples unbiased and as wide as their grid. */
 #include "dump_fixture.h"
 
 enum { FIRST = 3, N_ROWS = 17 };
-/* Multiples of all buckets, so that no padding counts; a convolution [32][3][3][64] is 18432. */
+/* Multiples of all buckets: no padding; a convolution [32][3][3][64] is 18432. */
 static const size_t layer_n[2] = {16384, 18432};
 
 static void write_step(int step, bool bad)
@@ -58,8 +57,8 @@ static void check_bytes(void)
     CHECK(fabs(value("qsgd:16", "formula") - 2.00048828125) < 1e-6, "qsgd:16 by formula");
 }
 
-/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers keep
- * their mean, which leaves 1 - 2 / pi of their squares, and more of log-normal ones. */
+/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers lose 1 -
+ * 2 / pi of their squares, more of log-normal ones. */
 static void check_errors(void)
 {
     CHECK(value("fp32", "l2") == 0, "fp32");

@@ -1,11 +1,11 @@
-/* test_bench_error.c : checks that bench_error finds the known errors of generated dumps.
- * It must refuse damaged dumps. */
+/* test_bench_error.c : checks that bench_error finds the known errors of generated dumps and
+ * refuses damaged ones. */
 #include "dump_fixture.h"
 
 enum { RANKS = 4, STEPS = 3, FIRST = 7 };
 static const size_t layer_n[3] = {40000, 17, 3000};
 
-/* spread: of the elements' sizes, log-normal; bad: step with a nan (0: none). */
+/* spread: of the log-normal sizes; bad: step with a nan (0: none). */
 static void write_step(int step, double spread, int bad)
 {
     for (int r = 0; r < RANKS; r++) {
@@ -32,7 +32,6 @@ static void write_dump(double spread, int bad)
         write_step(s, spread, bad);
 }
 
-/* Return a value of the JSON line that begins with these four words. */
 static double value(const char *format, const char *scale, const char *sum, const char *result,
                     const char *key)
 {
@@ -43,8 +42,7 @@ static double value(const char *format, const char *scale, const char *sum, cons
     return dump_value(head, key);
 }
 
-/* Errors of well scaled e5m2 and e4m3 are those of rounding
- * addends and sum (test_codec_error.c). */
+/* Well scaled e5m2 and e4m3 only round addends and sum (test_codec_error.c). */
 static void check_errors(double spread)
 {
     write_dump(spread, 0);

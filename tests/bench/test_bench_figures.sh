@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with
-# fake trainings and all-reduces.
-# Then seen.sh runs with a real training: its table must have the losses that
-# the program's own casts count.
+# test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with fakes. With a real training,
+# seen.sh must find the losses that the program counts.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -70,8 +68,8 @@ grep -q 'seen.sh: gradients of a.weight are not finite in lenet5.jsonl' said || 
 rm build/nan build/papers/seen/lenet5.jsonl
 seen fig1 || fail "fig1: $(cat said)"
 runs 4 fig1
-# of 4300 that are not 0: 380 at 2^-20, too small for both; 20 at 2^-17, which e5m2
-# holds; 300 at 2^8; and 100 zeros
+# of 4300 that are not 0: 380 at 2^-20, too small for both; 20 at 2^-17, which e5m2 holds; 300 at
+# 2^8; and 100 zeros
 has '| lenet5 | -20 .. 8 | 8 | 2.27 | 8.84 | 9.30 | 6.98 | 2^3 .. 2^7 | none |'
 has '| mlp | -30 .. -2 | -2 | 0.00 | 80.00 | 80.00 | 0.00 | 2^13 .. 2^17 | none |'
 has '| one for all 2 | -30 .. 8 | 8 | | up to 80.00 | up to 80.00 | up to 6.98 | none | none |'
@@ -143,7 +141,6 @@ RUNS=1 phases fig11 || fail "$(cat said)"
 phases fig11 || fail "$(cat said)"
 runs 3 fig11
 [ "$(wc -l <tables/fig11.tsv)" = 45 ] || fail "not 45 rows: $(cat tables/fig11.tsv)"
-# 10, 11 and 12 ms
 has '| res5c_2a | native | fp16 | 0.1 | 1.0 | 0.5 | 11.0 (10.0 .. 12.0) | 1 | |'
 has '| res5c_2b | native | fp16 | 0.2 | 1.0 | 0.5 | 22.0 (20.0 .. 24.0) | 1 | |'
 has '| res5c_2c | ring | e5m2 | 0.3 | 1.0 | 0.5 | 5.5 (5.0 .. 6.0) | 5 | 2.00 (2.00 .. 2.00) |'
@@ -153,7 +150,7 @@ cp out first
 if ! phases --table fig11 || ! cmp -s out first; then fail '--table prints something else'; fi
 runs 3 'a table'
 
-# --- a real training: images of ten labels from the program's bytes ---
+# --- a real training on the program's bytes ---
 rm bin/gnuplot
 [ -x "$real/narrowcast" ] || { echo 'skip  a real training: narrowcast is not built' && exit $bad; }
 for i in 0 1 2 3 4 5 6 7 8 9; do

@@ -1,7 +1,6 @@
 #!/bin/sh
-# test_bench_median.sh : tests median.sh: medians of each row, in any
-# order, and the range of the ratio.
-# A failing run, wrong sums or no row at all are failures.
+# test_bench_median.sh : tests median.sh: each row's median and the ratio's range; failing runs,
+# wrong sums and missing rows.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -11,7 +10,7 @@ fail() {
     echo "test_bench_median.sh: $*" >&2
     bad=1
 }
-# The fake's i-th run prints the i-th word of $dir/ratios; it fails at the word "bad".
+# Run i prints word i of $dir/ratios; it fails at "bad".
 cat >"$dir/bench" <<'END'
 #!/bin/sh
 read -r ratio rest <"$0.ratios"
@@ -23,7 +22,7 @@ echo "{\"kind\":\"allreduce\",\"algo\":\"offload\",\"type\":\"e5m2\",\"size\":64
 echo "{\"kind\":\"cast\",\"name\":\"fp32 -> e5m2\",\"gbs\":2$ratio,\"copy_gbs\":9,\"ratio\":1e1,\"ratio_memcpy\":$ratio}"
 END
 chmod +x "$dir/bench"
-# medians RATIOS LINE...: each LINE is in the table
+# medians RATIOS LINE...: each LINE must be in the table
 medians() {
     echo "$1" >"$dir/bench.ratios"
     bench/median.sh "$(echo "$1" | wc -w)" "$dir/bench" >"$dir/table" || fail "$1: it fails"

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_bench_model_check.sh : tests predict_check.sh, which compares measured
-# times with the performance model.
-# A time that is a third off is found, and so is a point that the model lacks. It measures nothing.
+# test_bench_model_check.sh : tests predict_check.sh without measuring: it must find a time a third
+# off and a point that the model lacks.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${B:-build}")/narrowcast
@@ -28,8 +27,8 @@ row predict_rates.json none ring e5m2 1024 400
 row predict_rates.json none ring e5m2 2097152 5000
 row predict_rates.json none offload e5m2 2097152 7000
 row predict_rates.json 500mbit ring e5m2 2097152 20000
-# all points, with 1 s each; then with the model's times
-points() { # points FILE: with the ms in FILE
+# 1 s each; then the model's times
+points() {
     rm -f "$dir/predict_points.json"
     local i=0
     for link in 1gbit 2.5gbit; do

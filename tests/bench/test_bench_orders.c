@@ -1,6 +1,5 @@
-/* test_bench_orders.c : compares bench_error with algorithms on
- * virtual ranks and its plain table.
- * Errors are equal where the order or the sums are equal, and layers add up. */
+/* test_bench_orders.c : compares bench_error's tables: algorithms on virtual ranks, and plain.
+ * Errors are equal where the order or the sums are. */
 #include "dump_fixture.h"
 
 enum { RANKS = 8, N = 5000, FIRST = 3, STEPS = 2 };

@@ -1,5 +1,5 @@
-/* test_bench_shares.c : checks the losses that bench_shares counts on a generated dump.
- * The reference is the paper's algorithm (relgrad_slow.h), with one stage and two. */
+/* test_bench_shares.c : checks the losses that bench_shares counts against relgrad_slow.h, with one
+ * stage and two. */
 #include "dump_fixture.h"
 #include "relgrad_slow.h"
 
@@ -83,7 +83,7 @@ static void same(const char *head, const char *key, double part, double all)
     CHECK(fabs(got - want) < 1e-6 * want + 1e-9, "%s: %s is %g %%, want %g", head, key, got, want);
 }
 
-/* Returns the number of gradients that were lost or cut. */
+/* Returns the number of lost or cut gradients. */
 static double check_row(const char *word, float eps, int node)
 {
     double least = INFINITY, most = 0;

@@ -1,14 +1,13 @@
 #!/bin/bash
-# test_recipes.sh : tests bench/recipes.
-# The Slurm script resumes, requeues itself and ends as its training does (with fakes of Slurm's
-# commands); systemd accepts the service file.
+# test_recipes.sh : tests bench/recipes. With fake Slurm commands, its script resumes and requeues
+# itself; systemd accepts the service file.
 # shellcheck disable=SC2015 # fail() where either is not so
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 recipes=$here/../bench/recipes
 mkdir bin
-# srun: records its arguments; trains on 2 ranks if STATUS is empty, else ends with STATUS
+# srun: records its arguments; trains on 2 ranks, or ends with STATUS
 cat >bin/srun <<'EOF2'
 #!/bin/bash
 echo "$*" >>srun.said
@@ -19,7 +18,6 @@ exec mpirun -np 2 "$@"
 EOF2
 printf '#!/bin/sh\necho "$*" >scontrol.said\n' >bin/scontrol
 chmod +x bin/srun bin/scontrol
-# job STATUS ARGUMENT...: prints the script's status
 job() {
     rm -f srun.said scontrol.said
     PATH=$dir/bin:$PATH NARROWCAST=$n SLURM_JOB_ID=7 STATUS=$1 bash "$recipes/train.sbatch" "${@:2}" >out 2>&1

@@ -1,5 +1,5 @@
-/* test_codec.c : tests automatic scaling: exponents, shifts, guarantees of
- * aps and aps-tight, random bits. */
+/* test_codec.c : tests automatic scaling: exponents, shifts, guarantees of aps and aps-tight,
+ * random bits. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -30,8 +30,6 @@ static float from_bits(uint32_t bits)
     return x;
 }
 
-/* ---- exponents and shifts ---- */
-
 static void check_corners(void)
 {
     const struct codec aps = make("e5m2", "aps", 4), tight = make("e4m3fn", "aps-tight", 4),
@@ -61,8 +59,8 @@ static void check_corners(void)
     CHECK(codec_shift(&none, 5) == 0 && codec_shift(&small, 5) == -149, "f = log2 K");
 }
 
-/* E is the smallest integer with P * max <= 2^E, t the smallest with max <= L * 2^t,
- * in the x87's 64-bit arithmetic. */
+/* E is the smallest integer with P * max <= 2^E, t the smallest with max <= L * 2^t, in the x87's
+ * 64-bit arithmetic. */
 static void check_exponents(void)
 {
     static const char *const formats[] = {"e5m2", "e4m3",  "e4m3fn", "e3m0",
@@ -93,12 +91,9 @@ static void check_exponents(void)
     }
 }
 
-/* ---- guarantees of the scales for a layer ---- */
-
 static float layer[MAX_P][N];
 
-/* Magnitudes over 2^-12..1, times 2^scale; a common element is the
- * largest, or near it, on all ranks. */
+/* Magnitudes over 2^-12..1, times 2^scale; one element is the largest, or near it, on all ranks. */
 static void fill_layer(int p, int scale, uint64_t key)
 {
     for (int r = 0; r < p; r++)
@@ -121,7 +116,7 @@ static int8_t agreed_exponent(const struct codec *c)
     return exponent;
 }
 
-/* Encode all ranks and add. Returns how many codes overflowed, of single values and of the sum. */
+/* Returns how many codes overflowed, of single values and of the sum. */
 static int count_overflows(const struct codec *c, int shift)
 {
     const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
@@ -167,7 +162,7 @@ static void check_promises(void)
             }
 }
 
-/* inf or nan on one rank must show in the largest exponent of all ranks. */
+/* inf or nan on one rank must show in the largest exponent. */
 static void check_not_finite(void)
 {
     const struct codec c = make("e4m3", "aps", 4);
@@ -181,9 +176,7 @@ static void check_not_finite(void)
         }
 }
 
-/* ---- encode, decode, random bits ---- */
-
-/* Shifts beyond the range of 2^f in fp32, and back. */
+/* Beyond the range of 2^f in fp32, and back. */
 static void check_far_shifts(void)
 {
     const struct codec aps = make("e5m2", "aps", 1), small = make("e4m3", "const:0x1p-149", 1);
@@ -202,7 +195,6 @@ static void check_far_shifts(void)
           (double)back[1]);
 }
 
-/* Decode many layers at once, each with its own shift; an empty one must write nothing. */
 static void check_decode_all(void)
 {
     static const struct {

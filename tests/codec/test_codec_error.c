@@ -1,11 +1,11 @@
-/* test_codec_error.c : compares the relative L2 error of the mean of P
- * gradients with a simulated table.
+/* test_codec_error.c : compares the relative L2 error of the mean of P gradients with a simulated
+ * table.
  *
- * The data of the table are not available. Here gradients are normal; their magnitudes are
- * log-normal over the elements, equal on all ranks (as weights differ in importance), and small
- * enough to underflow in e4m3 without a scale. The numbers must agree with the table within 30
- * %, since they change by as much with the spread; the order of the codecs must agree exactly.
- * Ranks are emulated in turn: nearest adds in rank order, whose average error is that of a ring. */
+ * The table's data are not available. Here gradients are normal; their magnitudes are log-normal
+ * over the elements, equal on all ranks (as weights differ in importance), and small enough to
+ * underflow in e4m3 without a scale. The numbers must agree within 30 %, since they change by as
+ * much with the spread; the order of the codecs exactly. Ranks are emulated in turn: nearest adds
+ * in rank order, whose average error is a ring's. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -75,7 +75,6 @@ static void make_grads(int p, double correlation)
     }
 }
 
-/* Relative L2 error of the mean, in %. */
 static double error_of(const struct codec *c)
 {
     static uint8_t codes[N * 4], result[N * 4];
@@ -119,7 +118,6 @@ static int run_row(const struct row *row, int n_ranks, double *error)
     return rc;
 }
 
-/* The order that the defaults rely on. */
 static void check_order(const double e[N_ROWS])
 {
     CHECK(e[E5M2_TIGHT] <= 1.02 * e[E5M2_APS], "e5m2: aps-tight is worse than aps");

@@ -1,5 +1,5 @@
-/* test_codec_lists.c : codes more layers in a list and a bucket than a codec handles at once.
- * Codes, magnitudes, sums, means and state must equal those of each layer alone. */
+/* test_codec_lists.c : codes more layers than a codec handles at once; all results must equal those
+ * of each layer alone. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -14,7 +14,7 @@ static struct vec_span spans[2][LAYERS];
 static struct vec_out outs[2][LAYERS];
 static uint8_t codes[2][8 * ROOM], sums[2][8 * ROOM], was[KEPT * ROOM], next[2][KEPT * ROOM];
 
-/* Lay out both sides contiguously, from zeroed memory. Returns the elements of the bucket. */
+/* Contiguous on both sides, in zeroed memory. Returns the bucket's elements. */
 static size_t lay_out(const struct codec *c, const struct reduce_op *f)
 {
     size_t at = 0;
@@ -92,7 +92,7 @@ int main(void)
     for (size_t i = 0; i < sizeof was; i += sizeof(float))
         memcpy(was + i, &x[i / sizeof(float) % ROOM], sizeof(float));
     check_kind("qsgd:4,bucket=32", true);
-    check_kind("qsgd:2,bucket=64", true); /* most layers send half a bucket */
+    check_kind("qsgd:2,bucket=64", true);
     check_kind("onebit:32", false);
     check_kind("onebit:32", true);
     check_kind("ternary", false);

@@ -1,5 +1,4 @@
-/* test_codec_mean.c : checks the decoded mean against its definition.
- * The definition is computed in double, with one rounding at each place:
+/* test_codec_mean.c : checks the decoded mean against its definition in double:
  *     r = round_out(sum of the codes' values / 2^c),  x = fp32(fp32(r * 2^(c-f)) / P) */
 #include "check.h"
 #include "codec/codec.h"
@@ -31,7 +30,7 @@ static void fill_layer(int p, int scale)
         }
 }
 
-/* Round x to the nearest even in a format with m > 0, saturating; without mf.h. */
+/* Round to the nearest even in a format with m > 0, saturating; without mf.h. */
 static double slow_round(struct mf_fmt f, double x)
 {
     int bias = (1 << (f.e - 1)) - 1, exponent;
@@ -108,8 +107,8 @@ static void check_exact_means(void)
                             check_exact_mean(formats[f], scales[s], outs[o], ranks[p], sizes[z]);
 }
 
-/* The fp32 twin must equal plain additions in rank order and one division, bit for bit, even if
- * an algorithm has only nearest. */
+/* The mean must equal plain additions in rank order and one division, even if an algorithm has only
+ * nearest. */
 static void check_fp32_mean(int p, unsigned needs)
 {
     const struct codec e4m3 = make((struct codec_spec){.format = "e4m3", .scale = "aps"}, p, needs);

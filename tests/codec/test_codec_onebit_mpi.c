@@ -1,8 +1,6 @@
-/* test_codec_onebit_mpi.c : runs 1bitSGD through the reducer, step
- * after step, against plain loops.
- * The bits must be equal for any algorithm, message size and overlap, by columns and
- * buckets. A skipped step must not change the residuals. The average result must be right,
- * and better the more residuals are kept. */
+/* test_codec_onebit_mpi.c : runs 1bitSGD through the reducer against plain loops, with equal bits
+ * for any algorithm, message size and overlap. The average result is better the more residuals are
+ * kept. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -89,7 +87,7 @@ static struct signs_rule rule_of(int k, int l)
                            : (struct signs_rule){column, stride};
 }
 
-/* Residual of rank r's layer (r = n_ranks: of sums) before this step. */
+/* r = n_ranks: residual of sums. */
 static struct signs_left left_of(int k, int r, int l, uint32_t step)
 {
     if (kinds[k].keeps < 1 + (r == t.n_ranks))
@@ -97,7 +95,7 @@ static struct signs_left left_of(int k, int r, int l, uint32_t step)
     return (struct signs_left){t.left[r][step % 2][l], t.left[r][1 - step % 2][l]};
 }
 
-/* Compute the step that is the `made`-th to be taken. */
+/* `made`: number of the taken step. */
 static void work_out(int k, uint32_t made)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -169,7 +167,7 @@ static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap
     reducer_close(r);
 }
 
-/* Error of the average result for the same log-normal gradients in every step. */
+/* Average result of the same log-normal gradients in every step. */
 static double error_of(const char *word)
 {
     struct reducer *r = open_reducer(word, "auto", 1 << 20, false);

@@ -9,7 +9,6 @@ struct refusal {
     struct codec_spec spec;
     const char *says;
 };
-/* Refused when parsed. */
 static const struct refusal refusals[] = {
     {{.acc_format = "e6m9"},
      "--acc-format e6m9 has no effect with --sum auto, whose partial sums are not rounded, or "
@@ -36,7 +35,6 @@ static const struct refusal refusals[] = {
      "--rescale applies only to minifloat: leave it out with --codec onebit"},
 };
 
-/* Refused, or accepted, for n_ranks in groups of `group`. */
 static const struct settled {
     int n_ranks, group;
     struct refusal refusal;

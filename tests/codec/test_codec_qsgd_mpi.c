@@ -1,6 +1,5 @@
-/* test_codec_qsgd_mpi.c : runs QSGD through the reducer against plain loops.
- * The bits must be equal for any algorithm, message size and overlap; bytes must follow the
- * formula. An algorithm that cannot add the codes must name those that can. */
+/* test_codec_qsgd_mpi.c : runs QSGD through the reducer against plain loops, with equal bits for
+ * any algorithm, message size and overlap. */
 /* RANKS: 1 2 3 5 8 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -57,7 +56,7 @@ static void make_grads(void)
     }
 }
 
-/* Compute all in plain C, layer by layer, without the reducer or an algorithm. */
+/* Use plain C, without the reducer or an algorithm. */
 static void work_out(const struct levels_rule *r)
 {
     const size_t most = levels_bytes(r, N_MAX);
@@ -116,7 +115,7 @@ static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap
     reducer_close(r);
 }
 
-/* A step with inf on one rank is skipped on all; codes of inf and nan must be harmless. */
+/* inf on one rank skips the step on all; codes of inf and nan must be harmless. */
 static void check_skip(int k)
 {
     struct reducer *r = open_reducer(kinds[k].word, "direct", 4096, false);
@@ -129,7 +128,6 @@ static void check_skip(int k)
     reducer_close(r);
 }
 
-/* Bytes per element, as the study counts them. */
 static void check_formula(void)
 {
     static const double want[] = {0.5078125, 0.15625, 0.375, 1.0078125, 2.00048828125};

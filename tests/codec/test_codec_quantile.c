@@ -1,6 +1,5 @@
-/* test_codec_quantile.c : tests --scale quantile in formats of every kind.
- * The quantile becomes the largest number; sums of ranks at the quantile stay finite with every
- * rule. Codes, sums and means equal those of one product, cast, sum and product per element. */
+/* test_codec_quantile.c : tests --scale quantile in formats of every kind. The quantile becomes the
+ * largest number; sums of ranks at the quantile stay finite with every rule. */
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
@@ -14,7 +13,6 @@ enum { N = 1000, P_MAX = 8, SEED = 29 };
 static float grads[P_MAX][N], mean[N];
 static uint8_t codes[P_MAX][N * 4], result[N * 4];
 
-/* One in 20 elements is above 1, the quantile. */
 static void make_inputs(void)
 {
     for (uint32_t r = 0; r < P_MAX; r++) {

@@ -1,7 +1,5 @@
-/* test_codec_relgrad.c : compares relgrad's codes, sums and means with the fp8
- * paper's Algorithm 1 and Fig. 2.
- * The reference is relgrad_slow.h: 10^6 elements of 8 ranks, every
- * instruction set, split anywhere. */
+/* test_codec_relgrad.c : compares relgrad's codes, sums and means with relgrad_slow.h: 10^6
+ * elements of 8 ranks, every instruction set, split anywhere. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "comm/algo/algo.h"
@@ -25,8 +23,8 @@ static double unit(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-32;
 }
 
-/* Weights over five decades, one in 50 zero. Gradients correlate with them, over six decades,
- * some zero, one in 1,000 far out. */
+/* Weights over five decades, one in 50 zero. Gradients correlate with them, over six decades, some
+ * zero, one in 1,000 far out. */
 static void make_inputs(void)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
@@ -101,7 +99,7 @@ static void encode(const struct run *r, uint32_t rank, size_t from, size_t to, u
     codec_encode_all(&r->codec, &span, &part, 1);
 }
 
-/* Compute all ranks' codes, the sums of nodes and of all, and means, into t. */
+/* Writes codes, sums of nodes and of all, and means to t. */
 static void go(const struct run *r)
 {
     const struct codec_call call = {.codec = &r->codec, .layers = &r->layer, .n_layers = 1};
@@ -172,7 +170,6 @@ static void check_cut(const struct run *r)
         CHECK(memcmp(t.cut, t.codes[1], r->padded) == 0, "%s: codes depend on the cut", r->algo);
 }
 
-/* n_ranks: in nodes as the algorithm's spec says. */
 static void check_run(const char *word, const char *algo_word, const char *sum, int n_ranks,
                       size_t n, float q)
 {
@@ -208,7 +205,7 @@ static void check_run(const char *word, const char *algo_word, const char *sum, 
     }
 }
 
-/* Return a rank's quantile, of all elements or of a sample, after checking it. */
+/* Check and return a rank's quantile, of all elements or of a sample. */
 static float check_quantile(uint32_t rank, size_t n, const char *word, int percent, uint32_t most)
 {
     static float sizes[16384];
@@ -235,7 +232,7 @@ static float check_quantile(uint32_t rank, size_t n, const char *word, int perce
     return got;
 }
 
-/* Count the pairs of codes without nan that differ; test_mf_add.c counts those with nan. */
+/* Skips nan; test_mf_add.c counts codes with nan. */
 static void check_rules_differ(void)
 {
     int differ = 0;

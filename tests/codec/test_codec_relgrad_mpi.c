@@ -1,6 +1,5 @@
-/* test_codec_relgrad_mpi.c : runs relgrad through the reducer
- * against Algorithm 1 (relgrad_slow.h).
- * The quantile is that of the rank with the largest one, renewed after a number of taken steps. */
+/* test_codec_relgrad_mpi.c : runs relgrad through the reducer against relgrad_slow.h. The quantile
+ * is the largest rank's, renewed after a number of taken steps. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
@@ -36,7 +35,7 @@ static float draw(uint32_t step, uint32_t layer, uint32_t who, size_t i)
     return (float)(u * u * u * (1 + layer));
 }
 
-/* Ranks differ in size, with another largest one in each step; one layer is zero in step 0. */
+/* The largest rank changes with each step; one layer is zero in step 0. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -112,8 +111,8 @@ static bool run(struct reducer *r, uint32_t step)
     return !report.skipped;
 }
 
-/* Steps 2 and 5 are not the codec's: one has a nan, one is in fp32. Between 3 and 4 the state
- * moves to a new reducer, as through a checkpoint. */
+/* Steps 2 and 5 are not the codec's: one has a nan, one is in fp32. Between 3 and 4 the state moves
+ * to a new reducer, as through a checkpoint. */
 static void check_run(const char *word, const char *algo, const char *sum, size_t bucket_bytes,
                       bool overlap)
 {
@@ -150,7 +149,7 @@ static void check_run(const char *word, const char *algo, const char *sum, size_
     reducer_close(r);
 }
 
-/* Impossible states: set on all ranks they count as none; set on one rank the steps still end. */
+/* Impossible states count as none if all ranks have them; if one rank does, the steps still end. */
 static void check_any_state(bool overlap)
 {
     int node;

@@ -1,15 +1,14 @@
-/* test_codec_spec.c : tests every spec of codec_parse() and
- * codec_settle(), and the refusals of others. */
+/* test_codec_spec.c : tests every spec of codec_parse() and codec_settle(), and the refusals of
+ * others. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
 #include <string.h>
 
-/* operations that a sum must have */
 enum { ALL = 0, EXACT = REDUCE_WIDE, RING = REDUCE_PARTS };
 
-/* n_ranks 0: codec_parse() refuses the spec; otherwise codec_settle() does. */
+/* n_ranks 0: codec_parse() refuses the spec; otherwise codec_settle(). */
 static const struct refusal {
     struct codec_spec spec;
     int n_ranks;
@@ -194,7 +193,6 @@ static void check_refusals(void)
     }
 }
 
-/* Results of the automatic choices. */
 static const struct choice {
     struct codec_spec spec;
     int n_ranks;
@@ -253,7 +251,7 @@ static void check_choices(void)
         struct codec c;
         char out[CODEC_NAME_BYTES];
         int rc = codec_parse(&w->spec, &c);
-        for (int twice = 0; twice < 2 && rc == 0; twice++) /* settling again changes nothing */
+        for (int twice = 0; twice < 2 && rc == 0; twice++)
             rc = codec_settle(&c, w->n_ranks,
                               &(struct codec_adder){.name = "algo", .needs = w->needs});
         CHECK(rc == 0, "choice %zu refused", i);
@@ -336,8 +334,7 @@ static void check_words(void)
     }
 }
 
-/* Equal meanings give equal texts, however they are spelled; any
- * other choice gives another text. */
+/* Only equal meanings give equal texts, however they are spelled. */
 static void check_describe(void)
 {
     static const struct codec_spec same[] = {

@@ -1,6 +1,5 @@
-/* test_codec_state_mpi.c : runs a codec with residuals of codes and of sums through the reducer.
- * The reference is plain loops. Some steps are skipped or travel in fp32, and the state moves
- * to another reducer in mid-run. */
+/* test_codec_state_mpi.c : runs a codec with residuals of codes and of sums through the reducer,
+ * against plain loops. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -14,7 +13,7 @@ enum { N_LAYERS = 6, N_MAX = 129, MAX_RANKS = 3, N_STEPS = 10, SKIPPED = 3, WIDE
 enum { FP32_LAYER = 3, SEED = 1507 };
 static const size_t sizes[N_LAYERS] = {37, 8, N_MAX, 5, 64, 3};
 
-/* ---- the codec: integers, halved when added; the remainder is kept for the next step ---- */
+/* ---- the codec: integers, halved when added; remainders are kept for the next step ---- */
 
 static float own(const struct codec_layer *l, size_t which, size_t i)
 {
@@ -36,7 +35,7 @@ static void make_codes(const struct codec *c, struct vec_span *spans,
     for (int s = 0; s < n_spans; s++) {
         const struct codec_layer *l = parts[s].layer;
         CHECK(parts[s].at == spans[s].at, "a span and its part");
-        memset(spans[s].codes, 0x55, spans[s].padded); /* padding that must not be added */
+        memset(spans[s].codes, 0x55, spans[s].padded); /* must not be added */
         const float *x = spans[s].x, *w = l->weights;
         for (size_t i = 0, e = parts[s].at; i < spans[s].n; i++, e++) {
             const float v = x[i] * w[e] + own(l, 0, e), q = whole(v);
@@ -140,8 +139,6 @@ static const struct codec_kind carry = {.name = "carry",
                                         .scan_encode = scan_codes,
                                         .decode = make_means,
                                         .op = &carry_accumulate};
-
-/* ---- the job ---- */
 
 static struct {
     struct comm *c;
@@ -261,7 +258,7 @@ static void check_run(const char *algo, const char *other)
     reducer_close(late);
 }
 
-/* The codec supports none of the operations that these algorithms need: each refuses it. */
+/* The codec lacks all operations that these algorithms need. */
 static void check_refusals(void)
 {
     static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};

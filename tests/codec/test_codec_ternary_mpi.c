@@ -1,6 +1,5 @@
-/* test_codec_ternary_mpi.c : runs TernGrad through the reducer against plain loops.
- * The bits must be equal with every algorithm that can add integers, and the
- * average right except for clipping. */
+/* test_codec_ternary_mpi.c : runs TernGrad through the reducer against plain loops, with equal bits
+ * for every algorithm that can add integers. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -30,7 +29,6 @@ static float *floats(size_t n)
     return x;
 }
 
-/* Ranks differ in size: the largest is not rank 0. */
 static void make_grads(void)
 {
     static const double scale[N_LAYERS] = {1, 0, 0.3, 0x1p-140, 0x1p126, 1e-3, 5};
@@ -48,8 +46,8 @@ static void make_grads(void)
     }
 }
 
-/* Clip at 2.5 standard deviations, in double, accurate to some ulps; the
- * largest code reveals the exact limit. */
+/* Clip at 2.5 standard deviations, accurate to some ulps; the largest code reveals the exact
+ * limit. */
 static void work_out_scales(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -136,7 +134,7 @@ static void check_run(const char *algo, size_t bucket_bytes, bool overlap)
     reducer_close(r);
 }
 
-/* The mean of one layer's samples must be the clipped gradient, within five sigma. */
+/* The samples' mean must be the clipped gradient, within five sigma. */
 static void check_mean(void)
 {
     enum { L = 0 };

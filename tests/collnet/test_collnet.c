@@ -1,5 +1,5 @@
-/* test_collnet.c : runs all-reduces by libnccl-net-narrowcast.so, as each version of NCCL does.
- * The bits must be those of nc_allreduce(). */
+/* test_collnet.c : runs all-reduces by libnccl-net-narrowcast.so, as each version of NCCL does. The
+ * bits must be those of nc_allreduce(). */
 #include "collnet_ranks.h"
 #include "over_ranks.h"
 #include "hls/arith/philox.h"
@@ -11,14 +11,14 @@ static const uint64_t seed = 1923;
 static const struct work {
     int type;
     size_t n;
-    bool infinite; /* an element of the last rank is inf */
+    bool infinite; /* the last rank has an inf */
 } works[] = {{NCCL_FP32, 4096, false},  {NCCL_FP32, 1, false},     {NCCL_E4M3FN, 1003, false},
              {NCCL_FP32, 70001, false}, {NCCL_E5M2, 30000, false}, {NCCL_FP16, 999, false},
              {NCCL_FP32, 70001, true},  {NCCL_BF16, 2048, false},  {NCCL_FP32, 13, false},
              {NCCL_E4M3FN, 8, false}};
 enum { WORKS = sizeof works / sizeof *works, MAX_N = 70001 };
 
-/* Results of nc_allreduce() for each of works, for each number of ranks. */
+/* results for each of works and each number of ranks */
 static uint8_t (*want)[WORKS][MAX_N * 4];
 
 static size_t bytes_of(int type)
@@ -35,7 +35,7 @@ static struct vec_cast cast_of(int type)
     return (struct vec_cast){.fmt = fmt, .round = MF_NEAREST, .overflow = MF_SATURATE};
 }
 
-/* Fill a rank's input x in the work's type; exact: the same in fp32. */
+/* exact: the same input in fp32. */
 static void fill(int k, int rank, int n_ranks, void *x, float *exact)
 {
     const struct work *w = &works[k];
@@ -55,9 +55,7 @@ static void fill(int k, int rank, int n_ranks, void *x, float *exact)
     vec_best()->decode(cast.fmt, x, w->n, 0, 1, exact);
 }
 
-/* ---- expected results ---- */
-
-/* Compute them by narrowcast's own interface without a card, or in fp32 if there is inf. */
+/* Add without a card, or in fp32 if there is inf. */
 static int reference(const struct nc_transport *t, void *ctx)
 {
     static float x[MAX_N];
@@ -99,8 +97,6 @@ static int reference(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* ---- results ---- */
-
 static void check_support(const struct drive *d)
 {
     for (int type = 0; type < NCCL_TYPES; type++)
@@ -134,7 +130,7 @@ static void check_memory(const struct drive *d, void *comm, void *x)
           "a file of a GPU's memory");
 }
 
-/* Run all works at a time, test them out of order, then run the first again in place. */
+/* Test all works out of order, then run the first again in place. */
 static void sums(struct drive *d)
 {
     static uint8_t send[WORKS][MAX_N * 4], recv[WORKS][MAX_N * 4];
@@ -178,7 +174,7 @@ static void sums(struct drive *d)
     CHECK(!ranks_shared->said[ranks_own][0], "said: %s", ranks_shared->said[ranks_own]);
 }
 
-/* Start more requests than there is room for: NULL, and NCCL asks again. */
+/* More requests than there is room for: NULL, and NCCL asks again. */
 static void many(struct drive *d)
 {
     enum { ALL = 100, N = 5000 };

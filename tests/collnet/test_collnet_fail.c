@@ -1,5 +1,5 @@
-/* test_collnet_fail.c : tests failures under libnccl-net-narrowcast.so.
- * NCCL must get errors and lines in its log, and must never hang. */
+/* test_collnet_fail.c : tests failures under libnccl-net-narrowcast.so. NCCL must get errors and
+ * lines in its log, and must never hang. */
 #include "collnet_ranks.h"
 
 enum { N = 300000, AT_ONCE = 6, SILENT = 50 };
@@ -11,7 +11,6 @@ static const char *said(void)
     return ranks_shared->said[ranks_own];
 }
 
-/* Fill inputs whose sums are exact. */
 static void fill(void)
 {
     for (int k = 0; k < AT_ONCE; k++)
@@ -52,9 +51,7 @@ static void must_close(struct drive *d, void *comm, double most_s)
     CHECK(clock_s() - start < most_s, "closing takes %g s", clock_s() - start);
 }
 
-/* ---- cards ---- */
-
-/* The card dies between two of several requests: all sums are right, over either path. */
+/* The card dies between two of several requests: all sums are right. */
 static void card_dies(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -75,7 +72,7 @@ static void card_dies(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* No card answers: NCCL uses another transport; rank 0 logs the reason. */
+/* NCCL uses another transport; rank 0 logs the reason. */
 static void no_card_answers(struct drive *d)
 {
     void *comm = NULL;
@@ -83,8 +80,6 @@ static void no_card_answers(struct drive *d)
     CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "needs every card"),
           "%s", said());
 }
-
-/* ---- ranks ---- */
 
 static void rank_dies(struct drive *d)
 {
@@ -104,7 +99,7 @@ static void rank_dies(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Call rank 0 again and again until it no longer waits. */
+/* Call rank 0 until it no longer waits. */
 static void be_stranger(void)
 {
     while (!atomic_load(&ranks_shared->here[ranks_meetings])) {
@@ -116,7 +111,7 @@ static void be_stranger(void)
     ranks_meet();
 }
 
-/* Rank 1 does not connect. A stranger calls in its place, which must not extend the deadline. */
+/* A stranger's calls must not extend the deadline. */
 static void rank_stays_away(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];
@@ -140,7 +135,7 @@ static void rank_stays_away(struct drive *d)
     DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }
 
-/* Rank 0 closes early; rank 1's later requests must fail. */
+/* rank 1's later requests must fail. */
 static void closes_early(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -158,7 +153,7 @@ static void closes_early(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Close rank 0, then rank 1; neither must report the other. */
+/* Neither rank must report the other. */
 static void close_in_turn(struct drive *d, void *comm)
 {
     if (ranks_own == 0)
@@ -169,7 +164,7 @@ static void close_in_turn(struct drive *d, void *comm)
     CHECK(!*said(), "%s", said());
 }
 
-/* Rank 0 closes with a request that rank 1 has not begun: no wait, no message. */
+/* Rank 1 has not begun the request: no wait, no message. */
 static void closes_before_others_begin(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -181,14 +176,12 @@ static void closes_before_others_begin(struct drive *d)
     close_in_turn(d, comm);
 }
 
-/* Rank 0 closes, rank 1 only later. */
 static void closes_alone(struct drive *d)
 {
     void *comm = must_connect(d);
     close_in_turn(d, comm);
 }
 
-/* Different lengths: errors on both ranks. */
 static void differ(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -200,7 +193,6 @@ static void differ(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Arguments that NCCL does not use. */
 static void refused(struct drive *d)
 {
     void *comm = must_connect(d), *request = &comm;
@@ -217,8 +209,7 @@ static void refused(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Strangers call the listening socket. They are silent, send garbage, or claim to be rank 1
- * without the secret; some hang up. */
+/* They are silent, send garbage, or claim to be rank 1 without the secret; some hang up. */
 static void strangers(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];
@@ -254,8 +245,6 @@ static void strangers(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* ---- options ---- */
-
 static const char *wanted;
 static void nothing_offered(struct drive *d)
 {
@@ -289,7 +278,6 @@ static void try_words(const char *name, const char *word, const char *line)
         unsetenv(name);
 }
 
-/* Without a format only fp8 is accepted. */
 static void only_fp8(struct drive *d)
 {
     int coll = 0, net = 0;

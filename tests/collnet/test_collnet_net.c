@@ -1,5 +1,5 @@
-/* test_collnet_net.c : tests the point-to-point network of
- * libnccl-net-narrowcast.so, as each NCCL uses it. */
+/* test_collnet_net.c : tests the point-to-point network of libnccl-net-narrowcast.so, as each NCCL
+ * uses it. */
 #include "collnet_ranks.h"
 
 enum { MESSAGES = 7, ROOM = 3000000, STRANGERS = 50 };
@@ -57,7 +57,7 @@ static int recv_it(const struct drive *d, int n, void *comm, void *data, size_t 
                : DRIVE_NET(d, 12, recv(comm, n, &data, &bytes, &tag, &mr, &profile, request));
 }
 
-/* Test them in turn, the last first: waiting for a single one would hang. */
+/* The last first: waiting for a single one would hang. */
 static void wait_for_all(const struct drive *d, void *const *requests, int *bytes, int n)
 {
     int left = n, done;
@@ -87,7 +87,6 @@ static int wait_for(const struct drive *d, void *request, int *bytes)
     return rc;
 }
 
-/* Strangers connect first: most are silent, one sends garbage. */
 static void call_as_strangers(const char *handle)
 {
     for (int i = 0; i < STRANGERS; i++)
@@ -95,7 +94,7 @@ static void call_as_strangers(const char *handle)
     CHECK(send(ranks_call(handle), "nonsense", 8, 0) == 8, "a stranger");
 }
 
-/* Connect in both directions by calls that do not block, in turn, as NCCL does. */
+/* Connect in both directions, without blocking, as NCCL does. */
 static void join(struct drive *d, void **to, void **from)
 {
     void *listening = NULL;
@@ -129,7 +128,7 @@ static void messages(struct drive *d)
         CHECK(send_it(d, to, sent[k], lengths[k], &out[k]) == NCCL_SUCCESS && out[k], "send %d", k);
     }
     CHECK(recv_it(d, 2, from, got[0], 1, &none) == NCCL_INVALID_ARGUMENT, "two in one");
-    for (int k = 0; k < MESSAGES; k++) /* receives may be longer than messages */
+    for (int k = 0; k < MESSAGES; k++)
         CHECK(recv_it(d, 1, from, got[k], k % 2 ? ROOM : lengths[k], &in[k]) == NCCL_SUCCESS &&
                   in[k],
               "receive %d", k);
@@ -150,7 +149,7 @@ static void messages(struct drive *d)
     CHECK(!ranks_shared->said[ranks_own][0], "said: %s", ranks_shared->said[ranks_own]);
 }
 
-/* The other end dies: a waiting rank must get an error. */
+/* A waiting rank must get an error. */
 static void dies(struct drive *d)
 {
     void *to = NULL, *from = NULL, *in;
@@ -163,7 +162,7 @@ static void dies(struct drive *d)
     DRIVE_SAME(d, DRIVE_NET, close_recv(from));
 }
 
-/* A message longer than the receive: an error, and no byte after the buffer is written. */
+/* An error, and no byte after the buffer is written. */
 static void too_long(struct drive *d)
 {
     void *to = NULL, *from = NULL, *in, *out;

@@ -1,8 +1,8 @@
-/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op (`struct
- * reduce_op`): a fake one checks all its calls. */
+/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op (`struct reduce_op`): a
+ * fake one checks all its calls. */
 /* RANKS: 1 2 4 6 12 */
-/* An element is a 32-bit word, index * 256 + 1. A sum of k of them is k times that, so it shows
- * k and its index. A partial sum that travels is longer: a word, and MARK. */
+/* An element is a 32-bit word, index * 256 + 1. A sum of k of them is k times that, so it shows k
+ * and its index. A partial sum that travels is longer: a word, and MARK. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo/algo.h"
@@ -21,7 +21,7 @@ struct ctx {
     int n_bad; /* wrong calls */
 };
 
-/* Returns the number of addends in a sum at this index; 0 if it belongs elsewhere. */
+/* Addends of the sum; 0 if it belongs to another index. */
 static uint32_t addends(uint32_t sum, size_t index)
 {
     const uint32_t one = (uint32_t)index * 256 + 1, k = sum & 255;
@@ -86,7 +86,7 @@ static void add_part(const struct reduce_op *f, size_t at, uint32_t *acc, const 
     }
 }
 
-/* A result is the number of addends, in 16 bits. done() must not get a partial sum or run twice. */
+/* A result is the number of addends, in 16 bits. Not called twice or for a partial sum. */
 static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;
@@ -171,7 +171,6 @@ static const struct reduce_op_kind ops = {.in_bytes = word_bytes,
                                           .spill = spill,
                                           .add_wide = add_wide};
 
-/* allgather() may use only the length of results. */
 static int reduce(struct comm *c, const struct algo *a, const struct algo_call *call, bool halves)
 {
     static const struct reduce_op_kind results = {.out_bytes = out_bytes};

@@ -1,5 +1,5 @@
 /* test_algo_flow_mpi.c : `direct` on long vectors requests codes once, before it reads them, and
- * announces sums once, when complete; bytes and rounds match the formula. */
+ * announces sums once, when complete. */
 /* RANKS: 1 2 3 7 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,7 +17,7 @@ struct caller {
     const struct codec *codec;
     const uint8_t *own, *want; /* codes it may get, sums it must produce */
     uint8_t *codes, *result;
-    uint8_t *needed, *had; /* [n / UNIT] number of calls */
+    uint8_t *needed, *had; /* [n / UNIT] calls */
     size_t n;
 };
 
@@ -64,14 +64,14 @@ static size_t times_other_than_1(const uint8_t *times, size_t n)
     return wrong;
 }
 
-/* Elements that rank i sums; the longer ranges come first. */
+/* The longer ranges come first. */
 static size_t part_n(const struct comm *c, size_t n, int i)
 {
     const size_t units = n / UNIT, p = (size_t)c->n_ranks;
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
-/* Elements of a segment: an 8th of the vector, but messages have SHORT..LONG bytes. */
+/* An 8th of the vector, but messages have SHORT..LONG bytes. */
 static size_t segment_n(const struct comm *c, const struct codec *codec, size_t n)
 {
     const size_t in = vec_bytes(codec_sum(codec)->in, UNIT),

@@ -1,5 +1,5 @@
-/* test_algo_halves_mpi.c : reduce_scatter() gives each rank its range of the sum and writes
- * nothing else; with allgather() it makes the all-reduce. Real ranks, then 1 to 12 virtual ones. */
+/* test_algo_halves_mpi.c : reduce_scatter() gives each rank its range of the sum only; with
+ * allgather() it makes the all-reduce. Real ranks, then 1 to 12 virtual ones. */
 /* RANKS: 2 3 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,14 +21,12 @@ struct trial {
     struct algo_range mine;
     uint8_t *given;      /* codes (sums in allgather()), copied into the call when requested */
     uint8_t *into;       /* destination */
-    const uint8_t *want; /* sums that must be complete when announced */
+    const uint8_t *want; /* sums, complete when announced */
     const uint8_t *result;
-    uint8_t *needed, *had;                                /* [n / unit] number of calls */
+    uint8_t *needed, *had;                                /* [n / unit] calls */
     size_t (*from)(const struct reduce_op *f, size_t at); /* offset in given */
     char what[96];
 };
-
-/* ---- the algorithm's callbacks ---- */
 
 static void note(const struct trial *t, uint8_t *times, size_t at, size_t n)
 {
@@ -64,8 +62,6 @@ static void check_told(const struct trial *t, uint8_t *times, struct algo_range 
               when, i, times[i]);
     memset(times, 0, t->n / t->op.unit);
 }
-
-/* ---- one bucket ---- */
 
 static bool is_canary(const uint8_t *bytes, size_t from, size_t to)
 {
@@ -143,8 +139,6 @@ static void check_other_codes(const struct trial *t, int k)
     free(words);
 }
 
-/* ---- all algorithms ---- */
-
 static void check_owned(const struct trial *t, int n_ranks, int k)
 {
     uint8_t *times = buf_alloc(t->n / t->op.unit);
@@ -164,7 +158,7 @@ static struct comm_count since(struct comm *c, struct comm_count before)
                                .rounds = now.rounds - before.rounds};
 }
 
-/* cut: `direct` cuts a vector of this length, differently in each half. */
+/* cut: `direct` cuts this length, differently in each half. */
 static void try_one(struct trial *t, const struct codec *codec, int k, bool cut)
 {
     struct comm *c = t->c;
@@ -204,7 +198,6 @@ static void try_one(struct trial *t, const struct codec *codec, int k, bool cut)
         free(t->had);
 }
 
-/* Two layers whose last units are not full, or one. */
 static int lay_out(struct codec_layer layers[LAYERS], size_t unit, size_t n)
 {
     const size_t first = n > 3 * unit ? 3 * unit : n;

@@ -1,10 +1,9 @@
-/* test_algo_mpi.c : every algorithm, with every rule and many formats, against its documented
- * order of additions; native against MPI's operations. */
+/* test_algo_mpi.c : every algorithm, with every rule and many formats, against its documented order
+ * of additions; native against MPI's operations. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "algo_check.h"
 
-/* MPI's order of additions is unknown: inputs are random codes for 2 ranks,
- * otherwise small whole numbers. */
+/* MPI's order of additions is unknown: random codes for 2 ranks, otherwise small whole numbers. */
 static void test_native(const struct algo_rank *t, const char *format, const char *sum,
                         const char *overflow, const char *out_format)
 {
@@ -22,7 +21,7 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
         if (t->n_ranks <= 2 && codec_sum(&codec)->rule != VEC_TRUNC) {
             make_codes(t->world, codec_sum(&codec)->in, n, 5);
             const uint32_t max =
-                mf_max(codec_sum(&codec)->in); /* twice the largest number: an overflow */
+                mf_max(codec_sum(&codec)->in);
             for (int r = 0; r < t->n_ranks; r++)
                 memcpy(t->world->codes[r], &max, vec_bytes(codec_sum(&codec)->in, 1));
         } else {
@@ -40,7 +39,6 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
     }
 }
 
-/* native refuses what MPI cannot do, even if codec and rule could. */
 static void test_native_refusals(const struct algo_rank *t)
 {
     static const struct codec_spec wrong[] = {{.format = "e4m3", .sum = "nearest"},

@@ -1,12 +1,12 @@
-/* test_algo_phases.c : an algorithm's phases state the bytes, messages and rounds that 1
- * to 256 virtual ranks count; and the numbers of the APS paper's section 4.2. */
+/* test_algo_phases.c : an algorithm's phases state the bytes, messages and rounds of 1 to 256
+ * virtual ranks; and the numbers of the APS paper's section 4.2. */
 #include "algo_check.h"
 #include "comm/algo/algo_step.h"
 #include "comm/virtual/comm_virtual.h"
 
 struct counted {
     uint64_t sent, got, n_sent, n_got, rounds;
-    uint64_t either; /* bytes of the busier direction of each phase, which determine its time */
+    uint64_t either; /* bytes of each phase's busier direction, which determine its time */
 };
 
 struct run {

@@ -1,5 +1,5 @@
-/* test_algo_virtual.c : every algorithm on virtual ranks: the tests of test_algo_mpi.c, many
- * group sizes (also for deadlocks), and a ring that forgets a message. */
+/* test_algo_virtual.c : every algorithm on virtual ranks: test_algo_mpi.c's tests, many group sizes
+ * (also for deadlocks), a ring that forgets a message. */
 #include "algo_check.h"
 #include "capture.h"
 #include "comm/algo/algo_step.h"
@@ -18,8 +18,6 @@ static int run(int n_ranks, size_t n_most, int (*body)(struct comm *c, void *ctx
     return rc;
 }
 
-/* ---- as real ranks ---- */
-
 static int as_real(struct comm *c, void *world)
 {
     const struct algo_rank t = algo_rank_of(c, world);
@@ -29,14 +27,12 @@ static int as_real(struct comm *c, void *world)
     return 0;
 }
 
-/* ---- many ranks ---- */
-
 static size_t longest(int n_ranks)
 {
     return 8 * (size_t)(n_ranks + 3);
 }
 
-/* So few elements that most ranges are empty, half of them, none. */
+/* Most ranges are empty, or half, or none. */
 static int sweep(struct comm *c, void *world)
 {
     static const struct codec_spec rules[] = {
@@ -87,11 +83,11 @@ static void test_native(void)
           "\"%s\"", cap.text);
 }
 
-/* ---- algo_ring_reduce() and algo_ring_allgather() with a rank that forgets to send ---- */
+/* ---- rings with a rank that forgets to send ---- */
 
 struct forgetful {
     size_t n;
-    int rank, round; /* who, when; rounds count from 1 */
+    int rank, round; /* rounds count from 1 */
 };
 
 static int forgetful_ring(struct comm *c, void *ctx)
@@ -132,7 +128,7 @@ static void test_forgetful(int n_ranks, struct forgetful who, int want, const ch
     capture_end(&cap);
     CHECK(rc == want, "%d", rc);
     CHECK(strcmp(cap.text, line) == 0, "rank %d, round %d: \"%s\"", who.rank, who.round, cap.text);
-    who.round = 0; /* and all is well again */
+    who.round = 0;
     CHECK(comm_virtual_run(v, forgetful_ring, &who) == 0, "the next run");
     comm_virtual_close(v);
 }
@@ -146,14 +142,14 @@ int main(void)
         CHECK(run(p, longest(p), sweep) == 0, "%d ranks", p);
     test_native();
     test_forgetful(6, (struct forgetful){.n = 480}, 0, "");
-    /* ranges of one length: later messages take its place, and the last one is missing */
+    /* later messages take its place, and the last one is missing */
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 9}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 3}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 5, .round = 10}, -EDEADLK,
                    "narrowcast: rank 0 waits for 80 bytes from rank 5, which has ended\n");
-    /* ranges of two lengths: the next message has another length */
+    /* the next message has another length */
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 2, .round = 3}, -EIO,
                    "narrowcast: rank 3 expects 80 bytes from rank 2, which sends 88\n");
     DONE();

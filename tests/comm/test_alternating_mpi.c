@@ -1,5 +1,5 @@
-/* test_alternating_mpi.c : alternating layers in the codec and in fp32 need few messages a step;
- * means and codec state have the bits of one message per layer. */
+/* test_alternating_mpi.c : layers alternately in the codec and in fp32 need few messages a step,
+ * with the bits of one message per layer. */
 /* RANKS: 2 3 4 */
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -18,7 +18,7 @@ static struct {
     uint8_t state[N_LAYERS * N_MAX * 16], first_state[N_LAYERS * N_MAX * 16];
 } t;
 
-/* Weights of 3 x 3 kernels, every third one larger; after each a norm. */
+/* Every third 3 x 3 kernel is larger; after each a norm. */
 static void make_layers(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -67,7 +67,6 @@ static int run(struct reducer *r, uint32_t step)
     return (int)(comm_counted(t.c).rounds - before);
 }
 
-/* rounds_each: rounds of a message. */
 static void check_codec(const struct codec_spec *spec, const char *algo, int n_classes,
                         int rounds_each)
 {

@@ -1,5 +1,5 @@
-/* test_blocks_mpi.c : virtual ranks in several processes: the tests of test_comm_mpi.c and of
- * test_algo_mpi.c, for numbers of ranks that the processes divide, and that they do not. */
+/* test_blocks_mpi.c : virtual ranks in several processes: test_comm_mpi.c's and test_algo_mpi.c's
+ * tests, for numbers of ranks that the processes divide or not. */
 /* RANKS: 1 2 3 4 */
 #include "algo_check.h"
 #include "capture.h"
@@ -58,7 +58,6 @@ static void check_ranks(int n_ranks, bool algos)
     CHECK(comm_barrier(processes) == 0, "the processes go on");
 }
 
-/* A run after many messages in flight, more than there were places. */
 static int flood(struct comm *c, void *ctx)
 {
     enum { N = 300 };

@@ -1,8 +1,8 @@
-/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: comm/
- * agrees on them and prints one line. */
+/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: comm/ agrees on
+ * them and prints one line. */
 /* RANKS: 1 2 3 4 6 8 */
-/* For test_deadline.sh: with the arguments `silent HOW` the last rank never answers; with
- * `stopped HOW` the other ranks are stopped. */
+/* For test_deadline.sh: with the arguments `silent HOW` the last rank never answers; with `stopped
+ * HOW` the other ranks are stopped. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -21,13 +21,12 @@ static void nap(double s)
         NULL);
 }
 
-/* every set of up to 4 ranks, some of more */
 static unsigned mask_step(const struct comm *c)
 {
     return c->n_ranks > 4 ? 7 : 1;
 }
 
-/* The ranks of a mask hold something else, or something longer. */
+/* others: a mask. */
 static void check_equal_once(struct comm *c, unsigned others, bool longer, size_t bytes)
 {
     static uint8_t buf[20001];
@@ -39,7 +38,7 @@ static void check_equal_once(struct comm *c, unsigned others, bool longer, size_
     capture_begin(&cap);
     int rc = comm_check_equal(c, buf, odd && longer ? bytes + 1 : bytes, "the thing");
     capture_end(&cap);
-    unsigned wrong = others & 1 ? ~others : others; /* those that differ from rank 0 */
+    unsigned wrong = others & 1 ? ~others : others; /* differ from rank 0 */
     wrong &= (1u << c->n_ranks) - 1;
     int first = 0;
     while (wrong && !(wrong >> first & 1))
@@ -64,7 +63,6 @@ static void test_check_equal(struct comm *c)
     }
 }
 
-/* Ranks of a mask fail, each with its own line and code. */
 static void agree_once(struct comm *c, unsigned failing)
 {
     struct capture cap;
@@ -101,7 +99,6 @@ static void test_mpi_error(struct comm *c)
     CHECK(comm_barrier(c) == 0, "the job goes on");
 }
 
-/* A message longer than its receive: only the wait finds the error. */
 static void test_mpi_error_in_wait(struct comm *c)
 {
     char long_one[64] = "", short_one[8];
@@ -121,8 +118,7 @@ static void test_mpi_error_in_wait(struct comm *c)
           "\"%s\"", cap.text);
 }
 
-/* The same with another message in flight: after comm_some() has
- * failed, MPI writes into no buffer. */
+/* After comm_some() has failed, MPI writes into no buffer. */
 static void test_mpi_error_in_some(struct comm *c)
 {
     char from[64] = "x", to[2][8] = {"", ""};
@@ -130,7 +126,7 @@ static void test_mpi_error_in_some(struct comm *c)
     struct capture cap;
     int rc = comm_batches_begin(c, 2);
     capture_begin(&cap);
-    /* the first one is too long for its buffer */
+    /* the first is too long for its buffer */
     for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++)
         rc = c->rank == 0
                  ? comm_batch_send(c, &batches[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
@@ -179,18 +175,18 @@ static int silent(const char *how)
         nap(60);
     } else if (strcmp(how, "ring") == 0) { /* every rank waits for its neighbour */
         (void)(comm_recv(c, (c->rank + n - 1) % n, buf, 1), comm_wait(c));
-    } else if (strcmp(how, "held") == 0) { /* an error is held back while ranks agree */
+    } else if (strcmp(how, "held") == 0) { /* an error is held while ranks agree */
         err_hold();
         (void)comm_agree(c, ERR(-EINVAL, "held line"));
     } else {
         nap(c->rank == 0 ? 1 : 0); /* deadlines need not expire together */
         (void)comm_barrier(c);
     }
-    return 0; /* not reached: the deadline ends the job */
+    return 0; /* the deadline ends the job */
 }
 
-/* All ranks except the last are stopped for longer than the deadline while
- * they wait for it: the job goes on. */
+/* The ranks that wait for the last one are stopped for longer than the deadline: the job goes
+ * on. */
 static int stopped(const char *how)
 {
     enum { DEADLINE_S = 4, STOPPED_S = 5 };

@@ -1,5 +1,5 @@
-/* test_comm_over.c : ranks over the caller's own transport: the tests of test_comm_mpi.c, the
- * same jobs as virtual ranks, and errors when ranks die, stay silent or fail on request. */
+/* test_comm_over.c : ranks over the caller's own transport: test_comm_mpi.c's tests, virtual ranks'
+ * jobs, and errors when ranks die, stay silent or fail. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
@@ -67,11 +67,9 @@ static void test_tables(void)
     }
 }
 
-/* ---- failures: three ranks, one of which misbehaves ---- */
-
 struct failure {
     const char *what, *line; /* line: printed once, by one rank; "": none */
-    int odd;                 /* the rank that misbehaves, while the others wait */
+    int odd;                 /* misbehaves, while the others wait */
     void (*act)(struct comm *c);
     int code;
 };
@@ -82,7 +80,6 @@ static void dies(struct comm *c)
     raise(SIGKILL);
 }
 
-/* After the deadline and the liveness check. */
 static void comes_late(struct comm *c)
 {
     (void)c;
@@ -101,7 +98,6 @@ static void *fail_soon(void *arg)
     return NULL;
 }
 
-/* In another thread than the waiting one. */
 static void fails_soon(struct comm *c)
 {
     static pthread_t thread;
@@ -159,7 +155,7 @@ static void test_failures(void)
     }
 }
 
-/* Errors of a call that cannot send, and of a length that the receiver does not expect. */
+/* A call that cannot send, and an unexpected length. */
 static int odd_length(const struct nc_transport *t, void *ctx)
 {
     struct comm *c = must_open(t, 5);

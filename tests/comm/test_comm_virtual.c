@@ -1,5 +1,5 @@
-/* test_comm_virtual.c : virtual ranks: the tests of test_comm_mpi.c; errors when they fail,
- * deadlock or differ; many of them, and the run after an error. */
+/* test_comm_virtual.c : virtual ranks: test_comm_mpi.c's tests; errors when they fail, deadlock or
+ * differ, and the next run. */
 #include "base/err.h"
 #include "base/fiber.h"
 #include "capture.h"
@@ -27,7 +27,6 @@ static int as_real(struct comm *c, void *ctx)
     return 0;
 }
 
-/* Counters and open state continue from run to run. */
 static void test_as_real(void)
 {
     for (int p = 1; p <= COMM_CHECK_MAX; p++) {
@@ -42,7 +41,7 @@ static void test_as_real(void)
     comm_virtual_close(NULL);
 }
 
-/* ---- ranks that fail: one line, and the next run succeeds ---- */
+/* ---- failing ranks: one line, and the next run succeeds ---- */
 
 static int goes_well(struct comm *c, void *ctx)
 {
@@ -69,7 +68,7 @@ static void fails(int n_ranks, int (*body)(struct comm *c, void *ctx), void *ctx
     comm_virtual_close(v);
 }
 
-/* Some ranks of a mask fail while lines are held; the lowest one prints. */
+/* Lines are held; the lowest failed rank prints. */
 static int agree(struct comm *c, void *ctx)
 {
     const unsigned failing = *(const unsigned *)ctx;
@@ -99,7 +98,7 @@ static int differ(struct comm *c, void *ctx)
     return comm_check_equal(c, &x, sizeof x, "the thing");
 }
 
-/* Only the rank's own line appears; ranks that then wait for it print nothing. */
+/* Waiting ranks print nothing. */
 static int one_fails(struct comm *c, void *ctx)
 {
     (void)ctx;
@@ -215,9 +214,6 @@ static void test_failures(void)
           "to synchronise\n");
 }
 
-/* ---- many ranks ---- */
-
-/* A few kilobytes on every stack, and messages to all at a distance of 64 ranks. */
 static int many(struct comm *c, void *ctx)
 {
     char pad[4096];
@@ -245,8 +241,6 @@ static void test_many(void)
     comm_virtual_close(v);
 }
 
-/* ---- opening, stacks, the end ---- */
-
 static int aborts(struct comm *c, void *ctx)
 {
     (void)ctx;
@@ -268,7 +262,6 @@ static int is_missing(struct comm *c, void *ctx)
     return comm_wait(c);
 }
 
-/* The process must end with this status and this line. */
 static void ends(int (*body)(struct comm *c, void *ctx), int status, const char *line)
 {
     struct capture cap;

@@ -1,5 +1,5 @@
-/* test_gpu_algo_mpi.c : every algorithm with every transport and rule, with gradients on
- * GPUs, gives the bits of the CPU's path. */
+/* test_gpu_algo_mpi.c : every algorithm with every transport and rule, with gradients on GPUs,
+ * gives the bits of the CPU's path. */
 /* RANKS: 2 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,7 +29,7 @@ static struct {
     int n_run, n_refused;
 } t;
 
-/* ---- memory of two buckets, as a reducer keeps it: the second one has an offset ---- */
+/* ---- two buckets, as a reducer keeps them: the second has an offset ---- */
 
 struct memory {
     const struct vec_ops *ops;
@@ -106,8 +106,6 @@ static int run_buckets(const struct algo *a, int group, const struct codec *code
     return 0;
 }
 
-/* ---- one case ---- */
-
 static uint32_t hash(const uint8_t *p, size_t bytes)
 {
     uint32_t h = 2166136261u;
@@ -166,8 +164,6 @@ static void check_case(const char *transport, const struct algo *plain, const st
     close_memory(&a, plain);
 }
 
-/* ---- algorithms and transports ---- */
-
 static const char *const formats[][3] = {
     {"e5m2", "exact"},         {"e5m2", "nearest"},        {"e5m2", "trunc"},
     {"e4m3", "exact"},         {"e4m3fn", "kahan"},        {"e3m0", "nearest"},
@@ -207,8 +203,7 @@ static void check_algo(const char *transport, const char *word)
         return;
     if (t.rank == 0)
         printf("%-8s %s\n", transport, said);
-    /* MPI and NCCL add in their own order: gradients are whole numbers
-     * there, whose sums are exact. */
+    /* MPI and NCCL add in their own order: whole numbers. */
     for (size_t i = 0; i < N_MAX; i++) {
         const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
         t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
@@ -250,7 +245,7 @@ static void check_words(void)
 static void open_job(double deadline_s)
 {
     setenv("EMU_DEVICES", "8",
-           0); /* of the emulator: a GPU per rank, unless the caller wants them to share */
+           0); /* of the emulator: a GPU per rank */
     gpu_fixture_choose();
     if (comm_open(deadline_s, &t.c) < 0)
         exit(1);
@@ -272,8 +267,8 @@ static void open_job(double deadline_s)
         printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
 }
 
-/* For test_gpu_deadline.sh: rank 1 skips the second all-reduce, from
- * which the others must not return. */
+/* For test_gpu_deadline.sh: rank 1 skips the second all-reduce, from which the others must not
+ * return. */
 static int silent(const char *transport, const char *word)
 {
     const struct codec_spec spec = {.format = "e5m2"};

@@ -8,7 +8,7 @@ ranks=18 runs=2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for ((run = 1; run <= runs; run++)); do
-    # lowest priority: waiting ranks poll, and other programs here must go on
+    # lowest priority: waiting ranks poll, and other programs must go on
     host/ranks.sh $ranks nice -n 19 "$B/narrowcast" train --data synthetic:2700,3 --batch 270 --model mlp --steps 1 >"$log" 2>&1 </dev/null
     code=$?
     table=$(grep -E '^(run|accuracy|loss|bytes|weights checksum) ' "$log")

@@ -1,6 +1,5 @@
-/* test_protocol.c : the data that ranks exchange has not changed since
- * PROTOCOL (host/comm/protocol.h) got its number: checksums of packet.def, of
- * packed codes, and of jobs of 4 ranks. */
+/* test_protocol.c : checksums of packet.def, of packed codes and of jobs of 4 ranks are those of
+ * PROTOCOL (host/comm/protocol.h). */
 #include "comm/protocol.h"
 #include "base/crc.h"
 #include "nc_fixture.h"
@@ -29,8 +28,6 @@ static uint32_t packets(void)
     return crc;
 }
 
-/* ---- packed codes ---- */
-
 static uint32_t codes(void)
 {
     enum { N = 203 };
@@ -51,8 +48,6 @@ static uint32_t codes(void)
         }
     return crc;
 }
-
-/* ---- messages and results of jobs ---- */
 
 static const struct words {
     const char *codec, *format, *scale, *sum, *algo, *quantise;
@@ -78,7 +73,7 @@ static uint32_t *crcs;            /* [RANKS], of all processes */
 static uint32_t messages[PEERS];  /* this rank's, by rank and tag, in order */
 static unsigned long long n_sent; /* checked messages */
 
-/* Version records of ranks are left out: they may change alone. */
+/* Version records are left out: they may change alone. */
 static int note(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
     if (bytes != 32 || memcmp(buf, "ncjoins", 8) != 0) {

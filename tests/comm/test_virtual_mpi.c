@@ -1,10 +1,9 @@
-/* test_virtual_mpi.c : jobs on virtual and on real ranks have the same means, bit for bit, bytes
- * and rounds, with every algorithm and kind of codec. */
+/* test_virtual_mpi.c : jobs on virtual and on real ranks have the same means, bytes and rounds,
+ * with every algorithm and kind of codec. */
 /* RANKS: 1 2 4 6 8 */
 #include "capture.h"
 #include "jobs_alike.h"
 
-/* All ranks find the error, one prints it. */
 static void test_native(void)
 {
     static struct trial t = {.spec = {.codec = {.format = "fp32"}, .algo = "native"}};

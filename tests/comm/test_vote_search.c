@@ -1,17 +1,17 @@
-/* test_vote_search.c : searches all states of steps whose sums a card adds until it dies. All
- * ranks must end each step with every sum, never meet in different collectives, and never be
- * stuck. Rules known to be bad must be found bad.
+/* test_vote_search.c : searches all states of steps whose sums a card adds until it dies. All ranks
+ * must end each step with every sum, never meet in different collectives, and never be stuck. Rules
+ * known to be bad must be found bad.
  *
  *    begin -> exponents (sum 0) -> buckets (1, 2..) by card -> vote -> what any rank missed, by MPI
  *                    |                    |                      ^
  *                    '--- abandons the card (timer or notice), --'
  *                         notifies all others once
  *
- * The card's result may reach only some ranks. A rank may abandon the card whenever it waits:
- * timers may expire at any time. The card may die at any moment, and come back without the job.
- * At the beginning of a step rank 0 tries to register the job with a new key. Packets are left
- * out (test_slot_search.c): a contribution is in the card or not. Only ranks compare the tags of
- * sums, as if their checksums had collided. */
+ * The card's result may reach only some ranks. A waiting rank may abandon the card at any time, as
+ * timers may expire. The card may die at any moment, and come back without the job. At the
+ * beginning of a step rank 0 tries to register the job with a new key. Packets are left out
+ * (test_slot_search.c): a contribution is in the card or not. Only ranks compare the tags of sums,
+ * as if their checksums had collided. */
 #include "check.h"
 #include "search.h"
 #include <stddef.h>
@@ -19,11 +19,11 @@
 enum { VOTERS = 4, SUMS = 12 };
 enum rule {
     VOTE,         /* the project's rule */
-    NAIVE,        /* a missing sum is made over MPI at once */
-    LATE,         /* at the end of the step, by each rank for itself */
+    NAIVE,        /* makes a missing sum over MPI at once */
+    LATE,         /* at the end of the step, each rank for itself */
     LEAVER,       /* a rank with all sums does not vote */
-    LETS_GO,      /* contributions are dropped before the vote */
-    SAME_KEY,     /* the job stays registered after a failed vote */
+    LETS_GO,      /* drops contributions before the vote */
+    SAME_KEY,     /* keeps the job registered after a failed vote */
     LOST_BUCKETS, /* new exponents, but only the missed buckets */
     OLD_NOTICES   /* the vote leaves notices unread */
 };
@@ -40,16 +40,16 @@ enum { CALL_OPEN = 1, CALL_VOTE, CALL_SUM };
 
 struct voter {
     uint8_t step, phase;
-    uint8_t sum;            /* the step's next sum: 0 exponents, then buckets */
-    uint8_t n;              /* its index among the job's sums since registration */
+    uint8_t sum;            /* next: 0 exponents, then buckets */
+    uint8_t n;              /* index among the job's sums since registration */
     uint8_t got, held;      /* bits of sums: has it; can still contribute to it */
     uint8_t failed;         /* bits of sums: missed; after the vote, by any rank */
-    uint8_t call, call_sum; /* collective that it is in, and its sum */
+    uint8_t call, call_sum; /* its collective, and that one's sum */
     uint8_t call_state;
     uint8_t open; /* this rank may use the card */
-    uint8_t told; /* it has notified all others in this step */
-    /* bits of ranks: their notices, in flight or read; a notice adds
-     * nothing, as ranks abandon at any time */
+    uint8_t told; /* has notified all others in this step */
+    /* bits of ranks: their notices, in flight or read; a notice adds nothing, as ranks abandon at
+     * any time */
     uint8_t mail;
 };
 struct card_sum {
@@ -57,7 +57,7 @@ struct card_sum {
 };
 enum { TAG_MIXED = 255 };
 struct voting {
-    /* the card runs; has the job; deaths; what rank 0 announces at the beginning of a step */
+    /* the card runs; has the job; deaths; rank 0's announcement at the beginning of a step */
     uint8_t up, job, died, reopened;
     uint8_t any_failed, any_told; /* of the last vote */
     struct card_sum sum[SUMS];
@@ -77,9 +77,7 @@ static uint8_t all_ranks(const struct vote_config *c)
     return (uint8_t)((1 << c->ranks) - 1);
 }
 
-/* ---- MPI ---- */
-
-/* Rank r enters a collective; the last rank releases all. */
+/* The last rank releases all. */
 static void enter(struct search *s, const struct vote_config *c, struct voting *w, int r, int call,
                   int sum)
 {
@@ -116,8 +114,6 @@ static void enter(struct search *s, const struct vote_config *c, struct voting *
                                         "adds over MPI"};
     search_to(s, w, "rank %d %s: step %d, sum %d", r, names[call], me->step, sum);
 }
-
-/* ---- a rank ---- */
 
 static void end_step(struct search *s, const struct vote_config *c, struct voting *w, int r,
                      const char *how)
@@ -186,7 +182,7 @@ static void by_card(struct search *s, const struct vote_config *c, const struct 
         search_to(s, &w, "rank %d has sum %d of step %d", r, v->sum - 1, v->step);
     }
 
-    w = *from; /* or it abandons the card */
+    w = *from;
     if (c->rule == NAIVE) {
         v->phase = REDO;
         v->failed = (uint8_t)(1 << v->sum);
@@ -308,8 +304,6 @@ static bool is_goal(const void *arg, const void *state)
             return false;
     return true;
 }
-
-/* ---- configurations ---- */
 
 static const struct vote_config bad[] = {
     {"each missed sum over MPI at once", SEARCH_UNSAFE, 2, 1, 1, 1, NAIVE},

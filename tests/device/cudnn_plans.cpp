@@ -1,8 +1,6 @@
-/* cudnn_plans.cpp : asks the real cuDNN, without a GPU, for plans of the models'
- * convolutions; part of test_cudnn_plans.sh.
- *
- * cuDNN finalises plans for a device that is only described to it. This file compiles
- * device/nn/conv_graph.cu and passes it that description instead of a handle. */
+/* cudnn_plans.cpp : asks the real cuDNN, without a GPU, for plans of the models' convolutions, for
+ * test_cudnn_plans.sh. Compiles device/nn/conv_graph.cu and passes it a description of a device
+ * instead of a handle. */
 #include <cudnn.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +58,7 @@ static const struct {
 } windows[] = {
     {{{28, 28, 1}, {28, 28, 6}, 5, 1, 2}, 64}, /* lenet5 */
     {{{14, 14, 6}, {10, 10, 16}, 5, 1, 0}, 64},
-    {{{32, 32, 3}, {32, 32, 64}, 3, 1, 1}, 512}, /* resnet18 and davidnet on CIFAR */
+    {{{32, 32, 3}, {32, 32, 64}, 3, 1, 1}, 512},
     {{{32, 32, 64}, {32, 32, 64}, 3, 1, 1}, 512},
     {{{32, 32, 64}, {16, 16, 128}, 3, 2, 1}, 512},
     {{{32, 32, 64}, {16, 16, 128}, 1, 2, 0}, 512},
@@ -84,7 +82,7 @@ int main()
     static const int chips[] = {800, 900, 1000};
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
-    /* n_pure: in pure fp16; n_half: those that add in half */
+    /* n_half: those that add in half */
     int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0;
     struct nn_conv conv = {};
     struct dev_nn d = {};

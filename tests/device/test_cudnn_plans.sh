@@ -4,7 +4,6 @@ set -u
 cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# found: INCLUDES|LIBRARIES of the cuDNN that the build uses
 if ! command -v g++ >/dev/null || ! found=$(device/run/libs.sh cudnn "$cuda" "${CUDNN-}"); then
     echo "skip: no g++ with cuDNN's headers"
     exit 77

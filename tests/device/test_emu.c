@@ -11,7 +11,7 @@
 
 struct scene {
     const char *name, *settings[2]; /* NAME of self_NAME in selftest_*.cu; environment */
-    const char *dies;               /* expected in the line it dies with; NULL: success */
+    const char *dies;               /* expected in its last line; NULL: success */
 };
 static const struct scene scenes[] = {
     {"barriers", {"EMU_REVERSE=0"}, NULL},

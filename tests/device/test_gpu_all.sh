@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_all.sh : bench/gpu/gpu_all.sh and its table, with fake programs that fail in parts, print
-# truncated lines, or start it from another folder.
+# test_gpu_all.sh : bench/gpu/gpu_all.sh and its table, with fake programs that fail in parts or
+# print truncated lines.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -22,7 +22,6 @@ case "$* " in
 esac
 END
 chmod +x b/bench_train python
-# part NUMBER BROKEN_MODE: PyTorch fails in BROKEN_MODE
 part() { (cd "$top/bench/gpu" && BROKEN=$2 EMULATED=1 B=$dir/b PYTHON=$dir/python ./gpu_all.sh "$1") >said 2>&1 || fail "part $1: $(cat said)"; }
 # row NAME VALUE [WHY]
 row() { grep -q "^| $1 | [^|]*| $2 | [a-zA-Z ]* | ${3-}" b/gpu_all/summary.txt || fail "no '$1' of $2 in: $(cat b/gpu_all/summary.txt)"; }
@@ -38,7 +37,7 @@ row 'resnet50 224 px batch 128 fp16 to eager' - 'no figure of PyTorch, eager'
 row 'resnet50 224 px batch 128 fp16 to compile' 1.5
 [ "$(grep -c 'size 32 .*--classes 10 ' b/asked):$(grep -c 'size 224 .*--classes 1000 ' b/asked)" = 6:3 ] || fail "other classes than PyTorch's: $(cat b/asked)"
 
-# MPS gets a folder of its own; unknown words and empty tables leave nothing
+# MPS gets its own folder; unknown words and empty tables leave nothing
 mkdir bin
 cat >bin/nvidia-cuda-mps-control <<'END'
 #!/bin/sh
@@ -52,7 +51,6 @@ for word in 9 --table; do
     if [ "$(wc -l <said)" != 1 ] || [ -e nothing ]; then fail "gpu_all.sh $word: $(cat said)"; fi
 done
 
-# a PyTorch that does not load, or a useless --batch
 mkdir -p torch/nn && printf 'class Module: pass\n' >torch/nn/__init__.py && echo 'pad = 0' >torch/nn/functional.py
 echo 'raise OSError("libcublas.so.13: cannot open")' >torch/__init__.py
 for script in peer casts; do

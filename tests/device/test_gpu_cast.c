@@ -1,5 +1,5 @@
-/* test_gpu_cast.c : floats to codes on the GPU have the bits of the plain backend.
- * test_gpu_cast_spans.c tests lists, alignments and bounds, test_gpu_cast_all.c all 2^32 floats. */
+/* test_gpu_cast.c : floats to codes on the GPU have the plain backend's bits; also
+ * test_gpu_cast_spans.c and test_gpu_cast_all.c. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -57,8 +57,8 @@ static void check_boundaries(struct vec_cast cast, int shift, size_t n, size_t a
     check_block(&cast, x, n, at, shift);
 }
 
-/* Every exponent, with random fractions and fractions near the format's boundaries. No inf or
- * nan, which would move neighbouring items to another path. */
+/* Random fractions, and ones near the format's boundaries. No inf or nan, which would move
+ * neighbouring items to another path. */
 static void check_exponents(struct vec_cast cast, int shift)
 {
     static float x[N];
@@ -110,7 +110,6 @@ static void check_all_formats(void)
                 }
 }
 
-/* Dropped parts that only the lower half of an element's random bits decides. */
 static void check_lower_halves(void)
 {
     static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {3, 2, 0}};

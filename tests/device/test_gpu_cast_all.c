@@ -1,5 +1,5 @@
-/* test_gpu_cast_all.c : all 2^32 floats to codes on a real GPU have the bits of the plain
- * backend, in six formats. `long`: several shifts, and overflow to inf. */
+/* test_gpu_cast_all.c : all 2^32 floats to codes on a real GPU have the plain backend's bits, in
+ * six formats. `long`: also several shifts and overflow to inf. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -14,8 +14,6 @@ static float *x;               /* [CHUNK] pinned */
 static uint8_t *got;           /* [2 * CHUNK] pinned */
 static struct vec_span *spans; /* [1] pinned */
 static int n_threads;
-
-/* ---- one part of a chunk per thread ---- */
 
 struct part {
     pthread_t thread;
@@ -48,7 +46,7 @@ static void *check_part(void *arg)
     return NULL;
 }
 
-/* Returns the number of bytes that differ; *bad is one of them. */
+/* Returns the number of differing bytes; *bad is one. */
 static size_t in_threads(const struct vec_cast *cast, uint32_t first, int shift, struct part *bad)
 {
     static struct part parts[THREADS_MAX];

@@ -1,5 +1,5 @@
-/* test_gpu_cast_spans.c : lists of spans on the GPU equal the plain backend, for any number,
- * length and alignment; aps() finds the shift of a layer itself. */
+/* test_gpu_cast_spans.c : lists of spans on the GPU, of any number, length and alignment, equal the
+ * plain backend; aps() finds a layer's shift. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -12,8 +12,8 @@ enum { ROOM = 1 << 20, SPANS = 700, GUARD = 32, FILL = 0xa5 };
 
 static const struct dev_library *gpu_lib;
 static struct dev_stream *stream;
-static float *x, *x_gpu;              /* [ROOM] host, device */
-static uint8_t *got, *got_gpu, *want; /* [5 * ROOM]; got_gpu is pinned or device memory */
+static float *x, *x_gpu;              /* [ROOM] */
+static uint8_t *got, *got_gpu, *want; /* [5 * ROOM]; got_gpu: pinned or device */
 static struct vec_span *spans, *copy; /* [SPANS] pinned; host */
 static uint64_t n_draws;
 
@@ -29,8 +29,6 @@ static void to_gpu(void)
     CHECK(gpu_lib->run->copy(x_gpu, x, ROOM * sizeof *x, stream) == 0, "copy");
     CHECK(gpu_lib->run->wait(stream) == 0, "wait");
 }
-
-/* ---- lists ---- */
 
 /* tidy: aligned as layers are. Returns the sum of n. */
 static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
@@ -148,8 +146,6 @@ static void check_lists(void)
               gpu_lib->vec->encode(&trunc, spans, 0, 0, stream) == 0,
           "an empty list");
 }
-
-/* ---- one layer through aps() ---- */
 
 static int want_shift(const struct dev_aps *aps, uint32_t absmax)
 {

@@ -67,7 +67,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* As in a model: parts of one flat array, the first at `skew` floats. */
+/* Parts of one flat array, the first at `skew` floats. */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
@@ -130,7 +130,7 @@ static void conv_on_gpu(struct passes *t, struct conv_case *c, bool with_bias, b
           "%s", c->name);
 }
 
-/* magnitude: uses the numbers' magnitudes. dx is added to. */
+/* magnitude: of the numbers. dx is added to. */
 static void conv_on_cpu(struct passes *t, struct conv_case *c, bool magnitude, float *y, float *dx,
                         float *dw, float *dbias)
 {
@@ -260,7 +260,6 @@ static void check_convs(struct passes *t)
     check_dilated(t, (struct nn_shape){9, 8, 6}, 4, 3, 2, 3, 2, 3);
 }
 
-/* Many rows: their sum takes two steps. */
 static void check_many_rows(struct passes *t)
 {
     check_conv(t, (struct nn_shape){40, 31, 2}, 40, 1, 1, 0);
@@ -332,7 +331,6 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     free(x), free(dy), free(blank);
 }
 
-/* If cuDNN has no plan that adds to dx, a kernel adds. */
 static void check_apart(struct passes *t)
 {
     if (strcmp(gpu_info()->name, "emulated") || setenv("EMU_CUDNN_ADDS", "0", 1))
@@ -368,7 +366,7 @@ int main(void)
             layers_math(&t.g, (enum nn_math)math);
             t.tf32 = math == NN_TF32;
             if (t.tf32)
-                t.g.math = NN_FP32; /* the type of its tensors */
+                t.g.math = NN_FP32;
             t.g.nn->loss_scale(t.g.d, t.scale);
             check_convs(&t);
             check_many_rows(&t);

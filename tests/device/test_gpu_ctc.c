@@ -1,5 +1,5 @@
-/* test_gpu_ctc.c : connectionist temporal classification on the GPU against nn_cpu: equal
- * counts; losses and gradients up to round-off. */
+/* test_gpu_ctc.c : connectionist temporal classification on the GPU against nn_cpu: equal counts;
+ * losses and gradients up to round-off. */
 #include "gpu_layers.h"
 
 struct sizes {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_deadline.sh : a rank stops while GPUs exchange codes; the others
-# end with one line that names it.
+# test_gpu_deadline.sh : a rank stops while GPUs exchange codes; the others end with one line that
+# names it.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -8,7 +8,7 @@ B=${B:-build}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 bad=0
-# as on a GPU, a missing message blocks only its own stream
+# a missing message blocks only its own stream
 export EMU_ASYNC=1
 ends() { # ends TRANSPORT ALGORITHM: 4 ranks, rank 1 silent
     local rc said

@@ -1,5 +1,5 @@
-/* test_gpu_feed.c : images that the GPU makes from bytes equal those of dataset_batch(), bit for
- * bit before the rounding to the type; a recorded launch follows its keys. */
+/* test_gpu_feed.c : images that the GPU makes from bytes have dataset_batch()'s bits before the
+ * rounding to the type; a recorded launch follows its keys. */
 #include "gpu_layers.h"
 #include "nn/data/dataset.h"
 
@@ -15,7 +15,7 @@ struct feed_test {
     uint8_t *bytes;  /* device, [batch, image] */
     float *want;
     int32_t *labels;    /* [batch] */
-    size_t size, shown; /* of an image: bytes; values after scaling */
+    size_t size, shown; /* bytes; values after scaling */
     void *x;
 };
 
@@ -99,7 +99,6 @@ static void check_graph(struct layers *g, int side)
     feed_test_close(g, &t);
 }
 
-/* More images than a grid has rows. */
 static void check_many(struct layers *g)
 {
     struct feed_test t = feed_test_open(g, 2, 2, 1, 65537, none, 0);
@@ -120,7 +119,6 @@ int main(void)
             check_feed(&g, 32, 32, 3, 3, none, 0);
             check_feed(&g, 28, 28, 1, 7, (struct augment){.crop = 2}, 0);
             check_feed(&g, 33, 31, 3, 5, (struct augment){.flip = 1}, 0);
-            /* packs cross the ends of rows */
             check_feed(&g, 32, 31, 3, 6, (struct augment){.crop = 64, .flip = 1}, 0);
             check_feed(&g, 32, 32, 3, 40, davidnet, 0);
             check_feed(&g, 28, 30, 1, 9, (struct augment){.crop = 27, .reflect = 1}, 0);

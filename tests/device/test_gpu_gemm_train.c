@@ -1,5 +1,5 @@
-/* test_gpu_gemm_train.c : conv2d, linear and whole training steps with products that round at
- * every step (--gemm) have nn_cpu's bits on the GPU, also with --quant. */
+/* test_gpu_gemm_train.c : conv2d, linear and training steps with --gemm have nn_cpu's bits on the
+ * GPU, also with --quant. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/cpu/gemm_low.h"
@@ -21,7 +21,6 @@ static void use(struct layers *g, const struct gemm_rule *rule)
         exit(1);
 }
 
-/* Outputs start as nans: all must be written. */
 static float *nans(size_t n)
 {
     float *x = layers_memory(n * sizeof *x);
@@ -29,8 +28,6 @@ static float *nans(size_t n)
         x[i] = NAN;
     return x;
 }
-
-/* ---- conv2d ---- */
 
 enum data_gradient { NO_DX, DX, DX_ADDED };
 
@@ -132,8 +129,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     free(cpu.scratch), free(junk);
 }
 
-/* Runs a plan for max_batch with every kind of data gradient (way 0 to
- * 2) and with one image (way 3). */
+/* Every kind of data gradient (way 0 to 2) for max_batch, and one image (way 3). */
 static void check_window(struct layers *g, struct nn_window window, int max_batch, int first_way,
                          int n_ways)
 {
@@ -195,7 +191,7 @@ static void check_blocks(struct layers *g)
 {
     /* 2 blocks, 3 when transposed */
     check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);
-    /* 2 blocks; the first ends within an image */
+    /* the first of 2 blocks ends within an image */
     check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
     /* 3 blocks of 40 pixels, where the rule has 24 */
     check_groups(g, (struct nn_shape){7, 6, 256}, 2, 3, 1, 1, 2, 2, 0, 4);
@@ -208,8 +204,6 @@ static void check_chunks(struct layers *g)
     check_conv(g, (struct nn_shape){7, 7, 512}, 512, 1, 1, 0, 3, 1, 1);
     check_conv(g, (struct nn_shape){128, 127, 1}, 2, 3, 2, 1, 17, 1, 1);
 }
-
-/* ---- linear ---- */
 
 static void check_linear(struct layers *g, int batch, int in, int out, bool with_bias)
 {
@@ -238,7 +232,7 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
     free(x), free(w), free(b), free(dy), free(y), free(dx), free(dw), free(db);
 }
 
-/* A rule needs fp32 activations, and can be removed. */
+/* Rules need fp32 activations, and can be removed. */
 static void check_rule(struct layers *g)
 {
     const float x[] = {1.0f / 3, 1.0f / 7};
@@ -254,8 +248,6 @@ static void check_rule(struct layers *g)
     free(got);
     layers_drop(g);
 }
-
-/* ---- a step of training ---- */
 
 /* nn_cuda, except the loss, whose exponentials may differ in the last bit. */
 static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, const real *logits,
@@ -274,7 +266,6 @@ static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, con
     free(z), free(dz);
 }
 
-/* quant: --quant's spec, or "none". */
 static void check_model(const char *name, int batch, const struct gemm_rule *rule,
                         const char *quant)
 {

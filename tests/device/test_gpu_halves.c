@@ -1,5 +1,5 @@
-/* test_gpu_halves.c : gradients in halves on the GPU: every codec makes the codes, magnitudes
- * and residuals that the CPU makes of the same numbers in fp32; means become the nearest halves. */
+/* test_gpu_halves.c : gradients in halves on the GPU get the codes, magnitudes and residuals of the
+ * CPU's fp32; means become the nearest halves. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
@@ -30,7 +30,7 @@ static bool is_nan(uint16_t half)
     return (half & 0x7fff) > 0x7c00;
 }
 
-/* The CPU's side is in floats, the GPU's in halves. */
+/* Floats on the CPU, halves on the GPU. */
 struct side {
     const struct vec_ops *ops;
     void *x, *w, *y; /* [ROOM] */
@@ -76,7 +76,7 @@ static void put(const struct side *s, void *to, const float from[ROOM])
         s->ops->copy(to, from, ROOM * sizeof *from);
 }
 
-/* Places layers one after the other, off whole loads and stores by `skew`. Clears the codes. */
+/* Layers are off whole loads and stores by `skew`. Clears the codes. */
 static void lay_out(struct side *s, size_t skew)
 {
     static uint8_t zeroes[BYTES], residuals[KEPT];
@@ -156,7 +156,6 @@ static void check_same(const char *what)
     CHECK(memcmp(a, b, KEPT) == 0, "%s: what is kept", what);
 }
 
-/* The CPU adds its codes; both sides decode these sums. */
 static void check_means(const char *what)
 {
     static uint16_t got[ROOM];

@@ -1,6 +1,6 @@
 /* test_gpu_host_memory.c : no kernel of a training step or vector operation reads or adds to
- * host memory, which is slow to reach. It may only write marks that gradients are final.
- * Needs the emulator: EMU_HOST, EMU_LOG. */
+ * host memory, which is slow; it may only mark final gradients. Needs the emulator: EMU_HOST,
+ * EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -17,7 +17,6 @@ enum { BATCH = 4, STEPS = 4, LINE = 256 };
 
 static char log_path[] = "/tmp/narrowcast_host.XXXXXX";
 
-/* Checks the new lines of the log and returns the number of marks. */
 static int check_log(const char *what)
 {
     static long from;
@@ -39,8 +38,6 @@ static int check_log(const char *what)
     printf("%s: %d allocations of the host's, %d marks\n", what, n_allocs, n_marks);
     return n_marks;
 }
-
-/* ---- steps of training ---- */
 
 static void hear(void *ctx, int first, int n)
 {
@@ -128,8 +125,6 @@ static void check_feed(void)
     dataset_close(data);
     check_log("a feed of bytes");
 }
-
-/* ---- operations over vectors ---- */
 
 enum { N = 3000, PARTS = 70, SPANS = 3 };
 

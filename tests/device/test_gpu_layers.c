@@ -1,5 +1,5 @@
-/* test_gpu_layers.c : the GPU's layers that move and choose values have
- * nn_cpu's bits, rounded to the type once. */
+/* test_gpu_layers.c : the GPU's layers that move and choose values have nn_cpu's bits, rounded to
+ * the type once. */
 #include "gpu_layers.h"
 #include <errno.h>
 
@@ -10,7 +10,7 @@ static void at_hard_places(float *x, size_t n)
         x[3 * i] = hard[i];
 }
 
-/* Only for fp32: 16-bit activations have a format already. */
+/* Only fp32: 16-bit activations have a format. */
 static void check_round(struct layers *g, size_t n, const float *a, void *pa, void *py, float *want)
 {
     const struct round_rule rules[] = {{{4, 3, 0}, MF_SATURATE, 0}, {{4, 3, 1}, MF_INF, -3},
@@ -94,8 +94,8 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* levels: number of values of x, so that windows have several maxima.
- * up: windows reach past the edge. */
+/* levels: number of values of x, so that windows have several maxima. up: windows reach past the
+ * edge. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
 {
     const int more = up ? w.stride - 1 : 0;
@@ -161,7 +161,7 @@ static void check_lrn(struct layers *g, size_t n, int c, double alpha)
     const size_t all = n * (size_t)c;
     float *x = layers_random(g, all), *dy = layers_random(g, all),
           *y = layers_memory(all * sizeof *y);
-    for (size_t i = 0; i < all; i += 7) /* large and small ones mixed */
+    for (size_t i = 0; i < all; i += 7)
         x[i] *= 64;
     if (all > 40)
         x[all / 2] = NAN, x[all / 3] = INFINITY, x[all - 1] = -0.0f;
@@ -210,7 +210,7 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
     free(x), free(dy), free(y);
 }
 
-/* The channels outside at .. at + c stay. */
+/* Channels outside at .. at + c stay. */
 static void check_concat(struct layers *g, size_t n, int c, int at, int all)
 {
     const size_t n_x = n * (size_t)c, n_y = n * (size_t)all;

@@ -1,9 +1,9 @@
 /* test_gpu_layers_batch_norm.c : batch norm on the GPU: statistics and gradients against sums in
  * double, values computed from them to the bit.
  *
- * An operation in float has a relative error of at most U = 2^-24. rounds(n) is the longest
- * chain of operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus
- * at most 8 in the block's reduction. Later steps are in double. */
+ * A float operation has a relative error of at most U = 2^-24. rounds(n) is the longest chain of
+ * operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus at most 8
+ * in the block's reduction. Later steps are in double. */
 #include "gpu_layers.h"
 
 #define U 0x1p-24
@@ -23,7 +23,7 @@ struct norm {
     struct nn_batch_norm f;
 };
 
-/* The form of norms that are opened from now on. */
+/* form of norms opened from now on */
 static struct {
     float factor;
     bool swapped;
@@ -134,8 +134,8 @@ static void check_near(const struct norm *t, const char *what, int channel, doub
           layers_names[t->g->math], t->n, t->c, what, channel, channel % KINDS, got, want, bound);
 }
 
-/* mean, var: in double, two passes. reach: the largest distance from the channel's first
- * value, which the GPU's sums are relative to. */
+/* mean, var: in double, two passes. reach: largest distance from the channel's first value, which
+ * the GPU's sums are relative to. */
 static void moments(const struct norm *t, int channel, double *mean, double *var, double *reach)
 {
     *mean = *var = *reach = 0;
@@ -159,8 +159,8 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
     for (int i = 0; i < c; i++) {
         double m, var, reach;
         moments(&t, i, &m, &var, &reach);
-        /* The mean has a few roundings of at most `reach`; a sum of
-         * squares is at most n reach^2. */
+        /* The mean has a few roundings of at most `reach`; a sum of squares is at most n
+         * reach^2. */
         const double e = 4 * U * rounds(n) * reach, v = 8 * U * rounds(n) * reach * reach;
         const double unbiased = n > 1 ? (double)n / (double)(n - 1) : 1,
                      std = sqrt(var + (double)t.f.eps);
@@ -189,8 +189,8 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
 
 struct back {
     double *dy; /* [n][c] after the ReLU */
-    /* [c]: sums of dy, of dy * (x - mean), of dy times the factor of gamma in the
-     * swapped form; then of their magnitudes */
+    /* [c]: sums of dy, of dy * (x - mean), of dy times the factor of gamma in the swapped form;
+     * then of their magnitudes */
     double *sum, *dot, *mix, *most, *most_dot, *most_mix;
 };
 
@@ -223,7 +223,7 @@ static void back_close(struct back *b)
     free(b->most), free(b->most_dot), free(b->most_mix);
 }
 
-/* dy as the first pass stores it, for values that passed the ReLU. */
+/* dy of values that passed the ReLU. */
 static double left_in_dy(const struct norm *t, double dy, int channel)
 {
     const float outer = t->f.swapped ? t->gamma[channel] : 1;
@@ -237,7 +237,7 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     struct norm t = norm_open(g, n, c, relu, addend);
     const size_t all = n * (size_t)c;
     float *dy = layers_random(g, all), *k = g->run->alloc_pinned(sizeof *k);
-    /* in some channels y is 0 in half precision, but not before rounding */
+    /* some y are 0 in half precision, but not before rounding */
     for (int i = 0; i < c; i++)
         t.beta[i] = i % KINDS == KIND_EQUAL ? 0x1p-26f : t.beta[i];
     t.f.beta = puts_par(g, t.beta, c);
@@ -297,7 +297,6 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     norm_close(&t);
 }
 
-/* Runs give the same bits. */
 static void check_repeat(struct layers *g, size_t n, int c)
 {
     struct norm t = norm_open(g, n, c, true, false);
@@ -310,7 +309,6 @@ static void check_repeat(struct layers *g, size_t n, int c)
     norm_close(&t);
 }
 
-/* A factor, and gamma after the addition. */
 static void check_forms(struct layers *g, size_t n, int c)
 {
     form.factor = 0.25f;

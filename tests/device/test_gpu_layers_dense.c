@@ -1,5 +1,5 @@
-/* test_gpu_layers_dense.c : softmax cross-entropy of rows, some of which do not count, on the
- * GPU against nn_cpu, with the bounds of test_gpu_layers_loss.c. */
+/* test_gpu_layers_dense.c : softmax cross-entropy where some rows do not count, on the GPU against
+ * nn_cpu, with test_gpu_layers_loss.c's bounds. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */

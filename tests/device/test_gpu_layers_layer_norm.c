@@ -1,5 +1,5 @@
-/* test_gpu_layers_layer_norm.c : layer norm on the GPU has nn_cpu's bits, rounded to the
- * type once: both sum in the same order. */
+/* test_gpu_layers_layer_norm.c : layer norm on the GPU has nn_cpu's bits, rounded to the type: both
+ * sum in the same order. */
 #include "gpu_layers.h"
 
 struct layer_norm {

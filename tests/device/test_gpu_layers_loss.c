@@ -1,6 +1,6 @@
-/* test_gpu_layers_loss.c : softmax cross-entropy on the GPU against nn_cpu. Hits are
- * equal. Losses and gradients may differ by an exponential in float (2 units in the last
- * place) and the type of activations. */
+/* test_gpu_layers_loss.c : softmax cross-entropy on the GPU against nn_cpu. Hits are equal; losses
+ * and gradients differ by a float exponential (2 units in the last place) and the activations'
+ * type. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */
@@ -36,8 +36,8 @@ static void check_gradient(struct layers *g, const struct loss *t, const float *
 {
     for (size_t i = 0; i < (size_t)t->batch * (size_t)t->classes; i++) {
         const double w = (double)want[i] * scale;
-        /* A probability is at most 1 and has the errors of two
-         * exponentials; the CPU rounds to float. */
+        /* A probability is at most 1 and has the errors of two exponentials; the CPU rounds to
+         * float. */
         const double bound =
             2 * EXP * scale / t->batch + layers_half_ulp(g->math, w) + 0x1p-24 * fabs(w);
         if (isnan(want[i]))
@@ -74,7 +74,7 @@ static void check_loss(struct layers *g, int batch, int classes, double smoothin
           t.result[0].n_correct, t.result[0].n_top, cpu.n_correct, cpu.n_top);
     CHECK(classes <= NN_TOP || batch < 100 || cpu.n_top > cpu.n_correct,
           "no label in second place");
-    /* log(sum) moves by the relative error of the sum; additions have another order. */
+    /* log(sum) moves by the sum's relative error; additions have another order. */
     const double bound = batch * EXP + 1e-13 * cpu.loss_sum;
     CHECK(finite ? fabs(t.result[0].loss_sum - cpu.loss_sum) <= bound : isnan(t.result[0].loss_sum),
           "%s [%d][%d]: loss %.12g, want %.12g", layers_names[g->math], batch, classes,

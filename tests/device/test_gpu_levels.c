@@ -1,5 +1,5 @@
 /* test_gpu_levels.c : buckets of levels, by both tables of the GPU, equal plain C's, for every
- * rule and lists of vectors of any length and alignment. */
+ * rule, length and alignment. */
 #include "gpu_lists.h"
 
 static void check_levels(const struct levels_rule *r, bool tidy, int kind)
@@ -71,7 +71,6 @@ static void check_all_levels(int first)
                 }
 }
 
-/* Sums of pinned memory large enough for the GPU. */
 static void check_long(void)
 {
     const struct levels_rule r = {.scheme = {16, 0}, .bucket = 8192};

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found in the named folder only, or else in CUDA's
-# and Python's packages, the newest first.
+# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found in the named folder only, else in CUDA's and
+# Python's packages, newest first.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -38,11 +38,9 @@ else
     echo "skip: Python's packages: no python3, or another NCCL comes before them: $(cat out)"
 fi
 
-# --- host/install.sh names NVIDIA libraries that it does not fetch, if there is a driver ---
 mkdir -p "$dir/driver" "$dir/cuda/bin"
 printf '#!/bin/sh\n' | tee "$dir/driver/nvidia-smi" >"$dir/cuda/bin/nvcc"
 chmod +x "$dir/driver/nvidia-smi" "$dir/cuda/bin/nvcc"
-# install_says PATTERN VARIABLE...: its line about NVIDIA; '' for none
 install_says() {
     env PATH="$dir/driver:$PATH" "${@:2}" "$here/../host/install.sh" needs >out 2>&1
     case $1 in

@@ -1,5 +1,5 @@
-/* test_gpu_lstm.c : the LSTM on the GPU against nn_cpu, with sequences of different lengths, in
- * every math, within the bound of gpu_models.h. Equal calls give equal bits. */
+/* test_gpu_lstm.c : the LSTM on the GPU against nn_cpu, in every math, within gpu_models.h's bound.
+ * Equal calls give equal bits. */
 #include "capture.h"
 #include "gpu_layers.h"
 #include "gpu_models.h"
@@ -51,7 +51,7 @@ static void on_cpu(struct layers *g, const struct lstm *t, float *const *in, flo
     free(scratch), free(dy), free(kept);
 }
 
-/* dx_too: else NULL. Weights are one array, as their 16-bit copies are. */
+/* dx_too: else NULL. Weights are one array. */
 static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, float scale,
                    bool dx_too, float **out)
 {
@@ -111,7 +111,7 @@ static void free_all(float **p, int n)
         free(p[i]);
 }
 
-/* Computes how far the CPU's results move if inputs change by round-off. */
+/* How far the CPU's results move if inputs change by round-off. */
 static void movement(struct layers *g, const struct lstm *t, float *const *in, float *const *want,
                      double *moved)
 {

@@ -1,5 +1,5 @@
-/* test_gpu_model.c : whole networks on the GPU against the CPU, in all kinds of
- * arithmetic, within the bounds of gpu_models.h. */
+/* test_gpu_model.c : whole networks on the GPU against the CPU, in all maths, within gpu_models.h's
+ * bounds. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/round/round_ops.h"
@@ -10,8 +10,8 @@ enum { ADAPTIVE = -1 };
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* The bound is TIMES the movement: both backends round, and a few random
- * changes may miss the worst direction. */
+/* TIMES the movement: both backends round, and a few random changes may miss the worst
+ * direction. */
 static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu,
                          const struct answer *gpu, double moved_loss, const double *moved)
 {
@@ -34,7 +34,6 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
            cpu->r.loss_sum, worst);
 }
 
-/* With the statistics of the step before. */
 static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
                        const struct images *d, enum nn_math math, double moved_loss)
 {
@@ -77,7 +76,6 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     images_close(&d);
 }
 
-/* With this scale no 16-bit gradient is finite. */
 static void check_overflow(struct nn_shape in, enum nn_math math)
 {
     const struct nn_setup setup = {.math = math, .scaled = true, .loss_scale = 0x1p30};
@@ -108,8 +106,7 @@ static void check_no_memory(void)
           before);
 }
 
-/* Steps from the same gradients have the same bits. In pure fp16 each backend rounds the start
- * values itself. One step is made of two parts. */
+/* In pure fp16 each backend rounds the start values itself. One step is made of two parts. */
 static void check_optim(bool pure)
 {
     enum { STEPS = 3 };
@@ -155,8 +152,8 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    /* timed plans of convolutions round differently from run to run, and may exceed a bound that
-     * is estimated from a few random changes */
+    /* timed plans of convolutions round differently from run to run, and may exceed a bound that is
+     * estimated from a few random changes */
     setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();

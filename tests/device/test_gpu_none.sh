@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_gpu_none.sh : machines whose GPU cannot be used: one line says why,
-# --device auto uses the CPU, cuda ends.
+# test_gpu_none.sh : an unusable GPU: one line says why, --device auto uses the CPU, cuda ends.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -45,11 +44,11 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     site=$work/home/.local/lib/python3.11/site-packages/nvidia
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
-    # Python's packages, as PyTorch installs them; the loaded file is then not ours
+    # Python's packages; the loaded file is then not ours
     none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
     none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
-    # the newest Python with a regular file, in a folder with pattern characters
+    # the newest Python with a regular file; pattern characters
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'

@@ -1,5 +1,5 @@
-/* test_gpu_optim.c : steps of optimisers on the GPU have nn_cpu's bits, in floats and in halves;
- * LARS up to the rounding of one factor. A recorded step follows its numbers. */
+/* test_gpu_optim.c : optimiser steps on the GPU have nn_cpu's bits, in floats and in halves; LARS
+ * up to the rounding of one factor. */
 #include "gpu_layers.h"
 #include "nn/optim/optim.h"
 
@@ -96,7 +96,6 @@ static void gpu_step(struct layers *g, struct model *m, const struct optim_optio
                           m->scratch);
 }
 
-/* The numbers of step k = 0, 1, ... */
 static struct optim_step step_at(int k, double lr)
 {
     return (struct optim_step){.lr = lr, .mean = 10.0 / (k + 1), .root = 31.622776 / (k + 1)};
@@ -124,9 +123,9 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
     model_close(g, &m);
 }
 
-/* The factor is a double rounded to float. The double may differ in its last bits,
- * so the factor by one unit, and results accordingly. Tensors with all weights or
- * gradients zero have the factor 1. */
+/* The factor is a double rounded to float. The double may differ in its last bits, so the factor
+ * by one unit, and results accordingly. Tensors with all weights or gradients zero have the
+ * factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50);
@@ -160,7 +159,6 @@ static void check_lars(struct layers *g)
     model_close(g, &m);
 }
 
-/* A recorded step, played with other numbers. */
 static void check_graph(struct layers *g, enum optim_kind kind)
 {
     struct model m = model_open(g, 30);

@@ -1,7 +1,6 @@
 /* test_gpu_pure.c : pure fp16 trains with 2 bytes for each weight, gradient, velocity, statistic
- * and activation on the GPU; other allocations are named temporaries. Library calls read, write
- * and add halves, unless cuDNN (the emulated one, for badly aligned tensors) cannot. Mixed
- * precision must fail. Needs the emulator: EMU_LOG. */
+ * and activation on the GPU; other allocations are named temporaries. Libraries add halves, unless
+ * cuDNN (the emulated one, for badly aligned tensors) cannot. Needs the emulator: EMU_LOG. */
 #include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
@@ -13,15 +12,13 @@ enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, OPTIM_SCRATCH = 64 * sizeof(fl
 
 static char log_path[] = "/tmp/narrowcast_pure.XXXXXX";
 
-/* ---- the emulator's log ---- */
-
 static struct {
     struct {
         void *p;
         size_t bytes;
     } live[ALLOCATIONS];
     int n_live, n_gemms, n_convs;
-    /* calls that add in float, or whose tensors are no halves */
+    /* adding in float, or with tensors that are no halves */
     int wide_gemms, wide_convs, wide_tensors;
 } noted;
 
@@ -32,7 +29,7 @@ static void drop(const void *p)
             noted.live[i] = noted.live[--noted.n_live];
 }
 
-/* Reads the log from byte `from` on; returns where it ends. */
+/* Read from byte `from` on; return where it ends. */
 static long read_log(long from)
 {
     FILE *f = fopen(log_path, "r");
@@ -63,9 +60,7 @@ static long read_log(long from)
     return from;
 }
 
-/* ---- expected allocations ---- */
-
-/* Removes the allocation from the list. Returns 1 if it is missing or has other bytes. */
+/* Remove the allocation. Returns 1 if it is missing or has other bytes. */
 static int known(const char *what, int i, const void *p, size_t bytes, bool say)
 {
     int k = 0;
@@ -77,7 +72,7 @@ static int known(const char *what, int i, const void *p, size_t bytes, bool say)
     return got != (bytes ? bytes : 1);
 }
 
-/* The same for one of that size, anywhere. */
+/* The same for that size, anywhere. */
 static int some(const char *what, size_t bytes, bool say)
 {
     for (int k = 0; k < noted.n_live; k++)
@@ -102,7 +97,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
                      2 * graph_elements(m->nodes[i].window.out, m->max_batch), say);
     for (int b = 0; b < m->n_buffers; b++)
         bad += known("gradient in buffer", b, m->buffers[b].p, 2 * m->buffers[b].n, say);
-    /* wider ones: batch norm's means and 1/std, and temporaries of passes */
+    /* wider: batch norm's means and 1/std, temporaries of passes */
     for (int i = 1; i < m->n_nodes; i++)
         if (m->nodes[i].kept && m->nodes[i].kind == &layer_batch_norm)
             bad += known("mean and 1/std of node", i, m->nodes[i].kept,

@@ -1,5 +1,5 @@
-/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal plain C's, for
- * lists of vectors of any length and alignment, with and without weights. */
+/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal plain C's, for any
+ * length and alignment, with and without weights. */
 #include "gpu_lists.h"
 #include "vec/list/vec_ratio.h"
 
@@ -15,7 +15,7 @@ static const struct {
              {{8, 23, 0}, MF_NEAREST, false}};
 enum { N_CASTS = sizeof casts / sizeof *casts };
 
-/* More than blocks have tiles for, and than a block reads of a list at once. */
+/* More than blocks have tiles for, and than a block reads at once. */
 enum { MANY = 300 };
 static struct place at[MANY];
 static int n;
@@ -31,8 +31,8 @@ static void lay_out_many(void)
             .x = (size_t)n * 64, .codes = (size_t)n * 256, .n = 1 + (size_t)n % 37, .padded = 40};
 }
 
-/* Every second vector has weights, one of five is sent as zeroes, two of three need a quantile
- * (in a long list only the first and the last). */
+/* Every second vector has weights, one of five is zeroes, two of three need a quantile (in a long
+ * list only the first and the last). */
 static void make_list(const struct relative_rule *r, size_t turn)
 {
     for (int i = 0; i < n; i++) {
@@ -125,8 +125,7 @@ static void check_list(size_t turn, int kind, bool many)
     check_divide(&cast, what, kind);
 }
 
-/* One vector longer than a block's tile and its samples, and too many
- * codes for the CPU to divide. */
+/* Longer than a block's tile and its samples, and too many codes for the CPU to divide. */
 static void check_long(void)
 {
     const struct relative_rule r = {.eps = 1e-5f, .share = 8, .samples = RELATIVE_SAMPLES_MAX};
@@ -163,7 +162,7 @@ static void check(const struct vec_ops *ops)
 {
     for (size_t turn = ops == vec_cuda(); turn < 3 * N_CASTS; turn += 2)
         check_list(turn, (int)(turn / 2 % KINDS), false);
-    for (size_t turn = 0; turn < 2; turn++) /* e5m2 by trunc, then to nearest */
+    for (size_t turn = 0; turn < 2; turn++)
         check_list(turn, 0, true);
     check_long();
 }

@@ -1,5 +1,5 @@
-/* test_gpu_run.c : memory, streams, events, graphs and memory of other processes through
- * device/run/dev.h; on the emulator also the errors of other machines. */
+/* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through
+ * device/run/dev.h; on the emulator also other machines' errors. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include <errno.h>
@@ -19,8 +19,6 @@ static int keep_line(int code, const char *format, ...)
     n_said++;
     return code;
 }
-
-/* ---- one device ---- */
 
 static void test_memory(const struct dev_run_ops *run, struct dev_stream *s, size_t all)
 {
@@ -160,8 +158,6 @@ static int test_device(void)
     return check_bad != 0;
 }
 
-/* ---- two processes ---- */
-
 static int test_ipc(void)
 {
     int there[2], back[2], status;
@@ -206,8 +202,6 @@ static int test_ipc(void)
     return check_bad != 0;
 }
 
-/* ---- other kinds of machines, emulated ---- */
-
 static int test_refusal(const char *name, const char *value, const char *words, int n)
 {
     struct dev_info info;
@@ -248,7 +242,6 @@ static int test_many(void)
     return check_bad != 0;
 }
 
-/* Each part is a process, with its own CUDA and emulator settings. */
 static void part(const char *name, int (*run)(void))
 {
     int status = 0;

@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_gpu_sass.sh : checks the machine code of kernels that should run at memory speed:
-# parallel loads, no spills, few registers.
-# Needs nvcc and nvdisasm, which NVDISASM=PATH names; otherwise Python's package
-# nvidia-cuda-nvdisasm is installed below the build folder.
+# test_gpu_sass.sh : checks the machine code of kernels that should run at memory speed: parallel
+# loads, no spills, few registers. Needs nvcc and nvdisasm (NVDISASM=PATH; else Python's package
+# nvidia-cuda-nvdisasm is installed below the build folder).
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here/.." || exit 1
@@ -25,16 +24,15 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bad=0
 
-# look FILE: prints its kernels, as sass_loads.py does
 look() {
     "$nvcc" -std=c++17 -O3 -I. -arch=sm_90 -cubin -Xptxas -v "$1" -o "$dir/cubin" >"$dir/log" 2>&1 || { cat "$dir/log"; return 1; }
     "$nvdisasm" -c "$dir/cubin" | python3 "$here/device/sass_loads.py" "$dir/log"
 }
 
-# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: at least SIXTEEN parallel loads of 16 bytes
-# and EIGHT of 8 or 16; at most REGISTERS registers and SPILT bytes spilt (none). Of a
-# multiprocessor's 65,536 registers, 64 per thread leave room for four blocks of 256 threads or
-# one of 1024, 80 for three, 128 for two.
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: at least SIXTEEN parallel loads of 16 bytes and
+# EIGHT of 8 or 16; at most REGISTERS registers and SPILT bytes spilt (none). A multiprocessor has
+# 65,536 registers: 64 per thread leave room for four blocks of 256 threads or one of 1024, 80 for
+# three, 128 for two.
 holds() {
     awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
         $1 == kernel {
@@ -90,9 +88,9 @@ adamw.cu k_optim<adamw_rule, float, float>: 8 8 80
 adamw.cu k_optim<adamw_rule, __half, __half>: 4 4 80
 END
 
-# --- mutants of the kernel that adds eight ranks' codes: each must be seen ---
+# --- mutants of the kernel that adds eight ranks' codes ---
 cp -r device hls "$dir"
-# plant WHAT SED_SCRIPT: changes sum_exact.cu so that its loads wait for each other
+# plant WHAT SED_SCRIPT: makes sum_exact.cu's loads wait for each other
 plant() {
     sed "$2" device/vec/sum_exact.cu >"$dir/device/vec/sum_exact.cu"
     cmp -s device/vec/sum_exact.cu "$dir/device/vec/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
@@ -101,7 +99,7 @@ plant() {
         echo "FAIL $1: not seen: $(cat "$dir/planted")"
         bad=1
     elif ! grep -q 'loads of 16 bytes' "$dir/planted"; then
-        cat "$dir/planted" # it failed for another reason
+        cat "$dir/planted"
         bad=1
     fi
 }

@@ -1,5 +1,5 @@
-/* test_gpu_scale.c : scales of layers on the GPU against the CPU; planted scales
- * change no bit of a network's gradients. */
+/* test_gpu_scale.c : scales of layers on the GPU against the CPU; planted scales change no bit of a
+ * network's gradients. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/round/round_ops.h"

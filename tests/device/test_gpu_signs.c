@@ -1,8 +1,6 @@
 /* test_gpu_signs.c : signs and means of columns, samples and counts, by both tables of the GPU,
- * equal plain C's, for lists of vectors of any length and alignment. */
+ * equal plain C's, for any length and alignment. */
 #include "gpu_lists.h"
-
-/* ---- signs ---- */
 
 static const struct signs_rule rules[] = {{64, 1},  {32, 1},   {512, 1}, {1, 1},   {3, 16},
                                           {10, 64}, {1, 5},    {700, 1}, {257, 3}, {33, 2},
@@ -88,8 +86,6 @@ static void check_all_signs(void)
             check_signs(k, (k + kind) / 2 % 2, kind, (k + kind) % 3);
 }
 
-/* ---- samples and counts ---- */
-
 static void check_draws(bool tidy, int kind)
 {
     struct place at[LIST];
@@ -136,7 +132,7 @@ static void check_counts(int n_ranks, size_t n, size_t skip)
     while ((1u << r.bits) < 2 * (uint32_t)n_ranks + 1)
         r.bits++;
     for (int p = 0; p < PARTS; p++) {
-        for (size_t i = 0; i < n; i++) { /* codes 0, 1 and 3 */
+        for (size_t i = 0; i < n; i++) {
             host.parts[p][skip + i] = 0;
             for (uint64_t j = 0; j < 4; j++)
                 host.parts[p][skip + i] |=

@@ -1,6 +1,5 @@
-/* test_gpu_step.c : recorded and played training steps on the GPU have the bits of
- * separate launches. Gradients are reported once, when final, last layers first.
- * Nothing is allocated after the first step. */
+/* test_gpu_step.c : recorded and played training steps on the GPU have the bits of separate
+ * launches. Gradients are reported once, when final. Only the first step allocates. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -8,8 +7,6 @@
 #include "nn/round/round_ops.h"
 
 enum { BATCH = 5, STEPS = 4 };
-
-/* ---- the backend's table, counting its allocations ---- */
 
 static int n_allocs, n_plays;
 
@@ -41,12 +38,12 @@ static void count_calls(void)
     counted.record_play = counted_play;
 }
 
-/* ---- a listener that copies reported gradients at once, on its own stream ---- */
+/* ---- a listener that copies reported gradients at once ---- */
 
 struct hearer {
     struct nn_model *m;
     struct dev_stream *s;
-    real *seen; /* [n_weights] pinned: gradients at the time of their report */
+    real *seen; /* [n_weights] pinned: gradients when reported */
     int next;   /* params from here on were reported */
     bool bad;
 };
@@ -74,7 +71,7 @@ static void check_heard(const char *name, int step, const struct hearer *h, cons
           "%s step %d: gradients changed after they were final", name, step);
 }
 
-/* ---- one model, trained twice from the same start: separate launches, and recorded ---- */
+/* ---- one model, trained twice: separate launches, and recorded ---- */
 
 struct side {
     struct nn_model *m;
@@ -120,7 +117,7 @@ struct story {
     real *grads[2 * STEPS], *weights[2 * STEPS];
 };
 
-/* Images, labels, keys and rates change; gradients are reported in the second half. */
+/* Images, labels, keys and rates change; the second half reports gradients. */
 static struct story live(const char *name, struct side *s, struct hearer *h, struct nn_shape in)
 {
     struct images d = images_open(in, BATCH);
@@ -193,9 +190,6 @@ static void check_records(const char *model, struct nn_shape in, const struct nn
     side_close(&s);
 }
 
-/* ---- the feed ---- */
-
-/* Images sent as bytes, one step ahead, give the bits of floats. */
 static void check_feed(void)
 {
     const struct dataset_augment augment = {

@@ -1,5 +1,5 @@
-/* test_gpu_sum.c : sums of packed codes on the GPU have vec_plain's bits: every format,
- * alignment and rule except the exact one (test_gpu_sum_exact.c). */
+/* test_gpu_sum.c : sums of codes on the GPU have vec_plain's bits, in every format and alignment;
+ * test_gpu_sum_exact.c has the exact rule. */
 #include "gpu_sums.h"
 
 static void check_rule(enum vec_rule rule, struct mf_fmt f, int p, size_t n, int turn)
@@ -32,9 +32,7 @@ static void check_other_rules(void)
         }
 }
 
-/* ---- partial sums in their own format ---- */
-
-/* Adds the last rank's codes to the partial sum of the others, also in place. */
+/* Add to a partial sum, also in place. */
 static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     const struct mf_fmt into[] = {s->out, s->acc};
@@ -53,7 +51,7 @@ static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
     compare(s, "hop in place", want_out, vec_bytes(s->acc, n) + skew, p, n);
 }
 
-/* One vector of partial sums, scaled and cast again in place, and its maximum. */
+/* Scaled and cast again in place; and their maximum. */
 static void check_again(const struct vec_sum *sum, size_t n, int shift, unsigned skew)
 {
     const struct vec_sum s = vec_sum_of_partials(sum);
@@ -99,8 +97,6 @@ static void check_partials(void)
                 check_sum(&s, p, n, 0, (unsigned)turn % 4);
             }
 }
-
-/* ---- codes += codes ---- */
 
 static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *b, size_t n,
                       unsigned skew)

@@ -1,5 +1,5 @@
-/* test_gpu_sum_exact.c : exact sums on a GPU, and partial sums of nodes, have the plain table's
- * bits, for every format and any number of parts. */
+/* test_gpu_sum_exact.c : exact sums and nodes' partial sums on a GPU have the plain table's bits,
+ * for every format and number of parts. */
 #include "gpu_sums.h"
 
 static uint8_t want_wide[ROOM];
@@ -39,8 +39,7 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
         check_sum(&s, p, n, turn % 32 ? 60 : -60, 0);
 }
 
-/* Ties of the out format plus a bit far below, of either sign, which a
- * float of 24 bits would lose. */
+/* Ties plus a bit far below, of either sign, which a float of 24 bits would lose. */
 static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);
@@ -67,8 +66,7 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
     }
 }
 
-/* Aligned parts, whole chunks, remainders of parts; the largest of one sign
- * beside the smallest of the other. */
+/* Whole chunks, remainders of parts; the largest of one sign beside the smallest of the other. */
 static void check_aligned(struct mf_fmt f, int p)
 {
     struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
@@ -113,7 +111,7 @@ static void check_all_exact(void)
         check_exact(e4m3fn, p, 100, turn);
         check_exact(half, p, 60, turn);
     }
-    for (int out = 0; out < N_OUTS; out++) /* every kind of code, every rounding */
+    for (int out = 0; out < N_OUTS; out++)
         for (int kind = 0; kind < N_KINDS; kind++)
             for (int policy = 0; policy < 2; policy++) {
                 const struct vec_sum s = {.rule = VEC_EXACT,

@@ -1,5 +1,5 @@
-/* test_gpu_uncast.c : codes to floats on the GPU, written or added, have the bits of the plain
- * backend, for every format, shift, divisor, width, alignment and list. */
+/* test_gpu_uncast.c : codes to floats on the GPU, written or added, have the plain backend's
+ * bits. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -46,14 +46,14 @@ static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, in
     }
 }
 
-/* All codes of a format if they are few, else random ones, without gaps. */
+/* All codes of a format if they are few, else random ones. */
 static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
 {
     const unsigned width = mf_width(fmt);
     memset(codes + off, 0, vec_bytes(fmt, n));
     for (size_t i = 0; i < n; i++) {
         const uint32_t r = philox_u32(3, i);
-        /* wide formats: random codes, and the ends of the exponent's range */
+        /* wide formats: also the ends of the exponent's range */
         const uint32_t any =
             i % 3 ? r
                   : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
@@ -100,8 +100,6 @@ static void check_shapes(void)
         check(formats[f], N - 1, 0, 0, -3, 4, true);
     }
 }
-
-/* ---- lists ---- */
 
 static uint32_t draw(uint32_t below)
 {

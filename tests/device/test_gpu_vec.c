@@ -1,5 +1,5 @@
-/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain: every
- * operation, many threads, opening again. */
+/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain: every operation, many threads,
+ * opening again. */
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
@@ -47,7 +47,7 @@ static void open_host(void)
     host.want = buf_alloc(N_MAX * 8 + BEHIND);
     host.got = buf_alloc(N_MAX * 8 + BEHIND);
     host.acc = buf_alloc(N_MAX * sizeof *host.acc);
-    for (size_t i = 0; i < N_MAX; i++) { /* of many sizes, no inf */
+    for (size_t i = 0; i < N_MAX; i++) {
         const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64)
                                                                               << 23;
         memcpy(&host.x[i], &bits, sizeof bits);
@@ -84,7 +84,7 @@ static void copy(void *dst, const void *src, size_t bytes)
     s = NULL;
 }
 
-/* Compares the results; nothing after them may be written. */
+/* Nothing after the results may be written. */
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
     copy(host.got, g->out, bytes + BEHIND);
@@ -110,8 +110,6 @@ static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
         copy(g->codes[p], host.codes[p], bytes);
     }
 }
-
-/* ---- casts ---- */
 
 static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum mf_round round)
 {
@@ -140,7 +138,6 @@ static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum 
     gpu()->run->free(y);
 }
 
-/* Lengths that are no multiples of 8, with padding. */
 static void check_spans(const struct on_gpu *g, struct mf_fmt f)
 {
     const struct vec_cast cast = {.fmt = f, .round = MF_STOCHASTIC, .overflow = MF_SATURATE};
@@ -223,8 +220,6 @@ static void check_not_finite(const struct on_gpu *g)
     CHECK(g->ops->absmax(g->x, N_MAX) < 0x7f800000, "%s: absmax without", g->ops->name);
 }
 
-/* ---- sums ---- */
-
 static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n)
 {
     const size_t bytes = vec_bytes(s->out, n);
@@ -299,7 +294,7 @@ static void check_table(const struct vec_ops *ops)
     close_gpu(&g);
 }
 
-/* ---- threads: each has its own stream and lists ---- */
+/* ---- threads, each with its own stream and lists ---- */
 
 enum { THREADS = 4, ROUNDS = 20 };
 
@@ -309,7 +304,7 @@ static void *one_thread(void *arg)
     const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_NEAREST};
     const float *x = arg;
     uint8_t *codes = ops->alloc(4096);
-    static uint8_t want[4096]; /* all threads write the same */
+    static uint8_t want[4096];
     long bad = 0;
     for (int i = 0; i < ROUNDS; i++) {
         memset(codes, 0, 4096);

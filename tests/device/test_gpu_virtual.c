@@ -1,5 +1,5 @@
-/* test_gpu_virtual.c : virtual ranks with gradients on one GPU: codes go through pinned memory,
- * means are the CPU's; NCCL, IPC and MPI are refused. */
+/* test_gpu_virtual.c : virtual ranks with gradients on one GPU: codes through pinned memory, the
+ * CPU's means; NCCL, IPC and MPI are refused. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -15,7 +15,7 @@ static const struct dev_library *lib;
 struct trial {
     struct job_spec spec;
     float mean[N_RANKS][N];
-    char device[256]; /* the job's description of it */
+    char device[256];
 };
 
 static void copy(void *to, const void *from, size_t bytes)

@@ -10,7 +10,7 @@ CXX=${CXX:-g++}
 flags=(-DHAVE_NCCL -std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
-# A GPU faults at an unaligned address. Here the compiler traps, and emu_chip.cpp reports it.
+# Unaligned addresses trap; emu_chip.cpp reports them.
 if [ -z "${SAN-}" ]; then
     flags+=(-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 else
@@ -31,7 +31,7 @@ compile() { # compile OBJECT FILE
     mv "$1.new" "$1"
 }
 
-fresh() { # fresh OBJECT: true if no source of it has changed
+fresh() { # fresh OBJECT: true if its sources have not changed
     [ -f "$1" ] && [ -f "$1.d" ] || return 1
     local f
     # shellcheck disable=SC2013  # words, not lines

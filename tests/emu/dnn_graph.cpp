@@ -43,7 +43,6 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t s)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- descriptors ---- */
 static dnn_state &dnn_of(cudnnBackendDescriptor_t d)
 {
     return *((dnn_descriptor *)d)->state;
@@ -120,7 +119,6 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- tensors and convolutions from descriptors ---- */
 dnn_tensor dnn_tensor_of(const dnn_state &s)
 {
     dnn_tensor t = {};
@@ -179,7 +177,6 @@ dnn_conv dnn_conv_of(const dnn_state &s)
     return c;
 }
 
-/* ---- engines ---- */
 static std::vector<int> dnn_proposals(cudnnBackendHeurMode_t mode, const dnn_conv &c)
 {
     if (c.x.type != c.y.type || c.x.type != c.w.type)
@@ -251,8 +248,6 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- execution ---- */
-/* Finds a tensor in the variant pack: it must be in device memory, aligned, and long enough. */
 static cudnnStatus_t dnn_place(const dnn_state &pack, const dnn_tensor &t, void **out)
 {
     char *base;

@@ -1,5 +1,5 @@
-/* dnn_rules.cpp : checks descriptors of the emulated cuDNN when they are finalised: attributes
- * of the right type and number, matching shapes. */
+/* dnn_rules.cpp : checks the emulated cuDNN's descriptors when they are finalised: type and number
+ * of attributes, matching shapes. */
 #include "dnn_rules.h"
 #include <stdarg.h>
 #include <stdio.h>

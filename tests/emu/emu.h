@@ -1,14 +1,14 @@
 /* emu.h : declares the emulated GPU for the headers and libraries of tests/emu/.
  *
- * A kernel, copy or library call is a closure on a stream. It runs at once in the
- * calling thread; with EMU_ASYNC=1 in a thread of its stream; while the stream is
- * captured it becomes a node of the graph.
+ * A kernel, copy or library call is a closure on a stream. It runs at once in the calling thread;
+ * with EMU_ASYNC=1 in a thread of its stream; while the stream is captured it becomes a node of the
+ * graph.
  *
  * Environment, read when the library is loaded:
  *     EMU_DEVICES=N     number of GPUs (0: none) EMU_OLD_DRIVER=1  the driver is too old
  *     EMU_CC=70         compute capability 7.0   EMU_MEMORY=BYTES  device memory (4 GiB)
- *     EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that
- *                       does so dies with one line
+ *     EMU_STRICT=1      a host that touches device memory while no kernel or copy runs dies with
+ *                       one line
  *     EMU_ASYNC=1       streams run beside the host and each other: shows missing waits
  *     EMU_REVERSE=1     threads and blocks run from last to first: shows missing barriers
  *     EMU_HOST=1        logs accesses of kernels to host memory in EMU_LOG (emu_host.cpp)
@@ -23,21 +23,20 @@
 #include <tuple>
 #include <utility>
 
-/* Puts work on a stream (NULL: the default stream), or into the graph that captures it. */
+/* Put work on a stream (NULL: the default stream), or into the graph that captures it. */
 cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 
-/* Prints "emu: LINE" to stderr and aborts: for bugs of the emulated program. */
+/* Print "emu: LINE" to stderr and abort: for bugs of the emulated program. */
 [[noreturn]] void emu_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Sets the error for cudaGetLastError(); returns it. */
+/* Returns e, for cudaGetLastError(). */
 cudaError_t emu_error(cudaError_t e);
 
 /* True in a thread that captures, for calls that are then illegal; the capture fails. */
 bool emu_capturing();
 
-/* The number in this environment variable, or otherwise. */
 long long emu_env(const char *name, long long otherwise);
 
 struct emu_shape { /* of a launch */
@@ -61,7 +60,6 @@ bool emu_find(const void *p, char **base, size_t *bytes);
 void emu_memory_enter(); /* kernels and copies touch device memory from here ... */
 void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
 
-/* Host memory that logs accesses of kernels (emu_host.cpp). */
 bool emu_host_watched();
 void *emu_host_alloc(size_t bytes);
 void emu_host_free(void *p);
@@ -69,8 +67,8 @@ bool emu_host_fault(void *p, const void *context); /* handles a signal; false: n
 void emu_host_enter();                             /* a kernel runs from here ... */
 void emu_host_leave();                             /* ... to here */
 
-/* A launch k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to
- * emu_kernel(name, k_name<..>, shape)(args). */
+/* A launch k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to emu_kernel(name,
+ * k_name<..>, shape)(args). */
 template <class... P> struct emu_call {
     const char *name;
     void (*kernel)(P...);

@@ -57,7 +57,6 @@ typedef struct CUgraphExec_st *cudaGraphExec_t;
 #define cudaStreamLegacy    ((cudaStream_t) nullptr)
 #define cudaStreamPerThread ((cudaStream_t) nullptr)
 
-/* ---- device ---- */
 struct cudaDeviceProp {
     char name[256];
     int major, minor, multiProcessorCount, warpSize;

@@ -1,5 +1,5 @@
-/* emu_block.cpp : runs the threads of a block in turns: each until it reaches a
- * barrier. The last one releases the others. */
+/* emu_block.cpp : runs the threads of a block in turns, each until it reaches a barrier. The last
+ * releases the others. */
 #include "emu_block.h"
 #include <link.h>
 
@@ -22,8 +22,6 @@ static void emu_become(emu_block *b, int thread) /* sets threadIdx */
     (void)b;
     emu_now.thread = {t % x, t / x % y, t / (x * y)};
 }
-
-/* ---- warps ---- */
 
 /* The value that lane i of a complete group gets. */
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
@@ -68,8 +66,7 @@ static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
     return y;
 }
 
-/* If all lanes of the mask that have not returned wait with that mask,
- * they get their values and go on. */
+/* Lanes of the mask that have not returned go on once all of them wait with that mask. */
 static void emu_warp_complete(emu_block *b, int first, unsigned mask)
 {
     emu_member *w = &b->lanes[(size_t)first];
@@ -98,7 +95,7 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
             w[l].state = EMU_READY;
 }
 
-/* until this thread is made ready and its turn comes */
+/* until this thread is ready and its turn comes */
 static void emu_stop_here(emu_block *b)
 {
     emu_fiber *me = b->running;
@@ -125,8 +122,6 @@ uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from)
     me->state = EMU_READY;
     return me->result;
 }
-
-/* ---- blocks ---- */
 
 static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned value)
 {
@@ -170,8 +165,6 @@ void emu_grid_barrier(const char *file, int line)
     emu_barrier(EMU_AT_GRID, file, line, 0);
 }
 
-/* ---- turns ---- */
-
 static bool emu_reversed()
 {
     static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
@@ -187,7 +180,7 @@ static int emu_next_new(emu_block *b) /* -1: all have begun */
     return emu_reversed() ? b->n - 1 - i : i;
 }
 
-/* A fiber runs a thread to its end, then the next that has not begun. */
+/* Run the thread, then the next that has not begun. */
 static void emu_fiber_main(emu_fiber *f)
 {
     emu_block *b = emu_now.runs;
@@ -233,7 +226,7 @@ static void emu_turn(emu_block *b, emu_fiber *f)
             b->n, b->file, b->line);
 }
 
-/* Shared memory begins with garbage. It is all thread-local memory of the module except emu_now. */
+/* Shared memory, all thread-local memory of the module except emu_now, begins with garbage. */
 static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size, (void)data;

@@ -1,30 +1,30 @@
-/* emu_block.h : a running block: its threads, each on its own fiber after its first
- * barrier. See emu_block.cpp, emu_fiber.cpp. */
+/* emu_block.h : a running block: its threads, each on its own fiber after its first barrier. See
+ * emu_block.cpp, emu_fiber.cpp. */
 #ifndef EMU_BLOCK_H
 #define EMU_BLOCK_H
 #include "emu.h"
 #include "emu_threads.h"
 #include <vector>
 
-struct emu_fiber { /* a stack to run on */
+struct emu_fiber {
     void *sp;      /* where it stopped */
     char *stack;
     size_t bytes;
-    int thread; /* of the block: the one it runs */
+    int thread; /* the block's running thread */
     void *fake; /* AddressSanitizer's */
 };
 void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *)); /* entry never returns */
 /* f: the calling OS thread's own stack */
 void emu_fiber_self(emu_fiber *f);
 void emu_fiber_free(emu_fiber *f);
-/* Runs `to` until it switches back to `from`. */
+/* Returns when `to` switches back. */
 void emu_fiber_switch(emu_fiber *from, emu_fiber *to);
 
 enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_GRID, EMU_AT_WARP, EMU_DONE };
-struct emu_member { /* a thread of the block */
+struct emu_member {
     emu_state state;
     emu_fiber *fiber;
-    emu_warp_op op; /* the operation it waits for in its warp */
+    emu_warp_op op; /* awaited operation of its warp */
     unsigned mask;
     uint64_t value, result;
     int from;
@@ -37,7 +37,7 @@ struct emu_block {
     emu_grid *grid;
     int n, n_done, n_at, n_started;
     unsigned sum, result; /* of the values at the barrier */
-    const char *file;     /* of the barrier where threads wait */
+    const char *file;     /* of the threads' barrier */
     int line;
     emu_state kind;
     emu_fiber scheduler, *running;
@@ -46,7 +46,6 @@ struct emu_block {
     std::vector<char> shared;
 };
 void emu_block_run(emu_block *b); /* set emu_now.block, block_dim, grid_dim before */
-/* waits until all blocks of the grid are here */
 void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line);
 
 #endif

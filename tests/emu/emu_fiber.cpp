@@ -1,4 +1,4 @@
-/* emu_fiber.cpp : stacks, and the switch from one to another. */
+/* emu_fiber.cpp : stacks, and the switch between them. */
 #include "emu_block.h"
 #include <pthread.h>
 #include <sys/mman.h>
@@ -29,7 +29,6 @@ static void emu_fiber_begin(emu_fiber *f, void (*entry)(emu_fiber *))
 }
 
 #ifdef __x86_64__
-/* Saves the callee-saved registers on the old stack and restores those of the new one. */
 extern "C" void emu_switch_stacks(void **from_sp, void *to_sp);
 extern "C" void emu_first_step();
 asm(".text\n"
@@ -55,7 +54,7 @@ asm(".text\n"
 static void emu_prepare(emu_fiber *f, void (*entry)(emu_fiber *))
 {
     void **sp = (void **)(f->stack + EMU_STACK);
-    *--sp = nullptr; /* the stack is at a multiple of 16 in emu_first_step() */
+    *--sp = nullptr; /* emu_first_step() starts at a multiple of 16 */
     *--sp = nullptr;
     *--sp = (void *)emu_first_step;
     *--sp = nullptr;                 /* rbp */

@@ -1,5 +1,4 @@
-/* emu_graph.cpp : captures streams into graphs. A graph runs its nodes in the order of capture,
- * which respects all their dependencies. */
+/* emu_graph.cpp : captures streams into graphs, which run their nodes in the order of capture. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -45,12 +44,12 @@ cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
-/* Makes s wait for work of a capture: s joins it. The other stream's work is no longer
- * open unless more came after the event. */
+/* s joins the capture of the awaited work. The other stream's work is no longer open unless more
+ * came after the event. */
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
 {
     std::lock_guard<std::mutex> hold(lock);
-    /* recorded before the capture began: CUDA refuses a wait for work outside */
+    /* recorded before the capture: CUDA refuses a wait for work outside */
     if (!e->captured) {
         s->capture->failed = true;
         return emu_error(cudaErrorStreamCaptureUnsupported);

@@ -14,8 +14,6 @@ enum {
     EMU_SHARED_PLAIN = 48 << 10
 };
 
-/* ---- kernels ---- */
-
 static std::mutex kernels_lock;
 static std::map<const void *, int> shared_allowed; /* by cudaFuncSetAttribute() */
 
@@ -100,8 +98,6 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
         emu_host_leave();
     });
 }
-
-/* ---- blocks of a grid ---- */
 
 struct emu_grid {
     std::mutex lock;

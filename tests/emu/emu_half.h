@@ -1,10 +1,10 @@
-/* emu_half.h : rounds to 16-bit floats, to nearest even, in integer code,
- * for cuda_fp16.h and cuda_bf16.h. */
+/* emu_half.h : rounds to 16-bit floats, to nearest even, in integer code, for cuda_fp16.h and
+ * cuda_bf16.h. */
 #ifndef EMU_HALF_H
 #define EMU_HALF_H
 #include "cuda_runtime.h"
 
-/* Rounds to odd: rounding the float to fewer bits gives the same as rounding x. */
+/* Round to odd: a second rounding to fewer bits then gives the same as one. */
 static inline float emu_odd(double x)
 {
     const float near = (float)x;
@@ -12,10 +12,10 @@ static inline float emu_odd(double x)
         return near;
     unsigned b = emu_bits<unsigned>(near);
     const bool away = fabs((double)near) > fabs(x);
-    return emu_bits<float>((b - (away ? 1u : 0u)) | 1u); /* the neighbour of x that ends in 1 */
+    return emu_bits<float>((b - (away ? 1u : 0u)) | 1u); /* neighbour of x that ends in 1 */
 }
-/* a * b + c, rounded to odd: the product of two 16-bit floats is a double, and
- * the sum's error is known exactly. */
+/* Round to odd: the product of two 16-bit floats is a double, and the sum's error is known
+ * exactly. */
 static inline float emu_odd_fma(float a, float b, float c)
 {
     const double p = (double)a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
@@ -65,8 +65,7 @@ static inline float emu_from_bf16(unsigned short h)
     return emu_bits<float>((unsigned)h << 16);
 }
 
-/* All that the two types share. h: prefix of the type's functions; t:
- * type; t2: pair; n: half, bfloat16. */
+/* h: prefix of the type's functions; t: type; t2: pair; n: half, bfloat16. */
 #define EMU_16_BIT(t, t2, raw, n, to, from)                               \
     struct raw {                                                          \
         unsigned short x;                                                 \

@@ -15,7 +15,7 @@
 
 struct emu_pages {
     size_t length;
-    int open; /* PROT_NONE, PROT_READ, or with PROT_WRITE: what kernels may do now */
+    int open; /* what kernels may do: PROT_NONE, PROT_READ, or with PROT_WRITE */
 };
 enum { EMU_HOST_PAGE = 4096 };
 

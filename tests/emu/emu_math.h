@@ -1,5 +1,5 @@
-/* emu_math.h : arithmetic of kernels: bits of numbers, rounded operations,
- * loads and stores with cache hints. */
+/* emu_math.h : arithmetic of kernels: bits of numbers, rounded operations, loads and stores with
+ * cache hints. */
 #ifndef EMU_MATH_H
 #define EMU_MATH_H
 #include "emu.h"
@@ -43,7 +43,7 @@ static inline double __longlong_as_double(long long x)
     return emu_bits<double>(x);
 }
 
-/* Compiled without contraction, so each is one rounding. */
+/* Compiled without contraction: one rounding each. */
 static inline float __fadd_rn(float a, float b)
 {
     return a + b;
@@ -108,7 +108,7 @@ static inline double rsqrt(double a)
 {
     return 1.0 / sqrt(a);
 }
-#define __expf expf /* the C library uses such names itself */
+#define __expf expf /* the C library itself uses such names */
 #define __logf logf
 #define __powf powf
 static inline float __fdividef(float a, float b)
@@ -324,7 +324,7 @@ static inline double max(double a, double b)
     return fmax(a, b);
 }
 
-/* Cache hints are ignored, but accesses of 16 bytes must be aligned as on a GPU. */
+/* Cache hints are ignored; accesses of 16 bytes must be aligned as on a GPU. */
 static inline void emu_aligned(const void *p, size_t bytes)
 {
     if ((uintptr_t)p % bytes)

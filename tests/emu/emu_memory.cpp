@@ -1,5 +1,5 @@
-/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end,
- * accessible to other processes by a handle. */
+/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end, accessible to other
+ * processes by a handle. */
 #include "emu.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -11,10 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* One memory file per process holds all its allocations, each on its own pages. A
- * handle has process, file and place. */
+/* One memory file per process holds all its allocations, each on its own pages. */
 struct emu_region {
-    char *base;   /* returned by cudaMalloc; ends with its pages, rounded up to 256 bytes */
+    char *base;   /* from cudaMalloc; ends with its pages, rounded up to 256 bytes */
     size_t bytes; /* asked for */
     char *pages;
     size_t length;
@@ -97,7 +96,7 @@ void emu_memory_leave()
             emu_protect(r.second);
 }
 
-/* Maps length bytes of a file, followed by an inaccessible page. */
+/* An inaccessible page follows. */
 static char *emu_map(int fd, off_t at, size_t length)
 {
     char *p = (char *)mmap(nullptr, length + EMU_PAGE, PROT_NONE,
@@ -217,8 +216,6 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     return cudaSuccess;
 }
 
-/* ---- host memory ---- */
-
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
     const cudaError_t e = emu_ready();
@@ -302,8 +299,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
     a->hostPointer = on_host ? (void *)p : nullptr;
     return cudaSuccess;
 }
-
-/* ---- memory of other processes ---- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p)
 {

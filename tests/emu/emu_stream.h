@@ -11,18 +11,18 @@
 #include <thread>
 #include <vector>
 
-struct emu_capture { /* a graph that is being recorded */
+struct emu_capture { /* being recorded */
     std::vector<std::function<void()>> nodes;
-    /* streams that work was forked to; those not yet joined again */
+    /* streams that work was forked to; those not yet joined */
     std::set<cudaStream_t> joined, open;
-    std::map<cudaStream_t, size_t> last; /* each stream's last node, counted from 1 */
+    std::map<cudaStream_t, size_t> last; /* each stream's last node, from 1 */
     cudaStream_t origin = nullptr;
     const void *owner = nullptr;        /* the thread that began */
     bool failed = false, local = false; /* local: its owner must not make unsafe calls */
 };
 
 struct CUstream_st {
-    std::mutex turn; /* held while work runs in the calling thread */
+    std::mutex turn; /* held while work runs in the caller */
     std::mutex lock; /* of the queue */
     std::condition_variable wake, idle;
     std::deque<std::function<void()>> queue;
@@ -39,7 +39,7 @@ struct emu_event {
 struct CUevent_st {
     std::shared_ptr<emu_event> state;
     bool timed = true;
-    std::shared_ptr<emu_capture> captured; /* the capture it was last recorded in */
+    std::shared_ptr<emu_capture> captured; /* in which it was last recorded */
     cudaStream_t on = nullptr;             /* the stream */
     size_t at = 0;                         /* and its number of nodes then */
 };

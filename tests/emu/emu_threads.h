@@ -1,12 +1,11 @@
-/* emu_threads.h : a kernel's view of its thread, warp and block: indices,
- * barriers, shuffles, votes, atomics. */
+/* emu_threads.h : a kernel's view of its thread, warp and block: indices, barriers, shuffles,
+ * votes, atomics. */
 #ifndef EMU_THREADS_H
 #define EMU_THREADS_H
 #include "emu_vectors.h"
 #include "emu_api.h"
 
-/* All emulator state of an OS thread is in one struct; the rest of thread-local
- * memory is the blocks' shared memory. */
+/* The rest of an OS thread's thread-local memory is the blocks' shared memory. */
 struct emu_thread_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
@@ -30,7 +29,7 @@ static inline void *emu_shared()
     return emu_now.shared;
 }
 
-/* A block's barrier; returns the sum of value over its threads. */
+/* Returns the block's sum of value. */
 unsigned emu_block_barrier(const char *file, int line, unsigned value);
 void emu_grid_barrier(const char *file, int line);
 #define __syncthreads()        ((void)emu_block_barrier(__FILE__, __LINE__, 0))
@@ -38,7 +37,7 @@ void emu_grid_barrier(const char *file, int line);
 #define __syncthreads_or(p)    (emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0) != 0)
 #define __syncthreads_and(p)   (emu_block_barrier(__FILE__, __LINE__, (p) ? 0 : 1) == 0)
 
-/* Lanes of mask meet. SHUFFLE: each gets the value of lane `from`; other ops combine all values. */
+/* SHUFFLE: each lane gets the value of lane `from`; other ops combine all values. */
 enum emu_warp_op {
     EMU_SYNC,
     EMU_SHUFFLE,
@@ -105,7 +104,7 @@ template <class T> static inline unsigned __match_any_sync(unsigned mask, T x)
     memcpy(&bits, &x, sizeof x);
     return (unsigned)emu_warp(EMU_MATCH, mask, bits, 0);
 }
-/* Signed numbers are shifted so that they compare as unsigned ones. */
+/* Signed numbers are shifted to compare as unsigned ones. */
 static inline unsigned __reduce_add_sync(unsigned mask, unsigned x)
 {
     return (unsigned)emu_warp(EMU_ADD, mask, x, 0);

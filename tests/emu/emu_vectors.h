@@ -17,8 +17,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __noinline__
-/* Shared memory is thread-local: a block's threads share an OS thread, and
- * concurrent blocks have one each. */
+/* A block's threads share an OS thread; concurrent blocks have one each. */
 #define __shared__ static __thread
 
 #define EMU_VECTOR(t, name)                                                     \

@@ -1,5 +1,5 @@
-/* nccl.h : replaces NCCL's header: the calls of device/run/nccl.cu, between
- * processes of one machine (nccl_run.cpp).
+/* nccl.h : replaces NCCL's header: the calls of device/run/nccl.cu, between processes of one
+ * machine (nccl_run.cpp).
  *
  * As strict as NCCL: only device memory, one rank a GPU, non-blocking communicators return "in
  * progress" until all ranks are there, a dead peer is an asynchronous error. */

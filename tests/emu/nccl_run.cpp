@@ -1,5 +1,5 @@
-/* nccl_run.cpp : NCCL's calls between processes of one machine, by shared memory with
- * a mailbox for every pair of ranks.
+/* nccl_run.cpp : NCCL's calls between processes of one machine, by shared memory with a mailbox for
+ * every pair of ranks.
  *
  *       send: | full? : bytes : data | <- a chunk at a time, waits until it is empty
  *       recv: the other end
@@ -173,8 +173,6 @@ static void exchange(ncclComm *c, std::vector<message> messages)
     }
 }
 
-/* ---- groups ---- */
-
 static struct {
     int depth;
     ncclComm *comm;
@@ -236,8 +234,6 @@ ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int from, ncclComm
 {
     return post(c, p, n, type, from, false, s);
 }
-
-/* ---- the sum, in rank order, rounded at every addition ---- */
 
 static struct mf_fmt format_of(ncclDataType_t type)
 {

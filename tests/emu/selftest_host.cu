@@ -1,5 +1,5 @@
-/* selftest_host.cu : tests the emulator's host side and 16-bit floats. tests/device/test_emu.c
- * calls functions by name; they return 0 or the line that failed. */
+/* selftest_host.cu : tests the emulator's host side and 16-bit floats, for tests/device/test_emu.c.
+ * Functions return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -21,8 +21,6 @@ static int value_of(const int *d) /* -1: the copy failed */
     int h;
     return cudaMemcpy(&h, d, sizeof h, cudaMemcpyDefault) == cudaSuccess ? h : -1;
 }
-
-/* ---- memory ---- */
 
 extern "C" int self_memory(void)
 {
@@ -59,7 +57,7 @@ extern "C" int self_touch(void) /* dies under EMU_STRICT */
     return a[3] == 1 ? 0 : 1;
 }
 
-extern "C" int self_overrun(void) /* one byte more than asked for */
+extern "C" int self_overrun(void)
 {
     char *a;
     WORKS(cudaMalloc(&a, 10));
@@ -85,7 +83,7 @@ static __global__ void k_raise(int *host)
     atomicMax(host, (int)threadIdx.x);
 }
 
-/* Accesses of kernels to host memory are logged, those of copies and the host are not. */
+/* Only kernels' accesses are logged. */
 extern "C" int self_host(void)
 {
 #ifdef __x86_64__
@@ -129,7 +127,6 @@ extern "C" int self_host(void)
     return 0;
 }
 
-/* Two processes share memory; neither used a GPU before the fork. */
 extern "C" int self_ipc(void)
 {
     int there[2], back[2], *p, status;
@@ -163,15 +160,13 @@ extern "C" int self_ipc(void)
     return 0;
 }
 
-/* ---- streams and graphs ---- */
-
 static __global__ void k_wait_for(volatile int *flag)
 {
     while (*flag == 0)
         sched_yield();
 }
 
-/* Work does not block the host; streams wait for each other only as told. EMU_ASYNC. */
+/* Streams wait for each other only as told. EMU_ASYNC. */
 extern "C" int self_async(void)
 {
     cudaStream_t s, t;
@@ -236,7 +231,7 @@ extern "C" int self_graphs(void)
         HOLDS(value_of(x) == 25 * i);
     }
     WORKS(cudaGraphExecDestroy(exec));
-    k_add<int><<<1, 1, 0, t>>>(x, 1, 1); /* t is an ordinary stream again */
+    k_add<int><<<1, 1, 0, t>>>(x, 1, 1); /* an ordinary stream again */
     WORKS(cudaStreamSynchronize(t));
     HOLDS(value_of(x) == 76);
 
@@ -254,8 +249,6 @@ extern "C" int self_graphs(void)
     HOLDS(cudaStreamEndCapture(s, &g) == cudaErrorStreamCaptureInvalidated && value_of(x) == 76);
     return 0;
 }
-
-/* ---- errors ---- */
 
 extern "C" int self_refusals(void)
 {
@@ -295,8 +288,6 @@ extern "C" int self_old_chip(void)
     return 0;
 }
 
-/* ---- 16-bit floats: all of them, and roundings against hls/arith/mf.h ---- */
-
 extern "C" int self_half(void)
 {
     const struct mf_fmt half = {5, 10, 0}, bf16 = {8, 7, 0};
@@ -318,7 +309,7 @@ extern "C" int self_half(void)
         HOLDS(__bfloat16_as_ushort(__float2bfloat16_rn(x)) ==
               mf_enc(bf16, __float_as_uint(x), 0, MF_NEAREST, MF_INF, 0));
     }
-    /* one rounding, not two: just above and below the middle of 1 and the next half */
+    /* one rounding: near the middle of 1 and the next half */
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 + 0x1p-40)) == 0x3c01);
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 - 0x1p-40)) == 0x3c00);
     HOLDS(__half_as_ushort(__hfma(__half(1.0f), __half(1 + 0x1p-10f), __half(0x1p-11f))) == 0x3c02);

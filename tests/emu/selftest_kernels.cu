@@ -1,12 +1,10 @@
-/* selftest_kernels.cu : tests the emulator's kernel side. tests/device/test_emu.c calls
- * functions by name; they return 0 or the line that failed. */
+/* selftest_kernels.cu : tests the emulator's kernel side, for tests/device/test_emu.c. Functions
+ * return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"
 
 enum { THREADS = 200 }; /* the last warp has 8 lanes */
-
-/* ---- a block ---- */
 
 static __global__ void k_turn_around(unsigned *x, int rounds)
 {
@@ -52,7 +50,6 @@ static __global__ void k_look(unsigned *bad)
         a[i] = b[i] = 0;
 }
 
-/* Shared memory of every block, and new device memory, hold garbage. */
 extern "C" int self_garbage(void)
 {
     unsigned *bad, was;
@@ -65,8 +62,6 @@ extern "C" int self_garbage(void)
     HOLDS(was == 0);
     return 0;
 }
-
-/* ---- warps ---- */
 
 /* good[t] = 1 if every check of thread t holds. */
 static __global__ void k_warp(int *good)
@@ -87,7 +82,7 @@ static __global__ void k_warp(int *good)
     ok &= __reduce_min_sync(all, -lane) == 1 - n &&
           __reduce_max_sync(all, (unsigned)-lane) == (unsigned)-1;
     ok &= __match_any_sync(all, lane % 2) == (all & (lane % 2 ? 0xaaaaaaaau : 0x55555555u));
-    /* lanes come at different times, in independent groups */
+    /* lanes come at different times */
     for (int i = 0; i < lane; i++)
         __syncwarp(1u << lane);
     if (lane < 4)
@@ -121,15 +116,13 @@ extern "C" int self_warps(void)
     return 0;
 }
 
-/* ---- a grid ---- */
-
 static __global__ void k_rounds(unsigned *x, unsigned *sum, int rounds)
 {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     __shared__ unsigned first;
     const unsigned me = (unsigned)grid.thread_rank(), n = (unsigned)grid.size();
     if (threadIdx.x == 0)
-        first = blockIdx.x; /* concurrent blocks each have their own */
+        first = blockIdx.x; /* concurrent blocks each have one */
     for (int i = 0; i < rounds; i++) {
         atomicAdd(sum, 1);
         atomicMax(sum + 1, me);
@@ -197,8 +190,6 @@ extern "C" int self_atomics(void)
     return 0;
 }
 
-/* ---- bugs that must be found ---- */
-
 static __global__ void k_bug(int which, unsigned *x)
 {
     const unsigned t = threadIdx.x;
@@ -241,7 +232,7 @@ BUG(two_operations, 5)
 BUG(past_the_end, 6)
 BUG(misaligned, 7)
 
-/* A barrier is missing: right if thread 0 runs first, wrong if it runs last. */
+/* Right if thread 0 runs first, wrong if it runs last. */
 static __global__ void k_race(unsigned *x)
 {
     __shared__ unsigned a;

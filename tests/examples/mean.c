@@ -1,5 +1,5 @@
-/* mean.c : the mean of gradients over ranks in e4m3, and its bytes; then the same
- * in parts, while gradients are made.
+/* mean.c : the mean of gradients over ranks in e4m3, and its bytes; then the same in parts, while
+ * gradients are made.
  *
  *     cc mean.c $(pkg-config --cflags --libs narrowcast) -o mean && mpirun -np 4 ./mean */
 #include <narrowcast.h>
@@ -55,7 +55,7 @@ int main(void)
     int bad = check(weight, N_WEIGHT, mean) || check(bias, N_BIAS, mean);
 
     rc = nc_iallreduce(nc, grads);
-    make(bias, N_BIAS, rank); /* the last layer first, as a backward pass does */
+    make(bias, N_BIAS, rank); /* the last layer first, as in a backward pass */
     if (rc == 0)
         rc = nc_ready(nc, 1, 1);
     make(weight, N_WEIGHT, rank); /* meanwhile the last one travels */

@@ -1,6 +1,6 @@
 /* sockets.h : implements a transport for narrowcast without MPI: connected stream sockets, one for
- * each other rank. A message travels as a head {tag, bytes}, then its bytes. A message that
- * arrives before its receive waits in memory.
+ * each other rank. A message travels as a head {tag, bytes}, then its bytes. If it arrives before
+ * its receive, it waits in memory.
  *
  *     struct sockets s;
  *     sockets_open(&s, rank, n_ranks, fd)      fd[n_ranks]: connected to the ranks; own unused
@@ -25,7 +25,7 @@ struct sockets_message {
     struct sockets_message *next;
     struct sockets_head head;
     char *buf;
-    size_t at; /* bytes of head and data that have travelled */
+    size_t at; /* of head and data that have travelled */
     int peer, done;
 };
 
@@ -66,7 +66,7 @@ static inline void sockets_append(struct sockets_message ***end, struct sockets_
     *end = &m->next;
 }
 
-/* Takes the first message with a tag out of a list; NULL: none. */
+/* The first message with this tag; NULL: none. */
 static inline struct sockets_message *sockets_take(struct sockets_message **at,
                                                    struct sockets_message ***end, uint64_t tag)
 {
@@ -87,7 +87,6 @@ static inline void sockets_drop(struct sockets_message **at, struct sockets_mess
         *end = at;
 }
 
-/* Sends until the socket takes no more. */
 static inline void sockets_push(struct sockets_peer *p)
 {
     struct sockets_message *m;
@@ -111,7 +110,6 @@ static inline void sockets_push(struct sockets_peer *p)
     }
 }
 
-/* Chooses the destination of a message whose head has arrived. */
 static inline int sockets_begin_in(struct sockets_peer *p)
 {
     p->in = sockets_take(&p->posted, &p->posted_end, p->head.tag);
@@ -127,7 +125,6 @@ static inline int sockets_begin_in(struct sockets_peer *p)
     return 0;
 }
 
-/* Receives until no more data is there. */
 static inline void sockets_pull(struct sockets_peer *p)
 {
     while (!p->broken) {

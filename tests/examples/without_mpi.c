@@ -52,7 +52,7 @@ int main(void)
         }
     for (int r = 0; r < RANKS; r++)
         if (fork() == 0) {
-            for (int a = 0; a < RANKS; a++) /* so that the end of a rank closes its sockets */
+            for (int a = 0; a < RANKS; a++) /* so that a rank's end closes its sockets */
                 for (int b = 0; b < RANKS; b++)
                     if (a != r && a != b)
                         close(fd[a][b]);

@@ -1,16 +1,14 @@
 #!/bin/sh
-# test_headers.sh : compiles every header of hls/ without warnings in each language of the
-# shared dialect: C11, C++17 and CUDA.
-# Compilers: gcc, clang, g++, clang++, nvcc (host and device). Each header by itself and twice, then
-# calls to all functions. With more ranks than a card's sums have room for, compilation must fail. A
-# missing compiler prints one line. Environment: B, the build folder.
+# test_headers.sh : compiles every header of hls/, alone and twice, and calls of all functions,
+# without warnings in C11, C++17 and CUDA (gcc, clang, g++, clang++, nvcc; a missing one prints one
+# line). More ranks than a card's sums have room for must not compile. Environment: B, the build
+# folder.
 cd "$(dirname "$0")/../.." || exit 1
 dir=${B:-build}/headers
 warn="-Wall -Wextra -Wconversion -Wshadow -Werror"
 bad=0
 mkdir -p "$dir" || exit 1
 
-# Calls all of mf.h and philox.h, from the host and from a kernel.
 use()
 {
     cat <<'END'
@@ -64,7 +62,7 @@ try()
     try clang++ cpp -std=c++17 -pedantic $warn
     try nvcc cu -std=c++17 -Werror all-warnings -Xcompiler "$(echo $warn | tr ' ' ,)"
 }
-# planted SED FILE: hls/ with that change must not compile: a card's sums lack room for all ranks
+# planted SED FILE: a card's sums then lack room for all ranks, which must not compile
 planted()
 {
     rm -rf "$dir/planted" && mkdir -p "$dir/planted" && cp -r hls "$dir/planted/" || exit 1

@@ -1,5 +1,5 @@
-/* test_hls_quant.c : compares the HLS casts with the plain backend's, for every format of the card,
- * both ways; nothing may be written past the end. */
+/* test_hls_quant.c : compares the HLS casts, both ways, with the plain backend's in every format of
+ * the card; nothing may be written past the end. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/core/quant.h"
@@ -16,7 +16,6 @@ static uint32_t draw(void)
     return philox_u32(SEED, drawn++);
 }
 
-/* Beats as bytes in memory order. */
 static const uint8_t *bytes_of(const struct beat *b)
 {
     static uint8_t bytes[BEATS * 64];
@@ -25,7 +24,6 @@ static const uint8_t *bytes_of(const struct beat *b)
     return bytes;
 }
 
-/* Checks that all bytes from `from` to below `to` are `want`. */
 static void all(const uint8_t *bytes, size_t from, size_t to, uint8_t want, const char *what)
 {
     for (size_t i = from; i < to; i++)

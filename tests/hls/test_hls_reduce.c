@@ -1,5 +1,5 @@
-/* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum, for every
- * input and output format of the card. */
+/* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum, in every input
+ * and output format of the card. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/core/reduce.h"
@@ -57,7 +57,7 @@ static void one(uint32_t from, uint32_t to, uint32_t n_parts)
         CHECK(got[i] == (i < end ? 0 : CANARY), "%02x -> %02x: byte %zu of %zu", from, to, i,
               bytes);
 
-    uint32_t seen = 0; /* the status, derived from inputs and outputs */
+    uint32_t seen = 0;
     sum.overflow = MF_INF;
     vec_plain.sum(&sum, list, (int)n_parts, n, g.fmt, (int)shift, want);
     for (uint32_t i = 0; i < n; i++) {

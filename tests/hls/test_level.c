@@ -1,7 +1,5 @@
-/* test_level.c : checks the levels of hls/arith/level.h through the buckets of vec_levels.h, for
- * every width, norm and kind of levels.
- * They are unbiased, have the variance of the formula, and do not move where a number equals a
- * level. Also buckets of zeros, of one number, and at both ends of fp32. */
+/* test_level.c : checks the levels of hls/arith/level.h through the buckets of vec_levels.h:
+ * unbiased, with the formula's variance, unmoved where a number equals a level. */
 #include "check.h"
 #include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
@@ -50,8 +48,7 @@ static double scale_of(const struct levels_rule *r, const float x[N])
     return r->norm2 ? fmin(sqrt(squares) * most, 0x1.fffffep127) : most;
 }
 
-/* The formula for one element: returns the probability of rounding up;
- * *step is the distance of levels. */
+/* The probability of rounding up; *step: the distance of levels. */
 static double chance(const struct levels_rule *r, double scale, double v, double *step)
 {
     const double codes = ldexp(1, (int)r->scheme.bits - !r->scheme.even) - 1;
@@ -124,7 +121,7 @@ static void check_still(const struct levels_rule *r, const float x[N])
     uint8_t codes[N * 2 + sizeof(float)];
     float values[N];
     struct levels_rule max = *r;
-    max.norm2 = false; /* not norm2: the decoded values have another 2-norm */
+    max.norm2 = false; /* the decoded values have another 2-norm */
     levels->encode(&max, x, N, 0, seed, codes);
     levels->decode(&max, codes, N, 1, values);
     draw(&max, values, FEW_DRAWS, &m);
@@ -150,7 +147,6 @@ static void check_rule(const struct levels_rule *r)
     }
 }
 
-/* Checks level_sqrt to one ulp. */
 static void check_sqrt(void)
 {
     for (uint64_t i = 0; i < 1000000; i++) {

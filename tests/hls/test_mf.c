@@ -1,9 +1,7 @@
-/* test_mf.c : checks fp32 to codes and back (mf_enc, mf_dec) wherever the
- * result changes, for every format.
- * Formats up to 16 bits: each code, its value and the midpoint to the next, +-2 ulp of fp32,
- * all roundings, both overflow policies, several shifts, both signs. Wider ones: the same
- * around a sample of codes of every binade. test_mf_floats.c covers all floats. With
- * `quick`: formats of up to 10 bits. */
+/* test_mf.c : checks fp32 to codes and back (mf_enc, mf_dec) wherever the result changes, for every
+ * format. Up to 16 bits: each code, its value and the midpoint to the next, +-2 ulp of fp32; wider
+ * ones: around a sample of codes of every binade. test_mf_floats.c covers all floats. `quick`:
+ * formats of up to 10 bits. */
 #include "check.h"
 #include "mf_slow.h"
 
@@ -26,8 +24,7 @@ static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum
           f.fn, x, shift, round, overflow, random, got, want);
 }
 
-/* One float by all roundings. everything: by both overflow policies; else they alternate,
- * since only the top needs both. */
+/* everything: by both overflow policies; else they alternate, since only the top needs both. */
 static void check_roundings(struct slow *s, uint32_t x, int shift, bool everything)
 {
     long double v = ldexpl(slow_float(x), shift);
@@ -38,7 +35,7 @@ static void check_roundings(struct slow *s, uint32_t x, int shift, bool everythi
     }
 }
 
-/* Floats around x = target * 2^-shift, +-2 ulp, both signs. */
+/* x = target * 2^-shift, +-2 ulp, both signs. */
 static void check_near(struct slow *s, long double target, int shift, bool at_top)
 {
     uint32_t x = slow_bits((float)ldexpl(target, -shift));
@@ -48,8 +45,8 @@ static void check_near(struct slow *s, long double target, int shift, bool at_to
     }
 }
 
-/* Around a code and the midpoint to the next. Shifts: none, and ones that make x small, about 1, an
- * fp32 subnormal, or nearly too large for fp32. */
+/* Also the midpoint to the next code. Shifts: none, and ones that make x small, about 1, an fp32
+ * subnormal, or nearly too large for fp32. */
 static void check_code(struct slow *s, uint32_t mag)
 {
     long double low = slow_magnitude(s->f, mag), high = slow_magnitude(s->f, mag + 1);
@@ -60,8 +57,8 @@ static void check_code(struct slow *s, uint32_t mag)
     check_near(s, (low + high) / 2, shifts[mag % 4], at_top);
 }
 
-/* All codes of a small format; of a wide one, both ends and the middle of
- * each binade, and some between. */
+/* All codes of a small format; of a wide one, both ends and the middle of each binade, and some
+ * between. */
 static void check_boundaries(struct mf_fmt f)
 {
     struct slow s = slow_open(f);
@@ -85,7 +82,7 @@ static void check_boundaries(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* The two slow references must agree where both apply. */
+/* Where both slow references apply. */
 static void check_reference(struct mf_fmt f)
 {
     struct slow s = slow_open(f), wide = s;
@@ -103,8 +100,7 @@ static void check_reference(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* mf_dec gives the scaled value with one rounding; mf_enc undoes it.
- * Wide formats: every 9973rd code. */
+/* mf_dec rounds once; mf_enc undoes it. Wide formats: every 9973rd code. */
 static void check_dec(struct mf_fmt f)
 {
     static const int shifts[] = {0,    1,   -1,   20,  -20,  126, -126, 140,
@@ -133,8 +129,8 @@ static void check_dec(struct mf_fmt f)
     }
 }
 
-/* Stochastic rounding: the fraction of random words that round up is the lost part of a unit, to
- * less than one word of 2^32, and they are the small words. Bisection covers all 2^32 words. */
+/* The fraction of random words that round up is the lost part of a unit, to less than one word of
+ * 2^32, and they are the small words. Bisection covers all words. */
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
@@ -142,7 +138,6 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
                 high = slow_magnitude(f, down + 1);
     if (v >= high)
         return; /* more than a unit above the largest finite number */
-    /* Words below `from` round up, words from `to` on do not. */
     uint64_t from = 0, to = 1ull << 32;
     while (from < to) {
         uint64_t mid = (from + to) / 2;
@@ -158,7 +153,6 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
     CHECK(v != low || from == 0, "an exact value moves");
 }
 
-/* Well-known values of common formats. */
 static void check_known(void)
 {
     static const struct {

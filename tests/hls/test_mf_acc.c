@@ -1,15 +1,12 @@
-/* test_mf_acc.c : checks exact sums against __int128, and the exponents used for
- * scaling against their definitions.
- * All pairs of codes of 8- and 4-bit formats; 2..300 random terms of every format with e <= 5 and m
- * <= 10, in any order and along any tree, rounded into any format after any division; inf and nan;
- * the bits that a sum needs. With `quick`: fewer of each. */
+/* test_mf_acc.c : checks exact sums against __int128, and the exponents used for scaling against
+ * their definitions: all pairs of codes of 8- and 4-bit formats; 2..300 random terms of every
+ * format with e <= 5 and m <= 10, in any order and along any tree. `quick`: fewer of each. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
 
 #define MAX_TERMS 300
 
-/* a stream of random words */
 struct random {
     uint64_t key, at;
 };
@@ -18,7 +15,7 @@ static uint32_t draw(struct random *r, uint32_t below)
     return (uint32_t)(philox_u32(r->key, r->at++) % below);
 }
 
-/* Value of a finite code in units of the smallest subnormal. */
+/* Units are those of the smallest subnormal. */
 static int64_t units(struct mf_fmt f, uint32_t code)
 {
     uint32_t sign = 1u << (f.e + f.m);
@@ -26,8 +23,7 @@ static int64_t units(struct mf_fmt f, uint32_t code)
     return code & sign ? -v : v;
 }
 
-/* The expected result of mf_acc_round for a finite sum: sum units / 2^shift, rounded to
- * nearest in out's format; zero is +0. */
+/* Sum units / 2^shift, rounded to nearest in out's format; zero is +0. */
 static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, struct slow *out,
                                     enum mf_overflow overflow)
 {
@@ -36,8 +32,7 @@ static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, s
     return code == 1u << (out->f.e + out->f.m) ? 0 : code;
 }
 
-/* Two terms, rounded back into their format, must equal mf_add,
- * whose own test covers all values. */
+/* Sums must equal mf_add, whose own test covers all values. */
 static void check_all_pairs(struct mf_fmt f)
 {
     uint32_t n_codes = 1u << mf_width(f), sign = n_codes / 2;
@@ -58,7 +53,7 @@ static void check_all_pairs(struct mf_fmt f)
         }
 }
 
-/* Sum of code[0..n) along a random tree: cut anywhere, add both parts, merge. */
+/* Sum along a random tree: cut anywhere, add both parts, merge. */
 static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct random *r)
 {
     if (n == 1)
@@ -68,8 +63,7 @@ static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct r
     return mf_acc_merge(left, right);
 }
 
-/* Generates terms. kind 0: any code, 1: large, of one sign, 2: small, 3: pairs
- * that cancel, except the last. */
+/* kind 0: any code, 1: large, of one sign, 2: small, 3: pairs that cancel, except the last. */
 static void draw_terms(struct mf_fmt f, uint32_t *code, uint32_t n, uint32_t kind, struct random *r)
 {
     uint32_t sign = 1u << (f.e + f.m), n_finite = slow_n_finite(f);
@@ -122,7 +116,7 @@ static void check_random_sum(struct mf_fmt f, struct slow *out, struct random *r
     }
 }
 
-/* Every format that allows exact sums, into itself, e4m3, e4m3fn, fp32 and random others. */
+/* Results in the same format, e4m3, e4m3fn, fp32 and random others. */
 static void check_random_sums(int n_outs, int n_sums)
 {
     for (uint8_t e = 1; e <= 5; e++)
@@ -143,8 +137,7 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* Bits for the sum of n terms: the worst case fits, and if n is a
- * power of two it needs every bit. */
+/* The worst case fits; a power of two needs every bit. */
 static void check_bits_of(struct mf_fmt f, uint32_t n)
 {
     __int128 most = (__int128)units(f, slow_n_finite(f) - 1) * n;
@@ -172,7 +165,7 @@ static void check_bits(void)
     CHECK(mf_acc_bits((struct mf_fmt){5, 10, 0}, 32) == 46, "e5m10 of 32 ranks fits a card");
 }
 
-/* inf and nan among numbers, in any order: the flags, and their conversion into other formats. */
+/* inf and nan among numbers, in any order; also converted into other formats. */
 static void check_flags(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0}, outs[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {8, 23, 0}};
@@ -207,7 +200,6 @@ static void check_flags(void)
           "a sum that rounds to zero is +0");
 }
 
-/* The ends of the 62-bit word, rounded into fp32. */
 static void check_ends(void)
 {
     struct mf_fmt e5m10 = {5, 10, 0};
@@ -226,7 +218,7 @@ static void check_ends(void)
     slow_close(&fp32);
 }
 
-/* The exponent t is right if |x| <= limit * 2^t, but not for t - 1. */
+/* t is right if |x| <= limit * 2^t, but not for t - 1. */
 static void check_exponents(uint32_t x)
 {
     static const struct mf_fmt fmts[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},

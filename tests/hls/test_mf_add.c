@@ -1,20 +1,18 @@
-/* test_mf_add.c : checks the sum of two codes, rounded once.
- * All pairs of codes of every 8- and 4-bit format, both overflow policies, against a search over
- * all values in exact integers; random pairs of wider formats; the truncating add of the fp8 paper
- * against its definition; codes in formats that contain theirs. With `quick`: only e5m2, e4m3fn and
- * 4-bit formats, fewer random pairs. */
+/* test_mf_add.c : checks the sum of two codes, rounded once: all pairs of every 8- and 4-bit format
+ * against a search over all values, random pairs of wider formats, the fp8 paper's truncating add.
+ * `quick`: only e5m2, e4m3fn and 4-bit formats, fewer random pairs. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
 
-/* Magnitude of a code in units of the smallest subnormal, exact for every 8-bit format. */
+/* Units of the smallest subnormal, exact for every 8-bit format. */
 static __int128 units(struct mf_fmt f, uint32_t mag)
 {
     uint32_t field = mag >> f.m, frac = mag & ((1u << f.m) - 1);
     return field == 0 ? (__int128)frac : (__int128)(frac + (1u << f.m)) << (field - 1);
 }
 
-/* The magnitude code nearest to a >= 0 units, by searching all; slow_n_finite() on overflow. */
+/* a >= 0: units. Returns slow_n_finite() on overflow. */
 static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
 {
     uint32_t best = 0;
@@ -28,7 +26,7 @@ static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
     return best;
 }
 
-/* a + b if one is not finite: the CPU's result for inf and nan; nan is all ones. */
+/* The CPU's result; nan is all ones. */
 static uint32_t special(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
 {
     long double v = slow_dec(f, a) + slow_dec(f, b);
@@ -65,8 +63,7 @@ static void check_all_pairs(struct mf_fmt f)
         }
 }
 
-/* Wide formats: pairs with close exponents, so that they interact;
- * long double is exact for e <= 5. */
+/* Close exponents, so that they interact; long double is exact for e <= 5. */
 static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
 {
     struct slow s = slow_open(f);
@@ -88,7 +85,6 @@ static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
     slow_close(&s);
 }
 
-/* fp32: the reference is the CPU's sum. */
 static void check_fp32_pairs(uint64_t n_pairs)
 {
     struct mf_fmt fp32 = {8, 23, 0};
@@ -118,15 +114,13 @@ static uint32_t no_inf(uint32_t code)
     return (code & 0x7c) == 0x7c ? code - 1 : code;
 }
 
-/* Value of a byte as the upper half of a half. */
 static float top_value(struct slow *half, uint32_t code)
 {
     return (float)slow_dec(half->f, code << 8);
 }
 
-/* Counts how often the rule differs from rounding to nearest (saturating). First
- * over all 65,536 pairs, with inf kept and nan equal to nan; then with the complete
- * rule, over pairs of finite codes. */
+/* Count how often the rule differs from rounding to nearest (saturating): over all 65,536 pairs,
+ * with inf kept and nan equal to nan; then with the complete rule, over pairs of finite codes. */
 static void check_trunc(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0};
@@ -161,14 +155,12 @@ static void check_trunc(void)
     slow_close(&half);
 }
 
-/* ---- a format inside another ---- */
-
 static bool same_number(long double a, long double b)
 {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Every code keeps its value in a format that holds it; otherwise some number is lost. */
+/* Codes keep their values; otherwise some number is lost. */
 static void check_holds(struct mf_fmt to, struct mf_fmt from)
 {
     bool lost = false;
@@ -183,7 +175,7 @@ static void check_holds(struct mf_fmt to, struct mf_fmt from)
         const uint32_t bits = mf_dec(from, code, 0);
         lost = lost || !same_number(slow_dec(to, mf_enc(to, bits, 0, MF_NEAREST, MF_INF, 0)), x);
     }
-    /* e = 1 has no normals, so its few numbers may fit a format with a shorter mantissa */
+    /* e = 1 has no normals: its few numbers may fit a shorter mantissa */
     CHECK(lost == !mf_holds(to, from) || from.e == 1, "e%um%u of e%um%u fn %u", to.e, to.m, from.e,
           from.m, from.fn);
 }

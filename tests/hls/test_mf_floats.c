@@ -31,8 +31,7 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
           s->f.fn, x, round, overflow, got, want);
 }
 
-/* Floats from, from + step, ... below to: nearest, saturating;
- * every 61st in all other modes too. */
+/* Nearest, saturating; every 61st in all other modes too. */
 static void check_range(struct slow *s, uint64_t from, uint64_t to, uint64_t step)
 {
     unsigned n = 0;
@@ -92,7 +91,7 @@ static void check_chunk_f16c(struct mf_fmt f, uint64_t from)
 }
 #endif
 
-/* All 2^32 floats in chunks, shared by n_jobs processes. Adds to check_bad. */
+/* Shared by n_jobs processes. Adds to check_bad. */
 static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf_fmt, uint64_t),
                       int n_jobs)
 {

@@ -1,7 +1,5 @@
-/* test_packet.c : checks CRC32C against the vectors of RFC 3720 and a
- * bit-by-bit one, and the packet header.
- * The header's fields tile its 64 bytes and are read back as written; any
- * single wrong bit is detected. */
+/* test_packet.c : checks CRC32C (vectors of RFC 3720, a bit-by-bit one) and the packet header:
+ * fields tile 64 bytes; any single wrong bit is detected. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"
@@ -51,7 +49,7 @@ static void check_crc(void)
     }
 }
 
-/* Each byte of the header belongs to one field, and a field is aligned to its size. */
+/* Each byte belongs to one aligned field. */
 static void check_places(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* test_slot.c : checks the slot machine's decision table row by row, and ranks
- * that meet over a bad network. */
+/* test_slot.c : checks the slot machine's decision table row by row, and ranks that meet over a bad
+ * network. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/card/slot.h"
@@ -8,7 +8,7 @@
 enum { SEED = 5 };
 static const struct slot_desc desc = {0x1234567890abcdefu, 0xfedcba0987654321u};
 
-/* A slot of four ranks at chunk c; if filling, ranks 1 and 3 are in. */
+/* Four ranks at chunk c; if filling, ranks 1 and 3 are in. */
 static struct slot in_state(enum slot_state state, uint32_t kept, uint32_t c)
 {
     struct slot s = slot_registered();
@@ -59,7 +59,7 @@ static void table(void)
         }
 }
 
-/* Every bit of a description counts, but only if something is to be added. */
+/* Every bit counts, but only if something is to be added. */
 static void descriptions(void)
 {
     for (unsigned bit = 0; bit < 128; bit++) {
@@ -73,7 +73,6 @@ static void descriptions(void)
     }
 }
 
-/* Chunks from registration on, for every number of ranks: first, last and kept results. */
 static void chunks(void)
 {
     for (unsigned p = 1; p <= 64; p++) {
@@ -82,7 +81,7 @@ static void chunks(void)
         for (uint32_t c = 0; c < 3; c++) {
             struct slot_desc d = {c, p};
             for (unsigned i = 0; i < p; i++) {
-                /* Any order will do: steps of 5, or ascending if 5 may share a factor with p. */
+                /* steps of 5, or ascending if 5 may share a factor with p */
                 unsigned rank = (i * 5 + c) % p;
                 rank = p % 5 ? rank : i;
                 enum slot_verdict want = i + 1 == p ? SLOT_ADD_LAST : i ? SLOT_ADD : SLOT_ADD_FIRST;
@@ -101,13 +100,12 @@ static void chunks(void)
     }
 }
 
-/* ---- 1..3 ranks over a network that loses, repeats and reorders ----
- * Every result that a rank accepts is of its own chunk. */
+/* ---- 1..3 ranks over a network that loses, repeats and reorders ---- */
 
 struct frame {
     int is_result;
     unsigned rank;
-    uint32_t chunk, content; /* content of a result: the sum of its contributions */
+    uint32_t chunk, content; /* content: the sum of a result's contributions */
 };
 enum { IN_FLIGHT = 12, CHUNKS = 40 };
 static uint64_t drawn;
@@ -125,7 +123,7 @@ static void put(struct frame *net, int *n, struct frame f)
     if (*n < IN_FLIGHT)
         net[(*n)++] = f;
     else
-        net[draw(IN_FLIGHT)] = f; /* one frame is lost */
+        net[draw(IN_FLIGHT)] = f;
 }
 
 static void ranks_meet(unsigned p, uint32_t start)
@@ -145,7 +143,7 @@ static void ranks_meet(unsigned p, uint32_t start)
             continue;
         uint32_t at = draw((uint32_t)n);
         struct frame f = net[at];
-        if (draw(4)) /* else it is repeated */
+        if (draw(4))
             net[at] = net[--n];
         if (f.is_result) {
             if (f.chunk != next[f.rank])

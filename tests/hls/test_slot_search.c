@@ -1,16 +1,14 @@
 /* test_slot_search.c : searches all states of the slot machine and of job registration under any
- * network, timers and card failure.
- * No rank ever accepts a wrong sum, and no rank is ever stuck. Rules
- * known to be bad must be found bad. */
+ * network, timers and card failure: no rank accepts a wrong sum or is stuck, except by rules known
+ * to be bad. */
 #include "check.h"
 #include "slot_world.h"
 #include "slot_rules.h"
 #include <stddef.h>
 
-/* ---- the successors of a state: what each party may do ---- */
+/* ---- a state's successors ---- */
 
-/* Replace a state by its representative among those that differ only
- * in the order of a job's ranks. */
+/* One order of a job's ranks represents all. */
 static void sort_ranks(const struct world_config *c, struct world *w)
 {
     for (int j = 0; j < world_jobs(c); j++)
@@ -103,7 +101,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
         w.rank[r].sent |= (uint16_t)(1 << (from->rank[r].epoch * c->packets + n));
         TO(s, c, &w, "rank %d sends contribution %d.%d", r, from->rank[r].epoch, n);
     }
-    for (int i = 0; i < c->slots; i++) { /* a result that the card has yet to send */
+    for (int i = 0; i < c->slots; i++) { /* a result yet to be sent */
         struct world w = *from;
         const struct world_cell *cell = &w.cell[j + i];
         const int use = cell->chunk - (cell->flags & CELL_FILLING) - world_start(c, w.job[j].key);
@@ -130,7 +128,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
     }
 }
 
-/* The card answers a ping about a packet that a rank waits for; the rank takes the answer later. */
+/* The card answers a ping about an awaited packet; the rank takes the answer later. */
 static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j,
                   int r)
 {
@@ -168,8 +166,8 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
 
-/* Failure of the card path: a step fails by a vote of all ranks, rank 0 registers the job again,
- * and each rank gets the new key. */
+/* A step fails by a vote of all ranks, rank 0 registers the job again, and each rank gets the new
+ * key. */
 static void gives_up(struct search *s, const struct world_config *c, const struct world *from,
                      int j, int r)
 {
@@ -224,13 +222,13 @@ static void registration(struct search *s, const struct world_config *c, const s
     }
 }
 
-/* A host of job 1 sends invalid packets to the slot of job 0. */
+/* Invalid packets from job 1 to job 0's slot. */
 static void foreign(struct search *s, const struct world_config *c, const struct world *from)
 {
     for (int n = 0; n < c->packets; n++) {
         struct world w = *from;
         const uint32_t chunk = (uint32_t)(world_start(c, w.job[0].key) + n);
-        if (from->job[1].key != NO_KEY && c->any_range) { /* with its own job and key */
+        if (from->job[1].key != NO_KEY && c->any_range) {
             world_touch(c, &w, 0, 1, 0, 0, chunk, TAG_FOREIGN, 0);
             TO(s, c, &w, "job 0's slot gets contribution %d of job 1", n);
         }
@@ -277,8 +275,6 @@ static void slot_moves(struct search *s, const void *arg, const void *state)
             w.rank[r].pong = 0;
     TO(s, c, &w, "all that is under way is lost");
 }
-
-/* ---- the test ---- */
 
 static const struct world_config good[] = {
     {"1 rank", .ranks = {1}, .packets = 8},

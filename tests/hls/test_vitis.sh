@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_vitis.sh : checks hls/core/vitis without Vitis: stand-ins for the tools record that vitis.sh
-# calls each step on existing files.
-# Names in u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def must agree. The real
-# tools may still reject the input.
+# test_vitis.sh : checks hls/core/vitis with stand-ins for Vitis' tools: each step gets existing
+# files, and names in u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def agree. The
+# real tools may still reject the input.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
 cd "$(dirname "$0")/../.."
@@ -19,7 +18,6 @@ fail() {
 cfg=hls/core/vitis/u55c.cfg
 make -s B="$B" "$B/rtl/nc_pkg.sv"
 
-# --- names ---
 names=$(sed -n 's/^KERNEL([A-Z_]*, *\([a-z_]*\),.*/\1/p' hls/card/kernels.def)
 [ "$(wc -w <<<"$names")" -eq 5 ] || fail "hls/card/kernels.def: kernels are $names"
 for name in $names; do
@@ -39,7 +37,6 @@ for pair in expmax:expmax quant:quant quant:unquant; do
     function=${pair#*:}_kernel
     sed -n "/^void $function(/,/^}/p" "hls/core/${pair%:*}.c" | grep -o 'bundle = [a-z0-9]*' | sed "s/bundle = /sp=${function}_1.m_axi_/; s/\$/:HBM[0:1]/" | sort -u >"$dir/pragmas"
     grep "^sp=${function}_1\." $cfg | sort | cmp -s - "$dir/pragmas" || fail "$cfg: sp of $function is not: $(cat "$dir/pragmas")"
-    # Order and names of arguments are the function's.
     { sed -n "/^void $function(/,/)/p" "hls/core/${pair%:*}.c" | tr '\n' ' ' | sed 's/).*//; s/.*(//; s/\[[^]]*\]//g' && echo; } | tr ',' '\n' |
         sed '/^$/d; s/.*[ *]\([a-z_]*\) *$/\1/' >"$dir/arguments"
     upper=$(tr '[:lower:]' '[:upper:]' <<<"${pair#*:}")
@@ -54,7 +51,6 @@ while read -r kernel offset kind; do
     last=$kernel
     if [ "$kind" = MEMORY ]; then at=$((at + 12)); else at=$((at + 8)); fi
 done <"$dir/offsets"
-# Ports in kernel.xml are the module's.
 for pair in nic_core:nic_kernel reduce_mm:mm_kernel; do
     "$B/narrowcast" xclbin --kernel-xml "${pair%:*}" >"$dir/xml"
     [ "$(grep -c '<port ' "$dir/xml")" -ge 2 ] || fail "kernel.xml of ${pair%:*} has no ports"
@@ -85,7 +81,7 @@ rmdir "$layers/synthesis_results_HBM"
 refused 'is empty: git submodule' "$vnx"
 mkdir "$layers/synthesis_results_HBM"
 if ! command -v v++ >/dev/null; then refused 'v++ is not there' "$vnx"; fi
-# A stand-in records its call and creates the file it should.
+# Records its call and creates the expected file.
 cat >"$dir/bin/stand_in" <<'END'
 #!/bin/bash
 set -eu
@@ -126,7 +122,7 @@ LINKED=$dir/other.xclbin
 if vitis "$vnx" "$dir/work2"; then fail "takes a card without reduce_mm"; fi
 grep -q "no kernel 'reduce_mm'" "$dir/said" || fail "does not say that reduce_mm is missing: $(cat "$dir/said")"
 
-# --- the Tcl, in a Tcl without Vivado's commands: each call gets arguments, to the last ---
+# --- the Tcl, without Vivado: each call gets arguments, to the last ---
 if command -v tclsh >/dev/null; then
     cat >"$dir/try.tcl" <<'END'
 proc unknown {args} { puts $args; return some }

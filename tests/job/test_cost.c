@@ -1,11 +1,11 @@
-/* test_cost.c : compares the performance model's times of all-reduces with sums by hand. */
+/* test_cost.c : compares the performance model's all-reduce times with sums by hand. */
 #include "base/err.h"
 #include "check.h"
 #include "job/cost.h"
 #include <math.h>
 #include <string.h>
 
-static const double payload = 125e6 * 1448 / 1538; /* bytes per second at 1 Gbit/s, MTU 1500 */
+static const double payload = 125e6 * 1448 / 1538; /* bytes/s at 1 Gbit/s, MTU 1500 */
 static const double a = 20e-6;
 
 struct ask {
@@ -53,8 +53,6 @@ static void same(const char *what, double is, double want)
 {
     CHECK(fabs(is - want) <= 1e-9 * fabs(want), "%s: %.12g, by hand %.12g", what, is, want);
 }
-
-/* ---- messages ---- */
 
 static const size_t n = 2 << 20; /* elements, bytes of e5m2 */
 static const double exponents_256 = 8 * (20e-6 + 1 / (125e6 * 1448 / 1538));
@@ -117,7 +115,7 @@ static void test_algorithms(void)
          2 * a + 3 * (bytes / 8 + bytes / 4) / payload + 2 * (a + 1 / payload));
 }
 
-/* Hierarchies pay where latency matters (section 4 of the algorithms' notes). */
+/* They pay where latency matters. */
 static void test_hierarchy(void)
 {
     struct ask ring = {.algo = "ring", .n_ranks = 256},
@@ -130,8 +128,6 @@ static void test_hierarchy(void)
         CHECK(answer(&master).reduce_s < 0.5 * answer(&ring).reduce_s, "64 KiB");
     }
 }
-
-/* ---- the CPU ---- */
 
 static void test_rates(void)
 {
@@ -153,7 +149,7 @@ static void test_rates(void)
     same("and its port", answer(&q).reduce_s,
          casts + exponents + 2 * (a + 1e-6 + wire + 2 * half * 1e-10) + 2 * half * 3e-9);
 
-    /* direct adds and decodes while codes travel; 2 segments of 60 KiB messages make 8 of them */
+    /* 2 segments of 60 KiB messages make 8 of them */
     q = (struct ask){.algo = "direct", .n_ranks = 2, .layers = {{.n = n}}};
     q.rates = (struct cost_rates){.encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9};
     const double work = 4 * bytes * 2e-9 + bytes * 3e-9;
@@ -167,7 +163,7 @@ static void test_rates(void)
     same("one rank", answer(&q).reduce_s, 4 * bytes * 1e-9 + bytes * 3e-9);
 }
 
-/* Values by length; midway is linear in the logarithms. */
+/* Midway is linear in the logarithms. */
 static void test_curve(void)
 {
     struct cost_curve c = {.n = 3, .bytes = {1 << 20, 1 << 22, 1 << 26}, .at = {8, 4, 2}};
@@ -182,15 +178,14 @@ static void test_curve(void)
     const struct cost_curve flat = cost_flat(3);
     same("flat", cost_at(&flat, 1e9), 3);
 
-    /* two layers in separate buckets: each has the value of its length */
     struct ask q = {
         .algo = "ring", .n_ranks = 2, .layers = {{.n = 1 << 18}, {.n = 1 << 20}}, .n_layers = 2};
     q.rates.port_s = (struct cost_curve){.n = 2, .bytes = {1 << 20, 1 << 22}, .at = {4e-9, 1e-9}};
     same("each bucket's", answer(&q).port_s, 2 * (1 << 18) * 4e-9 + 2 * (1 << 20) * 1e-9);
 }
 
-/* Two ranks exchange halves twice. Bytes within the burst take no
- * time; a waiting port refills it. */
+/* Two ranks exchange halves twice. Bytes within the burst take no time; a waiting port refills
+ * it. */
 static void test_burst(void)
 {
     struct ask q = {.algo = "ring", .n_ranks = 2, .layers = {{.n = n}}};
@@ -206,8 +201,6 @@ static void test_burst(void)
     q.cluster.burst_bytes = half;
     same("direct", without - answer(&q).reduce_s, half / payload);
 }
-
-/* ---- cards ---- */
 
 static void test_card(void)
 {
@@ -257,8 +250,6 @@ static void test_card(void)
     same("two ranks", answer(&q).reduce_s, wire + 2 * a + (a + 1 / payload) + (a + 8 / payload));
 }
 
-/* ---- steps ---- */
-
 static void test_steps(void)
 {
     struct ask q = {.algo = "ring",
@@ -277,7 +268,7 @@ static void test_steps(void)
     q.bucket_bytes = 1 << 20; /* lazy: all narrow layers in one */
     same("fused", answer(&q).reduce_s, a + 4 / payload + 2 * (a + 16000 / payload) + last);
 
-    /* each with its exponents; all is hidden except what is left when the last one is ready */
+    /* each with its exponents; all is hidden except the rest when the last is ready */
     q.bucket_bytes = 16000, q.backward_s = 0.020;
     c = answer(&q);
     same("its own exponents", c.reduce_s, all + 2 * a);

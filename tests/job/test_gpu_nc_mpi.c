@@ -1,5 +1,5 @@
-/* test_gpu_nc_mpi.c : checks that the public interface gives the
- * same means on GPUs as on the CPU. */
+/* test_gpu_nc_mpi.c : checks that the public interface gives the same means on GPUs as on the
+ * CPU. */
 /* RANKS: 1 2 4 */
 #include <narrowcast.h>
 #include "base/buf.h"
@@ -40,14 +40,14 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
-/* Run a step in parts, the last layer first. */
+/* The last layer first. */
 static int in_parts(struct nc *nc, float *const *list, struct nc_report *report)
 {
     CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, N_LAYERS - 1, 1) == 0, "a step in parts");
     return nc_wait(nc, report);
 }
 
-/* Run all steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], contiguous. */
+/* The last step is skipped. result: [STEPS - 1][N_ALL]. */
 static int steps(struct nc_options *o, const char *device, float *result)
 {
     struct nc *nc = NULL;
@@ -95,7 +95,7 @@ static int steps(struct nc_options *o, const char *device, float *result)
     return 0;
 }
 
-/* codec: another kind of codec, without format and scale; or NULL. */
+/* codec: without format and scale; or NULL. */
 static void check_job(const char *codec, const char *format, const char *scale, const char *algo)
 {
     static float want[STEPS - 1][N_ALL], on_gpu[STEPS - 1][N_ALL];
@@ -115,8 +115,8 @@ static void check_job(const char *codec, const char *format, const char *scale, 
                   (double)on_gpu[step][i], (double)want[step][i]);
 }
 
-/* Gradients are made in a stream after other work. nc_ready_on() must not wait for them, and the
- * means must include them. Runs twice; the second step's gradients lie elsewhere. */
+/* Gradients come after other work in a stream. nc_ready_on() must not wait for them. The second
+ * run's lie elsewhere. */
 static void check_stream(void)
 {
     enum { LONG = 1 << 24 };
@@ -148,7 +148,7 @@ static void check_stream(void)
     for (int step = 0; step < 2; step++) {
         CHECK(nc_iallreduce(nc, list) == 0, "begin");
         for (int l = N_LAYERS - 1; l >= 0; l--) {
-            for (int i = 0; i < 8; i++) /* other work in the stream */
+            for (int i = 0; i < 8; i++)
                 CHECK(lib->run->zero(work, LONG, s) == 0, "work");
             CHECK(lib->run->copy(list[l], from + step * N_ALL + (list[l] - made),
                                  layers[l].n * sizeof(float), s) == 0,
@@ -167,9 +167,9 @@ static void check_stream(void)
 int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
-    setenv("EMU_ASYNC", "1", 0); /* streams have their own threads, as on a GPU */
+    setenv("EMU_ASYNC", "1", 0); /* streams have threads, as on a GPU */
     lib = gpu_fixture_choose();
-    /* One job keeps MPI and the rank's GPU while others open and close. */
+    /* A job keeps MPI and the rank's GPU while others open and close. */
     const struct nc_layer one = {.name = "one", .n = 8};
     struct nc *keep = NULL;
     struct nc_options o = nc_options_default();

@@ -28,7 +28,6 @@ static struct job_spec plain(void)
     return (struct job_spec){.codec = {.format = "e4m3"}, .bucket_bytes = 64};
 }
 
-/* Ranks spell the same options differently. */
 static void test_words(void)
 {
     struct job job = {.comm = NULL};
@@ -90,7 +89,6 @@ static void test_refused(void)
     CHECK(capture_lines(said.text) == (rank ? 0 : n_ranks > 1 ? 2 : 1), "said \"%s\"", said.text);
 }
 
-/* Without a named algorithm, a short step is one message. */
 static void test_short(void)
 {
     const struct reducer_layer longer[] = {{.name = "long", .n = 200000}};
@@ -128,7 +126,7 @@ static void test_short(void)
         job_close(&named);
 }
 
-/* The environment names cards that cannot add what the job sends; there is no GPU, and a reason. */
+/* The environment names cards that cannot add what the job sends; there is no GPU. */
 static void test_ways(void)
 {
     struct job job;
@@ -148,7 +146,7 @@ static void test_ways(void)
     unsetenv("NARROWCAST_OFFLOAD");
 }
 
-/* List the files whose code is mapped into this process, one per line, by address. */
+/* Files with code in this process, one per line, by address. */
 static void list_code(char *list, size_t size)
 {
     char line[4096], mode[5];

@@ -1,6 +1,6 @@
-/* test_nc_comms_mpi.c : tests the public interface on the caller's communicators.
- * Two at a time in two threads must give the bits of one after the other. With 3 ranks MPI
- * allows one thread at a time, with 2 only the main one. */
+/* test_nc_comms_mpi.c : tests the public interface on the caller's communicators: two in two
+ * threads give the bits of one after the other. With 3 ranks MPI allows one thread at a time, with
+ * 2 only the main one. */
 /* RANKS: 2 3 4 5 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -29,7 +29,7 @@ static void take_line(void *arg, int at, const char *line)
     snprintf(c->lines, sizeof c->lines, "%s", line);
 }
 
-/* Run the steps of one communicator, from opening to closing; checksum all means. */
+/* Returns a checksum of all means of one communicator. */
 static void *steps(void *arg)
 {
     static const uint64_t prime = 1099511628211u;
@@ -105,7 +105,7 @@ static void test_part(MPI_Comm half)
     for (int i = 0; i < 300; i++)
         CHECK(weights[i] == (uint64_t)(1000 * last + i), "%d of rank %d", i, last);
     fflush(stderr);
-    const int keep = dup(2); /* prints the lines of the next call */
+    const int keep = dup(2); /* prints the next call's lines */
     CHECK(freopen("/dev/null", "w", stderr) != NULL, "stderr");
     const int no = nc_broadcast(nc, weights, sizeof weights, size),
               neither = nc_broadcast(nc, weights, sizeof weights, -1);
@@ -116,9 +116,7 @@ static void test_part(MPI_Comm half)
     nc_close(nc);
 }
 
-/* ---- failures ---- */
-
-/* Options of a failed open; the steps that follow would find leftovers. */
+/* Later steps would find leftovers of a failed open. */
 static void test_refused(MPI_Comm half)
 {
     struct caller c = {.lines = ""};
@@ -184,7 +182,6 @@ static void *call_elsewhere(void *arg)
     return NULL;
 }
 
-/* Calls in another thread, in a child, in another communicator's step. */
 static void test_who_calls(void)
 {
     struct caller c = {.lines = ""};

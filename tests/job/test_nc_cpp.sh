@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_nc_cpp.sh : compiles narrowcast.h and its test as C++17, without
-# warnings, and runs it on one rank.
+# test_nc_cpp.sh : compiles narrowcast.h and its test as C++17, without warnings, and runs it on one
+# rank.
 set -eu
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -18,7 +18,6 @@ fi
 ${MPICC:-mpicc} "$out/nc.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -o "$out/nc"
 mpirun -np 1 "$out/nc"
 
-# The example in the header's first comment must compile.
 sed -n '/^ \*     #include/,/^ \*     }$/p' host/include/narrowcast.h | sed 's/^ \* \{0,5\}//' >"$out/example.c"
 grep -q 'int main' "$out/example.c"
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Ihost/include -c "$out/example.c" -o "$out/example.o"

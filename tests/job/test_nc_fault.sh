@@ -1,8 +1,6 @@
 #!/bin/bash
-# test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls
-# nc_abort() from another thread.
-# The job must end soon with a status other than 0 and name the missing
-# rank. valgrind checks test_nc_life.
+# test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls nc_abort() from another
+# thread. The job must end with an error that names the missing rank. valgrind checks test_nc_life.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

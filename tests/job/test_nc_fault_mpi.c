@@ -1,6 +1,5 @@
-/* test_nc_fault_mpi.c : ends ranks of the public interface in mid-step, for test_nc_fault.sh.
- * HOW is kill (the last rank is killed inside nc_wait), stop (it is stopped there) or abort
- * (another thread of rank 0 calls nc_abort meanwhile). Without HOW no rank ends early. */
+/* test_nc_fault_mpi.c : ends ranks in mid-step, for test_nc_fault.sh. HOW is kill or stop (the last
+ * rank, inside nc_wait), abort (by another thread of rank 0), or absent: all end regularly. */
 /* RANKS: 2 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -12,7 +11,6 @@
 static const char *how;
 static struct nc *nc;
 
-/* Strike while the main thread is inside nc_wait(). */
 static void *strike(void *arg)
 {
     (void)arg;
@@ -46,10 +44,10 @@ int main(int argc, char **argv)
     if (rank == (!strcmp(how, "abort") ? 0 : last))
         pthread_create(&thread, NULL, strike, NULL);
     else if (rank == 1)
-        sleep(1); /* until the others are inside */
+        sleep(1);
     CHECK(nc_iallreduce(nc, list) == 0, "a step in which a rank ends");
     (void)nc_wait(nc, NULL);
-    sleep(30); /* the other ranks end this one */
+    sleep(30); /* the others end this one */
     fprintf(stderr, "rank %d goes on\n", rank);
     return 0;
 }

@@ -1,6 +1,6 @@
-/* test_nc_fork_mpi.c : forks children that exit, from ranks whose MPI nc_open has started.
- * Their exits must not end MPI, the job, or the simulated card that a rank has started.
- * usage: test_nc_fork_mpi [OFFLOAD] sim:c, or another card */
+/* test_nc_fork_mpi.c : forks children that exit, from ranks whose MPI nc_open has started. Their
+ * exits must not end MPI, the job, or a rank's simulated card.
+ * usage: test_nc_fork_mpi [OFFLOAD]   sim:c, or another card */
 /* RANKS: 1 2 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -13,7 +13,7 @@ static void quiet(void *arg, int level, const char *line)
     (void)arg, (void)level, (void)line;
 }
 
-/* Fork a child that calls what a caller may call, then exits through its inherited handlers. */
+/* The child makes legal calls, then exits through its inherited handlers. */
 static void fork_and_exit(struct nc *nc, const char *when)
 {
     int status = 0;
@@ -41,7 +41,6 @@ static void steps(struct nc *nc, int by_card, const char *when)
     CHECK(report.offload == by_card, "%s: by %s", when, report.path);
 }
 
-/* Add $B, which has narrowcast-sim, to PATH. */
 static int find_card(void)
 {
     const char *b = getenv("B") ? getenv("B") : "build", *before = getenv("PATH");

@@ -1,6 +1,5 @@
-/* test_nc_large_mpi.c : reduces gradients near fp32's largest number.
- * Their mean fits fp32, so it must be finite for every algorithm, format,
- * scale, sum, codec, op and type. */
+/* test_nc_large_mpi.c : reduces gradients near fp32's largest number, whose mean must be finite for
+ * every algorithm, format, scale, sum, codec, op and type. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "check.h"
@@ -20,7 +19,6 @@ static void quiet(void *arg, int level, const char *line)
     (void)arg, (void)level, (void)line;
 }
 
-/* 1.5 * 2^e, or fp32's largest number. */
 static float large(int e)
 {
     return e < LARGEST ? ldexpf(1.5f, e) : FLT_MAX;
@@ -51,11 +49,11 @@ static int may_round_up(const struct nc_options *o)
     return o->scale && (!strncmp(o->scale, "const", 5) || !strcmp(o->scale, "quantile"));
 }
 
-/* m: mantissa bits of the format, or -1 if only finite numbers are guaranteed. */
+/* m: the format's mantissa bits, or -1 if only finite numbers are guaranteed. */
 static void check_values(struct nc *nc, const struct nc_options *o, int m)
 {
     const int sums = !strcmp(o->op, "sum"), fp64 = !strcmp(o->type, "fp64");
-    /* each addend, partial sum and result is rounded once, to the format or to fewer bits */
+    /* each value is rounded once, to the format or to fewer bits */
     const double room = pow(1 + ldexp(1, -m - 1), n_ranks + 2);
     char what[200];
     say(what, o);
@@ -110,8 +108,7 @@ static const char *const ops[] = {"mean", "sum"};
 
 enum { N_FORMATS = sizeof formats / sizeof *formats, WAYS = 5 * 2 * 2 * 2 };
 
-/* Check all combinations except those in which all values overflow:
- * nothing so large fits e < 8 unscaled. */
+/* Leaves out combinations in which all values overflow: nothing so large fits e < 8 unscaled. */
 static void check_minifloat(const char *algo)
 {
     for (int f = 0; f < N_FORMATS; f++)
@@ -142,7 +139,6 @@ static void check_others(const char *algo)
     check(o, 3);
 }
 
-/* The largest number of a 16-bit type must stay finite, however the format rounds it. */
 static void check_halves(const char *type, uint16_t largest, const char *scale)
 {
     const struct nc_layer layer = {.name = "halves", .n = N};

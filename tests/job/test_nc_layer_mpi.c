@@ -1,5 +1,5 @@
-/* test_nc_layer_mpi.c : tests optional properties of a layer in the public interface.
- * onebit:column cuts a layer by its columns; relgrad divides by its weights. */
+/* test_nc_layer_mpi.c : tests a layer's optional properties: onebit:column cuts a layer by its
+ * columns; relgrad divides by its weights. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -32,14 +32,12 @@ static struct nc *open_as(const char *codec, const char *sum)
     return nc;
 }
 
-/* ---- columns ---- */
-
 static int column_of(int layer, int i)
 {
     return layer == 0 ? i % IN : layer == 1 ? i / KERNEL : 0;
 }
 
-/* Each column has only two different values, which must be its two means. */
+/* A column's two different values must be its two means. */
 static float two_numbers(int layer, int i, double rank)
 {
     const double size = (1 + column_of(layer, i) + rank) / 64;
@@ -66,10 +64,8 @@ static void test_columns(void)
     nc_close(nc);
 }
 
-/* ---- weights ---- */
-
-/* Weights of 75 sizes, new in each step. Gradients are nearly the same multiple of them, which
- * e5m2 can hold; it cannot hold the gradients themselves. */
+/* 75 sizes, new in each step. e5m2 cannot hold the gradients, but their nearly equal multiple of
+ * the weights. */
 static float weight(int i, int step)
 {
     return ldexpf(i % 2 ? 1.5f : -1, (i * 7 + step * 5) % 75 - 15);
@@ -94,11 +90,9 @@ static void test_weights(void)
     nc_close(nc);
 }
 
-/* ---- refusals ---- */
-
 static struct nc *keep; /* keeps MPI running */
 
-/* Refused in one line by rank 0; want NULL: accepted. */
+/* Rank 0 refuses in one line; want NULL: accepted. */
 static void refused(const char *codec, struct nc_layer second, const char *want)
 {
     const struct nc_layer both[] = {layers[0], second};

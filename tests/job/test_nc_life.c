@@ -44,7 +44,6 @@ static void live(const char *codec, const char *type)
     nc_close(nc);
 }
 
-/* Exit with MPI started by a refused opening and all floating-point traps enabled. */
 static int exit_in_traps(void)
 {
     struct nc_options o = nc_options_default();

@@ -1,7 +1,5 @@
-/* test_nc_memory_mpi.c : lets each allocation of nc_open and of the first
- * step in parts fail on one rank.
- * All ranks must return -ENOMEM, nothing may leak, and the next try must succeed. A buf_alloc()
- * of the test replaces the library's. */
+/* test_nc_memory_mpi.c : lets each allocation of nc_open and of the first step in parts fail on one
+ * rank: -ENOMEM on all ranks, no leak, and the next try succeeds. */
 /* RANKS: 1 3 */
 #include "base/buf.h"
 #include "nc_fixture.h"
@@ -12,8 +10,6 @@
 
 static int rank, n_ranks;
 static long n_asked, fails_at; /* of this rank; 0: none fails */
-
-/* ---- counted buffers ---- */
 
 enum { MANY = 4096 };
 static void *given[MANY];
@@ -66,8 +62,7 @@ static struct nc_options options_of(int k)
     return o;
 }
 
-/* Let each allocation of rank `who` fail in turn, one per try.
- * Returns the number of allocations. */
+/* Each allocation of rank `who` fails in turn. Returns their number. */
 static long run_out(const struct nc_options *o, int who)
 {
     for (long at = 1;; at++) {
@@ -88,7 +83,6 @@ static long run_out(const struct nc_options *o, int who)
     }
 }
 
-/* The thread of nc_iallreduce() cannot be created on one rank. */
 static void run_out_later(const struct nc_options *o, int who)
 {
     static double x[N_ALL];

@@ -1,5 +1,4 @@
-/* test_nc_misuse.c : misuses the public interface, on one rank over
- * a transport that sends nothing.
+/* test_nc_misuse.c : misuses the public interface, on one rank over a transport that sends nothing.
  * Each misuse must give one line and an error code, or do what the header says. */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -48,7 +47,7 @@ static struct nc_options options(void)
     return o;
 }
 
-/* Open and expect this code. A failed opening must leave *out NULL and print one line. */
+/* A failed opening must leave *out NULL and print one line. */
 static struct nc *open_as(const struct nc_transport *t, const struct nc_options *o,
                           const struct nc_layer *list, int n, int want, const char *what)
 {
@@ -146,7 +145,7 @@ static void words(void)
     refuse_options(&o, "40 cards");
 }
 
-/* Options whose size was never set have no log either: the line goes to stderr. */
+/* Without a size there is no log: the line goes to stderr. */
 static void option_sizes(void)
 {
     const size_t garbage[] = {0, 4, 0x7ffff7a1b2c8u, SIZE_MAX, SIZE_MAX - 7};
@@ -199,7 +198,7 @@ static void layer_lists(void)
     (void)open_as(&t, &o, &one, 1, -EINVAL, "a layer as large as can be");
 }
 
-/* The call must be refused in one line, and the communicator must still work. */
+/* The call is refused in one line; the communicator must still work. */
 #define REFUSED(call)                                                            \
     do {                                                                         \
         n_lines = 0;                                                             \

@@ -1,6 +1,5 @@
-/* test_nc_modes_mpi.c : runs the public interface while one rank has a
- * non-default floating-point mode.
- * Every rank must get the bits of the default mode, and the caller's mode must be kept. */
+/* test_nc_modes_mpi.c : runs the public interface while one rank has another floating-point mode:
+ * all ranks get the default mode's bits, and the caller's mode is kept. */
 /* RANKS: 4 */
 #include "nc_fixture.h"
 #include <fenv.h>
@@ -47,7 +46,7 @@ static void enter(void)
 #endif
 }
 
-/* Restore the default mode. Returns false if the caller's mode was changed. */
+/* False if the caller's mode was changed. */
 static bool leave(void)
 {
     bool same = rank != 1 || fegetround() == now->round;
@@ -97,7 +96,7 @@ static const struct words {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* True for codes of minifloats that are casts: sums are allowed, losses counted. */
+/* Casts can be added and count losses. */
 static bool is_cast(const struct words *w)
 {
     return !w->codec && !(w->scale && !strncmp(w->scale, "quantile", 8));
@@ -113,7 +112,6 @@ static uint64_t hash_more(uint64_t h, const void *p, size_t n)
     return h;
 }
 
-/* Store a gradient: in turn subnormal, near that, and ordinary. */
 static void put(void *to, const char *type, int i, int step)
 {
     uint64_t h = hash_more(14695981039346656037u, (int[]){rank, i, step}, 3 * sizeof(int));
@@ -133,7 +131,7 @@ static void put(void *to, const char *type, int i, int step)
         ((uint16_t *)to)[i] = (uint16_t)((bits >> 16 & 0x8000) | (e % 20) << 10 | (h >> 7 & 1023));
 }
 
-/* Hash a job's sums, reports and states on this rank; 0: the options are refused. */
+/* Hash of sums, reports and states; 0: the options are refused. */
 static uint64_t bits_of(const struct words *w, const char *type, int sums)
 {
     static double x[N_ALL];

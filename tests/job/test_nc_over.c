@@ -1,5 +1,5 @@
-/* test_nc_over.c : uses the public interface over the caller's own transport.
- * After a failure in mid-step every rank has an error code. */
+/* test_nc_over.c : uses the public interface over the caller's own transport. After a failure in
+ * mid-step every rank has an error code. */
 #include "capture.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"
@@ -73,7 +73,7 @@ static int steps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Openings that fail on one rank or on all; the next one with the same arguments succeeds. */
+/* Openings fail on one rank or on all; the next succeeds. */
 static int refused(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -96,7 +96,6 @@ static int refused(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* A forked child may call the interface and exit without affecting the other ranks. */
 static int forked(const struct nc_transport *t, void *ctx)
 {
     static float x[N_ALL];
@@ -124,7 +123,7 @@ static int forked(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Transport functions and options.log that change the floating-point mode and do not restore it. */
+/* Transport functions and options.log do not restore the mode. */
 static bool changes_mode;
 static void change_mode(void)
 {
@@ -169,7 +168,7 @@ static void mode_log(void *arg, int level, const char *line)
     change_mode();
 }
 
-/* Run steps with gradients below fp32's smallest normal number. Returns a checksum of the means. */
+/* Below fp32's smallest normal number. Returns a checksum of the means. */
 static double subnormal_steps(const struct nc_transport *t)
 {
     static double x[N_ALL];
@@ -209,7 +208,6 @@ static int modes(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Call nc_abort() and nc_close() with all traps enabled. */
 static int traps(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -228,8 +226,8 @@ static int traps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* A failing send is reported to its receiver at once. nc_abort() between calls reaches ranks
- * that are in a call. Also lists that are NULL. */
+/* The receiver hears of a failing send at once. nc_abort() between calls reaches ranks in a call.
+ * Also lists that are NULL. */
 static int fails_now;
 static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
@@ -267,10 +265,8 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* ---- failures in nc_wait() ---- */
-
 struct fault {
-    const char *how, *line; /* line: printed by rank 0; "": no rank prints */
+    const char *how, *line; /* line: printed by rank 0; "": none */
     int code;
 };
 static struct nc *struck;
@@ -295,7 +291,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     pthread_t thread;
     o.deadline_s = 0.7;
     if (t->rank == 1 && !strcmp(f->how, "closes"))
-        o.deadline_s = 10; /* the others' deadline ends while its last messages are still awaited */
+        o.deadline_s = 10; /* the others' deadline ends while its last messages are awaited */
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     struck = nc;
@@ -304,9 +300,9 @@ static int fault(const struct nc_transport *t, void *ctx)
     if (t->rank == 1 && !strcmp(f->how, "late"))
         usleep(3500000);
     else if (t->rank == 1 && !strcmp(f->how, "closes"))
-        goto close; /* in mid-step of the others, without a failure */
+        goto close; /* in the others' mid-step, without a failure */
     else if (t->rank == 1)
-        usleep(600000); /* until the others are inside */
+        usleep(600000);
     if (t->rank == 2 && strcmp(f->how, "late") && strcmp(f->how, "closes"))
         pthread_create(&thread, NULL, strike, (void *)(uintptr_t)f->how);
     int rc = nc_iallreduce(nc, list), done;

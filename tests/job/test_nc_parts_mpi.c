@@ -1,5 +1,5 @@
-/* test_nc_parts_mpi.c : compares a step in parts with a whole step and with `train`'s reducer.
- * The bits must be equal in every type of gradients. */
+/* test_nc_parts_mpi.c : a step in parts has the bits of a whole step and of `train`'s reducer, in
+ * every type of gradients. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "capture.h"
@@ -60,7 +60,7 @@ static void by_train(const struct nc_options *o, uint64_t n_steps, float means[]
     comm_leave(c);
 }
 
-/* Report layers as ready in an order of this rank's own; leave one to nc_wait(). */
+/* Each rank has its own order; nc_wait() takes the last layer. */
 static int in_parts(struct nc *nc, void *const *list, struct nc_report *report)
 {
     int done = -1;
@@ -102,7 +102,6 @@ static void count_errors(void *arg, int level, const char *line)
     *(int *)arg += level == NC_LOG_ERROR;
 }
 
-/* All layers are ready and only nc_test() is called: the step must end without nc_wait(). */
 static void test_test(void)
 {
     struct nc_options o = options_of(0);
@@ -145,8 +144,6 @@ static void test_test(void)
     CHECK(nc_iallreduce(nc, list) == 0 && nc_wait(nc, NULL) == 0, "and the next is not");
     nc_close(nc);
 }
-
-/* ---- sums and types ---- */
 
 /* Small multiples of a power of two, whose sums every type holds. */
 static double number(int r, int i)

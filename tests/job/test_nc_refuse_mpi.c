@@ -1,5 +1,5 @@
-/* test_nc_refuse_mpi.c : tests what nc_open refuses, and the effect of the seed.
- * A refusal is one line by one rank and one code on all. */
+/* test_nc_refuse_mpi.c : nc_open refuses with one line by one rank and one code on all; and the
+ * effect of the seed. */
 /* RANKS: 1 4 */
 #include <mpi.h>
 #include <narrowcast.h>
@@ -92,7 +92,6 @@ static void refused_card(const char *where, const char *algo, int want, const ch
     unsetenv("NARROWCAST_OFFLOAD");
 }
 
-/* A card that cannot exist, and one that does not answer. */
 static void test_cards(void)
 {
     refused_card("udp://no..invalid:4711", NULL, -ENXIO, "an unknown host");
@@ -114,7 +113,6 @@ static void test_cards(void)
     nc_close(nc);
 }
 
-/* The mean of the same gradients, rounded stochastically with a seed. */
 static void mean_with_seed(uint64_t seed, float mean[30])
 {
     struct nc_options o = nc_options_default();

@@ -1,6 +1,5 @@
-/* test_nc_state_mpi.c : saves a job's state and loads it into another, which
- * must continue with the same bits.
- * All ranks must refuse a state that is another job's or damaged. */
+/* test_nc_state_mpi.c : saves a job's state and loads it into another, which must continue with the
+ * same bits. All ranks must refuse a foreign or damaged one. */
 /* RANKS: 1 3 */
 #include "base/crc.h"
 #include "nc_fixture.h"
@@ -82,7 +81,7 @@ static void test_resume(const char *codec, int keeps)
     free(state);
 }
 
-/* A wrong state on one rank is refused by all; then the right one is accepted. */
+/* One rank's wrong state is refused by all; then the right one is accepted. */
 static void refused(struct nc *nc, const void *state, size_t bytes, const char *words)
 {
     line[0] = 0;
@@ -92,8 +91,8 @@ static void refused(struct nc *nc, const void *state, size_t bytes, const char *
     CHECK(rank > 0 || strstr(line, words), "said \"%s\", not %s", line, words);
 }
 
-/* A residual that is not finite, in any layer of one rank. The checksum is right, and the names
- * of layers are no longer available. */
+/* An infinite residual in any layer of one rank, with the right checksum. The names of layers are
+ * no longer available. */
 static void test_not_finite(void)
 {
     enum { SUM_AT = 40 };
@@ -113,7 +112,7 @@ static void test_not_finite(void)
     CHECK(nc_state_save(nc, state) == 0, "save");
     const size_t keeps = 8 * 1000 < bytes ? 2 : 1; /* floats per element */
     size_t at = 48;
-    for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32 and has no state */
+    for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32, without state */
         const size_t kept = keeps * 4 * layers[l].n;
         for (unsigned b = 0; b < sizeof bad / sizeof *bad; b++) {
             char words[80];

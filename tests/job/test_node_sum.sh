@@ -1,25 +1,23 @@
 #!/bin/bash
-# test_node_sum.sh : trains by group-scatter in one node whose sums a card makes (--node-sum xrt).
-# The card is simulated, with Debian's own libxrt_coreutil. A card that is busy, silent or lost in
-# mid-run costs one warning and no bits.
+# test_node_sum.sh : trains by group-scatter in one node whose sums a simulated card makes
+# (--node-sum xrt, Debian's libxrt_coreutil). A card that is busy, silent or lost costs one warning
+# and no bits.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
-ranks_in "$dir" # the lock file of simulated devices lies there
+ranks_in "$dir" # holds the lock file of simulated devices
 
-# devices: prints the processes of this test's simulated devices
 devices() {
     for pid in $(pgrep -f '^narrowcast-sim --fd'); do
         if grep -qzxF "TMPDIR=$dir" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
     done
 }
 
-# sums_of FILE: prints the number of sums by the card in a run's table
 sums_of() { sed -n 's/^node sums *\([0-9]*\) by card.*/\1/p' "$1"; }
 
-# with LABEL WANTED SUMS RANKS OPTIONS...: a run of SUMS sums, all by the card, with this checksum
+# with LABEL WANTED SUMS RANKS OPTIONS...: SUMS sums, all by the card, with this checksum
 with() {
     what=$1 wanted=$2 sums=$3 ranks=$4
     shift 4
@@ -31,8 +29,7 @@ with() {
     if grep -q warning err; then fail "$what: $(grep warning err)"; fi
 }
 
-# without LABEL WANTED WARNING RANKS OPTIONS...: a run that abandons
-# its card, with this one warning
+# without LABEL WANTED WARNING RANKS OPTIONS...: abandons its card, with this one warning
 without() {
     what=$1 wanted=$2 words=$3 ranks=$4
     shift 4
@@ -62,7 +59,6 @@ with "1 rank" "$(wanted 1 --steps 4)" 4 1 --steps 4
 with "16 bits" "$(wanted 2 --steps 4 --format fp16 --first-epochs-fp32 0)" 4 2 --steps 4 --format fp16
 with "fp32 first" "$(wanted 2 --steps 12 --first-epochs-fp32 1)" 2 2 --steps 12 --first-epochs-fp32 1
 
-# --- codes on a GPU, through pinned memory ---
 if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
     with "gradients on a GPU" "$(wanted 2 --steps 2 --device cuda)" 2 2 --steps 2 --device cuda
@@ -71,7 +67,7 @@ else
     echo 'skip: no emulator of GPUs in this build: --device cuda'
 fi
 
-# --- a card that another process holds ---
+# --- another process holds the card ---
 mkfifo pipe
 head -c 70000 /dev/zero >same # more than a pipe holds: once all is written, the reader holds its card
 { cat same && : >reading && exec sleep 600; } >pipe &
@@ -84,7 +80,7 @@ without "a busy card" "$direct" 'reduce_mm' 4 --steps 12
 kill $holds
 wait $busy || fail "the other user of the card: $(cat reduce.out)"
 
-# --- a card that dies, or stops answering, in mid-run ---
+# --- a card that dies or hangs in mid-run ---
 for fault in dies:30 dies:200 run-hangs read-hangs; do
     NARROWCAST_SIM_FAULT=$fault without "$fault" "$direct" 'card xrt' 4 --steps 12 --card-deadline 1
 done

@@ -1,5 +1,5 @@
-/* test_quantise.c : tests --quantise.
- * The smallest layers, together less than 1 % of all elements, stay in fp32. */
+/* test_quantise.c : tests --quantise. The smallest layers, together less than 1 % of all elements,
+ * stay in fp32. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -8,14 +8,14 @@
 
 enum { N_MAX = 6 };
 
-/* Sizes; layers already in fp32; layers that must be in fp32. */
+/* Sizes; layers already in fp32; layers that must be. */
 static const struct {
     size_t n[N_MAX];
     bool fp32[N_MAX], want[N_MAX];
 } cases[] = {
     {{9900, 49, 50, 1}, {false}, {false, true, false, true}}, /* 50, and 100 with the next one */
     {{9901, 49, 49, 1}, {false}, {false, true, true, true}},  /* 99 of 10000 */
-    {{9900, 50, 50}, {false}, {false, true, false}},          /* of equal ones the first */
+    {{9900, 50, 50}, {false}, {false, true, false}},
     {{100, 100, 100}, {false}, {false, false, false}},
     {{5}, {false}, {false}},
     {{500, 9430, 70},

@@ -1,6 +1,6 @@
-/* test_rescale.c : compares --rescale on virtual ranks with a slow reference.
- * Each layer's exponent follows from K times its largest gradient. The groups' sums get an
- * exponent from P/K times the largest of them, are cast again, and added. */
+/* test_rescale.c : compares --rescale on virtual ranks with a slow reference: a layer's exponent
+ * follows from K times its largest gradient, that of the groups' sums from P/K times the largest of
+ * them. */
 #include "algo_formulas.h"
 #include "base/err.h"
 #include "check.h"
@@ -12,16 +12,16 @@
 
 enum { MAX_RANKS = 64, N_LAYERS = 6, N = 300 + 1 + 77 + 41 + 64 + 8 };
 static const uint64_t seed = 20261123;
-/* Only the last one travels in fp32. */
+/* Only the last travels in fp32. */
 static const struct reducer_layer layers[N_LAYERS] = {
     {.name = "a", .n = 300}, {.name = "b", .n = 1},  {.name = "c", .n = 77},
     {.name = "d", .n = 41},  {.name = "e", .n = 64}, {.name = "f", .n = 8, .fp32 = true}};
 static const double sizes[N_LAYERS] = {1, 1e-3, 3e4, 1e-30, 0, 1};
 
 static float grads[MAX_RANKS][N];
-static long double codes[MAX_RANKS][N]; /* values of codes, then of groups' sums */
+static long double codes[MAX_RANKS][N]; /* of codes, then of groups' sums */
 
-/* Magnitudes over 12 binades, partly equal on all ranks. */
+/* Gradients span 12 binades, partly equal on all ranks. */
 static void make_grads(int n_ranks)
 {
     for (int r = 0; r < n_ranks; r++)
@@ -34,8 +34,6 @@ static void make_grads(int n_ranks)
                 grads[r][i] = (float)(sizes[l] * (x + y / 2) / (1 << (common >> 16) % 12));
             }
 }
-
-/* ---- the real reducer ---- */
 
 struct trial {
     struct job_spec spec;
@@ -76,8 +74,6 @@ static bool run(int n_ranks, struct trial *t)
     return rc == 0;
 }
 
-/* ---- slow reference ---- */
-
 struct slow_job {
     struct slow in, acc, out;
     int n_ranks, group;
@@ -85,14 +81,13 @@ struct slow_job {
     bool one_scale; /* aps without --rescale */
 };
 
-/* The smallest e with x <= 2^e. */
 static int log2_up(long double x)
 {
     int e;
     return frexpl(x, &e) == 0.5L ? e - 1 : e;
 }
 
-/* Sum value[0], value[step], ..., n of them, starting at `first` and wrapping around. */
+/* n values from `first` on, `step` apart, wrapping around. */
 static long double slow_sum(struct slow *acc, const long double *value, int n, int first)
 {
     long double sum = 0;
@@ -102,7 +97,7 @@ static long double slow_sum(struct slow *acc, const long double *value, int n, i
     return sum;
 }
 
-/* The rank that adds first: the ring of part j starts after j. */
+/* The ring of part j starts after j. */
 static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
 {
     int j = 0;
@@ -111,8 +106,7 @@ static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
     return s->ring ? j + 1 : 0;
 }
 
-/* Compute layer [at, at + n) of all gradients; it starts at element
- * `pos` of a bucket of n_bucket. */
+/* Layer [at, at + n) of all gradients; it starts at element `pos` of a bucket of n_bucket. */
 static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size_t n_bucket,
                        float *mean)
 {
@@ -155,7 +149,6 @@ static size_t padded(size_t n)
     return (n + 7) / 8 * 8;
 }
 
-/* In a bucket the last layer comes first. */
 static void slow_means(struct slow_job *s, bool one_bucket, float *mean)
 {
     size_t all = 0, at = N, pos = 0;
@@ -170,8 +163,6 @@ static void slow_means(struct slow_job *s, bool one_bucket, float *mean)
         pos += padded(n);
     }
 }
-
-/* ---- comparison ---- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -248,8 +239,8 @@ static void compare_all(int n_ranks)
                               formats[f][1], formats[f][2], true, (k + f) % 3 != 0);
 }
 
-/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64
- * mean if neither is most of it. */
+/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64 mean if neither
+ * is most of it. */
 static void check_gain(int n_ranks)
 {
     make_grads(n_ranks);

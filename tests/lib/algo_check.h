@@ -1,5 +1,5 @@
-/* algo_check.h : checks an algorithm's sums against its documented order of additions.
- * Its traffic must follow the formulas. Ranks may be of any kind. */
+/* algo_check.h : checks an algorithm's sums against its documented order of additions, its traffic
+ * against the formulas, on ranks of any kind. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
 #include "algo_formulas.h"
@@ -15,9 +15,9 @@
 enum { ALGO_CHECK_MAX = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
 static const uint64_t algo_check_seed = 20240607;
 
-/* Data of all ranks and the expected results. Each process can compute all of it. */
+/* Computed by each process. */
 struct algo_world {
-    /* true if a process has several ranks: the lowest then fills this for all */
+    /* ranks share a process: the lowest fills this for all */
     bool shared;
     int n_ranks;
     size_t n_most;                                         /* elements */
@@ -55,9 +55,8 @@ static inline void world_close(struct algo_world *w)
     free(w->want), free(w->acc);
 }
 
-/* ---- reference: sums of vectors or ranges in a given order, by vec_plain only ---- */
+/* ---- reference: sums in a given order, by vec_plain only ---- */
 
-/* Add elements [at, at + n) of these vectors in this order into out. */
 static inline void add_in_order(const struct algo_world *w, const struct vec_sum *s,
                                 uint8_t *const *vectors, const int *order, int n_vectors, size_t at,
                                 size_t n, bool last, uint8_t *out)
@@ -78,7 +77,7 @@ static inline void add_by_rank(const struct algo_world *w, const struct vec_sum 
     add_in_order(w, s, vectors, order, n_vectors, 0, n, last, out);
 }
 
-/* Add as a ring does: part j in the order j + 1, j + 2, ..., j. */
+/* Part j in a ring's order: by ranks j + 1, j + 2, ..., j. */
 static inline void add_by_ring(const struct algo_world *w, const struct vec_sum *s,
                                uint8_t *const *vectors, int n_vectors, size_t n, bool last,
                                uint8_t *out)
@@ -112,12 +111,9 @@ static inline void work_out(const struct algo_world *w, const struct algo *a, in
     }
 }
 
-/* ---- one all-reduce ---- */
-
 static inline void make_codes(const struct algo_world *w, struct mf_fmt fmt, size_t n,
                               uint32_t which)
 {
-    /* random bytes: every code occurs, inf and nan too */
     const size_t bytes = vec_bytes(fmt, n);
     for (int r = 0; r < w->n_ranks; r++) {
         uint64_t key = philox_key(algo_check_seed, which, (uint32_t)n, (uint32_t)r, 0);
@@ -138,8 +134,8 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
     return max;
 }
 
-/* Run algorithm `by` once; expect the sums, bytes and rounds of algorithm `a`. The two differ
- * where algo_here() substitutes an algorithm. */
+/* Run `by` once; expect sums, bytes and rounds of `a`. They differ where algo_here() substitutes
+ * one. */
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
 {
@@ -148,7 +144,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
                  in_bytes = vec_bytes(codec_sum(codec)->in, n),
                  out_bytes = vec_bytes(codec_sum(codec)->out, n);
     uint8_t *scratch = buf_alloc(scratch_bytes + 1), *result = buf_alloc(out_bytes + 1);
-    /* exactly as long as the input, so that sanitizers catch an overrun */
+    /* exact length, so that sanitizers catch an overrun */
     uint8_t *mine = buf_alloc(in_bytes);
     memcpy(mine, t->world->codes[t->rank], in_bytes);
     memset(result, ALGO_CHECK_CANARY, out_bytes + 1);
@@ -171,7 +167,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
                    want = formula_bytes(a, t->n_ranks, k, t->rank, codec_sum(codec), n);
     CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what,
           (unsigned long long)sent, (unsigned long long)want);
-    if (n >= 1000 || t->world->shared) { /* a collective, so not for every size */
+    if (n >= 1000 || t->world->shared) { /* collective, so not for every size */
         const double rounds = max_of_ranks(t, (double)(after.rounds - before.rounds)),
                      rounds_want = formula_rounds(a, t->n_ranks, k);
         CHECK(rounds == rounds_want, "%s: %g rounds, not %g", what, rounds, rounds_want);
@@ -179,13 +175,12 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
     free(scratch), free(result), free(mine);
 }
 
-/* Add n codes per rank by this algorithm, and by its substitute here (algo_here) if any. */
 static inline void check_sums(const struct algo_rank *t, const struct algo *a, int k,
                               const struct codec *codec, size_t n, uint32_t which, const char *what)
 {
     const struct algo *here = a;
     if (t->world->shared)
-        comm_barrier(t->c); /* all ranks have finished comparing */
+        comm_barrier(t->c);
     if (!t->world->shared || t->rank == comm_lowest_here(t->c, t->rank)) {
         make_codes(t->world, codec_sum(codec)->in, n, which);
         work_out(t->world, a, k, codec_sum(codec), n);
@@ -197,8 +192,6 @@ static inline void check_sums(const struct algo_rank *t, const struct algo *a, i
     if (here != a && t->n_ranks <= 64)
         run_once(t, a, a, k, codec, n, what);
 }
-
-/* ---- the sums that each algorithm supports (host/comm/README.md) ---- */
 
 static inline bool allowed(const struct algo *a, enum vec_rule rule, struct mf_fmt f)
 {
@@ -236,7 +229,7 @@ static inline bool settle(const struct algo_rank *t, const struct algo *a, int k
     return rc == 0;
 }
 
-/* only every third size with many ranks */
+/* with many ranks only every third size */
 static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -260,7 +253,6 @@ static inline void test_combination(const struct algo_rank *t, const struct algo
     }
 }
 
-/* Check every algorithm and group size with every rule and format. */
 static inline void test_combinations(const struct algo_rank *t)
 {
     static const char *const formats[] = {"e5m2",  "e4m3", "e4m3fn", "e3m0",
@@ -268,7 +260,7 @@ static inline void test_combinations(const struct algo_rank *t)
     static const char *const outs[] = {NULL,   "e5m10", "fp32", "e4m3",
                                        "e5m2", NULL,    "e8m7", "e5m10"};
     static const char *const rules[] = {"exact", "fp32", "nearest", "kahan",
-                                        /* in the order of enum vec_rule */
+                                        /* as in enum vec_rule */
                                         "trunc"};
     const struct algo *a;
     for (int i = 0; (a = algo_at(i)); i++)
@@ -286,7 +278,6 @@ static inline void test_combinations(const struct algo_rank *t)
                         (enum vec_rule)rule);
 }
 
-/* The same for codecs whose partial sums have their own format. */
 static inline void test_partials(const struct algo_rank *t)
 {
     static const struct codec_spec rows[] = {
@@ -301,7 +292,7 @@ static inline void test_partials(const struct algo_rank *t)
                 test_combination(t, a, k, &rows[r], r == 1 ? VEC_KAHAN : VEC_NEAREST);
 }
 
-/* Check ranges longer than a block of accumulators, and messages longer than one MPI call. */
+/* Ranges longer than a block of accumulators, messages longer than one MPI call. */
 static inline void test_long_and_chunked(const struct algo_rank *t)
 {
     const struct algo *a;

@@ -1,10 +1,10 @@
-/* algo_formulas.h : computes the bytes and rounds that each algorithm should need, from ranges. */
+/* algo_formulas.h : computes the bytes and rounds that each algorithm should need. */
 #ifndef ALGO_FORMULAS_H
 #define ALGO_FORMULAS_H
 #include "comm/algo/algo.h"
 #include <math.h>
 
-/* Ranges consist of units of 8 elements; the longer ranges come first. */
+/* Ranges are units of 8 elements; longer ranges come first. */
 static inline size_t part_at(size_t n, int parts, int i)
 {
     size_t units = n / 8, p = (size_t)parts, k = (size_t)i, longer = units % p;
@@ -46,15 +46,14 @@ static inline uint64_t partial_part(const struct vec_sum *s, size_t n, int parts
     return vec_bytes(vec_acc_fmt(s), part_n(n, parts, i));
 }
 
-/* Bytes that member i of a ring of p sends while partial sums are formed. codes: its first
- * message holds codes; otherwise that one also holds partial sums. */
+/* Bytes that member i of a ring of p sends for partial sums. codes: the first message holds codes
+ * instead. */
 static inline uint64_t ring_bytes(const struct vec_sum *s, size_t n, int p, int i, bool codes)
 {
     const int left = (i + p - 1) % p;
     const uint64_t sums = vec_bytes(vec_acc_fmt(s), n) - partial_part(s, n, p, i);
     return p == 1 ? 0 : codes ? sums - partial_part(s, n, p, left) + in_part(s, n, p, left) : sums;
 }
-/* Bytes that member i sends while the finished sum circulates. */
 static inline uint64_t gather_bytes(const struct vec_sum *s, size_t n, int p, int i)
 {
     return vec_bytes(s->out, n) - out_part(s, n, p, (i + 1) % p);
@@ -70,7 +69,7 @@ static inline uint64_t master_bytes(const struct vec_sum *s, size_t n, int p, in
            vec_bytes(s->out, n) - out_part(s, n, k, 0);
 }
 
-/* Bytes that rank `me` sends; UINT64_MAX if there is no formula. */
+/* UINT64_MAX: no formula. */
 static inline uint64_t formula_bytes(const struct algo *a, int p, int k, int me,
                                      const struct vec_sum *s, size_t n)
 {

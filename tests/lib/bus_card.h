@@ -84,9 +84,6 @@ static inline void start(const char *model, const char *listen)
     }
 }
 
-/* ---- runs ---- */
-
-/* Start the kernel at base and wait until it is done. */
 static inline void go(uint64_t base)
 {
     const double until = clock_s() + ANSWER_S;
@@ -142,7 +139,7 @@ static inline void get_all(uint64_t at, uint8_t *to, size_t n)
         CHECK(get(at + i, to + i, n - i < SIMLINK_MAX ? n - i : SIMLINK_MAX) == 0, "get");
 }
 
-enum { MANY = 20001 }; /* values: a run needs several pieces */
+enum { MANY = 20001 }; /* a run needs several pieces */
 static const uint64_t at_x = mem + (4 << 20), at_codes = mem + (8 << 20),
                       at_words = mem + (12 << 20);
 
@@ -190,9 +187,7 @@ static inline void poison_words(void)
     CHECK(put(at_words, marks, sizeof marks) == 0, "words");
 }
 
-/* ---- both cards ---- */
-
-/* Call test for the C model and, if it is built, the Verilated card. */
+/* Test the C model and, if built, the Verilated card. */
 static inline void of_both(const char *program, void (*test)(const char *model))
 {
     static const char *const rtl[] = {"--engine", "rtl", NULL};

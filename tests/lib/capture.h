@@ -1,4 +1,4 @@
-/* capture.h : captures what a test writes to stderr between two calls, to check messages. */
+/* capture.h : captures stderr between two calls, to check messages. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 #include <stdio.h>
@@ -8,7 +8,7 @@
 struct capture {
     FILE *file;
     int stderr_fd;   /* the original */
-    char text[1024]; /* captured text, valid after capture_end() */
+    char text[1024]; /* valid after capture_end() */
 };
 
 static inline void capture_begin(struct capture *c)

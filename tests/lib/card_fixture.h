@@ -13,7 +13,7 @@ static struct {
     uint8_t bytes[CARD_FRAME_BYTES];
 } sent[MAX_OUT];
 static int n_out;
-static uint64_t n_in, n_sent; /* n_sent: all frames sent, taken or not */
+static uint64_t n_in, n_sent; /* n_sent: taken or not */
 static struct card *card;
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -34,7 +34,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* Send from rank h.rank's address. Returns the number of frames that came out, in sent[0..]. */
+/* Send from rank h.rank's address. Returns the number of frames out, in sent[0..]. */
 static int give(struct pkt_header h, const uint8_t *payload, size_t beats)
 {
     uint8_t frame[CARD_FRAME_BYTES];
@@ -45,7 +45,6 @@ static int give(struct pkt_header h, const uint8_t *payload, size_t beats)
     return n_out;
 }
 
-/* Check that each frame in was counted exactly once by its fate, and each frame out once. */
 static void books_balance(void)
 {
     uint64_t in = 0, left = 0;

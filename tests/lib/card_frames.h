@@ -1,4 +1,4 @@
-/* card_frames.h : makes frames for a card and fills its job table, for tests of both models. */
+/* card_frames.h : makes frames for a card and fills its job table, for both models. */
 #ifndef CARD_FRAMES_H
 #define CARD_FRAMES_H
 #include "hls/card/packet.h"
@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Write the header [64] and `beats` of payload as a frame to bytes. Fills in magic, len and
- * both CRCs. Returns the length. */
+/* Write header and `beats` of payload; fills in magic, len and both CRCs. Returns the length. */
 static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size_t beats,
                                uint8_t *bytes)
 {
@@ -21,7 +20,7 @@ static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size
     return PKT_HEADER_BYTES + n;
 }
 
-/* Address of rank r of job j: 10.0.j.r, port 1000 + r. */
+/* 10.0.j.r, port 1000 + r. */
 static inline uint32_t frame_ip(unsigned job, unsigned rank)
 {
     return 0x0a000000u | job << 8 | rank;
@@ -36,8 +35,8 @@ struct frame_job {
     uint64_t key;
 };
 
-/* Register a job and all its ranks through write(arg, offset, value), and enable the card.
- * Results go to the multicast group ip:port; ip 0: to each rank. */
+/* Register a job through write(arg, offset, value), and enable the card. Results go to the
+ * multicast group ip:port; ip 0: to each rank. */
 static inline void frame_register_group(struct frame_job job, uint32_t ip, uint16_t port,
                                         void (*write)(void *arg, uint32_t at, uint32_t value),
                                         void *arg)

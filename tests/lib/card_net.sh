@@ -1,6 +1,5 @@
-# card_net.sh : starts and ends simulated cards, runs trainings and reads their checksums.
-# Sourced first, under `set -eu`. Provides what in_folder.sh provides, and rtl (empty
-# in a build without Verilator).
+# card_net.sh : starts and ends simulated cards, runs trainings and reads their checksums. Sourced
+# first, under `set -eu`. Provides in_folder.sh's names, and rtl (empty without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 # shellcheck source=tests/lib/in_folder.sh
@@ -10,15 +9,15 @@
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
-export CARD_NET_DIR="$dir" # hidden_cards finds child processes by it
-: >stderr # of the runs; shown after a failure
+export CARD_NET_DIR="$dir" # for hidden_cards
+: >stderr # shown after a failure
 code=0
 trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
 cards=  # process ids
 
-# card NAME OPTIONS...: starts a card on a free loopback port; $NAME.at holds its
-# address, $NAME.pid its process id
+# card NAME OPTIONS...: starts a card on a free loopback port; address in $NAME.at, process id in
+# $NAME.pid
 card() {
     name=$1
     shift
@@ -31,20 +30,17 @@ card() {
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }
 
-# uncard NAME [SIGNAL]: ends a card
 uncard() {
     kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null || true
     wait "$(cat "$1.pid")" 2>/dev/null || true
 }
 
-# at NAME...: prints their addresses, as --offload takes them
 at() {
     list=
     for name in "$@"; do list="$list,$(cat "$name.at")"; done
     echo "${list#,}"
 }
 
-# counter NAME COUNTER: prints a counter of a running card
 counter() {
     "$n" sim --counters "$(sed 's/^udp:..//' "$1.at")" --json | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"
 }
@@ -56,20 +52,17 @@ on() {
     mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
 }
 
-# checksum FILE: prints the weights checksum in a run's output
 checksum() { sed -n 's/^weights checksum //p' "$1"; }
 
 # by_card LOG: prints "N of M": steps through cards, all steps
 by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
 
-# same LABEL FILE WANTED: the run's weights have this checksum
 same() {
     if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
         fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
     fi
 }
 
-# hidden_cards: prints the running cards that programs of this test started themselves
 hidden_cards() {
     for pid in $(pgrep -f '^narrowcast-sim --fd'); do
         ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
@@ -81,12 +74,9 @@ end_cards() {
     wait || true
 }
 
-# machine_kind: what affects the rounding of a matrix product here;
-# machine_key: its hash, eight digits
 machine_kind() { "$n" info | sed -n 's/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';'; }
 machine_key() { printf '%s' "$(machine_kind)" | sha256sum | cut -c 1-8; }
 
-# steps LOG: prints the number of logged steps
 steps() {
     if [ -s "$1" ]; then grep -c '"kind":"step"' "$1" || true; else echo 0; fi
 }

@@ -1,5 +1,5 @@
-/* card_pair.h : gives the same frames to the Verilated card and the C
- * model and compares the answers. */
+/* card_pair.h : gives the same frames to the Verilated card and the C model and compares the
+ * answers. */
 #ifndef CARD_PAIR_H
 #define CARD_PAIR_H
 #include "card_frames.h"
@@ -9,7 +9,7 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 
-enum { PAIR_MAX = 1 << 15 }; /* most frames out of one run */
+enum { PAIR_MAX = 1 << 15 }; /* frames out of one run */
 
 struct side {
     const struct shell_ops *ops;
@@ -45,11 +45,11 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
 
 static int by_hash(const void *a, const void *b)
 {
-    const uint64_t *x = a, *y = b; /* compares the first member, the hash */
+    const uint64_t *x = a, *y = b;
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Returns whether both cards are available. */
+/* False if a card is missing. */
 static inline int pair_open(uint64_t seed)
 {
     printf("seed %llu\n", (unsigned long long)seed);
@@ -66,8 +66,6 @@ static inline void pair_close(void)
     frame_queue_free(&rtl.in);
     frame_queue_free(&c.in);
 }
-
-/* ---- registers ---- */
 
 static inline void write_both(void *arg, uint32_t at, uint32_t value)
 {
@@ -98,7 +96,7 @@ static inline void settle(void)
     }
 }
 
-/* Stop the job if it runs, then start it on both cards, with a multicast group (ip 0: without). */
+/* Restart the job on both cards; ip 0: without a multicast group. */
 static inline void pair_register_group(struct frame_job job, uint32_t ip, uint16_t port)
 {
     write_both(NULL, REG_JOB_INDEX, job.index);
@@ -146,8 +144,6 @@ static inline void same_counters(void)
     read_both(REG_SEEN_PORT);
 }
 
-/* ---- frames ---- */
-
 static inline uint32_t payload_beats(struct pkt_header h)
 {
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
@@ -160,7 +156,7 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
         exit(1);
 }
 
-/* Run both cards until they are idle. Returns the RTL's clocks and beats. */
+/* Run until idle. Returns the RTL's clocks and beats. */
 static inline struct shell_run pair_run(void)
 {
     rtl.n_out = c.n_out = 0;
@@ -170,7 +166,7 @@ static inline struct shell_run pair_run(void)
     return a;
 }
 
-/* Both cards must send the same frames, in any order: an answer may overtake a result. */
+/* Frames may differ in order: an answer may overtake a result. */
 static inline void same_frames(void)
 {
     qsort(rtl.out, (size_t)rtl.n_out, sizeof *rtl.out, by_hash);

@@ -15,11 +15,10 @@ enum { DRIVE_FIRST = 6, DRIVE_LAST = 12 };
 struct drive {
     int v;
     void *library, *context;
-    const void *coll, *net; /* tables of operations of version v */
+    const void *coll, *net;
 };
 
-/* Call a slot of one version's table. DRIVE_SAME: of the version in use, where all
- * versions have the same arguments. */
+/* DRIVE_SAME: where all versions have the same arguments. */
 #define DRIVE_COLL(d, v_, expr) ((const struct collnet_v##v_ *)(d)->coll)->expr
 #define DRIVE_NET(d, v_, expr)  ((const struct net_v##v_ *)(d)->net)->expr
 #define DRIVE_SAME(d, WHICH, expr)       \
@@ -31,8 +30,7 @@ struct drive {
      : (d)->v == 11 ? WHICH(d, 11, expr) \
                     : WHICH(d, 12, expr))
 
-/* Load the plugin as NCCL 2.30 does, except for the version. It lies in the build
- * folder, next to that of the tests. */
+/* Load the plugin, in the build folder, as NCCL 2.30 does, except for the version. */
 static inline bool drive_load(struct drive *d, int v)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], name[64];
@@ -98,8 +96,7 @@ static inline int drive_devices(const struct drive *d, int *coll, int *net)
     return DRIVE_SAME(d, DRIVE_COLL, devices(coll)) | DRIVE_SAME(d, DRIVE_NET, devices(net));
 }
 
-/* Both tables must describe the same card. *bytes: the longest
- * all-reduce, in versions that report it. */
+/* Both tables must describe the same card. *bytes: the longest all-reduce, if reported. */
 #define DRIVE_PROPERTIES(v_, most)                                                        \
     case v_: {                                                                            \
         struct nic_v##v_ a = {.name = NULL}, b = {.name = NULL};                          \

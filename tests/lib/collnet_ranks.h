@@ -1,5 +1,5 @@
-/* collnet_ranks.h : runs ranks that call libnccl-net-narrowcast.so, with a simulated card.
- * Each rank is a process; shared memory replaces NCCL's bootstrap. */
+/* collnet_ranks.h : runs ranks, each a process, that call libnccl-net-narrowcast.so with a
+ * simulated card. Shared memory replaces NCCL's bootstrap. */
 #ifndef COLLNET_RANKS_H
 #define COLLNET_RANKS_H
 #include "collnet_drive.h"
@@ -19,16 +19,15 @@
 enum { RANKS_MAX = 4, RANKS_TEXT = 4000 };
 
 struct ranks_shared {
-    atomic_int here[64]; /* ranks that have reached a meeting */
+    atomic_int here[64]; /* ranks at a meeting */
     char handles[RANKS_MAX][NCCL_HANDLE_BYTES];
     char said[RANKS_MAX][RANKS_TEXT]; /* NCCL's log: warnings */
-    char info[RANKS_MAX][RANKS_TEXT]; /* NCCL's log: other lines */
+    char info[RANKS_MAX][RANKS_TEXT]; /* other lines */
     pid_t card;
 };
 static struct ranks_shared *ranks_shared;
 static int ranks_own, ranks_n, ranks_meetings;
 
-/* The logger that NCCL passes to the plugin. */
 static inline void ranks_log(int level, unsigned long about, const char *file, int line,
                              const char *format, ...)
 {
@@ -65,8 +64,7 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* Connect to the socket that a handle of this plugin names. Returns the socket, which
- * the end of the process closes. */
+/* Returns a socket, which the process's end closes. */
 static inline int ranks_call(const char *handle)
 {
     struct mesh_handle at;
@@ -78,7 +76,6 @@ static inline int ranks_call(const char *handle)
     return fd;
 }
 
-/* Start a card on a free port of 127.0.0.1 and set NARROWCAST_OFFLOAD to it. */
 static inline bool ranks_start_card(void)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], line[128] = "", word[160];
@@ -117,8 +114,7 @@ static inline void ranks_stop_card(void)
     ranks_shared->card = 0;
 }
 
-/* Run body on n_ranks ranks of version v. Returns the number of failed
- * ranks; a killed rank is not one. */
+/* Returns the number of failed ranks, without killed ones. */
 static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
 {
     int failed = 0, status;
@@ -133,10 +129,10 @@ static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
         struct drive d;
         check_bad = 0;
         ranks_own = r, ranks_n = n_ranks;
-        alarm(100); /* end a hanging test */
+        alarm(100); /* ends a hanging test */
         if (drive_load(&d, v))
             body(&d);
-        exit(check_bad != 0); /* exit, not _exit: sanitizers report at exit */
+        exit(check_bad != 0); /* not _exit: sanitizers report at exit */
     }
     for (int r = 0; r < n_ranks; r++) {
         waitpid(pid[r], &status, 0);
@@ -153,8 +149,8 @@ static inline bool ranks_begin(void)
     return ranks_shared != MAP_FAILED;
 }
 
-/* Do what NCCL does before the first all-reduce. Returns the plugin's result of
- * connect; *comm stays NULL if it fails. */
+/* Do what NCCL does before the first all-reduce. Returns connect's result; *comm stays NULL on
+ * failure. */
 static inline int ranks_connect(struct drive *d, void **comm)
 {
     void *listening = NULL, *handles[RANKS_MAX];
@@ -168,8 +164,7 @@ static inline int ranks_connect(struct drive *d, void **comm)
     ranks_meet();
     for (int r = 0; r < ranks_n; r++)
         handles[r] = ranks_shared->handles[r];
-    /* Set a floating-point mode that the plugin must neither adopt nor
-     * change. Some CPUs have no traps. */
+    /* The plugin must neither adopt nor change this mode. Some CPUs have no traps. */
     fesetround(ranks_own % 2 ? FE_UPWARD : FE_TONEAREST);
     feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_INEXACT);
     const int traps = fegetexcept();
@@ -181,7 +176,6 @@ static inline int ranks_connect(struct drive *d, void **comm)
     return rc;
 }
 
-/* Poll until the request is done or fails. Returns the result of test. */
 static inline int ranks_wait(struct drive *d, void *request, int *bytes)
 {
     int done = 0, rc;

@@ -1,6 +1,5 @@
-/* comm_check.h : checks collectives, messages, votes and counters
- * of comm/, for ranks of any kind.
- * Every test of a communicator calls check_comm(). */
+/* comm_check.h : checks collectives, messages, votes and counters of comm/, for ranks of any kind,
+ * by check_comm(). */
 #ifndef COMM_CHECK_H
 #define COMM_CHECK_H
 #include "check.h"
@@ -50,8 +49,7 @@ static inline void test_max(struct comm *c, size_t n)
     }
 }
 
-/* Terms whose sum depends on the order in some element: only additions
- * in rank order give these bits. */
+/* Only additions in rank order give the expected bits. */
 static inline double term(int rank, size_t i)
 {
     return 1.0 / (double)(rank + 3) + (double)i * 0.7 / (double)(rank + 1);
@@ -109,7 +107,7 @@ static inline void test_all_gather(struct comm *c, size_t bytes)
           "%d rounds", (int)(after.rounds - before.rounds));
 }
 
-/* Every rank sends to every rank, in chunks so small that the table of requests must grow. */
+/* Chunks are so small that the request table must grow. */
 static inline void test_messages(struct comm *c)
 {
     enum { BYTES = 20011 };
@@ -175,8 +173,7 @@ static inline bool gives_up(int rank, int step)
     return step % 3 != 2 && (rank + step) % 3 == 0;
 }
 
-/* In some steps some ranks abandon the path and the others wait for the notice. A notice
- * must not reach into the next step. */
+/* In some steps some ranks abandon the path; the notice must not reach into the next step. */
 static inline void test_votes(struct comm *c)
 {
     for (int step = 0; step < 9; step++) {
@@ -195,11 +192,10 @@ static inline void test_votes(struct comm *c)
     }
 }
 
-/* All ranks of a test are on one machine. */
 static inline void test_nodes(struct comm *c)
 {
     int32_t lowest[COMM_CHECK_MAX];
-    int process = 0; /* of this rank */
+    int process = 0;
     for (int r = 0; r < comm_lowest_here(c, c->rank); r++)
         process += comm_lowest_here(c, r) == r;
     CHECK(comm_rank_on_node(c) == process && comm_nodes(c, lowest) == 0, "rank %d", c->rank);

@@ -1,6 +1,5 @@
-/* control_oracle.h : predicts answers and register writes of
- * rtl/shell/control.sv, for test_control_rtl.c.
- * The prediction is host/control in C with a card of its own. */
+/* control_oracle.h : predicts answers and register writes of rtl/shell/control.sv by host/control
+ * and a card in C, for test_control_rtl.c. */
 #ifndef CONTROL_ORACLE_H
 #define CONTROL_ORACLE_H
 #include "check.h"
@@ -15,14 +14,13 @@ enum {
 #define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
 #include "hls/card/shell.def"
 };
-/* ---- two cards: one for the hardware, one for the oracle ---- */
 
 struct side {
     struct card *card;
-    uint32_t log[MAX_LOG][2]; /* register writes since the last datagram */
+    uint32_t log[MAX_LOG][2]; /* writes since the last datagram */
     int n_log;
     uint32_t index, stopping,
-        /* JOB_INDEX; reads of STATUS that still report stopping; number of stops */
+        /* stopping: reads of STATUS that still report it */
         stops;
 };
 static struct side real, model;
@@ -37,7 +35,7 @@ static int side_write(void *arg, uint32_t at, uint32_t value)
     }
     s->index = at == REG_JOB_INDEX ? value : s->index;
     if (at == REG_JOB_COMMIT && !(value & REG_JOB_COMMIT_START) && s->index < CARD_JOBS)
-        s->stopping = ++s->stops % 4; /* the C model's own stops take no time */
+        s->stopping = ++s->stops % 4; /* the C model stops at once */
     return card_write(s->card, at, value) != 0;
 }
 
@@ -65,8 +63,6 @@ static void card_says(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
     (void)arg, (void)ip, (void)port, (void)bytes, (void)n;
 }
 
-/* ---- the oracle ---- */
-
 static struct {
     bool live;
     uint64_t secret;
@@ -85,7 +81,7 @@ static int lease_of(uint64_t secret)
     return -1;
 }
 
-/* End a lease as the hardware does: without restoring JOB_INDEX. */
+/* JOB_INDEX is not restored, as in hardware. */
 static void end_lease(int i)
 {
     control_jobs_end(&jobs, i);
@@ -134,7 +130,7 @@ static void operate(int peer, const struct lease_message *m, struct lease_messag
     }
 }
 
-/* Predict the answer to a datagram into to; returns its length, 0: no answer. */
+/* Returns the length, 0: none. */
 static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
 {
     struct lease_message m = {0}, out;

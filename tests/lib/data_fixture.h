@@ -1,5 +1,5 @@
-/* data_fixture.h : makes small data sets in a temporary folder and
- * captures dataset_open()'s message. */
+/* data_fixture.h : makes small data sets in a temporary folder and captures dataset_open()'s
+ * message. */
 #ifndef DATA_FIXTURE_H
 #define DATA_FIXTURE_H
 #include "check.h"
@@ -36,13 +36,13 @@ struct fixture {
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
 
-/* A pixel that identifies its place: neighbours, rows, channels and images all differ. */
+/* Identifies its place: neighbours, rows, channels and images differ. */
 static inline uint8_t fixture_pixel(size_t image, size_t row, size_t col, size_t channel)
 {
     return (uint8_t)((image * 2654435761u + row * 40503u + col * 1299721u + channel * 7919u) >> 3);
 }
 
-/* Labels in runs of four, so that the first images are not a class-balanced subset. */
+/* Runs of four: the first images are not class-balanced. */
 static inline uint8_t fixture_label(size_t image)
 {
     return (uint8_t)((image / 4 * 7 + 3) % 10);
@@ -65,7 +65,6 @@ static inline void fixture_path(const struct fixture *x, const char *name, bool 
     snprintf(path, PATH_MAX, "%s/%s%s", x->dir, name, gz ? ".gz" : "");
 }
 
-/* Write bytes to DIR/name or, compressed, to DIR/name.gz. */
 static inline void fixture_write(const struct fixture *x, const char *name, const uint8_t *data,
                                  size_t bytes)
 {
@@ -83,7 +82,7 @@ static inline void fixture_remove(const struct fixture *x, const char *name)
     CHECK(remove(path) == 0, "%s", path);
 }
 
-/* x: zeroed except gz. kind: the data set's name in a spec. */
+/* x: zeroed except gz. kind: in a spec. */
 static inline void fixture_open_dir(struct fixture *x, const char *kind)
 {
     const char *tmp = getenv("TMPDIR");
@@ -111,7 +110,7 @@ static inline struct fixture *fixture_alloc(bool gz)
     return x;
 }
 
-/* 40 training and 20 test images of 28 x 30; test images have numbers from 1000. */
+/* 40 training images of 28 x 30, and 20 test images, numbered from 1000. */
 static inline struct fixture *fixture_open_idx(bool gz)
 {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
@@ -138,7 +137,7 @@ static inline struct fixture *fixture_open_idx(bool gz)
     return x;
 }
 
-/* Six files of 3 records each; file f has images 3f, 3f+1, 3f+2. */
+/* Six files of 3 records; file f has images 3f, 3f+1, 3f+2. */
 static inline struct fixture *fixture_open_cifar(bool gz)
 {
     static const char *const names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -170,7 +169,7 @@ static inline void fixture_put_le(struct fixture_file *f, uint32_t v, int bytes)
         fixture_put(f, (uint8_t)(v >> 8 * i));
 }
 
-/* Sample i of a sound: noise that grows louder. */
+/* Noise that grows louder. */
 static inline int16_t fixture_sample(int sound, size_t i)
 {
     const uint32_t bits = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(sound * 40503);
@@ -194,7 +193,7 @@ static inline void fixture_put_wav(struct fixture_file *f, int sound, size_t n)
 
 enum { FIXTURE_SOUND_A = 2000, FIXTURE_SOUND_B = 1039 }; /* samples: 11 and 4 frames */
 
-/* Two training utterances, a long and a short one; the test set is the short one again. */
+/* A long and a short training utterance; the test set is the short one. */
 static inline struct fixture *fixture_open_an4(bool gz)
 {
     static const struct {
@@ -218,7 +217,7 @@ static inline struct fixture *fixture_open_an4(bool gz)
     return x;
 }
 
-/* 20 windows of 128 characters, and 7 characters more than they need. */
+/* 20 windows of 128 characters, and 7 surplus characters. */
 static inline struct fixture *fixture_open_text(bool gz)
 {
     struct fixture *x = fixture_alloc(gz);
@@ -243,7 +242,6 @@ static inline void fixture_close(struct fixture *x)
     free(x);
 }
 
-/* Call dataset_open() and capture its stderr in `said`. */
 static inline int fixture_dataset_open(const char *spec, size_t subset, struct dataset **out,
                                        char said[1024])
 {
@@ -259,14 +257,12 @@ static inline int fixture_dataset_open(const char *spec, size_t subset, struct d
     return rc;
 }
 
-/* True if it is one line that begins as our messages do. */
 static inline bool fixture_one_line(const char *said)
 {
     const char *end = strchr(said, '\n');
     return end && !end[1] && strncmp(said, "narrowcast: ", 12) == 0;
 }
 
-/* The spec must be refused in one line that contains both texts. */
 static inline void fixture_refused(const char *spec, size_t subset, const char *one,
                                    const char *two)
 {

@@ -1,4 +1,4 @@
-/* dump_fixture.h : makes a folder as --dump-gradients writes it and runs a benchmark on it. */
+/* dump_fixture.h : makes a folder like --dump-gradients and runs a benchmark on it. */
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"
@@ -13,7 +13,6 @@ enum { DUMP_SEED = 8 };
 
 static char dump_dir[200], dump_bench[600], dump_out[40000];
 
-/* Element i of a stream of normal numbers. */
 static inline double dump_normal(uint32_t stream, uint64_t i)
 {
     double u = (philox_u32(DUMP_SEED + stream, 2 * i) + 0.5) / 4294967296.0;
@@ -38,7 +37,7 @@ static inline void dump_text(const char *name, const char *text)
     fclose(f);
 }
 
-/* Run the benchmark; its output and stderr go to dump_out. */
+/* stdout and stderr go to dump_out. */
 static inline int dump_run(const char *args)
 {
     char command[2000];
@@ -48,7 +47,6 @@ static inline int dump_run(const char *args)
     return pclose(f);
 }
 
-/* Return a value of the JSON line that begins with head. */
 static inline double dump_value(const char *head, const char *key)
 {
     char name[40];
@@ -66,7 +64,7 @@ static inline void dump_refusal(const char *args, const char *says)
           "said \"%s\", want one line, \"%s\"", dump_out, says);
 }
 
-/* name: of the benchmark. Returns false if it is not built. */
+/* False if the benchmark is not built. */
 static inline bool dump_begin(const char *name)
 {
     const char *build = getenv("B"), *tmp = getenv("TMPDIR");

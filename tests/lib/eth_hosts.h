@@ -1,6 +1,5 @@
-/* eth_hosts.h : simulates hosts on the Ethernet of a card with
- * LiteEth: their frames and answers.
- * It records what reaches each host. A host's MAC is 02:00 followed by its IP. */
+/* eth_hosts.h : simulates hosts on a LiteEth card's Ethernet and records what reaches each. A
+ * host's MAC is 02:00 followed by its IP. */
 #ifndef ETH_HOSTS_H
 #define ETH_HOSTS_H
 #include "card_frames.h"
@@ -8,11 +7,10 @@
 #include "sim/ether.h"
 #include "sim/rtl/shell_eth.h"
 
-enum { CARD_PORT = 20035, HOSTS_MAX = 1 << 16 /* most datagrams of a run */ };
+enum { CARD_PORT = 20035, HOSTS_MAX = 1 << 16 /* datagrams of a run */ };
 static const uint32_t card_ip = 0x0a000063;
 static const uint8_t card_mac[6] = {2, 0x6e, 0x63, 0, 0, 0x63};
 
-/* A datagram that reached a host, or the multicast group, to whose MAC it was sent. */
 struct reached {
     uint32_t ip;
     uint16_t port;
@@ -23,8 +21,8 @@ struct reached {
 static struct {
     void *shell;
     struct frame_queue in;
-    uint32_t silent; /* IP of a host that answers no ARP; 0: all answer */
-    uint64_t asked;  /* ARP requests of the card for that host */
+    uint32_t silent; /* answers no ARP; 0: all answer */
+    uint64_t asked;  /* the card's ARP requests for that host */
     int n_arp, n_echo, n_astray, n;
     uint8_t echo[ETHER_MAX];
     size_t echo_n;
@@ -58,15 +56,13 @@ static inline uint64_t bytes_hash(const uint8_t *bytes, size_t n)
     return hash;
 }
 
-/* ---- frames ---- */
-
 static inline void host_mac(uint32_t ip, uint8_t *mac)
 {
     be16(mac, 0x0200);
     be32(mac + 2, ip);
 }
 
-/* MAC of a multicast group (RFC 1112): the last 23 bits of its address. */
+/* RFC 1112: the last 23 bits of the group's address. */
 static inline void group_mac(uint32_t ip, uint8_t *mac)
 {
     be16(mac, 0x0100);
@@ -87,7 +83,7 @@ static inline void put_ether(uint32_t from_ip, uint32_t type, uint8_t *frame)
     be16(frame + 12, type);
 }
 
-/* Write an ARP packet (op 1: broadcast request for the card, 2: answer). Returns its length. */
+/* op 1: broadcast request for the card, 2: answer. Returns the length. */
 static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
 {
     static const uint8_t head[6] = {0, 1, 8, 0, 6, 4};
@@ -103,7 +99,6 @@ static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
     return 42;
 }
 
-/* Write a datagram to the card. Returns the length of the frame. */
 static inline size_t put_udp(uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                              uint8_t *frame)
 {
@@ -113,7 +108,6 @@ static inline size_t put_udp(uint32_t ip, uint16_t port, const uint8_t *payload,
     return ETHER_HEADERS + n;
 }
 
-/* Recompute the checksum of the IP header after a change. */
 static inline void sum_ip(uint8_t *frame)
 {
     const size_t head = 4u * (frame[14] & 15u);
@@ -121,7 +115,7 @@ static inline void sum_ip(uint8_t *frame)
     be16(frame + 24, ~ether_sum(0, frame + 14, head));
 }
 
-/* Recompute the UDP checksum of a frame with a 20-byte IP header; it is never 0. */
+/* The sum is never 0; the IP header has 20 bytes. */
 static inline void sum_udp(uint8_t *frame)
 {
     const size_t n = of_be16(frame + 38);
@@ -134,7 +128,6 @@ static inline void sum_udp(uint8_t *frame)
     be16(frame + 40, sum ? sum : 0xffff);
 }
 
-/* Write an echo request of n bytes. Returns the length of the frame. */
 static inline size_t put_ping(uint32_t ip, size_t n, uint8_t *frame)
 {
     put_udp(ip, 0, frame, n, frame);
@@ -148,8 +141,6 @@ static inline size_t put_ping(uint32_t ip, size_t n, uint8_t *frame)
     be16(frame + 36, ~ether_sum(0, frame + 34, 8 + n));
     return 42 + n;
 }
-
-/* ---- output of the card ---- */
 
 static inline void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *f, size_t n)
 {
@@ -213,8 +204,7 @@ static inline void net_close(void)
     frame_queue_free(&net.in);
 }
 
-/* Run until everything is idle; clears the record of received
- * datagrams first. Returns the clocks. */
+/* Clear the record and run until idle. Returns the clocks. */
 static inline uint64_t net_run(void)
 {
     net.n = 0;

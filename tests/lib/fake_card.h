@@ -1,6 +1,5 @@
-/* fake_card.h : is a minimal card controlled by datagrams
- * (hls/card/lease.def), as a thread of the test.
- * The test makes it lose datagrams, lie or stay silent; for test_fpga_eth.c. */
+/* fake_card.h : is a minimal card controlled by datagrams (hls/card/lease.def), a thread of
+ * test_fpga_eth.c, that loses datagrams, lies or stays silent on request. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 #include "check.h"
@@ -23,7 +22,7 @@ static struct {
     uint32_t sequence;
     uint8_t last[LEASE_BYTES];
     size_t last_n;
-    /* register writes in order; `begins` marks the first of a request */
+    /* register writes in order; `begins`: the first of a request */
     struct {
         uint32_t at, value;
         bool begins;
@@ -84,9 +83,8 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
     return n;
 }
 
-/* Send every answer to m that a stranger could forge who knows neither its secret
- * nor its number. Then send those that lack only one of the two. Covers this version
- * and others, with every status. */
+/* Send every answer to m that a stranger without its secret and number could forge, then those that
+ * lack one of the two, in all versions and with every status. */
 static void forge(const struct lease_message *m, const struct sockaddr_in *to)
 {
     static const uint8_t versions[] = {LEASE_VERSION, 0, LEASE_VERSION + 1, 255};
@@ -125,7 +123,7 @@ static void *be_card(void *arg)
     return NULL;
 }
 
-/* Open the card at fake.port; 0: any port. */
+/* port 0: any. */
 static bool card_up(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -143,8 +141,7 @@ static bool card_up(void)
     return true;
 }
 
-/* A card that starts 0.1 s late. Until then the system rejects datagrams to its port by an ICMP
- * message, which any host could forge. */
+/* 0.1 s late. Until then the system rejects datagrams by ICMP, which any host could forge. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);

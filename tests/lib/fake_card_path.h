@@ -1,6 +1,5 @@
-/* fake_card_path.h : imitates the card path over MPI and fails in the middle of steps.
- * It fails on some ranks or on all, as drawn from a seed that is the same on every rank. It
- * uses a communicator of its own. */
+/* fake_card_path.h : imitates the card path over MPI, with its own communicator, and fails in
+ * mid-step on some or all ranks, drawn from a common seed. */
 #ifndef FAKE_CARD_PATH_H
 #define FAKE_CARD_PATH_H
 #include "check.h"
@@ -11,17 +10,16 @@
 
 enum { FAKE_MAX_LAYERS = 64, FAKE_MAX_RANKS = 64 };
 
-/* Outcome of a stage of a step; each max and each sum of a bucket is a stage. LOST:
- * some ranks do not get the result. DEAD: no rank does. In addition some ranks,
- * never rank 0, may get a wrong sum. */
+/* Outcome of a stage (a max or sum of a bucket). LOST: some ranks miss the result. DEAD: all do.
+ * Some ranks, never rank 0, may also get a wrong sum. */
 enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
 
 struct fake_card_path {
     struct comm *c;
     MPI_Comm mpi;
     uint32_t seed, step, stage;
-    bool over;  /* a rank has abandoned the path in this step */
-    int closed; /* steps for which the path stays closed */
+    bool over;  /* abandoned in this step */
+    int closed; /* it stays closed for these steps */
     int abandoned, sums, max, forged;
     uint64_t digest;
     uint8_t all[1 << 16]; /* codes of a bucket, of all ranks */
@@ -47,8 +45,7 @@ static int fake_abandon(struct fake_card_path *f)
     return CARD_PATH_ABANDONED;
 }
 
-/* True if this stage can begin. After an earlier failure, ranks that
- * noticed nothing wait for the notice. */
+/* True if this stage can begin. After a failure, ranks that noticed nothing wait for the notice. */
 static bool fake_begins(const struct fake_card_path *f)
 {
     const enum fake_mishap now = fake_mishap(f);
@@ -64,8 +61,7 @@ static int fake_wait_for_word(struct fake_card_path *f)
     return fake_abandon(f);
 }
 
-/* The stage has a result: true if this rank gets it. If chance would give it to all
- * ranks, rank 0 does not get it. */
+/* True if this rank gets the result. If chance would give it to all, rank 0 misses it. */
 static bool fake_gets(struct fake_card_path *f)
 {
     bool all = true;
@@ -106,7 +102,6 @@ static int fake_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
     return 0;
 }
 
-/* Change a sum on some ranks; the digest differs too. */
 static void fake_forge(struct fake_card_path *f, uint8_t *result)
 {
     const uint32_t rank = (uint32_t)comm_rank(f->c), what = 1000;
@@ -123,7 +118,7 @@ static int fake_sum(void *card_path, const struct card_path_sum *s)
     const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = s->codec});
     const size_t bytes = op.ops->in_bytes(&op, s->n);
     const uint8_t *parts[FAKE_MAX_RANKS];
-    const size_t first = s->n / 2 / 8 * 8; /* two parts, the later one first */
+    const size_t first = s->n / 2 / 8 * 8; /* two parts, the later first */
     if (!fake_begins(f)) {
         s->flow.need(s->flow.arg, 0, s->n);
         return fake_wait_for_word(f);

@@ -1,12 +1,12 @@
-/* fuzz_control.c : sends any bytes to the card's control sockets while
- * another peer's job keeps adding.
+/* fuzz_control.c : sends any bytes to the card's control sockets while another peer's job keeps
+ * adding.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_control.c host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c
  *         build/libnarrowcast.a -lz -ldl -lm
  *
  * This command builds a search; test_sim_control.c replays. An input: (length u8, peer u8,
- * bytes)...; length 0: the peer leaves. The program aborts if an invariant fails after an input. */
+ * bytes)...; length 0: the peer leaves. Aborts if an invariant fails after an input. */
 #include "card_frames.h"
 #include "control/control.h"
 #include "sim/shell.h"
@@ -76,7 +76,7 @@ static void fuzz_open(void)
         fuzz.peer[i] = -1;
 }
 
-/* Both ranks of the victim's job add 1, rank 0 from this address (0: its own). */
+/* Both ranks add 1, rank 0 from this address (0: its own). */
 static void fuzz_add_from(uint32_t from)
 {
     struct frame_queue in = {0};

@@ -1,6 +1,5 @@
-/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM,
- * sounds, IDX, CIFAR-10, packed codes.
- * Each file must be accepted whole or refused in exactly one line. The checksums of
+/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM, sounds, IDX, CIFAR-10,
+ * packed codes. Each file must be accepted whole or refused in exactly one line. Checksums of
  * checkpoints and PNG are corrected first.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
@@ -11,7 +10,7 @@
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute: it works in a folder of its own)
  *
- * These commands search from the inputs that test_fuzz_files.c starts with and mutates itself.
+ * These commands search from the inputs that test_fuzz_files.c mutates.
  *
  * An input: byte 0: the kind, then
  *     CHECKPOINT  the file except its last 4 bytes
@@ -49,7 +48,7 @@ static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin"
 static struct {
     char folder[64];
     uint64_t taken[FUZZ_KINDS], refused[FUZZ_KINDS];
-    int said; /* file that receives the readers' messages */
+    int said; /* receives the readers' messages */
 } fuzz;
 
 #define MUST(what) ((what) ? (void)0 : abort())
@@ -81,7 +80,7 @@ static void fuzz_put(const char *name, const uint8_t *data, size_t n)
     MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n && !close(fd));
 }
 
-/* The reader must have printed nothing if it accepted the file, else one line. */
+/* No message if accepted, a line if refused. */
 static void fuzz_end(int kind, int rc)
 {
     char line[600];
@@ -96,20 +95,16 @@ static void fuzz_end(int kind, int rc)
     *(rc ? &fuzz.refused[kind] : &fuzz.taken[kind]) += 1;
 }
 
-/* Read length i of those at the start; at most `left`. */
 static size_t fuzz_length(const uint8_t *lengths, int i, size_t left)
 {
     const size_t n = (size_t)lengths[2 * i] | (size_t)lengths[2 * i + 1] << 8;
     return n < left ? n : left;
 }
 
-/* ---- checkpoints ---- */
-
 static const char fuzz_text[] =
-    "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* values of any length */
+    "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* any lengths */
     "0123456789012345678901234567890123456789012345678901234567890123456789\n";
 
-/* A checkpoint of two ranks: one shared section, and one with a part per rank. */
 static const struct checkpoint_plan fuzz_plan = {
     .run = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'},
     .text = fuzz_text,
@@ -128,7 +123,6 @@ static int fuzz_plan_write(const char *path, const struct checkpoint_plan *plan,
     return checkpoint_out_commit(&out);
 }
 
-/* An accepted checkpoint must be written back with the same bytes. */
 static void fuzz_checkpoint(const uint8_t *data, size_t n)
 {
     static uint8_t file[INPUT_MAX + 4], again[INPUT_MAX + 5];
@@ -139,7 +133,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     fuzz_put("checkpoint", file, n + 4);
     struct checkpoint_plan plan = fuzz_plan;
     const int rc = checkpoint_in_open(&in, "checkpoint", &fuzz_plan, plan.run);
-    if (!rc && file[8] == 3) { /* version 3 has no run id: it would be written as version 4 */
+    if (!rc && file[8] == 3) { /* version 3 has no run id: is written as version 4 */
         file_in_close(&in);
     } else if (!rc) {
         uint8_t sections[FUZZ_SECTIONS_BYTES];
@@ -153,8 +147,6 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     }
     fuzz_end(CHECKPOINT, rc);
 }
-
-/* ---- data sets ---- */
 
 static void fuzz_dataset(int kind, int rc, struct dataset *d)
 {
@@ -205,8 +197,6 @@ static void fuzz_cifar(const uint8_t *data, size_t n)
     fuzz_dataset(CIFAR, cifar10_load(".", &d), &d);
 }
 
-/* ---- packed codes ---- */
-
 static void fuzz_codes(const uint8_t *data, size_t n)
 {
     static uint8_t codes[CODES_IN_BLOCK * sizeof(uint32_t)];
@@ -230,9 +220,6 @@ static void fuzz_codes(const uint8_t *data, size_t n)
     fuzz_end(CODES, rc);
 }
 
-/* ---- pictures ---- */
-
-/* Correct the checksums of all complete chunks. */
 static void fuzz_png(uint8_t *png, size_t n)
 {
     enum { SIGNATURE = 8, AROUND = 12 };
@@ -266,8 +253,6 @@ static void fuzz_picture(const uint8_t *data, size_t n)
     free(p.pixels);
     fuzz_end(PICTURE, rc);
 }
-
-/* ---- sounds ---- */
 
 static void fuzz_sound(const uint8_t *data, size_t n)
 {

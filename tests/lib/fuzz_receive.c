@@ -1,6 +1,6 @@
-/* fuzz_receive.c : gives any datagrams to the host's receive path:
- * random, replayed, damaged, forged.
- * A job of two ranks and two cards runs meanwhile; every sum that it completes must be right.
+/* fuzz_receive.c : gives any datagrams to the host's receive path: random, replayed, damaged,
+ * forged. A job of two ranks and two cards runs meanwhile; every sum that it completes must be
+ * right.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_receive.c host/offload/window/window*.c host/offload/window/frame.c
@@ -8,8 +8,8 @@
  *
  * This command builds a search; test_fuzz_receive.c replays.
  *
- * An input: byte 0, bits 1..0: kind of datagram; bit 2: its length is changed; bit 3: it is sent to
- * the multicast group, if there is one. Then
+ * An input: byte 0, bits 1..0: kind of datagram; bit 2: changed length; bit 3: sent to the
+ * multicast group, if any. Then
  *     RAW     the bytes that follow
  *     REPLAY  byte 1: which of the recent frames, unchanged
  *     DAMAGE  REPLAY, then 3 bytes per edit: offset, exclusive or; CRCs stay
@@ -25,7 +25,7 @@ static struct {
     struct net net;
     struct net_job job;
     struct net_datagram seen[SEEN]; /* frames for rank 0 */
-    /* damaged, foreign, stale: as the window counted the frames that it refused */
+    /* damaged, foreign, stale: refused frames */
     uint64_t n_seen, works, lost, damaged, foreign, stale;
     uint8_t codes[2][CODES + 8], want[CODES], got[2][CODES];
     unsigned inputs;
@@ -89,8 +89,8 @@ static void start_work(void)
     }
 }
 
-/* Rank 0 takes its datagrams, then the job runs for a tick. Datagrams that reach rank 0 in it
- * wait for the next call and are remembered. */
+/* Rank 0 takes its datagrams, then the job runs for a tick. Datagrams that reach rank 0 in it wait
+ * for the next call and are remembered. */
 static void go_on(void)
 {
     bool moved;
@@ -111,7 +111,6 @@ static void go_on(void)
     }
 }
 
-/* Make the datagram that the input describes, in bytes; return its length. */
 static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_t room)
 {
     const int kind = data[0] & 3;
@@ -142,7 +141,7 @@ static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_
             h.key ^= 1;
         const uint16_t len = h.len;
         const size_t whole = frame_put_header(h, length - PKT_HEADER_BYTES, bytes);
-        if (len != whole && len % 3 == 0) { /* sometimes a wrong length with a correct CRC */
+        if (len != whole && len % 3 == 0) { /* sometimes wrong, with a correct CRC */
             pkt_put_uint(bytes + PKT_LEN_AT, len, PKT_LEN_BYTES);
             pkt_put_uint(bytes + PKT_HEADER_CRC_AT, crc32c(bytes, PKT_HEADER_CRC_AT), 4);
         }

@@ -1,6 +1,5 @@
-/* gemm_fixture.h : makes matrices of odd shapes and a slow reference
- * of the low-precision products.
- * The reference uses hls/arith/mf.h, one operation after the other. */
+/* gemm_fixture.h : makes matrices of odd shapes and a slow reference of the low-precision products,
+ * by mf.h, operation by operation. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
 #include "check.h"
@@ -14,7 +13,7 @@ static float gemm_a[GEMM_MAX], gemm_b[GEMM_MAX], gemm_c[GEMM_MAX], gemm_want[GEM
 
 struct gemm_shape {
     bool ta, tb, add;
-    int m, n, k, more; /* extra elements: lda, ldb, ldc are the row's length plus this */
+    int m, n, k, more; /* more: lda, ldb, ldc minus the row's length */
 };
 
 static inline uint32_t gemm_bits(float x)
@@ -39,8 +38,8 @@ static inline int gemm_ldb(const struct gemm_shape *s)
     return (s->tb ? s->k : s->n) + s->more;
 }
 
-/* kind 0: around 1, as in training; 1: few bits, many ties; 2: any exponent near the format's
- * ends; 3: like 2, with inf and nan. */
+/* kind 0: around 1, as in training; 1: few bits, many ties; 2: exponents near the format's ends; 3:
+ * like 2, with inf and nan. */
 static inline float gemm_number(struct mf_fmt f, int kind, uint64_t i)
 {
     const uint32_t r = philox_u32(GEMM_SEED + (uint64_t)kind, i), sign = r & 0x80000000u,
@@ -65,8 +64,6 @@ static inline void gemm_fill(struct mf_fmt f, int kind, uint64_t key)
     }
 }
 
-/* ---- slow reference ---- */
-
 static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
 {
     const struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(a)),
@@ -76,12 +73,11 @@ static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
         v.kind = x.kind == MF_NAN || y.kind == MF_NAN || zero ? MF_NAN : MF_INFINITE;
     if (v.kind == MF_NAN)
-        v.negative = 0; /* visible where m = 0: nan is inf */
+        v.negative = 0; /* seen where m = 0: nan is inf */
     return mf_pack(r->fmt, v, MF_NEAREST, r->overflow, 0);
 }
 
-/* c + s for any fp32 c. Bits of the smaller term below the 126 kept ones
- * are folded into one sticky bit. */
+/* Add any fp32 c. Bits of the smaller term below the 126 kept ones become one sticky bit. */
 static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
 {
     struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(c)), y = mf_unpack(r->fmt, s);
@@ -132,7 +128,6 @@ static inline float slow_dot(const struct gemm_rule *r, const struct gemm_shape 
     return gemm_float((bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits);
 }
 
-/* Compute c [m][n + more] of gemm_a and gemm_b. */
 static inline void slow_gemm(const struct gemm_rule *r, const struct gemm_shape *s, float *c)
 {
     for (int i = 0; i < s->m; i++)
@@ -142,7 +137,6 @@ static inline void slow_gemm(const struct gemm_rule *r, const struct gemm_shape 
         }
 }
 
-/* got and want must be equal, also outside of c, where both began the same. */
 static inline void gemm_compare(const char *what, const struct gemm_rule *r,
                                 const struct gemm_shape *s, const float *got, const float *want)
 {

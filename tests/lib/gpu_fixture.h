@@ -1,8 +1,7 @@
-/* gpu_fixture.h : selects the GPU of a test: a real one if there is one,
- * else the emulator (tests/emu).
+/* gpu_fixture.h : selects the GPU of a test: a real one, else the emulator (tests/emu).
  *
- * The library is NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if it finds a GPU,
- * else $B/emu/libnarrowcast_cuda.so. */
+ * The library is NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if it finds a GPU, else
+ * $B/emu/libnarrowcast_cuda.so. */
 #ifndef GPU_FIXTURE_H
 #define GPU_FIXTURE_H
 #include "device/run/dev.h"
@@ -37,7 +36,6 @@ static inline const struct dev_library *gpu_fixture_load(const char *path)
     return handle ? (const struct dev_library *)dlsym(handle, "narrowcast_cuda") : NULL;
 }
 
-/* Load this library; exit with a failure if it is not usable. */
 static inline const struct dev_library *gpu_fixture_need(const char *path)
 {
     const struct dev_library *lib = gpu_fixture_load(path);
@@ -48,9 +46,9 @@ static inline const struct dev_library *gpu_fixture_need(const char *path)
     return lib;
 }
 
-/* Choose the library and set NARROWCAST_CUDA to its path, which gpu_open() of host/vec reads. If
- * the machine has a GPU, the real library must work. The emulator is used only without a GPU, or
- * if GPUs are hidden (CUDA_VISIBLE_DEVICES). Exits as skipped if there is no library. */
+/* Choose the library and set NARROWCAST_CUDA, which gpu_open() of host/vec reads. With a GPU the
+ * real library must work; the emulator needs a machine without one or hidden GPUs
+ * (CUDA_VISIBLE_DEVICES). Skips the test if there is no library. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
@@ -75,8 +73,8 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
-/* Choose the library, open a device and print one line that names it (under mpirun on
- * rank 0 only). Exits on failure. */
+/* Choose the library, open a device and print its name (under mpirun on rank 0). Exits on
+ * failure. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"),

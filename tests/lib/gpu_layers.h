@@ -1,6 +1,6 @@
-/* gpu_layers.h : holds tensors on the GPU for tests of layers and compares them bit for bit.
- * A context has one math type; tensors have guarded borders. Values are floats that the type can
- * hold, so nn_cpu sees the same numbers. */
+/* gpu_layers.h : holds tensors with guarded borders on the GPU and compares them bit for bit. A
+ * context has one math type; values are floats that it holds, so that nn_cpu sees the same
+ * numbers. */
 #ifndef GPU_LAYERS_H
 #define GPU_LAYERS_H
 #include "check.h"
@@ -22,23 +22,23 @@ struct layers {
     struct dev_stream *s;
     struct dev_nn *d;
     enum nn_math math;
-    size_t skew; /* elements between a tensor and a 256-byte boundary */
+    size_t skew; /* elements after a 256-byte boundary */
     void *cpu;   /* nn_cpu's context */
     struct {
         char *base;
-        size_t skip, bytes; /* bytes before the tensor; bytes of the tensor */
+        size_t skip, bytes; /* before the tensor; of the tensor */
     } held[LAYERS_HELD];
     int n_held;
     uint64_t key; /* of the next random numbers */
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-/* for passes that use weights: only there the last differs from NN_FP16 */
+/* of passes with weights: only there the last differs from NN_FP16 */
 static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
 enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* Exit with 77 if there is neither a GPU nor the emulator. */
+/* Skips the test without GPU and emulator. */
 static inline void layers_open(struct layers *g, uint64_t seed)
 {
     gpu_fixture_choose();
@@ -101,15 +101,15 @@ static inline float layers_round(enum nn_math math, float x)
     return y;
 }
 
-/* Half a unit in the last place of x in the type, plus a small margin. */
+/* Half a unit in the last place of x, plus a small margin. */
 static inline double layers_half_ulp(enum nn_math math, double x)
 {
     const struct mf_fmt f = layers_format(math);
-    const double least = ldexp(1, 2 - (1 << (f.e - 1)) - f.m); /* the smallest subnormal */
+    const double least = ldexp(1, 2 - (1 << (f.e - 1)) - f.m); /* smallest subnormal */
     return 0.5001 * fmax(ldexp(fabs(x), -f.m), least);
 }
 
-/* n numbers from -1 to 1 that the type can hold. */
+/* Numbers of the type from -1 to 1. */
 static inline float *layers_random(struct layers *g, size_t n)
 {
     float *x = layers_memory(n * sizeof *x);
@@ -127,7 +127,7 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
         exit(1);
     memset(image, 0xa5, all);
     memcpy(image + LAYERS_BORDER + skip, x, bytes);
-    base += 256 - LAYERS_BORDER; /* the guard lies before a boundary */
+    base += 256 - LAYERS_BORDER;
     if (g->run->copy(base, image, all, g->s) < 0 || g->run->wait(g->s) < 0)
         exit(1);
     free(image);
@@ -137,7 +137,7 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
     return base + LAYERS_BORDER + skip;
 }
 
-/* Copy n floats to the device as activations. */
+/* Copy as activations. */
 static inline void *layers_put(struct layers *g, const float *x, size_t n)
 {
     if (g->math == NN_FP32)
@@ -156,13 +156,13 @@ static inline float *layers_put_float(struct layers *g, const float *x, size_t n
     return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
 }
 
-/* Copy n floats to the device as weights, their gradients, velocities or statistics. */
+/* Copy as weights, their gradients, velocities or statistics. */
 static inline void *layers_put_par(struct layers *g, const float *x, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_put(g, x, n) : layers_put_float(g, x, n);
 }
 
-/* Fetch a tensor's bytes from the device after all work; its guards must be unchanged. */
+/* Fetch after all work; the guards must be unchanged. */
 static inline void *layers_fetch(struct layers *g, const void *p)
 {
     int i = 0;
@@ -203,25 +203,21 @@ static inline float *layers_get_float(struct layers *g, const void *p)
     return layers_fetch(g, p);
 }
 
-/* Fetch from a tensor of layers_put_par(). */
 static inline float *layers_get_par(struct layers *g, const void *p, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_get(g, p, n) : layers_get_float(g, p);
 }
 
-/* Address of element i of such a tensor. */
 static inline void *layers_par_at(const struct layers *g, void *p, size_t i)
 {
     return (char *)p + i * (g->math == NN_FP16_PURE ? 2 : sizeof(float));
 }
 
-/* Round x to the type of weights and their gradients. */
 static inline float layers_round_par(const struct layers *g, float x)
 {
     return g->math == NN_FP16_PURE ? layers_round(g->math, x) : x;
 }
 
-/* Largest error of that rounding. */
 static inline double layers_par_half_ulp(const struct layers *g, double x)
 {
     return g->math == NN_FP16_PURE ? layers_half_ulp(g->math, x) : 0;
@@ -234,7 +230,7 @@ static inline void layers_drop(struct layers *g)
     g->n_held = 0;
 }
 
-/* got must equal want bit for bit (any nan equals any nan). Frees got. */
+/* Any nan equals any nan. Frees got. */
 static inline void layers_same_floats(struct layers *g, const char *what, float *got,
                                       const float *want, size_t n)
 {
@@ -249,7 +245,7 @@ static inline void layers_same_floats(struct layers *g, const char *what, float 
     free(got);
 }
 
-/* The same for activations; want is rounded first. */
+/* want is rounded first. */
 static inline void layers_same(struct layers *g, const char *what, const void *p, const float *want,
                                size_t n)
 {

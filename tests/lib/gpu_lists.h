@@ -1,5 +1,5 @@
-/* gpu_lists.h : lays out lists of vectors at equal places on the host
- * and the GPU and compares them. */
+/* gpu_lists.h : lays out lists of vectors at equal places on the host and the GPU and compares
+ * them. */
 #ifndef GPU_LISTS_H
 #define GPU_LISTS_H
 #include "check.h"
@@ -31,9 +31,9 @@ static inline float input(uint64_t i, int kind)
 {
     const uint32_t word = philox_u32(seed + (uint64_t)kind, i);
     if (kind == 4)
-        return float_of(word); /* any bits, inf and nan too */
+        return float_of(word);
     if (kind == 3)
-        return i % 700 < 690 ? 0.0f : -1.5f; /* buckets of zeros and of almost only zeros */
+        return i % 700 < 690 ? 0.0f : -1.5f;
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 127);
 }
 
@@ -63,7 +63,6 @@ static inline void close_memory(void)
     dev.ops->free(dev.codes);
 }
 
-/* Fill the inputs on both sides; clear the outputs. */
 static inline void fill(int kind, uint64_t more)
 {
     for (size_t i = 0; i < ROOM; i++) {
@@ -101,16 +100,13 @@ static inline void same_codes(const char *what, int kind)
               dev.ops->name, what, kind, i, host.read_codes[i], host.codes[i]);
 }
 
-/* ---- layout of a list ---- */
-
 struct place {
     size_t x, codes, n, padded;
 };
 
 static const size_t list_lengths[] = {0, 1, 31, 33, 255, 513, 1505, 64};
 
-/* Lay out vectors whose codes have unit_bytes bytes per unit. tidy: as a
- * reducer does. Returns their number. */
+/* Codes have unit_bytes bytes per unit. tidy: as a reducer does. Returns the number of vectors. */
 static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct place list[LIST])
 {
     size_t x = 0, codes = 0;
@@ -130,8 +126,7 @@ static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct plac
     return k;
 }
 
-/* Run check() on both tables of the GPU, the second with host memory.
- * Returns 0, or 1 without a GPU. */
+/* Check both tables of the GPU, the second with host memory. Returns 0, or 1 without a GPU. */
 static inline int lists_on_gpu(void (*check)(const struct vec_ops *ops))
 {
     (void)gpu_fixture_choose();

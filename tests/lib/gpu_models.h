@@ -1,12 +1,12 @@
-/* gpu_models.h : opens models on both backends with equal weights and
- * images and bounds their gradients.
+/* gpu_models.h : opens models on both backends with equal weights and images and bounds their
+ * gradients.
  *
- * The bound: a floating-point sum of k products, in any order, is the exact sum with every
- * factor changed slightly. The relative change is about sqrt(k) u for independent roundings, at
- * most k u (Higham, Accuracy and Stability, 3.1); u is half a unit of the factors' format. Hence
- * both backends compute the gradient of a network whose weights and images are changed by such
- * amounts. The CPU measures how far a few random changes of that size move each tensor of the
- * gradient. The backends may differ by a few times the largest move. */
+ * A floating-point sum of k products, in any order, is the exact sum with every factor changed
+ * slightly: relatively by about sqrt(k) u for independent roundings, at most k u (Higham, Accuracy
+ * and Stability, 3.1); u is half a unit of the factors' format. Hence both backends compute the
+ * gradient of a network whose weights and images are changed by such amounts. The CPU measures how
+ * far a few random changes of that size move each tensor of the gradient; the backends may differ
+ * by a few times the largest move. */
 #ifndef GPU_MODELS_H
 #define GPU_MODELS_H
 #include <errno.h>
@@ -26,7 +26,7 @@ static inline double uniform(uint64_t key, uint64_t i)
 
 struct images {
     int n;
-    size_t size; /* elements of all images */
+    size_t size; /* of all images */
     real *x;
     int32_t *labels;
 };
@@ -49,7 +49,6 @@ static inline void images_close(struct images *d)
     free(d->labels);
 }
 
-/* Every kind of node and every form of residual. */
 static inline void build_kinds(struct nn_model *m)
 {
     int x =
@@ -76,8 +75,8 @@ static inline void build_kinds(struct nn_model *m)
     graph_head(m, x, &loss_class, 1);
 }
 
-/* A tensor with four readers that are joined again: dilated taps, a pooling that adds to a
- * gradient, upscaling to the original size; and a second head. */
+/* A tensor with four readers: dilated taps, a pooling that adds to a gradient, upscaling to the
+ * original size; and a second head. */
 static inline void build_branches(struct nn_model *m)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -116,7 +115,7 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
     return m;
 }
 
-/* Copy the model's flat array of gradients or weights to the host. The caller frees it. */
+/* The caller frees the copy. */
 static inline real *fetch(struct nn_model *m, const real *from)
 {
     size_t n;
@@ -134,14 +133,13 @@ static inline double distance(const real *a, const real *b, size_t n)
     return sqrt(sum);
 }
 
-/* Half a unit in the last place of the factors of conv and linear. */
 static inline double half_unit(enum nn_math math)
 {
     return math == NN_FP32 ? 0x1p-24 : math == NN_BF16 ? 0x1p-9 : 0x1p-12;
 }
 
-/* Relative change that represents all roundings of a pass: of 16-bit or float factors, and of
- * sums of up to a thousand products in float. */
+/* Relative change that represents a pass's roundings: of factors, and of sums of up to a thousand
+ * products in float. */
 static inline double nudge_of(enum nn_math math)
 {
     return 2 * half_unit(math) + 32 * 0x1p-24;
@@ -161,8 +159,8 @@ static inline struct answer answer_of(struct nn_model *m, const struct images *d
     return a;
 }
 
-/* Measure how far a CPU model's loss and gradients move: moved [n_params], L2 norms. Restores
- * the model except for its gradients. */
+/* How far a CPU model's loss and gradients move: moved [n_params], L2 norms. Restores all except
+ * the gradients. */
 static inline double sensitivity(struct nn_model *cpu, const struct images *d, double nudge,
                                  const struct answer *at, double *moved)
 {

@@ -37,7 +37,7 @@ static void done(int rc)
     CHECK(g.run->wait(g.s) == 0, "the device");
 }
 
-/* Compare; the canaries before (`at` bytes) and after must be intact. */
+/* The canaries before (`at` bytes) and after must be intact. */
 static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes,
                     int p, size_t n)
 {
@@ -52,7 +52,7 @@ static void compare(const struct vec_sum *s, const char *what, const uint8_t *wa
 static uint8_t want_out[ROOM];
 static uint64_t want_acc[ROOM / 8];
 
-/* Place packed[r] + 1 `skew` bytes after an aligned address; ranks differ by one if skew is odd. */
+/* Place packed[r] + 1 `skew` bytes after an aligned address; odd skew: one more on odd ranks. */
 static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     for (int r = 0; r < p; r++) {
@@ -62,7 +62,7 @@ static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
     }
 }
 
-/* Check sum, and accumulate + finish with, for exact rules, the wide partial sums between them. */
+/* Sum, and accumulate + finish with, for exact rules, the wide partial sums between them. */
 static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
 {
     const struct mf_fmt out = s->out;
@@ -98,8 +98,6 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
         compare(s, "sum in place", want_out, bytes, p, n);
     }
 }
-
-/* ---- inputs ---- */
 
 static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0},  {3, 0, 0},
                                      {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},

@@ -1,6 +1,5 @@
-/* jobs_alike.h : runs jobs with every algorithm and kind of codec on ranks of
- * any kind and on virtual ranks.
- * Means must be bit-identical, bytes and rounds equal. Every such test calls check_jobs(). */
+/* jobs_alike.h : check_jobs(): jobs of every algorithm and kind of codec on ranks of any kind and
+ * on virtual ranks have bit-identical means, equal bytes and rounds. */
 #ifndef JOBS_ALIKE_H
 #define JOBS_ALIKE_H
 #include "base/err.h"
@@ -19,7 +18,7 @@ static const struct reducer_layer layers[N_LAYERS] = {{.name = "a", .n = 2900, .
                                                       {.name = "d", .n = 100, .fp32 = true}};
 
 struct ended {
-    float mean[N]; /* of the last step */
+    float mean[N];
     uint64_t sent_bytes, rounds;
     int rc;
 };
@@ -29,7 +28,6 @@ struct trial {
     struct ended ended[MAX_RANKS];
 };
 
-/* Gradients of many magnitudes; some overflow the codes. */
 static inline void make_grads(int rank, int step, float *x)
 {
     const uint64_t key = philox_key(seed, (uint32_t)step, 0, (uint32_t)rank, 0);

@@ -1,10 +1,9 @@
 /* mf_slow.h : is a slow reference of hls/arith/mf.h with long doubles and a list of all values.
  *
- * A format of up to 16 bits is a sorted list of its finite magnitudes, plus one entry: the value
- * that would follow if the exponent were unbounded. Rounding is a search in that list; overflow
- * is the choice of the last entry. Wider formats have no list; rintl() rounds them. test_mf.c
- * compares both methods. Exact for values of at most 64 significant bits. It uses the types of
- * mf.h but none of its functions. */
+ * A format of up to 16 bits is a sorted list of its finite magnitudes, plus the value that would
+ * follow if the exponent were unbounded. Rounding searches the list; overflow is the last entry.
+ * rintl() rounds wider formats; test_mf.c compares both. Exact for at most 64 significant bits.
+ * Uses mf.h's types, not its functions. */
 #ifndef MF_SLOW_H
 #define MF_SLOW_H
 #include <float.h>
@@ -20,9 +19,9 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the slow reference needs a long double of 6
 
 struct slow {
     struct mf_fmt f;
-    uint32_t n;         /* number of finite magnitudes: codes 0 .. n-1 */
-    long double *value; /* [n+1], ascending; NULL: too many for a list */
-    /* where the last search ended: callers ask for neighbours in turn */
+    uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
+    long double *value; /* [n+1], ascending; NULL: too many */
+    /* callers ask for neighbours in turn */
     uint32_t at;
 };
 
@@ -46,7 +45,7 @@ static inline int slow_lowest(struct mf_fmt f)
     return 2 - (1 << (f.e - 1));
 }
 
-/* Value of a code without sign, as a number even where the format has inf or nan. */
+/* A number even where the format has inf or nan. */
 static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
 {
     uint32_t per_binade = 1u << f.m, field = mag / per_binade, frac = mag % per_binade;
@@ -60,7 +59,6 @@ static inline uint32_t slow_n_finite(struct mf_fmt f)
     return f.fn ? (1u << (f.e + f.m)) - 1 : ((1u << f.e) - 1) << f.m;
 }
 
-/* Value of a code, inf and nan included. */
 static inline long double slow_dec(struct mf_fmt f, uint32_t code)
 {
     uint32_t sign = 1u << (f.e + f.m), mag = code % sign, n = slow_n_finite(f);
@@ -105,7 +103,7 @@ static inline uint32_t slow_find(struct slow *s, long double a)
     return s->at;
 }
 
-/* True if a = low + part * (high - low), part in [0, 1), rounds up to high. */
+/* True if a = low + part * (high - low), part in [0, 1), rounds up. */
 static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up,
                                 enum mf_round round, uint32_t random)
 {
@@ -116,7 +114,7 @@ static inline bool slow_goes_up(long double a, long double low, long double high
     return a + a > low + high || (a + a == low + high && tie_goes_up);
 }
 
-/* Magnitude code of a by search; n if it overflows. */
+/* n if it overflows. */
 static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round,
                                        uint32_t random)
 {
@@ -127,7 +125,6 @@ static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_ro
     return k + slow_goes_up(a, s->value[k], s->value[k + 1], tie_goes_up, round, random);
 }
 
-/* Magnitude code of a by rounding the number of units; n if it overflows. */
 static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_round round,
                                      uint32_t random)
 {
@@ -146,7 +143,7 @@ static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_rou
     return ((uint32_t)(top - lowest + 1) << f.m) + (uint32_t)ldexpl(a - ldexpl(1, top), f.m - top);
 }
 
-/* Code of x, as mf_pack() must return it. */
+/* The code that mf_pack() must return. */
 static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round,
                                 enum mf_overflow overflow, uint32_t random)
 {

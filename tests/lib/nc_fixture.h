@@ -1,5 +1,4 @@
-/* nc_fixture.h : makes layers and gradients for tests of the public interface.
- * A rank's gradients are the same in every test. */
+/* nc_fixture.h : makes layers and gradients, the same in every test of the public interface. */
 #ifndef NC_FIXTURE_H
 #define NC_FIXTURE_H
 #include <narrowcast.h>
@@ -15,7 +14,6 @@ static const struct nc_layer layers[N_LAYERS] = {{.name = "a", .n = 1000},
                                                  {.name = "d", .n = 700},
                                                  {.name = "e", .n = 17, .fp32 = 1}};
 
-/* Set list to each layer's part of `all`, whose elements have element_bytes bytes. */
 static inline void point(void *all, size_t element_bytes, void *list[N_LAYERS])
 {
     char *at = all;
@@ -25,7 +23,7 @@ static inline void point(void *all, size_t element_bytes, void *list[N_LAYERS])
     }
 }
 
-/* Element i of a rank's gradients at a step: a hash of all three, with seed 20. */
+/* A hash of all three, with seed 20. */
 static inline float grad_of(int rank, uint64_t step, int i)
 {
     uint64_t h = 20 + (uint64_t)rank * 1000003 + step * 7919 + (uint64_t)i * 2654435761u;

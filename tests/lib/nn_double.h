@@ -1,6 +1,5 @@
-/* nn_double.h : includes the network and its CPU backend with double for real.
- * The Makefile links them so (DOUBLE). Also has the error of a gradient against a
- * central difference. Include it first. */
+/* nn_double.h : includes the network and its CPU backend with double for real, as the Makefile
+ * links them (DOUBLE), and a gradient's error against a central difference. Include it first. */
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
@@ -21,8 +20,8 @@ static inline double uniform(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-31 - 1;
 }
 
-/* Step of the differences. With third derivatives of order one their error is about h^2 = 1e-10,
- * plus eps / h = 2e-11 of the function's size. */
+/* With third derivatives of order one the error is about h^2 = 1e-10, plus eps / h = 2e-11 of the
+ * function's size. */
 static const double STEP = 1e-5;
 static const double MAX_ERROR = 1e-6;
 
@@ -34,7 +33,7 @@ static inline double rms(const double *x, size_t n)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-/* Relative to the two values, but at least to a tenth of the tensor's typical gradient. */
+/* Relative to the two values, or to a tenth of the tensor's typical gradient if larger. */
 static inline double grad_error(double difference, double gradient, double typical)
 {
     double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);

@@ -1,8 +1,8 @@
 /* nn_grad.h : compares every gradient of a layer with central differences in double.
  *
- * A layer becomes a scalar function L = sum of r_i * y_i with fixed random r; its gradient is
- * the result of the backward pass for dy = r. A point where a ReLU switches within the step is
- * skipped and counted; max pooling gets inputs that are far apart. */
+ * A layer becomes a scalar function L = sum of r_i * y_i with fixed random r; its gradient is the
+ * backward pass for dy = r. A point where a ReLU switches within the step is skipped and counted;
+ * max pooling gets inputs that are far apart. */
 #ifndef NN_GRAD_H
 #define NN_GRAD_H
 #include "nn_double.h"
@@ -10,7 +10,7 @@
 enum { VARS = 6 };
 
 struct var {
-    double *v, *d; /* values; gradient from the backward pass */
+    double *v, *d; /* values; backward pass's gradient */
     size_t n;
 };
 
@@ -19,12 +19,12 @@ struct layer {
     int batch;
     struct nn_window g;
     struct nn_batch_norm f;
-    struct var vars[VARS]; /* variables of L; x is the first */
+    struct var vars[VARS]; /* of L; x is the first */
     int n_vars;
     size_t n_y;
     double *y, *r, *dy;
     double p;   /* dropout; of losses: smoothing */
-    bool bends; /* the layer has a ReLU */
+    bool bends; /* has a ReLU */
     void *ctx, *scratch;
     void (*forward)(struct layer *l);
     void (*backward)(struct layer *l);
@@ -64,7 +64,6 @@ static inline double value(struct layer *l)
     return sum;
 }
 
-/* True if a ReLU switched relative to `on` in the last forward pass. */
 static inline bool bent(const struct layer *l, const bool *on)
 {
     for (size_t i = 0; l->bends && i < l->n_y; i++)
@@ -88,7 +87,7 @@ static inline void check_layer(struct layer *l)
     for (int k = 0; k < l->n_vars; k++) {
         struct var *var = &l->vars[k];
         double typical = rms(var->d, var->n);
-        size_t stride = 1 + var->n / 400; /* large tensors: a sample of the elements */
+        size_t stride = 1 + var->n / 400; /* a sample of large tensors */
         for (size_t i = 0; i < var->n; i += stride) {
             double at = var->v[i];
             var->v[i] = at + STEP;

@@ -1,10 +1,7 @@
-# one_and_real.sh : trains with $ranks ranks and options $common, in one process or in $ranks processes.
+# one_and_real.sh : trains with $ranks ranks and options $common, in one process or in $ranks.
 # shellcheck shell=bash disable=SC2154 # $n: of in_folder.sh
-# For scripts that source in_folder.sh. Each run leaves LABEL.out, LABEL.jsonl (its log)
-# and LABEL.ck (its checkpoint).
+# For scripts that source in_folder.sh. A run leaves LABEL.out, LABEL.jsonl and LABEL.ck.
 : "${ranks:?}" "${common:?}"
-# one LABEL OPTIONS...: in one process; real LABEL OPTIONS...: one process per rank;
-# sum LABEL: the weights' checksum
 one() {
     # shellcheck disable=SC2086
     timeout 120 "$n" emulate --ranks "$ranks" $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "one process, ${*:2}: $(tail -n 1 "$1.err")"

@@ -1,5 +1,5 @@
-/* over_ranks.h : runs the ranks of a job over a transport of their own (examples/sockets.h).
- * Each rank is a child process of the test. */
+/* over_ranks.h : runs a job's ranks, child processes of the test, over their own transport
+ * (examples/sockets.h). */
 #ifndef OVER_RANKS_H
 #define OVER_RANKS_H
 #include "check.h"
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 
 enum { OVER_MAX = 8 };
-static _Atomic int *over_met; /* shared by the ranks of a run */
+static _Atomic int *over_met;
 
-/* Wait, outside the transport, until all ranks of this run have called. Once per run. */
+/* Wait, outside the transport, for all ranks. Once per run. */
 static inline void over_meet(int n_ranks)
 {
     atomic_fetch_add(over_met, 1);
@@ -20,8 +20,8 @@ static inline void over_meet(int n_ranks)
         usleep(1000);
 }
 
-/* Run body on n_ranks ranks. Its return value is the rank's exit status; failed CHECKs count
- * too. Returns the number of failed ranks; a killed rank is not one. */
+/* body's return value is the exit status; failed CHECKs count too. Returns the number of failed
+ * ranks, without killed ones. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {
@@ -45,7 +45,7 @@ static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t
         if (fork() > 0)
             continue;
         check_bad = 0;
-        for (int a = 0; a < n_ranks; a++) /* so that the end of a rank closes its sockets */
+        for (int a = 0; a < n_ranks; a++) /* so that a rank's end closes its sockets */
             for (int b = 0; b < n_ranks; b++)
                 if (a != r && a != b)
                     close(fd[a][b]);

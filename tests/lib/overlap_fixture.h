@@ -1,6 +1,5 @@
-/* overlap_fixture.h : runs each step twice: as a whole, and overlapped.
- * Overlapped, gradients appear piece by piece while buckets travel, and
- * means are handed out one by one. */
+/* overlap_fixture.h : runs each step as a whole, and overlapped: gradients appear piece by piece
+ * while buckets travel, means are handed out one by one. */
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"
@@ -27,14 +26,14 @@ static inline uint32_t dice(uint32_t step, uint32_t what, uint32_t i)
     return philox_u32(philox_key(SEED, step, what, (uint32_t)t.rank, 7), i) >> 8;
 }
 
-/* A random number that is equal on all ranks. */
+/* Equal on all ranks. */
 static inline uint32_t shared_dice(uint32_t step, uint32_t what)
 {
     return philox_u32(philox_key(SEED, step, what, 0, 8), 0) >> 8;
 }
 
-/* Fill t.grads for a step. Magnitudes, and so shifts, change from step to step. In some steps
- * one rank has a nan or inf: returns true then. */
+/* Magnitudes, and so shifts, change from step to step. Returns true if one rank has a nan or
+ * inf. */
 static inline bool make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -54,7 +53,7 @@ struct setting {
     struct codec_spec spec;
     const char *algo;
     size_t bucket_bytes;
-    bool batches; /* use a backend that takes many spans in one launch, as a GPU does */
+    bool batches; /* the backend takes many spans in one launch, like a GPU */
 };
 
 static struct {
@@ -121,8 +120,7 @@ static inline struct reducer_step run_late(struct reducer *r, uint64_t step)
     return report;
 }
 
-/* Cut the layers into groups of neighbours that get ready together, in an order that
- * differs between ranks and steps. */
+/* Groups of neighbours that get ready together; the order differs between ranks and steps. */
 static inline int cut_groups(uint32_t step, int first[N_LAYERS])
 {
     int order[N_LAYERS], n = 0;
@@ -153,8 +151,7 @@ static inline void nap(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Take means as they are handed out: they must be the bits of run_late(). Overwrite them to see
- * whether the reducer touches them again. */
+/* Means must be run_late()'s bits. Overwrite them to see whether the reducer touches them again. */
 static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LAYERS])
 {
     int first = -1, n = -1;
@@ -175,7 +172,7 @@ static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool o
     CHECK(!reducer_next(r, &first, &n), "step %u: there is more after the end", step);
 }
 
-/* Check that the overwritten means were not touched, then restore them. */
+/* Overwritten means must be untouched; restore them. */
 static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -188,8 +185,7 @@ static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
     }
 }
 
-/* Run the step overlapped, after run_late(). Until a layer is reported as ready its gradients
- * are nan, which would spoil the step. */
+/* Call after run_late(). Gradients of layers not yet ready are nan, which would spoil the step. */
 static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
 {
     float *at[N_LAYERS];
@@ -210,7 +206,7 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
         if (i < n - 1 || step % 3) /* finish() takes the rest as ready */
             reducer_ready(r, first[i], end - first[i]);
     }
-    if (dice(step, 13, 0) % 4) /* else finish() hands out all */
+    if (dice(step, 13, 0) % 4)
         take_means(r, step, bad, out);
     CHECK(reducer_finish(r, &report) == 0, "step %u", step);
     check_taken(step, out);
@@ -220,7 +216,6 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
     return report;
 }
 
-/* Open the communicator and lay out the layers; exit on failure. */
 static inline void overlap_fixture_open(void)
 {
     if (comm_open(60, &t.c) < 0)

@@ -1,4 +1,4 @@
-/* png_make.h : makes PNG files for tests, chunk by chunk, with the requested filters. */
+/* png_make.h : makes PNG files, chunk by chunk, with the requested filters. */
 #ifndef PNG_MAKE_H
 #define PNG_MAKE_H
 #include <stdint.h>
@@ -39,7 +39,7 @@ static inline void png_begin(struct png_file *f, int h, int w, int colour)
     png_chunk(f, "IHDR", head, sizeof head);
 }
 
-/* The predictor as the specification words it, independent of host/nn/data/png.c. */
+/* The specification's formula, independent of host/nn/data/png.c. */
 static inline int png_guess(int filter, int a, int b, int c)
 {
     const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
@@ -57,8 +57,7 @@ static inline int png_guess(int filter, int a, int b, int c)
     }
 }
 
-/* Write pixels [h, w, c] as IDAT chunks of at most `part` bytes;
- * line i has filter (i + first) % 5. */
+/* IDAT chunks of at most `part` bytes; line i has filter (i + first) % 5. */
 static inline void png_pixels(struct png_file *f, int h, int w, int c, const uint8_t *x, int first,
                               size_t part)
 {

@@ -1,5 +1,5 @@
-/* reducer_fixture.h : makes layers of many kinds and a reducer over them.
- * Each rank can compute the gradients of all ranks. */
+/* reducer_fixture.h : makes layers of many kinds and a reducer over them. Each rank can compute all
+ * ranks' gradients. */
 #ifndef REDUCER_FIXTURE_H
 #define REDUCER_FIXTURE_H
 #include "check.h"
@@ -12,8 +12,8 @@
 enum { MAX_RANKS = 8, N_LAYERS = 10, N_MAX = 700 };
 static const uint64_t seed = 31337;
 
-/* ZERO: two layers; ONE_RANK: only one rank has values; SUBNORMAL: of fp32 (f > 127);
- * HUGE_VALUES: near the top of fp32. */
+/* ZERO: two layers; ONE_RANK: zero on the others; SUBNORMAL: of fp32 (f > 127); HUGE_VALUES: near
+ * the top of fp32. */
 enum kind { NORMAL, ZERO, ONE_RANK, SUBNORMAL, HUGE_VALUES };
 static const struct {
     size_t n;
@@ -27,13 +27,13 @@ static const struct {
 static struct {
     struct comm *c;
     int n_ranks, rank;
-    float grads[MAX_RANKS][N_LAYERS][N_MAX]; /* of every rank */
+    float grads[MAX_RANKS][N_LAYERS][N_MAX];
     float mine[N_LAYERS][N_MAX];             /* the reducer's buffers */
-    float *at[N_LAYERS];                     /* pointers into mine */
+    float *at[N_LAYERS];                     /* into mine */
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* tame: only values that every format holds without a scale. */
+/* tame: only values that every format holds unscaled. */
 static inline void make_grads(uint32_t step, bool tame)
 {
     for (int r = 0; r < t.n_ranks; r++)
@@ -89,7 +89,6 @@ static inline struct reducer_step run(struct reducer *r, uint64_t step)
     return s;
 }
 
-/* Open the communicator and lay out the layers; exit on failure. */
 static inline void reducer_fixture_open(void)
 {
     if (comm_open(120, &t.c) < 0)

@@ -1,17 +1,15 @@
 # shellcheck shell=bash
-# refused.sh : defines `refused`, which checks that a command refuses bad input.
-# For scripts that have fail().
+# refused.sh : defines `refused`, which checks that a command refuses bad input. For scripts that
+# have fail().
 
-# files_here: lists the files of the current folder by name, size and time of change
 files_here() { find . -type f ! -name 'refused.*' ! -name '*.lock' -printf '%p %s %T@\n' 2>/dev/null | sort; }
 
-# A sed program: deletes the lines that mpirun itself prints about a failure.
+# Deletes mpirun's own lines about a failure.
 mpiruns_lines='/^-----/,/^-----/d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d'
 
-# refused TEXT COMMAND...: COMMAND (a program or a function) must exit with an error,
-# print one line that contains TEXT to stderr and nothing to stdout, and leave the files
-# of the current folder unchanged. mpirun's own lines do not count. busy=1: other
-# processes may change files meanwhile.
+# refused TEXT COMMAND...: COMMAND (a program or a function) must exit with an error, print one line
+# with TEXT to stderr, besides mpirun's, and nothing to stdout, and leave the current folder
+# unchanged. busy=1: other processes may change files.
 refused() {
     local words=$1 code=0 before
     shift

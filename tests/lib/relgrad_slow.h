@@ -1,6 +1,5 @@
-/* relgrad_slow.h : is a slow reference of the fp8 paper's Algorithm 1 and
- * Fig. 2 for ranks in one process.
- * Half precision is emulated by rounding doubles. It uses nothing of hls/. */
+/* relgrad_slow.h : is a slow reference of the fp8 paper's Algorithm 1 and Fig. 2 for ranks in one
+ * process. Rounded doubles emulate half precision; nothing of hls/ is used. */
 #ifndef RELGRAD_SLOW_H
 #define RELGRAD_SLOW_H
 #include <math.h>
@@ -20,7 +19,7 @@ static inline float slow_value(uint8_t code)
     return (float)(code & 0x80 ? -size : size);
 }
 
-/* Round x to `bits` of significand and 5 of exponent, ties to even; infinite if too large. */
+/* Round to `bits` of significand and 5 of exponent, ties to even; infinite if too large. */
 static inline double slow_round(double x, int bits)
 {
     int e;
@@ -30,7 +29,7 @@ static inline double slow_round(double x, int bits)
     return fabs(rounded) >= 65536 ? copysign(INFINITY, x) : rounded;
 }
 
-/* The byte of a number that fp8 or half can hold; bits below fp8's are cut off. */
+/* Bits below fp8's are cut off. */
 static inline uint8_t slow_byte(double x)
 {
     uint8_t code = signbit(x) ? 0x80 : 0;
@@ -64,8 +63,8 @@ struct slow_step {
 };
 
 struct slow_element {
-    uint8_t sent[SLOW_RANKS];  /* H of each rank */
-    uint8_t nodes[SLOW_RANKS]; /* each node's sum, over P / P' */
+    uint8_t sent[SLOW_RANKS];
+    uint8_t nodes[SLOW_RANKS]; /* sums over P / P' */
     uint8_t sum;
     float mean;
 };
@@ -102,15 +101,13 @@ static inline struct slow_element slow_element(const struct slow_step *s, const 
     return e;
 }
 
-/* ---- the quantile ---- */
-
 static inline int slow_compare(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
 
-/* The ceil(part * n)-th smallest of x [n], where part = percent / 100; sorts x. */
+/* The ceil(percent / 100 * n)-th smallest; sorts x. */
 static inline float slow_quantile(float *x, size_t n, int percent)
 {
     qsort(x, n, sizeof *x, slow_compare);

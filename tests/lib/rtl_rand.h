@@ -1,5 +1,5 @@
-/* rtl_rand.h : makes random numbers for tests of RTL: xorshift64 (Marsaglia,
- * 2003). The state must not be 0. */
+/* rtl_rand.h : makes random numbers for tests of RTL: xorshift64 (Marsaglia, 2003). The state must
+ * not be 0. */
 #ifndef RTL_RAND_H
 #define RTL_RAND_H
 #include <stdint.h>
@@ -12,13 +12,12 @@ static inline uint32_t rtl_rand(uint64_t *state)
     return (uint32_t)(*state >> 32);
 }
 
-/* True in of_256 of 256 cases. */
 static inline int rtl_chance(uint64_t *state, unsigned of_256)
 {
     return (rtl_rand(state) & 255u) < of_256;
 }
 
-/* Draw how often a side stalls, of 256 clocks: never, seldom, half, mostly. */
+/* Stalls of 256 clocks: never, seldom, half, mostly. */
 static inline unsigned rtl_stall(uint64_t *state)
 {
     static const unsigned of_256[] = {0, 0, 20, 128, 240};

@@ -1,6 +1,6 @@
-/* rtl_stream.h : checks a ready/valid buffer of 32-bit beats under random stalls on both sides.
- * Nothing is lost, order is kept, a stalled beat is stable, at most `capacity` beats are inside,
- * and without stalls a beat passes every clock. */
+/* rtl_stream.h : checks a ready/valid buffer of 32-bit beats under random stalls: nothing is lost,
+ * order is kept, a stalled beat is stable, at most `capacity` beats are inside; without stalls a
+ * beat passes every clock. */
 #ifndef RTL_STREAM_H
 #define RTL_STREAM_H
 #include "check.h"
@@ -23,7 +23,7 @@ static void rtl_check_stream(struct model *m, unsigned capacity, uint64_t seed, 
     printf("seed %llu\n", (unsigned long long)seed);
     for (uint64_t clock = 0; clock < n_clocks; clock++) {
         if (clock % 512 == 0) {
-            in_stall = clock < 512 ? 0 : rtl_stall(&rand); /* no stalls at first */
+            in_stall = clock < 512 ? 0 : rtl_stall(&rand);
             out_stall = clock < 512 ? 0 : rtl_stall(&rand);
         }
         *rst = clock < 2 || clock % 100000 == 99999;

@@ -4,10 +4,10 @@
  *         a hash table finds them by their bytes
  *     edges of state i: edge[first[i]] .. edge[first[i + 1]]
  *
- * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state
- * from which no path leads to a goal is stuck; this includes a state that can only wait. States
- * are compared by their bytes, so a model must set every byte. For a trace, next() runs again
- * over the states on the path; names cost nothing before that. */
+ * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state from
+ * which no path leads to a goal is stuck, even if it can wait. States are compared by their bytes:
+ * a model must set every byte. A trace runs next() again over the states on the path; names cost
+ * nothing before that. */
 #ifndef SEARCH_H
 #define SEARCH_H
 #include <stdarg.h>
@@ -37,13 +37,13 @@ struct search {
     const struct search_model *model;
     uint8_t *states; /* [n * model->bytes] */
     size_t n, room;
-    uint32_t *parent; /* [n] the state that it was found from */
+    uint32_t *parent; /* [n], found from this state */
     uint32_t *table;  /* [table_size], a power of two; 0: free, else 1 + state */
     size_t table_size;
     uint32_t *edge;
     size_t n_edges, edge_room;
     size_t *first; /* [n + 1] */
-    uint32_t at;   /* the state whose transitions are computed */
+    uint32_t at;   /* whose transitions are computed */
     bool bad;
     /* during a trace: the transition to name; NULL: the bad one */
     const void *wanted;
@@ -78,7 +78,6 @@ static inline uint64_t search_hash(const uint8_t *p, size_t n)
     return h ^ h >> 32;
 }
 
-/* Index in the table where the state is, or would be. */
 static inline size_t search_place(const struct search *s, const void *state)
 {
     size_t i = search_hash(state, s->model->bytes) & (s->table_size - 1);
@@ -100,7 +99,7 @@ static inline void search_grow(struct search *s)
         s->table[search_place(s, search_state(s, i))] = (uint32_t)i + 1;
 }
 
-/* Return the number of a state; add it if it is new. */
+/* Add it if new; return its number. */
 static inline uint32_t search_add(struct search *s, const void *state)
 {
     if (s->n == s->room)
@@ -116,7 +115,7 @@ static inline uint32_t search_add(struct search *s, const void *state)
 
 /* ---- called by a model's next(); the name has printf arguments ---- */
 
-/* Report a transition to a state; one to itself is ignored. */
+/* One to itself is ignored. */
 static inline __attribute__((format(printf, 3, 4))) void
 search_to(struct search *s, const void *state, const char *name, ...)
 {
@@ -167,7 +166,7 @@ static inline void search_print_name(struct search *s, uint32_t from, const void
     printf("        %s\n", s->named ? s->name : "?");
 }
 
-/* Print how state i is reached and, if bad, the bad transition out of it. */
+/* Print how state i is reached and, if bad, the bad transition. */
 static inline void search_trace(struct search *s, uint32_t i, bool bad)
 {
     size_t n = 0;
@@ -183,8 +182,7 @@ static inline void search_trace(struct search *s, uint32_t i, bool bad)
     free(path);
 }
 
-/* Count the states without a path to a goal; *one: the first of them. Paths mostly lead to later
- * states, so a few passes over all states in reverse order suffice. */
+/* *one: the first. Paths mostly lead to later states, so a few passes in reverse order suffice. */
 static inline size_t search_stuck(const struct search *s, uint32_t *one)
 {
     uint8_t *can = search_room(NULL, s->n);
@@ -207,8 +205,7 @@ static inline size_t search_stuck(const struct search *s, uint32_t *one)
     return stuck;
 }
 
-/* Search from one state, through at most `most` states. Prints a trace to a
- * bad transition or a stuck state. */
+/* Search at most `most` states. Prints a trace to a bad transition or a stuck state. */
 static inline struct search_report search_run(const struct search_model *model, const void *start,
                                               size_t most)
 {

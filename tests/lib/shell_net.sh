@@ -1,7 +1,7 @@
-# shell_net.sh : runs trainings through the card with LiteEth, on a network of namespaces.
-# Nodes in namespaces and the card's TAP interface are on one switch (bench/netlab.sh). Sourced
-# first, under `set -eu`; skips where this is not possible. Provides n (the program), dir (a
-# temporary folder), at (the card's address), head (this end's address), fail, bad.
+# shell_net.sh : runs trainings through the card with LiteEth. Network namespaces and its TAP
+# interface share one switch (bench/netlab.sh). Sourced first, under `set -eu`; skips where this is
+# impossible. Provides n (the program), dir (a temporary folder), at (the card's address), head
+# (this end's address), fail, bad.
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 B=${B:-build}
@@ -28,7 +28,6 @@ fail() {
 }
 at=10.77.0.99 head=10.77.0.254
 
-# card OPTIONS...: starts the card on the switch
 card() {
     rm -f "$dir/card"
     "$n" sim --shell --tap nc0 --ip $at --listen $head:4711 "$@" >"$dir/card" 2>&1 &
@@ -42,8 +41,8 @@ uncard() {
     card=''
 }
 
-# on RUN RANKS OPTIONS...: one rank per node, on $hosts if that is set; logs steps to $dir/logRUN.
-# Waiting ranks yield the processor to the card.
+# on RUN RANKS OPTIONS...: one rank per node, or on $hosts; log in $dir/logRUN. Waiting ranks yield
+# the processor to the card.
 on() {
     run=$1 np=$2
     shift 2
@@ -52,7 +51,7 @@ on() {
         --scale aps-tight --schedule const --deadline 600 --card-deadline 120 --log "$dir/log$run" "$@" >"$dir/out$run" 2>"$dir/err$run"
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out$1"; }
-# through RUN WANTED STEPS LABEL: the run has this checksum, and all steps came through the card
+# through RUN WANTED STEPS LABEL: has this checksum, and all steps came through the card
 through() {
     [ "$(checksum "$1")" = "${2:?}" ] || fail "$4: checksum '$(checksum "$1")', wanted '$2'"
     grep -q "^offload  *$3 of $3 steps; 0 buckets" "$dir/out$1" || fail "$4: not all steps by the card"

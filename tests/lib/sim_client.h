@@ -1,5 +1,5 @@
-/* sim_client.h : is a minimal controller and minimal ranks for tests of a
- * card that listens on a network. */
+/* sim_client.h : is a minimal controller and minimal ranks for tests of a card that listens on a
+ * network. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/inet.h"
@@ -29,14 +29,12 @@ static inline struct sockaddr_in client_at(uint32_t ip, uint16_t port)
     return at;
 }
 
-/* ---- control ---- */
-
 struct client {
     int fd;
-    uint8_t body[SIMLINK_MAX]; /* of the last answer */
+    uint8_t body[SIMLINK_MAX];
 };
 
-/* Send m and wait for the answer. Returns 0, or -1 if the card hangs up. */
+/* Returns 0, or -1 if the card hangs up. */
 static inline int client_ask(struct client *c, struct simlink m, const uint8_t *body,
                              struct simlink *answer)
 {
@@ -49,7 +47,7 @@ static inline int client_ask(struct client *c, struct simlink m, const uint8_t *
     return answer->bytes > SIMLINK_MAX || sock_recv(c->fd, c->body, answer->bytes) ? -1 : 0;
 }
 
-/* Use an open socket and wait for HELLO. Returns 0 or -1. */
+/* Wait for HELLO. Returns 0 or -1. */
 static inline int client_hello(struct client *c, int fd)
 {
     uint8_t header[SIMLINK_BYTES];
@@ -70,7 +68,7 @@ static inline int client_open(struct client *c, uint32_t ip, uint16_t port)
     return connect(fd, (const struct sockaddr *)&at, sizeof at) ? -1 : client_hello(c, fd);
 }
 
-/* Read a register; -1: failed. */
+/* Returns -1 on failure. */
 static inline int64_t client_read(struct client *c, uint32_t at)
 {
     struct simlink answer;
@@ -80,7 +78,7 @@ static inline int64_t client_read(struct client *c, uint32_t at)
                : (int64_t)answer.b;
 }
 
-/* Write a register. Returns the answer's status, or -1. */
+/* Returns the answer's status, or -1. */
 static inline int client_write(struct client *c, uint32_t at, uint32_t value)
 {
     struct simlink answer;
@@ -97,7 +95,7 @@ static inline int64_t client_counter(struct client *c, uint32_t index)
     return client_read(c, REG_COUNTER_LO);
 }
 
-/* Return a counter of the card's process by name; -1: there is none. */
+/* -1: unknown name. */
 static inline int64_t client_wire(struct client *c, const char *name)
 {
     struct simlink answer;
@@ -108,10 +106,8 @@ static inline int64_t client_wire(struct client *c, const char *name)
     return at && at[strlen(name)] == ' ' ? strtoll(at + strlen(name), NULL, 10) : -1;
 }
 
-/* ---- ranks ---- */
-
 struct client_job {
-    uint32_t index, base, slots, chunk; /* chunk: the next one of all slots */
+    uint32_t index, base, slots, chunk; /* chunk: the next of all slots */
     uint64_t key;
     int udp[CLIENT_RANKS];
     uint64_t resent;
@@ -128,7 +124,7 @@ static inline void client_op(struct client_ops *o, uint32_t at, uint32_t value)
     pkt_put_uint(o->bytes + 8 * o->n++ + 4, value, 4);
 }
 
-/* Open the ranks' sockets and register the job in one batch. Returns the card's STATUS, or -1. */
+/* Use one batch. Returns the card's STATUS, or -1. */
 static inline int client_register(struct client *c, struct client_job *j)
 {
     struct simlink where, done;
@@ -168,7 +164,7 @@ static inline void client_close_ranks(struct client_job *j)
         close(j->udp[r]);
 }
 
-/* Element i of a rank's contribution: e4m3 codes of 0, 1, 2 and 0.5. */
+/* e4m3 codes of 0, 1, 2 and 0.5. */
 static inline uint8_t client_code(uint32_t rank, uint32_t slot, uint32_t chunk, size_t i)
 {
     static const uint8_t codes[4] = {0x00, 0x38, 0x40, 0x30};
@@ -194,7 +190,7 @@ static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slo
     (void)!send(j->udp[rank], frame, n, 0);
 }
 
-/* If bytes [n] is the right result, return its slot in the job; -1: of another chunk. */
+/* Return the right result's slot in the job; -1: another chunk's. */
 static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes,
                                size_t n, uint32_t beats)
 {
@@ -218,8 +214,7 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
     return h.slot - (int)j->base;
 }
 
-/* Send one chunk of every slot, repeatedly until all ranks have all results.
- * Returns 0, or -1 on a timeout. */
+/* One chunk of every slot, until all ranks have all results. Returns 0, or -1 on a timeout. */
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {
     uint64_t got[CLIENT_RANKS] = {0}, all = ((uint64_t)1 << j->slots) - 1;

@@ -1,11 +1,10 @@
-/* slot_rules.h : has wrong rules for a slot that look right, for
- * the search (test_slot_search.c). */
+/* slot_rules.h : has wrong slot rules that look right, for the search (test_slot_search.c). */
 #ifndef SLOT_RULES_H
 #define SLOT_RULES_H
 #include "hls/card/slot.h"
 
-/* The sum and the kept result share one row, and hosts run two chunks ahead. A new chunk
- * overwrites the kept result, which cannot be sent again. */
+/* Hosts run two chunks ahead. A new chunk overwrites the kept result, which cannot be sent
+ * again. */
 static inline enum slot_verdict rule_one_row(struct slot *cells, unsigned cell, unsigned *row,
                                              unsigned n_ranks, unsigned rank, uint32_t chunk,
                                              struct slot_desc desc)
@@ -15,7 +14,6 @@ static inline enum slot_verdict rule_one_row(struct slot *cells, unsigned cell, 
     return v == SLOT_RESEND && cells[cell].state == SLOT_FILLING ? SLOT_STALE : v;
 }
 
-/* Results are never sent again. */
 static inline enum slot_verdict rule_sent_once(struct slot *cells, unsigned cell, unsigned *row,
                                                unsigned n_ranks, unsigned rank, uint32_t chunk,
                                                struct slot_desc desc)
@@ -25,7 +23,6 @@ static inline enum slot_verdict rule_sent_once(struct slot *cells, unsigned cell
     return v == SLOT_RESEND ? SLOT_STALE : v;
 }
 
-/* Chunk numbers are compared by size. */
 static inline enum slot_verdict rule_by_size(struct slot *cells, unsigned cell, unsigned *row,
                                              unsigned n_ranks, unsigned rank, uint32_t chunk,
                                              struct slot_desc desc)
@@ -46,7 +43,6 @@ static inline enum slot_verdict rule_any_desc(struct slot *cells, unsigned cell,
     return slot_take(&cells[cell], n_ranks, rank, chunk, desc);
 }
 
-/* A rank that has contributed is added again. */
 static inline enum slot_verdict rule_no_bitmap(struct slot *cells, unsigned cell, unsigned *row,
                                                unsigned n_ranks, unsigned rank, uint32_t chunk,
                                                struct slot_desc desc)
@@ -56,8 +52,8 @@ static inline enum slot_verdict rule_no_bitmap(struct slot *cells, unsigned cell
     return v == SLOT_DUPLICATE ? SLOT_ADD : v;
 }
 
-/* SwitchML (NSDI 2021, algorithms 3 and 4): two pools, selected by the chunk's lowest bit.
- * Setting a rank's `seen` in one pool clears it in the other. bitmap: seen, chunk: count. */
+/* SwitchML (NSDI 2021, algorithms 3 and 4): two pools, selected by the chunk's lowest bit. Setting
+ * a rank's `seen` in one clears it in the other. bitmap: seen, chunk: count. */
 static inline enum slot_verdict rule_version_bit(struct slot *cells, unsigned cell, unsigned *row,
                                                  unsigned n_ranks, unsigned rank, uint32_t chunk,
                                                  struct slot_desc desc)

@@ -1,19 +1,17 @@
-/* slot_world.h : models a card's slots, their jobs, ranks and a faulty
- * network as states for search.h.
- * hls/card/slot.h itself, or a rule known to be bad, decides what a contribution does to a slot.
+/* slot_world.h : models a card's slots, jobs, ranks and a faulty network as states for search.h.
+ * hls/card/slot.h, or a bad rule, decides what a contribution does to a slot.
  *
  *     rank sends packet n --network--> card checks key, job, slot, source --FIFO-->
  *         key again, slot_take() --result--> rank has n
  *
- * The network keeps all packets ever sent. It may deliver each at any time, in any order,
- * repeatedly or never, so it models any amount of loss, repetition and reordering. It may also
- * lose all packets at once: a state that is not stuck then is not stuck after losing some of
- * them. The FIFO keeps frames and delivers them in the same way, which covers every real FIFO.
- * It also loses them all at once, as a real one runs empty.
+ * The network keeps all packets ever sent, and may deliver each at any time, in any order,
+ * repeatedly or never. It may also lose all at once: a state that is not stuck then is not stuck
+ * after losing some. The FIFO does the same with its frames, which covers every real FIFO; losing
+ * them all is its running empty.
  *
- * A tag beside each sum records its content (epoch of the job and packet); the rules never
- * read it. All contributions have equal descriptions, as if their checksums had collided:
- * only the slot can tell them apart. */
+ * A tag beside each sum records its content (epoch of the job and packet); the rules never read it.
+ * All contributions have equal descriptions, as if their checksums had collided: only the slot can
+ * tell them apart. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/card/slot.h"
@@ -27,8 +25,7 @@ enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };
 enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 };
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
 
-/* A rule with the task of slot_take. row: receives the cell whose sum and
- * kept result the verdict concerns. */
+/* A rule does slot_take's task. row: receives the cell of the verdict's sum and kept result. */
 typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row,
                                     unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc);
@@ -37,18 +34,17 @@ struct world_config {
     const char *what;
     enum search_verdict want;
     uint8_t ranks[JOBS]; /* of each job */
-    uint8_t packets;     /* of each epoch; packet n goes to slot n % slots as chunk n / slots */
+    uint8_t packets;     /* of each epoch; packet n is chunk n / slots of slot n % slots */
     uint8_t slots;       /* of a job; 1 if there are two jobs */
     uint8_t epochs;      /* registrations of each job */
     uint8_t restarts;    /* of the card */
-    int8_t start;        /* first chunk of the first epoch; not 0: the chunk before it is done */
-    bool fifo;           /* frames wait between the checks and the slot */
-    bool masks;          /* results are sent later than they are decided */
-    bool pings;          /* ranks ask for the state of a slot and act on the answer */
-    bool disagree;       /* rank 1 sends other content as its packet 1 of the first epoch */
-    /* ranks are alike: one order represents all; traces renumber them at each step */
+    int8_t start;        /* of the first epoch; not 0: the chunk before it is done */
+    bool fifo;           /* between the checks and the slot */
+    bool masks;          /* results are sent later than decided */
+    bool pings;          /* ranks ask for a slot's state and act on the answer */
+    bool disagree;       /* rank 1 sends other content as packet 1 of the first epoch */
+    /* one order of equal ranks represents all; traces renumber them at each step */
     bool sorted;
-    /* Rules that are broken on purpose. */
     slot_rule *rule; /* NULL: slot_take() */
     bool any_chunk, same_key, not_cleared, no_recheck, next_free, leaves, goes_on, any_range,
         any_source;
@@ -60,10 +56,10 @@ struct world_rank {
     uint8_t abandoned;
     uint8_t in_card;           /* CELL_BITS for each cell */
     uint8_t submitted, places; /* next_free: packets that have a slot; the slots */
-    /* pings: the latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
+    /* pings: latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
     uint8_t pong, zero;
-    /* A bit for each tag. In the network: contributions, results (right or wrong),
-     * refusals. In the FIFO: waiting. */
+    /* A bit for each tag. In the network: contributions, right and wrong results, refusals. In the
+     * FIFO: waiting. */
     uint16_t sent, right, wrong, refused, waiting;
 };
 struct world_cell {
@@ -73,7 +69,7 @@ struct world_cell {
 };
 struct world_job {
     uint8_t epoch;           /* reached by the votes */
-    uint8_t registered, key; /* epochs: of rank 0's last registration; of the key in the card */
+    uint8_t registered, key; /* epochs: rank 0's last registration; the card's key */
     uint8_t over;            /* abandoned for good */
 };
 struct world {
@@ -109,7 +105,6 @@ static inline void set_in_card(struct world *w, int r, int cell, int what, bool 
     w->rank[r].in_card = (uint8_t)(on ? w->rank[r].in_card | bits : w->rank[r].in_card & ~bits);
 }
 
-/* Convert a cell of a job to a slot of slot.h, and back. */
 static inline struct slot get_slot(const struct world_config *c, const struct world *w, int job,
                                    int cell)
 {
@@ -133,8 +128,8 @@ static inline void put_slot(const struct world_config *c, struct world *w, int j
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* Set a cell as a registration of the job leaves it. If the first chunk is not 0: as the chunk
- * before it leaves it. The sum's memory holds arbitrary content. */
+/* Set a cell as a registration of the job does; if the first chunk is not 0, as the chunk before it
+ * does. The sum's memory holds arbitrary content. */
 static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
                                int start)
 {
@@ -161,7 +156,6 @@ static inline struct world world_start_state(const struct world_config *c)
     return w;
 }
 
-/* Cell and chunk of a rank's packet. */
 static inline void place_of(const struct world_config *c, const struct world *w, int r, int n,
                             int *slot, int *use)
 {
@@ -174,7 +168,7 @@ static inline void place_of(const struct world_config *c, const struct world *w,
     for (int k = 0; k < n; k++)
         *use += (w->rank[r].places >> k & 1) == *slot;
 }
-/* Add a contribution; the tag stays right if the sum has each rank once, all for one packet. */
+/* The tag stays right if the sum has each rank once, all for one packet. */
 static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag,
                            bool overwrites)
 {
@@ -189,7 +183,6 @@ static inline void add_tag(struct world *w, int row, int first, int last, int r,
         set_in_card(w, r, row, IN_SUM, true);
 }
 
-/* Send the result of packet n of the job's epoch to rank r; tag: its content. */
 static inline void send_result(const struct world_config *c, struct world *w, int job, int r, int n,
                                int tag)
 {
@@ -201,7 +194,6 @@ static inline void send_result(const struct world_config *c, struct world *w, in
     else
         w->rank[r].wrong |= (uint16_t)(1 << as);
 }
-/* Packet of rank r that (slot, use) holds; -1: none. */
 static inline int packet_at(const struct world_config *c, const struct world *w, int r, int slot,
                             int use)
 {
@@ -214,8 +206,7 @@ static inline int packet_at(const struct world_config *c, const struct world *w,
     return -1;
 }
 
-/* A contribution that passed every check reaches a slot of `job`. sender: the job that it
- * names, of which it is rank `number`. */
+/* sender: the job that the contribution names, as rank `number`. */
 static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender,
                                int slot, int number, uint32_t chunk, int tag, uint64_t desc)
 {
@@ -259,8 +250,6 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
     }
 }
 
-/* ---- the ranks ---- */
-
 static inline bool outstanding(const struct world_config *c, const struct world *w, int r, int n)
 {
     const int before = n - c->slots, have = w->rank[r].have;
@@ -268,7 +257,6 @@ static inline bool outstanding(const struct world_config *c, const struct world 
         return false;
     return c->next_free ? n < w->rank[r].submitted : before < 0 || have >> before & 1;
 }
-/* True if rank r takes part in sums by the card. */
 static inline bool active(const struct world *w, int job, int r)
 {
     return !w->job[job].over && !w->rank[r].abandoned && w->rank[r].epoch == w->job[job].epoch;

@@ -1,4 +1,4 @@
-/* sum_codes.h : makes codes to add and lists the tables of vector operations of this CPU. */
+/* sum_codes.h : makes codes to add and lists this CPU's tables of vector operations. */
 #ifndef SUM_CODES_H
 #define SUM_CODES_H
 #include "check.h"
@@ -15,10 +15,8 @@ static int n_tables;
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}, e3m0 = {3, 0, 0},
                            half = {5, 10, 0}, bf16 = {8, 7, 0}, fp32 = {8, 23, 0};
 
-/* ---- codes ---- */
-
 enum kind { ANY, FINITE, LARGE, SMALL, INFINITE, N_KINDS };
-/* of each rank, from byte 1: any alignment must work */
+/* from byte 1: any alignment must work */
 static uint8_t packed[MAX_P][N * 4 + GUARD];
 
 static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
@@ -27,9 +25,9 @@ static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
     uint32_t mag = (r >> 1) % (mf_nan(f) + 1);
     if (kind == ANY)
         return sign | mag;
-    if (kind == LARGE) /* sums that overflow and cancel */
+    if (kind == LARGE)
         return sign | (mag % 9 > max ? max : max - mag % 9);
-    if (kind == SMALL) /* subnormals and their neighbours */
+    if (kind == SMALL)
         return sign | mag % ((4u << f.m) > max ? max + 1 : 4u << f.m);
     if (kind == INFINITE && (r >> 20) % 16 == 0)
         return sign | mf_inf(f);
@@ -47,7 +45,7 @@ static void fill(struct mf_fmt f, enum kind kind, int p, size_t n)
                                     3);
         memset(packed[r], CANARY, sizeof packed[r]);
         pack_write(mf_width(f), codes, n, packed[r] + 1);
-        if (n * mf_width(f) % 8 != 0) /* unused bits of the last byte may have any value */
+        if (n * mf_width(f) % 8 != 0) /* the last byte's unused bits may have any value */
             packed[r][vec_bytes(f, n)] |= (uint8_t)(0xff << n * mf_width(f) % 8);
     }
 }

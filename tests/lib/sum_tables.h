@@ -1,11 +1,10 @@
-/* sum_tables.h : compares sums by every table of operations of this
- * CPU with vec_plain, bit for bit.
- * Covers sums through accumulators, at once, and in place. */
+/* sum_tables.h : compares sums by every table of operations of this CPU with vec_plain, bit for
+ * bit: through accumulators, at once, and in place. */
 #ifndef SUM_TABLES_H
 #define SUM_TABLES_H
 #include "sum_codes.h"
 
-/* codes of a sum, from byte 1; its accumulators */
+/* from byte 1 */
 static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
 static uint64_t acc_want[N + 1], acc_got[N + 1];
 

@@ -1,8 +1,8 @@
 /* tile_check.h : drives rtl/tile.sv and compares all its output with mf_acc_*, bit for bit.
  *
- * A packet is `beats` beats of one slot. tile_send() gives it to the tile with random gaps and
- * adds it to the oracle's rows. If the packet emits a result, its quarters go into a queue,
- * which tile_clock() empties as the tile writes them. */
+ * A packet is `beats` beats of one slot. tile_send() gives it to the tile with random gaps and adds
+ * it to the oracle's rows. The result's quarters go into a queue, which tile_clock() empties as the
+ * tile writes them. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "check.h"
@@ -30,7 +30,7 @@ struct tile_bench {
     struct tile_quarter queue[TILE_QUEUE];
     unsigned put, got, gap;    /* quarters expected, seen; chance of a gap, of 256 */
     unsigned status, latency;  /* of the packet so far; maximum clocks from input to kept_valid_o */
-    uint64_t sent_clock, seen; /* first clock of an emitting packet; quarters compared */
+    uint64_t sent_clock, seen; /* an emitting packet's first clock; quarters compared */
 };
 
 static inline struct mf_fmt tile_fmt(unsigned e, unsigned m, unsigned fn)
@@ -72,7 +72,6 @@ static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64
     *t->rst = 0;
 }
 
-/* Run one clock and check the tile's output in it. */
 static inline void tile_clock(struct tile_bench *t)
 {
     model_tick(t->m);
@@ -131,8 +130,7 @@ static inline unsigned tile_code(const uint8_t *data, unsigned i, unsigned bits)
     return bits == 8 ? data[i] : (unsigned)data[2 * i] | (unsigned)data[2 * i + 1] << 8;
 }
 
-/* The oracle: add a beat to its row; append a result, if any, to out at element `at`.
- * Returns the elements per beat. */
+/* The oracle: appends a result, if any, to out at element `at`. Returns the elements per beat. */
 static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, unsigned beat,
                                 const uint8_t *data, uint8_t *out, unsigned *status)
 {
@@ -166,7 +164,7 @@ static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, 
     return n;
 }
 
-/* Give a packet to the tile; data: 64 bytes per beat. Returns once its last beat is taken. */
+/* data: 64 bytes per beat. Returns once the last beat is taken. */
 static inline void tile_send(struct tile_bench *t, const struct tile_op *op, const uint8_t *data)
 {
     static uint8_t out[TILE_ROWS * 64 * 4];
@@ -215,8 +213,8 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     *t->in_valid = 0;
 }
 
-/* Check every pair of codes of a 4-bit or 8-bit format with both policies: the first code
- * starts a row, the second emits it. */
+/* Every pair of codes of a 4-bit or 8-bit format with both policies: the first starts a row, the
+ * second emits it. */
 static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out,
                               unsigned shift)
 {
@@ -242,7 +240,7 @@ static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_
     tile_drain(t);
 }
 
-/* Draw codes, few of them inf or nan. The kinds: mixed, small, or of one sign so that sums grow. */
+/* Codes are mixed, small, or of one sign so that sums grow; few are inf or nan. */
 static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind,
                               uint8_t *data)
 {
@@ -252,7 +250,7 @@ static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, un
                  inf = op->max ? 0 : mf_inf(op->in);
         if (!op->max && kind > 0 && (code & mf_nan(op->in)) >= inf && !rtl_chance(&t->rand, 8))
             code = (code & ~mf_nan(op->in)) | (code & mf_nan(op->in)) % inf;
-        if (!op->max && kind == 2) /* near the top, positive in even elements */
+        if (!op->max && kind == 2) /* near the top; even elements positive */
             code = (i % 2 ? 1u << (bits - 1) : 0u) | (inf - 1u - (code & 3u) % inf);
         if (!op->max && kind == 3) /* near zero */
             code &= 1u << (bits - 1) | 7u;
@@ -267,8 +265,7 @@ static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, un
     }
 }
 
-/* Run rounds of random sums: 1 to 4 slots at a time, each with its own formats
- * and ranks, packets interleaved. */
+/* 1 to 4 interleaved slots, each with its own formats and ranks. */
 static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts,
                             unsigned rounds)
 {

@@ -1,10 +1,8 @@
 # shellcheck shell=bash
 # train_codec.sh : runs short trainings with a codec on the CPU.
-# For test_train_codecs.sh, test_train_acc.sh and test_train_relgrad.sh.
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
 
-# on RANKS OPTIONS...: a short run of $model
 model=resnet8
 on() {
     ranks=$1
@@ -12,7 +10,7 @@ on() {
     timeout 120 mpirun -np "$ranks" "$n" train --device cpu --model "$model" --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
 }
 
-# same RANKS OPTIONS...: whole, resumed, overlapped, and in small messages: equal bits
+# same RANKS OPTIONS...: whole, resumed, overlapped, in small messages: equal bits
 same() {
     ranks=$1
     shift

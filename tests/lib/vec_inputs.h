@@ -1,5 +1,5 @@
-/* vec_inputs.h : makes fp32 inputs that are hard to cast, and guarded
- * memory, and lists this CPU's tables. */
+/* vec_inputs.h : makes fp32 inputs that are hard to cast, and guarded memory, and lists this CPU's
+ * tables. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
 #include "hls/arith/philox.h"
@@ -26,8 +26,8 @@ static inline uint32_t bits_of(float x)
 
 enum { VEC_TABLES = VEC_ISAS + 1 };
 
-/* List the tables of every instruction set of this CPU, scalar first, and one that does not
- * prefetch. Returns their number. */
+/* Tables of every instruction set of this CPU, scalar first, and one without prefetch. Returns
+ * their number. */
 static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 {
     int n = 0;
@@ -44,9 +44,8 @@ static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 
 enum { PAGE_BUFFERS = 8, PAGE_BUFFER_BYTES = 1 << 16 };
 
-/* Buffer number `which`, whose bytes end at an inaccessible page. Each call returns the same
- * memory. Unlike valgrind and sanitizers, the CPU catches every access beyond it: masked
- * ones, and with any instruction set. */
+/* Ends at an inaccessible page; each call returns the same memory. Unlike valgrind and sanitizers,
+ * the CPU catches every access beyond it, masked or not, with any instruction set. */
 static inline uint8_t *page_end(int which, size_t bytes)
 {
     static uint8_t *ends[PAGE_BUFFERS];
@@ -61,24 +60,23 @@ static inline uint8_t *page_end(int which, size_t bytes)
     return ends[which] - bytes;
 }
 
-/* A remainder of 24 bits, in units of 2^-32 of the format's smallest value, as a
- * shift makes it from a subnormal. */
+/* 24 bits, in units of 2^-32 of the format's smallest value, as a shift makes it from a
+ * subnormal. */
 static inline float vec_rest(struct mf_fmt f, uint32_t rest, int shift)
 {
     return (float)ldexp(rest, 1 - mf_bias(f) - f.m - 32 - shift);
 }
 
-/* The remainder for element i at the threshold of stochastic rounding. `word`
- * holds the element's random bits. The upper bits are equal (not above the
- * threshold) or, in odd elements, one larger. */
+/* A remainder at the threshold of stochastic rounding: its upper bits equal those of `word`,
+ * element i's random bits (not above), or, in odd elements, are one larger. */
 static inline uint32_t vec_rest_near(uint32_t word, size_t i)
 {
     const uint32_t below = word & 0xffffff00u;
     return i % 2 && below < 0xffffff00u ? below + 256 : below;
 }
 
-/* Input i of a format under a shift: a value or a tie of the format, or a neighbour, divided by
- * 2^shift, with any sign. Every fourth one has random bits or is a corner case of fp32. */
+/* A value or tie of the format, or a neighbour, divided by 2^shift, with any sign. Every fourth has
+ * random bits or is a corner case of fp32. */
 static inline float vec_input(struct mf_fmt f, int shift, uint64_t i)
 {
     static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,
@@ -89,7 +87,7 @@ static inline float vec_input(struct mf_fmt f, int shift, uint64_t i)
         return float_of(corners[r % (sizeof corners / sizeof *corners)]);
     if (i % 4 == 3)
         return float_of(r);
-    /* its odd codes are f's ties */
+    /* odd codes: f's ties */
     const struct mf_fmt finer = {f.e, (uint8_t)(f.m < 23 ? f.m + 1 : 23), 0};
     const uint32_t value = mf_dec(finer, r & mf_nan(finer), -shift);
     return float_of((value + s % 5 - 2) ^ (s & 0x80000000));

@@ -1,7 +1,6 @@
-/* window_net.h : simulates a network in memory for tests of the
- * window: ranks, C cards and a clock.
- * All run in one thread. A seeded stream of random numbers loses, repeats, delays and reorders
- * datagrams in both directions; those to a multicast group separately for each rank. */
+/* window_net.h : simulates a network in memory for tests of the window: ranks, C cards and a clock,
+ * in one thread. A seeded stream loses, repeats, delays and reorders datagrams, also separately for
+ * each rank of a multicast group. */
 #ifndef WINDOW_NET_H
 #define WINDOW_NET_H
 #include "base/buf.h"
@@ -28,7 +27,7 @@ struct net_datagram {
     uint8_t bytes[CARD_FRAME_BYTES];
 };
 
-/* One rank's end of the path to one card: received, unread datagrams, as a socket keeps them. */
+/* A socket's end, with unread datagrams. */
 struct net_wire {
     struct net *net;
     int rank, card, n;
@@ -39,7 +38,7 @@ struct net_card {
     struct net *net;
     int index;
     struct card *model;
-    struct fpga fpga; /* as the driver sees it */
+    struct fpga fpga;
     bool silent;      /* takes and sends nothing */
 };
 
@@ -53,10 +52,10 @@ struct net {
     size_t n_heap, room;
     struct net_wire wires[NET_RANKS][NET_CARDS], group_wires[NET_RANKS][NET_CARDS];
     unsigned group_failed;                     /* ranks that do not receive from the group */
-    void (*overhear)(const uint8_t *, size_t); /* called with what goes to the group; may be NULL */
+    void (*overhear)(const uint8_t *, size_t); /* called with what goes to the group; or NULL */
     uint64_t card_frames[2], card_bytes[2];    /* sent by cards to ranks, to the group */
     struct net_card cards[NET_CARDS];
-    /* per rank's port: bytes sent and received */
+    /* per rank's port */
     uint64_t bytes_out[NET_RANKS], bytes_in[NET_RANKS];
 };
 
@@ -64,8 +63,6 @@ static double net_draw(struct net *net)
 {
     return philox_u32(net->seed, net->draws++) * 0x1p-32;
 }
-
-/* ---- datagrams in flight, in order of arrival ---- */
 
 static bool net_before(const struct net_datagram *a, const struct net_datagram *b)
 {
@@ -110,7 +107,7 @@ static struct net_datagram *net_pop(struct net *net)
     return d;
 }
 
-/* Put a datagram onto the network, which may lose, repeat or delay it. */
+/* The network may lose, repeat or delay it. */
 static void net_send(struct net *net, struct net_datagram d, const uint8_t *bytes, size_t n)
 {
     d.n = n;
@@ -222,7 +219,6 @@ static int net_card_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size
 
 static const struct fpga_ops net_fpga_ops = {.prefix = "net", .batch = net_card_batch};
 
-/* Power-up: all state is lost. */
 static void net_card_restart(struct net_card *card)
 {
     card_close(card->model);
@@ -258,7 +254,6 @@ static void net_close(struct net *net)
     }
 }
 
-/* Advance the clock by a tick and deliver datagrams due by then. */
 static void net_tick(struct net *net)
 {
     net->now += net_tick_s;
@@ -280,13 +275,11 @@ static void net_tick(struct net *net)
     }
 }
 
-/* ---- ranks ---- */
-
 struct net_job {
     struct net *net;
     struct codec codec;
     struct card_fit fit;
-    int n_ranks, n_cards, first; /* first: number of its rank 0 on the network */
+    int n_ranks, n_cards, first; /* first: its rank 0's number on the network */
     bool grouped;
     double card_deadline_s, deadline_s;
     struct fpga_job jobs[NET_CARDS];
@@ -306,7 +299,6 @@ static struct codec net_codec(const char *format, const char *out_format, const 
     return codec;
 }
 
-/* Register a job on all cards and open a window on each rank. */
 static void net_job_open(struct net_job *j)
 {
     uint32_t beats = WINDOW_BEATS;
@@ -353,7 +345,7 @@ static void net_job_close(struct net_job *j)
         window_close(j->windows[r]);
 }
 
-/* Give each rank in the mask a turn. Returns the ranks that are still busy. */
+/* Returns the busy ranks of the mask. */
 static unsigned net_turn_ranks(struct net_job *j, unsigned ranks)
 {
     unsigned busy = 0;
@@ -364,14 +356,13 @@ static unsigned net_turn_ranks(struct net_job *j, unsigned ranks)
     return busy;
 }
 
-/* A tick, then net_turn_ranks(). */
 static unsigned net_turn(struct net_job *j, unsigned ranks)
 {
     net_tick(j->net);
     return net_turn_ranks(j, ranks);
 }
 
-/* Run until none of these ranks is busy, at most most_s. Returns those that still are. */
+/* Runs at most most_s. Returns the busy ranks. */
 static unsigned net_run(struct net_job *j, unsigned ranks, double most_s)
 {
     const double until = j->net->now + most_s;

@@ -1,12 +1,9 @@
-/* test_augment.c : the specs of --augment, and its images against a slow transcription:
- * border, window, flip, blank square. */
+/* test_augment.c : the specs of --augment, and its images against a slow transcription. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
 
 enum { SEED = 20240131, SIDE = 32, BORDER = 13, WIDE = SIDE + 2 * BORDER };
-
-/* ---- specs ---- */
 
 static void test_words(void)
 {
@@ -78,9 +75,6 @@ static void test_fits(const struct dataset *d, int least)
     }
 }
 
-/* ---- the border ---- */
-
-/* The example of numpy.pad(..., 'reflect'), and the widest possible reflection. */
 static void test_reflect(void)
 {
     static const int want[] = {3, 2, 1, 2, 3, 4, 5, 4, 3, 2};
@@ -91,9 +85,7 @@ static void test_reflect(void)
         CHECK(view_line(0, i, 5) == (i < 0 || i > 4 ? -1 : i), "black border, place %d", i);
 }
 
-/* ---- the pixels ---- */
-
-/* The next number below n of a random stream, as draw.h defines it, by a division. */
+/* draw.h's definition, by a division. */
 static int below(uint64_t key, uint64_t *next, uint64_t n)
 {
     for (;;) {
@@ -103,7 +95,7 @@ static int below(uint64_t key, uint64_t *next, uint64_t n)
     }
 }
 
-/* Walks a reflection pixel by pixel; the direction turns at edges. */
+/* Pixel by pixel; the direction turns at edges. */
 static void transcribe(const struct dataset *d, uint32_t image, const struct dataset_augment *a,
                        real *out)
 {
@@ -170,9 +162,6 @@ static void test_pixels(const struct dataset *d, struct augment how)
     free(x), free(want);
 }
 
-/* ---- the square ---- */
-
-/* Returns the first pixel that is 0, which no pixel of the images is, or -1. */
 static int find_square(const struct dataset *d, int n, const real *x)
 {
     int first = -1, zeros = 0;
@@ -186,8 +175,8 @@ static int find_square(const struct dataset *d, int n, const real *x)
     return zeros == n * n ? first : -1;
 }
 
-/* The square is equally often at all places: chi-square with 34 degrees of freedom stays
- * under 65.2, with 2 under 13.9 (1 in 1000). */
+/* All places are equally likely: chi-square with 34 degrees of freedom stays under 65.2, with 2
+ * under 13.9 (1 in 1000). */
 static void test_square(const struct dataset *d, int n, double limit)
 {
     enum { EPOCHS = 100, N = 35, PLACES_MAX = 35 };
@@ -244,7 +233,7 @@ int main(void)
     }
     if (d[0]) {
         test_square(d[0], 24, 65.2); /* 5 x 7 places in 28x30 */
-        test_square(d[0], 28, 13.9); /* 1 x 3: 2 degrees of freedom */
+        test_square(d[0], 28, 13.9); /* 1 x 3 */
     }
     for (int i = 0; i < 2; i++)
         dataset_close(d[i]), fixture_close(x[i]);

@@ -1,5 +1,5 @@
-/* test_cityscapes.c : reads a folder in Cityscapes' layout: crops of training images with their
- * labels, tiles that cover test images once, one-line errors for 600 random changes. */
+/* test_cityscapes.c : reads Cityscapes' layout: crops of training images, tiles that cover test
+ * images once, one-line errors for 600 random changes. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@ enum { H = 70, W = 100, SIDE = 32, CROPS = 3, IMAGE = SIDE * SIDE * 3, MAP = SID
 
 static char folder[64];
 
-/* Each pixel encodes its place and its image; so does its label. */
 static void fill(int number, uint8_t *x, uint8_t *y)
 {
     for (int i = 0; i < H * W; i++) {
@@ -116,8 +115,7 @@ static int open_data(const char *more, struct dataset **d)
     return dataset_open(spec, 0, d);
 }
 
-/* Checks a crop of image `number`, labels included. Counts labelled
- * pixels in `seen` unless it is NULL. */
+/* Image `number` and its labels; counts labelled pixels in `seen`, unless NULL. */
 static void check_crop(const uint8_t *x, const uint8_t *map, int number, bool whole, int *seen)
 {
     static uint8_t from[H * W * 3], labels[H * W];
@@ -177,7 +175,6 @@ static void check_refused(const char *more, int want, const char *part)
           part, rc, said.text);
 }
 
-/* Half of the changes are in the header. */
 static size_t change(struct draw *d, uint8_t *bytes, size_t n)
 {
     const uint32_t near = n > 32 && draw_below(d, 2) ? 32 : (uint32_t)n;

@@ -1,5 +1,5 @@
-/* test_dataset.c : data sets are read from files as they were written; a bad file is refused by
- * one line with its name and the offset. */
+/* test_dataset.c : data sets are read as they were written; one line with name and offset refuses a
+ * bad file. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
@@ -109,7 +109,7 @@ static void test_suits(void)
     fixture_close(x);
 }
 
-/* The first 2 samples of each class, in the file's order. */
+/* The first 2 of each class, in the file's order. */
 static void test_subset(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -142,7 +142,7 @@ struct damage {
     enum { SET, CUT, APPEND } how;
     size_t at;
     uint8_t byte;
-    const char *says, *names; /* names: the file to blame, if another one */
+    const char *says, *names; /* names: the file to blame, if another */
 };
 
 static void check_damage(const struct fixture *x, const struct damage *m)
@@ -216,7 +216,7 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
         CHECK(mkdir(path, 0700) == 0, "%s", path);
         fixture_refused(x->spec, 0, path, "is not a regular file");
         CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s",
-              path); /* must not block to wait for a writer */
+              path); /* must not wait for a writer */
         fixture_refused(x->spec, 0, path, "is not a regular file");
         fixture_remove(x, f->name);
         fixture_write(x, f->name, f->data, f->bytes);
@@ -239,7 +239,7 @@ static void test_gzip_damage(void)
     if (f)
         fclose(f);
     CHECK(bytes > 100 && bytes < sizeof packed, "%zu", bytes);
-    x->gz = false; /* write the packed bytes as they are */
+    x->gz = false;
     char packed_name[64];
     snprintf(packed_name, sizeof packed_name, "%s.gz", name);
     const size_t cuts[] = {12, bytes / 2, bytes - 9, bytes - 8, bytes - 1};
@@ -265,7 +265,7 @@ static void test_gzip_damage(void)
     fixture_close(x);
 }
 
-/* Headers that agree on seven gigabytes are refused before that memory is allocated. */
+/* Headers that agree on seven gigabytes are refused before allocation. */
 static void test_lying_header(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -278,7 +278,7 @@ static void test_lying_header(void)
     }
     char path[PATH_MAX];
     fixture_path(x, x->files[1].name, false, path);
-    CHECK(truncate(path, 8 + (1 << 23) + 40) == 0, "%s", path); /* a hole of labels: zeros */
+    CHECK(truncate(path, 8 + (1 << 23) + 40) == 0, "%s", path); /* labels: a hole of zeros */
     getrlimit(RLIMIT_AS, &before);
 #ifndef __SANITIZE_ADDRESS__
     struct rlimit small = {1u << 30, before.rlim_max};

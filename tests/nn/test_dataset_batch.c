@@ -1,4 +1,4 @@
-/* test_dataset_batch.c : the order of an epoch, and the images, pixels and views of a batch. */
+/* test_dataset_batch.c : an epoch's order, and a batch's images, pixels and views. */
 #include "capture.h"
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
@@ -41,8 +41,8 @@ static void test_order_is_permutation(void)
           hash); /* from a Python program */
 }
 
-/* All 24 orders are equally frequent: chi-square with 23 degrees of
- * freedom stays under 49.7 (1 in 1000). */
+/* All 24 are equally frequent: chi-square with 23 degrees of freedom stays under 49.7 (1 in
+ * 1000). */
 static void test_order_is_fair(void)
 {
     int count[256] = {0};
@@ -80,7 +80,7 @@ static real normal(const struct dataset *d, int c, int pixel)
     return (real)((pixel / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
 }
 
-/* A black border all around, a crop, a flip. */
+/* A black border, a crop, a flip. */
 static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip,
                     real *x)
 {
@@ -98,7 +98,6 @@ static void view_of(const struct dataset *d, uint32_t image, int crop, int top, 
                     normal(d, c, wide[top + row][left + col][c]);
 }
 
-/* Returns which view (top, left, flip) of its image x is, or -1. */
 static int find_view(const struct dataset *d, uint32_t image, int crop, const real *x)
 {
     static real want[64 * 64 * 3];
@@ -238,7 +237,7 @@ static void test_scaled(struct dataset *d, int side)
     free(x), free(y);
 }
 
-/* PyTorch's example of Upsample(scale_factor=2, mode='bilinear'). */
+/* PyTorch's example of Upsample. */
 static void test_known_scale(void)
 {
     static const float want[4][4] = {{1, 1.25f, 1.75f, 2},

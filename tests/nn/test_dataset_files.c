@@ -1,5 +1,5 @@
-/* test_dataset_files.c : common variants of data set file names, and
- * the error about missing files. */
+/* test_dataset_files.c : common variants of data set file names, and the error about missing
+ * files. */
 #include "data_fixture.h"
 
 static void test_missing(void)
@@ -26,7 +26,7 @@ static void test_missing(void)
     }
 }
 
-/* MNIST's files may have a dot in their names, as some programs unpack them. */
+/* Some programs unpack MNIST's files to names with dots. */
 static void test_dots(bool gz)
 {
     struct fixture *x = fixture_open_idx(gz);

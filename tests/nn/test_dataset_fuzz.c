@@ -1,5 +1,5 @@
-/* test_dataset_fuzz.c : each of 4,000 random mutations of small data sets loads,
- * or is refused by exactly one line. */
+/* test_dataset_fuzz.c : each of 4,000 random mutations of small data sets loads, or is refused by
+ * exactly one line. */
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
 
@@ -28,7 +28,6 @@ static void raw_write(const struct raw *r)
           r->path);
 }
 
-/* Half of all places are in the headers: the first 32 bytes. */
 static uint32_t place(struct draw *d, size_t bytes)
 {
     uint32_t n = bytes > 32 && draw_below(d, 2) ? 32 : (uint32_t)bytes;

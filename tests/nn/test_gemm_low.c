@@ -1,5 +1,5 @@
-/* test_gemm_low.c : products with a narrow accumulator on the CPU equal the codes of
- * hls/arith/mf.h, operation by operation. */
+/* test_gemm_low.c : products with a narrow accumulator on the CPU equal hls/arith/mf.h, operation
+ * by operation. */
 #include "gemm_fixture.h"
 #include "codec/codec.h"
 
@@ -50,7 +50,7 @@ static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
         }
 }
 
-/* 4096 ones in e5m2 stick at 8. Rounding the finished sum would give 4096. */
+/* 4096 ones in e5m2 stick at 8, unlike a rounded sum. */
 static void check_sticking(void)
 {
     static float ones[4096];

@@ -1,5 +1,5 @@
-/* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding only its end
- * (APS paper, Fig. 12); Kahan's sum comes back to fp64. */
+/* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding its end (APS
+ * paper, Fig. 12); Kahan's sum comes back to fp64. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"
@@ -56,11 +56,8 @@ static void check_figure(void)
     }
 }
 
-/* ---- random vectors ---- */
-
 static float a[K], b[K];
 
-/* Sums of a few units, inside fp16. */
 static void make_vectors(uint32_t which)
 {
     for (uint32_t i = 0; i < K; i++) {

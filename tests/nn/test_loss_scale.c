@@ -1,6 +1,6 @@
-/* test_loss_scale.c : adaptive loss scaling: the rule of hls/nn/loss_scale.h against its source,
- * moments against plain sums. Powers of two planted at every layer end must not change a bit of
- * the weights. In e5m10 the rule's scales overflow nothing and come nearer to the fp32 gradient. */
+/* test_loss_scale.c : adaptive loss scaling: hls/nn/loss_scale.h's rule against its source. Powers
+ * of two planted at layer ends change no bit of the weights. In e5m10 the gradient comes nearer to
+ * fp32's, without overflow. */
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
@@ -16,8 +16,6 @@ static double real_in(uint64_t key, uint64_t i, int low, int high)
 {
     return power(key, 2 * i, low, high) * (1 + (double)philox_u32(key, 2 * i + 1) * 0x1p-32);
 }
-
-/* ---- the rule ---- */
 
 static void check_tail(void)
 {
@@ -91,8 +89,8 @@ static void check_rule(void)
     CHECK(same.own == 1, "not finite: s %g", (double)same.own);
 }
 
-/* Neither branch nor their sum overflows; at twice the scale one would,
- * or it is the larger of theirs. */
+/* Neither branch nor their sum overflows; at twice the scale one would, or it is the larger of
+ * theirs. */
 static void check_meeting(void)
 {
     int lowered = 0, raised = 0;
@@ -119,8 +117,6 @@ static void check_meeting(void)
     }
     CHECK(lowered > 1000 && raised > 1000, "%d %d", lowered, raised);
 }
-
-/* ---- moments ---- */
 
 static void check_moments(void)
 {
@@ -157,8 +153,6 @@ static void check_moments(void)
     CHECK(x[2] == (real)0x1p-24, "a quarter of 3 of the least: %g", (double)x[2]);
     nn_cpu.close(ctx);
 }
-
-/* ---- networks ---- */
 
 static const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
 
@@ -237,8 +231,7 @@ static double norm_of(const real *a, size_t n)
     return sqrt(sum);
 }
 
-/* Returns the relative error of the first layer's gradient if all activation gradients are e5m10.
- * They are so small that e5m10 loses most of them. */
+/* The first layer's relative error if all activation gradients are e5m10. */
 static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **out)
 {
     const struct nn_shape in = {28, 28, 3};
@@ -298,7 +291,7 @@ static void check_e5m10(void)
     nn_model_close(adaptive);
 }
 
-/* Counts do not depend on a table that rounds nothing. An unwatched pass keeps them. */
+/* A table that rounds nothing does not change counts. An unwatched pass keeps them. */
 static void check_watched(void)
 {
     const struct nn_shape in = {28, 28, 1};

@@ -1,5 +1,5 @@
-/* test_nn_adamw.c : steps of AdamW against a slow definition in double, PyTorch's formula, and a
- * slow transcription in halves; steps in parts and a resumed run keep the bits. */
+/* test_nn_adamw.c : AdamW against a slow definition in double, PyTorch's formula, and a slow
+ * transcription in halves; steps in parts and a resumed run keep the bits. */
 #include "check.h"
 #include "nn/optim/optim.h"
 #include "nn_pure.h"
@@ -49,7 +49,6 @@ static void side_close(struct side *s)
     s->ops->close(s->ctx);
 }
 
-/* Halves of many sizes; zeros in the first step, and in the fourth. */
 static void grads_of(int step, real *g)
 {
     for (size_t i = 0; i < N; i++)
@@ -58,7 +57,7 @@ static void grads_of(int step, real *g)
                    : 0;
 }
 
-/* Algorithm 2 of the paper; its schedule multiplier times alpha is the rate, also that of decay. */
+/* Algorithm 2 of the paper; its schedule multiplier times alpha is the rate, also of decay. */
 static void slow_step(const struct optim_options *o, int t, double *w, const real *g, double *m,
                       double *v, double lr)
 {
@@ -98,8 +97,8 @@ static void check_double(const struct optim_options *o)
         worst_state =
             fmax(worst_state, fmax(fabs((double)optim_state(s.optim, 0)[i] - m[i]),
                                    fabs((double)optim_state(s.optim, 1)[i] - sqrt(v[i]))));
-    /* A step rounds w (2 at most) once and an update (rate 0.1, times
-     * 3.2 at most) some 10 times. */
+    /* A step rounds w (2 at most) once and an update (rate 0.1, times 3.2 at most) some 10
+     * times. */
     CHECK(worst < STEPS * 4e-7, "beta1 %g decay %g: weights off by %g", o->beta1, o->weight_decay,
           worst);
     CHECK(worst_state < STEPS * 2e-7, "beta1 %g: states off by %g", o->beta1, worst_state);
@@ -132,7 +131,6 @@ static void check_torch(void)
     side_close(&s);
 }
 
-/* The rule of rounded steps in nn_ops.h. */
 static float slow_half(const struct optim_options *o, double mean, double root, double lr, float w,
                        float g, float *m, float *s)
 {
@@ -150,7 +148,7 @@ static void check_halves(void)
     static struct side s;
     static float w[N], m[N], root[N];
     struct optim_options o = usual;
-    o.eps = 0x1p-24; /* the smallest above 0 */
+    o.eps = 0x1p-24; /* smallest above 0 */
     side_open(&s, &nn_round, &o, params, N_PARAMS);
     for (size_t i = 0; i < N; i++)
         w[i] = (float)s.w[i];
@@ -174,8 +172,7 @@ static void check_halves(void)
     side_close(&s);
 }
 
-/* A tensor has the bits of its elements as tensors of one element, also
- * in parts and in a resumed run. */
+/* A tensor has the bits of its elements as tensors, also in parts and in a resumed run. */
 static void check_bits(const struct nn_ops *ops)
 {
     static struct side a, b, c;
@@ -208,7 +205,7 @@ static void check_bits(const struct nn_ops *ops)
     side_close(&a), side_close(&b), side_close(&c);
 }
 
-/* Gradients whose squares overflow: the first step is as long as any, and states stay finite. */
+/* Squares overflow: the first step is as long as any, and states stay finite. */
 static void check_large(void)
 {
     static struct side s;

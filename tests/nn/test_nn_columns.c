@@ -1,5 +1,4 @@
-/* test_nn_columns.c : every parameter of every network divides into whole columns: a kernel's
- * width, the outputs of one input, a whole bias or norm. */
+/* test_nn_columns.c : every network's parameters divide into whole columns. */
 #include "check.h"
 #include "nn/model_graph.h"
 #include <string.h>
@@ -26,7 +25,7 @@ int main(void)
 {
     int n_found = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct nn_model m; /* built without memory for weights */
+        struct nn_model m; /* without memory for weights */
         const bool sequences = strstr(names[i], "lstm");
         const struct nn_shape in = {64, sequences ? 1 : 64, sequences ? 363 : 3};
         if (graph_init(&m, &nn_cpu, in, 1) < 0 || graph_by_name(&m, names[i], 10) < 0)

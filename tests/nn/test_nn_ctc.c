@@ -1,12 +1,12 @@
-/* test_nn_ctc.c : connectionist temporal classification in double against its definition, all
- * paths of up to 6 steps; batches with lengths, edit distances. */
+/* test_nn_ctc.c : connectionist temporal classification in double against its definition, all paths
+ * of up to 6 steps. */
 #include "nn_double.h"
 
 enum { STEPS = 6, LABELS = 4 };
 
 struct sums {
     double all;               /* probability of the transcript */
-    double by[STEPS][LABELS]; /* of its paths that have a class at a step */
+    double by[STEPS][LABELS]; /* its paths with a class at a step */
     double p[STEPS][LABELS];  /* of a class at a step */
 };
 
@@ -21,7 +21,6 @@ static void probabilities(struct sums *s, int steps, int classes, const double *
     }
 }
 
-/* True if path [steps] spells the transcript. */
 static bool says(const int *path, int steps, const int32_t *labels, int n)
 {
     int at = 0;
@@ -104,7 +103,6 @@ static void check_all(void *ctx)
             }
 }
 
-/* Steps after a sample's end are not read, and their gradients become zero. */
 static void check_batch(void *ctx)
 {
     enum { N = 5, CLASSES = 4, T = 9 };
@@ -140,7 +138,7 @@ static void check_batch(void *ctx)
     free(scratch);
 }
 
-/* path: a letter a step, '-' for blank. Its likeliest transcript is n_edits from `want`. */
+/* path: a letter a step, '-' for blank, with n_edits from `want`. */
 static void check_edits(void *ctx, const char *path, const char *want, int n_edits)
 {
     enum { T = 12, CLASSES = 5 };

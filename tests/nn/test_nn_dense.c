@@ -1,6 +1,5 @@
 /* test_nn_dense.c : the loss of pixels, with rows that do not count or have nan, against a slow
- * loop in double. As a network's head: only evaluations fill the confusion table, and the loss
- * does not depend on how pixels are grouped into images. */
+ * loop in double. As a head: only evaluations fill the confusion table. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -22,7 +21,7 @@ static double random_at(uint64_t i)
     return (double)philox_u32(philox_key(5, 0, 0, 0, 0), i) * 0x1p-31 - 1;
 }
 
-/* Some rows have equal logits, some a winner. every: one in this many rows has a label. */
+/* Some rows are equal, some have a winner. every: one in this many has a label. */
 static struct rows make_rows(int every)
 {
     struct rows t;
@@ -82,7 +81,7 @@ static void check_against_slow(int every, double smoothing)
     CHECK(!every || (correct > 0 && correct < n), "%d of %d: no test", correct, n);
 }
 
-/* With a nan logit nothing is right, but each row is still in the table. */
+/* Nothing is right, but each row is in the table. */
 static void check_nan(void)
 {
     for (int bad = 0; bad < CLASSES; bad++)
@@ -99,8 +98,6 @@ static void check_nan(void)
                   "nan at %d, label %d", bad, label);
         }
 }
-
-/* ---- a head ---- */
 
 enum { SIDE = 4, BATCH = 5, PIXELS = SIDE * SIDE };
 

@@ -1,5 +1,5 @@
-/* test_nn_feed.c : a feed trains and tests a model on the batches queued in it, in order, with
- * the bits of dataset_batch() and nn_model_train(). */
+/* test_nn_feed.c : a feed trains and tests a model on its queued batches with the bits of
+ * dataset_batch() and nn_model_train(). */
 #include <string.h>
 #include "check.h"
 #include "nn/data/feed.h"

@@ -15,7 +15,7 @@ static void conv_d(struct layer *l)
     struct var *x = &l->vars[0], *w = &l->vars[1];
     nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, x->d, false, w->d, dbias,
                          l->scratch);
-    /* adding to dx, or not wanting it, must not change the other results */
+    /* adding to dx, or not wanting it, changes nothing else */
     double *dx = new_reals(x->n), *dw = new_reals(w->n);
     for (size_t i = 0; i < x->n; i++)
         dx[i] = 1;
@@ -98,7 +98,6 @@ static void check_groups(void *ctx)
     check_conv_groups(ctx, 1, (struct nn_shape){9, 8, 130}, 4, 3, 1, 1, 2, true);
 }
 
-/* Dilated kernels: taps wholly and partly outside, in groups. */
 static void check_dilated(void *ctx)
 {
     static const struct {
@@ -260,7 +259,7 @@ int main(void)
     check_norms(ctx);
     check_layer_norm(ctx, 1, 5);
     check_layer_norm(ctx, 9, 33);
-    check_layer_norm(ctx, 300, 4); /* several rows in a run */
+    check_layer_norm(ctx, 300, 4);
     check_layer_norm(ctx, 3, 130);
     close_cpu(ctx);
     DONE();

@@ -1,5 +1,5 @@
-/* test_nn_grad_lstm.c : the LSTM in double against its equations as plain loops, its gradients
- * against central differences; exp, sigmoid and tanh against libm. */
+/* test_nn_grad_lstm.c : the LSTM in double against plain loops, its gradients against central
+ * differences; exp, sigmoid and tanh against libm. */
 #include "nn_grad.h"
 #include "hls/nn/squash.h"
 
@@ -22,7 +22,7 @@ static struct nn_lstm lstm_of_layer(const struct layer *l)
     };
 }
 
-static double *memory; /* kept from forward for backward */
+static double *memory; /* from forward for backward */
 
 static void lstm_y(struct layer *l)
 {
@@ -52,14 +52,12 @@ static void lstm_d(struct layer *l)
     free(dx), free(dr), free(dy);
 }
 
-/* ---- the equations of layers.def ---- */
-
 static double squashed(double x)
 {
     return 1 / (1 + exp(-x));
 }
 
-/* Input of a gate without its peephole. */
+/* Without the peephole. */
 static double summed(const struct nn_lstm *f, int gate, int j, const double *x, const double *r)
 {
     const int row = gate * f->cells + j;

@@ -1,5 +1,5 @@
-/* test_nn_grad_model.c : gradients of whole small networks against central differences, in
- * double: nodes are connected correctly, and shared gradient buffers used at the right time. */
+/* test_nn_grad_model.c : gradients of whole small networks against central differences, in double:
+ * connections of nodes, and use of shared gradient buffers. */
 #include "nn_double.h"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_plain.c"
@@ -12,8 +12,7 @@ struct case_data {
     int32_t *labels;
 };
 
-/* Identifies the active ReLUs and the places of maxima: a change shows
- * that a difference crossed a kink. */
+/* Hash of active ReLUs and places of maxima: a change shows that a difference crossed a kink. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;
@@ -131,7 +130,7 @@ static struct nn_model *in_groups(struct nn_shape in)
     return m;
 }
 
-/* Additions after a ReLU, in a row and with a sum as addend: each gradient goes two ways. */
+/* Additions after a ReLU, in a row and with a sum as addend. */
 static struct nn_model *sums(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -147,7 +146,7 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
-/* With random gammas, so that formulas cannot leave them out. */
+/* Random gammas, so that formulas cannot leave them out. */
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {
@@ -173,7 +172,6 @@ static struct nn_model *build_bottlenecks(struct nn_model *m)
     return m;
 }
 
-/* Projections, bottlenecks, both stems; few channels. */
 static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
     static const int blocks[4] = {2, 1, 1, 2};
@@ -191,7 +189,6 @@ static struct nn_model *narrow_davidnet(struct nn_shape in)
     return m;
 }
 
-/* Two convolutions and an addition read one tensor. */
 static struct nn_model *small_resnet(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -214,7 +211,7 @@ static struct nn_model *transformer(struct nn_shape in)
     return m;
 }
 
-/* A second head in the middle: its tensor gets gradients from two sides. */
+/* The tensor of the second head gets gradients from two sides. */
 static struct nn_model *two_heads(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -228,8 +225,8 @@ static struct nn_model *two_heads(struct nn_shape in)
     return m;
 }
 
-/* Inception blocks: three convolutions and two poolings read one tensor, whose
- * gradient is a slice of another's. */
+/* Inception blocks: three convolutions and two poolings read one tensor, whose gradient is a slice
+ * of another's. */
 static struct nn_model *branches(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -274,7 +271,6 @@ static struct nn_model *planned(struct nn_model *m)
     return m;
 }
 
-/* More nodes and params than the initial lists hold. */
 static struct nn_model *long_chain(int n)
 {
     struct nn_model *m = opened((struct nn_shape){2, 3, 1});

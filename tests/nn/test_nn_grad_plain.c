@@ -1,5 +1,5 @@
-/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the
- * loss, against central differences. */
+/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the loss, against
+ * central differences. */
 #include "nn_grad.h"
 #include "hls/nn/gelu.h"
 
@@ -47,15 +47,15 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
     add_var(&l, elements(g.in, batch), 1);
     set_output(&l, elements(g.out, batch));
     l.bends = forward == relu_y;
-    for (size_t i = 0; forward == max_y && i < l.vars[0].n; i++) /* all distinct, 1/n apart */
+    for (size_t i = 0; forward == max_y && i < l.vars[0].n; i++) /* distinct, 1/n apart */
         l.vars[0].v[i] = (double)((i * 7919) % 10007) / 10007;
-    for (size_t i = 0; forward == gelu_y && i < l.vars[0].n; i++) /* its tails, too */
+    for (size_t i = 0; forward == gelu_y && i < l.vars[0].n; i++) /* also its tails */
         l.vars[0].v[i] *= 7;
     check_layer(&l);
     close_layer(&l);
 }
 
-/* Against libm's erf; the part below zero relative to itself, far into the tail. */
+/* Compare with libm's erf; the part below zero relative to itself, far into the tail. */
 static void check_gelu(void)
 {
     double worst = 0;
@@ -89,7 +89,7 @@ static void check_all_weightless(void *ctx)
             check_weightless(ctx, "max pool", max_y, max_d, 1 + s, g);
             check_weightless(ctx, "avg pool", avg_y, avg_d, 1 + s, g);
         }
-        /* the last windows reach past the edge, as pooling that rounds up does */
+        /* the last windows reach past the edge, as in pooling that rounds up */
         for (int k = 2; k <= 3; k++) {
             struct nn_window up = window(in, in.c, k, 2, 0);
             up.out.h = (in.h - k + 1) / 2 + 1;
@@ -154,7 +154,7 @@ static void check_concat(void *ctx, int pixels, int a, int b, int c)
     close_layer(&l);
 }
 
-/* ---- softmax cross-entropy: returns its value, no weights needed ---- */
+/* ---- softmax cross-entropy ---- */
 static void loss_y(struct layer *l)
 {
     struct nn_result r;
@@ -190,7 +190,7 @@ static void check_loss(void *ctx, int batch, int classes, double scale, double s
     close_layer(&l);
 }
 
-/* ---- the same for rows of which some do not count: the mean over the others ---- */
+/* ---- the same where some rows do not count ---- */
 static void dense_y(struct layer *l)
 {
     struct nn_result r;

@@ -9,7 +9,7 @@
 
 enum { CLASSES = 5, BATCH = 10 };
 
-/* side: of the images. lr falls to 0 over the steps. */
+/* lr falls to 0 over the steps. */
 struct lesson {
     const char *model;
     double width;
@@ -58,7 +58,7 @@ static void check_names(const char *model, const struct nn_param *params, int n_
                   params[i].name);
 }
 
-/* One label a sample, or one for each pixel by its quarter of the image, with none in between. */
+/* One a sample, or one for each pixel by its quarter of the image, with none in between. */
 static void make_labels(struct nn_target target, int side, int32_t *labels)
 {
     for (int i = 0; i < BATCH * target.n; i++) {
@@ -114,7 +114,6 @@ static void check_learns(const struct lesson *l)
     free(x), free(labels);
 }
 
-/* Evaluation uses only the first head and computes nothing that only other heads read. */
 static void check_side(void)
 {
     const struct nn_shape in = {6, 5, 2};

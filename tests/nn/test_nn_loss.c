@@ -1,6 +1,5 @@
-/* test_nn_loss.c : the losses that --loss chooses: smoothed cross-entropy against stored values of
- * the formula; the specs, and those that a network refuses; training smooths, evaluation does not;
- * a smoothing of 0 leaves all bits. */
+/* test_nn_loss.c : --loss: smoothed cross-entropy against stored values of the formula; specs; only
+ * training smooths; a smoothing of 0 leaves all bits. */
 #include "capture.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -11,7 +10,7 @@
 
 enum { BATCH = 6, SIDE = 32, CLASSES = 5 };
 
-/* By the formula in 40 digits. */
+/* Values of the formula in 40 digits. */
 static void check_stored(void)
 {
     static const struct {
@@ -71,7 +70,7 @@ static void check_stored(void)
     }
 }
 
-/* A logit of -inf leaves another label's plain loss finite and makes its smoothed loss infinite. */
+/* A logit of -inf makes another label's smoothed loss infinite, but not its plain loss. */
 static void check_infinite(void)
 {
     const real z[3] = {(real)-INFINITY, 0, 0};
@@ -82,8 +81,6 @@ static void check_infinite(void)
     CHECK(plain.loss_sum == log(2) && isinf(smoothed.loss_sum), "losses %g and %g", plain.loss_sum,
           smoothed.loss_sum);
 }
-
-/* ---- in networks ---- */
 
 struct net {
     const char *name;
@@ -107,10 +104,10 @@ static int open_net(const struct net *t, const char *word, struct nn_model **m)
 struct passes {
     double train, eval;
     uint64_t bits; /* of the gradients: FNV-1a */
-    double slow;   /* smoothed losses of all heads, from the logits of the training pass */
+    double slow;   /* of all heads, from the training pass's logits */
 };
 
-/* Computes the heads' weighted losses by the formula, from the logits of the last pass. */
+/* The heads' weighted losses, from the last pass's logits. */
 static double slow_loss(const struct nn_model *m, const int32_t *labels, double smoothing)
 {
     double sum = 0;

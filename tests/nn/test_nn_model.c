@@ -1,5 +1,5 @@
-/* test_nn_model.c : whole models learn, repeat their bits, report gradients
- * in order, and refuse bad sizes. */
+/* test_nn_model.c : whole models learn, repeat their bits, report gradients in order, and refuse
+ * bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct data {
     int32_t *labels;
 };
 
-/* Noise with random labels: there is nothing to learn but the images. */
+/* Noise with random labels. */
 static struct data random_images(int n, struct nn_shape s)
 {
     size_t pixels = (size_t)n * (size_t)(s.h * s.w * s.c);
@@ -82,8 +82,7 @@ static struct nn_result epoch(struct session *s, const struct data *d, size_t im
     return all;
 }
 
-/* Random labels can only be learned by heart: the loss must fall to almost 0. Another CBLAS
- * rounds differently and needs more epochs or fewer. */
+/* Another CBLAS rounds differently and needs more epochs or fewer. */
 static void check_learns(const char *model, double lr, int most)
 {
     struct nn_shape in = {SIDE, SIDE, 1};
@@ -175,7 +174,7 @@ static size_t resnet_weights(int n, size_t channels)
     return sum;
 }
 
-/* Parameters as counted by torchvision and DAWNBench's program, for 10 classes. */
+/* As torchvision and DAWNBench count, for 10 classes. */
 static void check_wide(const char *model, struct nn_shape in, size_t want)
 {
     struct data d = random_images(1, in);
@@ -251,8 +250,6 @@ static void check_refusals(void)
     optim_close(NULL);
 }
 
-/* ---- a backend that fails in the middle ---- */
-
 static int bad_wait(void *ctx)
 {
     (void)ctx;
@@ -296,8 +293,7 @@ static void *alloc_some(void *ctx, size_t bytes)
     return left-- > 0 ? nn_cpu.alloc(ctx, bytes) : buf_alloc(SIZE_MAX / 2);
 }
 
-/* A failed allocation prints one line, which suggests a smaller batch unless it is for
- * weights, their gradients or statistics. */
+/* One line suggests a smaller batch unless weights, gradients or statistics need the memory. */
 static void check_memory(void)
 {
     struct nn_ops ops = nn_cpu;

@@ -6,8 +6,8 @@
 #include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
-/* Bound for a float sum of n random products of numbers up to 1: n roundings of partial sums of
- * about sqrt(n), which add up like a random walk: n * 2^-24; times 4 to be safe. */
+/* n products of random numbers up to 1: n roundings of partial sums of about sqrt(n), which add up
+ * like a random walk: n * 2^-24; times 4 to be safe. */
 static double sum_bound(size_t n)
 {
     return 4 * (double)n * 0x1p-24;
@@ -46,7 +46,7 @@ static void check_near(const char *what, const real *x, const double *want, size
         CHECK(x[i] == x[i], "%s: element %zu is nan", what, i);
 }
 
-/* ---- conv2d by its definition: each weight meets each pixel ---- */
+/* ---- conv2d: each weight meets each pixel ---- */
 struct conv {
     struct nn_window g;
     int batch;
@@ -142,10 +142,10 @@ struct norm_case {
     size_t n;
     int c;
     bool relu, addend;
-    double offset; /* mean of the values, far from zero */
+    double offset; /* mean of the values */
 };
 
-/* By definition; var is the biased variance. */
+/* var is the biased variance. */
 static void slow_moments(const real *x, size_t n, size_t c, size_t i, double *mean, double *var)
 {
     *mean = *var = 0;
@@ -281,7 +281,7 @@ static void check_loss(void *ctx)
     }
 }
 
-/* Places by definition: sorted, the first of equals first. */
+/* Sorted, the first of equals first. */
 static void check_top(void *ctx)
 {
     enum { CLASSES = 9 };

@@ -1,5 +1,5 @@
-/* test_nn_optim.c : optimiser steps against a slow definition in
- * double, learning rates, refusals. */
+/* test_nn_optim.c : optimiser steps against a slow definition in double, learning rates,
+ * refusals. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void check_optim(const char *name, struct optim_options o)
             slow_g[i] =
                 (double)(g[i] =
                              (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1));
-        if (step == 3) /* LARS must survive a tensor without gradients */
+        if (step == 3) /* LARS must survive missing gradients */
             memset(g, 0, sizeof g), memset(slow_g, 0, sizeof slow_g);
         optim_step(optim, w, g, 0.1 / (1 + step));
         slow_step(&o, slow_w, slow_g, slow_v, 0.1 / (1 + step));
@@ -98,7 +98,6 @@ static void check_optims(void)
     }
 }
 
-/* Velocities are the whole state. */
 static void check_state(void)
 {
     static real w[2][N], g[N];
@@ -132,7 +131,7 @@ static void check_schedules(void)
 {
     static const struct {
         const char *word;
-        double warmup, step, want; /* of 100 steps, peak 2 */
+        double warmup, step, want;
     } points[] = {
         {"const", 0, 0, 2},      {"const", 0, 99, 2},         {"const", 10, 0, 0.2},
         {"const", 10, 9, 2},     {"const", 10, 10, 2},        {"const", 2.5, 0, 0.8},

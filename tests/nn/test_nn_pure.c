@@ -1,6 +1,5 @@
-/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure): after every slot
- * all weights, gradients, velocities, activations and statistics are e5m10. Gradients equal
- * those of a network that only rounds tensors. */
+/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure): after every slot all
+ * numbers are e5m10. Gradients equal those of a network that only rounds tensors. */
 #include "check.h"
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
@@ -13,7 +12,7 @@
 
 enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
 
-/* Decided by the bits of an fp32, without mf.h. */
+/* Test the bits of an fp32, without mf.h. */
 static bool is_half(float x)
 {
     uint32_t bits;
@@ -26,8 +25,6 @@ static bool is_half(float x)
     const uint32_t lost = exponent >= 127 - 14 ? 13 : 13 + (127 - 14 - exponent);
     return (mantissa & ((1u << lost) - 1)) == 0;
 }
-
-/* ---- a table that checks values after each call ---- */
 
 static struct {
     const struct nn_model *m; /* NULL: none */
@@ -153,7 +150,6 @@ static void batch_free(struct batch *b)
     free(b->x), free(b->labels);
 }
 
-/* Layers that no named network has. */
 static struct nn_model *open_transformer(const struct nn_ops *ops, const struct nn_setup *setup,
                                          struct nn_shape in)
 {
@@ -297,8 +293,7 @@ static size_t n_not_rounded(const real *pure, const real *wide, size_t n)
     return bad;
 }
 
-/* With weights and images in e5m10, fp16-pure gives the gradients and statistics of a
- * network with --quant, rounded once. */
+/* With weights and images in e5m10, results are those of a network with --quant, rounded once. */
 static void check_values(const char *name, const char *block)
 {
     const struct round_setup round = pure_setup();

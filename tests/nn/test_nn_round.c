@@ -1,5 +1,5 @@
-/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) has
- * the bits of a slow pass that rounds every tensor by mf.h. */
+/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) has the
+ * bits of a slow pass that rounds tensors by mf.h. */
 #include "gpu_models.h"
 #include "hls/arith/mf.h"
 #include "nn/round/round_ops.h"
@@ -35,15 +35,14 @@ static void round_weights(struct nn_model *m, const struct round_setup *s)
                           m->params[m->nodes[i].first_param + k].n);
 }
 
-/* A norm's ReLU passes the gradient where its rounded output is above zero. */
+/* The gradient passes where the norm's rounded output is above zero. */
 static void mask_relu(const struct node *node)
 {
     for (size_t i = 0; node->kind == &layer_batch_norm && node->relu && i < out_n(node); i++)
         node->dy[i] = node->y[i] > 0 ? node->dy[i] : 0;
 }
 
-/* A pass over the plain backend that rounds tensors as they are
- * computed, and m's weights for good. */
+/* Rounds tensors as the plain backend computes them, and m's weights for good. */
 static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *s,
                                   const struct images *d, bool train)
 {
@@ -126,7 +125,6 @@ static struct nn_model *open_model(const struct nn_ops *ops, const struct nn_set
     return m;
 }
 
-/* same_as_plain: the formats are fp32's. */
 static void check(const char *name, const char *words, int shift, bool same_as_plain)
 {
     const struct round_setup s = setup_of(words, shift);
@@ -214,7 +212,6 @@ static void check_words(void)
           "error=fp16,overflow=inf,act=e4m3fn is read otherwise");
 }
 
-/* No slot is empty: all members except the name are functions. */
 static void check_table(void)
 {
     void (*slots[sizeof nn_round / sizeof(void (*)(void))])(void);

@@ -1,5 +1,5 @@
-/* test_nn_sequence.c : sequence networks, made narrow, learn one batch by heart; a sample's
- * answer depends only on its own steps; images are refused. */
+/* test_nn_sequence.c : sequence networks, made narrow, learn one batch by heart; a sample's answer
+ * depends only on its own steps. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct sequences {
     int32_t labels[BATCH * STEPS];
 };
 
-/* Noise, and random labels; each transcript is one label shorter than the one before. */
+/* Noise; each transcript is one label shorter than the last. */
 static void fill(struct sequences *s, const struct nn_model *m)
 {
     const struct nn_target target = nn_model_target(m);

@@ -1,5 +1,5 @@
-/* test_nn_target.c : a kind of sample with its own memory, sequences of several
- * lengths, goes through a feed into a model. */
+/* test_nn_target.c : samples with their own memory, sequences of several lengths, go through a feed
+ * into a model. */
 #include <string.h>
 #include "check.h"
 #include "nn/data/feed.h"
@@ -99,7 +99,6 @@ static void check_pass(struct nn_model *m, struct feed *f, bool train)
     }
 }
 
-/* Without lengths every sample is as long as the input. */
 static void check_all_steps(struct nn_model *m)
 {
     static const real x[2 * STEPS * FEATURES];

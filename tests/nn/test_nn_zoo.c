@@ -1,5 +1,5 @@
-/* test_nn_zoo.c : networks by name have the published numbers of weights, the right shapes at
- * other widths, and a one-line error for small images. */
+/* test_nn_zoo.c : networks by name have the published numbers of weights, the right shapes at other
+ * widths, one-line errors for small images. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void check_sizes(const char *name, int side, int n_params, int n_nodes)
     graph_fini(&m);
 }
 
-/* Widths that give whole numbers, halves and less than 1. The number of classes stays. */
+/* Whole numbers, halves and less than 1. The number of classes stays. */
 static void check_width(const char *name, double width)
 {
     const struct nn_shape in = {64, 64, 3};

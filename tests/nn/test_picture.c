@@ -1,5 +1,5 @@
-/* test_picture.c : pictures from files: PNG in grey, RGB and with a palette, PGM and PPM;
- * cut anywhere, or with any byte changed. */
+/* test_picture.c : PNG in grey, RGB and with a palette, PGM and PPM; cut anywhere, or with any byte
+ * changed. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -87,7 +87,6 @@ static void check_png(void)
     check_refused("a colour that is not there", f.bytes, f.n, "has colour 99 of 99");
 }
 
-/* Every byte of a PNG is covered by a checksum. */
 static void check_damage(void)
 {
     uint8_t x[H * W];

@@ -1,5 +1,5 @@
-/* test_shapes.c : generated images with label maps: the same bytes on every machine, labels
- * that move with their pixels, refused uses. */
+/* test_shapes.c : generated images with label maps: the same bytes on every machine, labels that
+ * move with their pixels. */
 #include <errno.h>
 #include <string.h>
 #include "capture.h"
@@ -32,7 +32,6 @@ static void check_bytes(const struct dataset *d)
     dataset_close(other);
 }
 
-/* Pixels that do not count lie where classes meet. */
 static void check_classes(const struct dataset *d)
 {
     size_t n[256] = {0};
@@ -55,8 +54,7 @@ static void check_classes(const struct dataset *d)
     }
 }
 
-/* Channel 0 of a pixel holds its row, channel 1 its column, so the origin
- * of an augmented pixel is known. */
+/* Channel 0 of a pixel holds its row, channel 1 its column. */
 static void check_places(struct dataset *d, struct augment how)
 {
     enum { N = 6 };

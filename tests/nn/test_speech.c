@@ -1,5 +1,5 @@
 /* test_speech.c : samples that are sequences: features of sounds against the definition,
- * transcripts, lengths, windows of a text, damaged files. */
+ * transcripts, windows of a text, damaged files. */
 #include "data_fixture.h"
 #include "nn/data/melbank.h"
 #include "nn/data/speech.h"
@@ -32,7 +32,7 @@ static int n_frames(size_t n)
     return 1 + (int)((n - 400) / 160);
 }
 
-/* energies [frames][33] of a fixture's sound */
+/* [frames][33] */
 static void slow_energies(int sound, size_t n, double *energies)
 {
     int16_t samples[FIXTURE_SOUND_A];
@@ -43,7 +43,6 @@ static void slow_energies(int sound, size_t n, double *energies)
             energies[t * MELBANK_BANDS + b] = slow_energy(samples + t * 160, b);
 }
 
-/* The mean and deviation of each band are those of all frames of both sounds. */
 static void check_features(const struct dataset *d)
 {
     enum { A = 11, B = 4, ALL = A + B, BESIDE = 5, N = 363 };
@@ -122,7 +121,7 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
-/* Sizes that a program writes into a pipe: the samples are the rest of the file. */
+/* Sizes written into a pipe: the samples are the rest of the file. */
 static void check_pipes(void)
 {
     static const char *const sizes[] = {"\xff\xff\xff\xff", "\x00\xf0\xff\x7f", "\0\0\0\0"};

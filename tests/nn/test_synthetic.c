@@ -1,5 +1,5 @@
-/* test_synthetic.c : the generated data set is the same everywhere; no
- * linear model learns it, others do. */
+/* test_synthetic.c : the generated data set is the same everywhere; no linear model learns it,
+ * others do. */
 #include "data_fixture.h"
 #include <math.h>
 
@@ -84,7 +84,6 @@ static double accuracy(const float *w, struct images m)
     return (double)n_right / (double)m.n;
 }
 
-/* One image at a time. Returns the accuracy. */
 static double train_linear(struct images train, struct images test, int n_epochs)
 {
     float *w = calloc(N_CLASSES * PIXELS, sizeof *w), score[N_CLASSES];
@@ -113,7 +112,7 @@ static void test_linear_fails(struct images train, struct images test)
     }
 }
 
-/* The control: the trainer learns the same images if each class has a bright row of its own. */
+/* The same images are learned if each class has its own bright row. */
 static void test_linear_control(struct images train, struct images test)
 {
     struct images both[2] = {train, test};
@@ -126,7 +125,7 @@ static void test_linear_control(struct images train, struct images test)
     CHECK(right > 0.9, "the trainer reaches %.1f %% on images that are marked", 100 * right);
 }
 
-/* |correlation| of two images, the second one moved by (dy, dx). */
+/* Absolute correlation of two images, the second moved by (dy, dx). */
 static float likeness(const float *a, const float *b, int dy, int dx)
 {
     float sum = 0;
@@ -137,7 +136,7 @@ static float likeness(const float *a, const float *b, int dy, int dx)
     return fabsf(sum) / sqrtf((float)n);
 }
 
-/* The class of the training image most like a test image, in either sign and slightly shifted. */
+/* Classify by the most similar training image, in either sign and slightly shifted. */
 static void test_nonlinear_succeeds(struct images train, struct images test)
 {
     enum { N_KNOWN = 120, N_ASKED = 50 };

@@ -1,6 +1,5 @@
-/* test_winograd.c : convolutions by Winograd's filtering against the definition in
- * double: errors are at most three times those of GEMM, and bits the same on every
- * instruction set and in every batch. */
+/* test_winograd.c : Winograd's convolutions against the definition in double: errors at most three
+ * times GEMM's, equal bits on every instruction set. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -45,7 +44,7 @@ static void result_free(struct result r)
     free(r.y), free(r.dx), free(r.dw);
 }
 
-/* By the definition; dx is added to. */
+/* results by definition; dx is added to */
 struct exact {
     double *y, *dx, *dw;
 };
@@ -136,7 +135,6 @@ static void by_kernels(const struct winograd_kernels *by, const struct pass *p, 
     free(scratch);
 }
 
-/* One image alone has the dw and y of the batch. */
 static void check_alone(const struct winograd_kernels *by, const struct pass *p, struct result all)
 {
     struct pass one = *p;

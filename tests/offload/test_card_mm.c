@@ -1,6 +1,5 @@
-/* test_card_mm.c : tests offload/xrt/card_mm.h on a simulated card under the Xilinx runtime.
- * Many runs in one process, whose memory must not grow; buffers that fill the card's memory, and
- * one byte more; runs cut to the available memory. */
+/* test_card_mm.c : tests offload/xrt/card_mm.h on a simulated card under the Xilinx runtime: many
+ * runs without growing memory, buffers that fill the card. */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "base/buf.h"
@@ -18,7 +17,6 @@ static const struct vec_sum
     e4m3 = {.in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS},
     wider = {.in = {2, 1, 0}, .out = {5, 10, 0}, .rule = VEC_EXACT, .n_ranks = PARTS};
 
-/* Reproducible codes that look random. */
 static uint8_t *codes(size_t n, uint32_t seed)
 {
     uint8_t *to = buf_alloc(n);
@@ -39,7 +37,6 @@ static size_t resident_bytes(void)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Adds n codes of each part and compares with the plain reference. */
 static void check_sum(struct card_mm *mm, const struct vec_sum *sum, const uint8_t *const *parts,
                       size_t n, uint8_t *sums, uint8_t *wanted)
 {
@@ -76,7 +73,6 @@ static void test_many_runs(void)
     free(sums);
 }
 
-/* Adds in runs of at most `most` codes, and expects `runs` of them. */
 static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, uint64_t runs)
 {
     const size_t n = 299999;
@@ -95,7 +91,6 @@ static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, 
     free(sums);
 }
 
-/* Another kernel's buffer leaves only `left` bytes. */
 static void test_little_room(struct xrt_card *card, size_t left, bool enough)
 {
     struct xrt_card_buffer most;
@@ -133,7 +128,7 @@ static void test_memory(void)
         xrt_card_buffer_close(&card, &all);
     }
     test_little_room(&card, 64 * page, true);
-    test_little_room(&card, 3 * page, true); /* a burst of each part, and of the sums */
+    test_little_room(&card, 3 * page, true); /* a burst of each part and of the sums */
     test_little_room(&card, page, false);
     xrt_card_close(&card);
 }
@@ -156,6 +151,6 @@ int main(void)
     test_memory();
     test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1), 1); /* half fits, and half of that */
     test_runs(&e4m3, 2000, 2048, 147);
-    test_runs(&wider, 4096, 4096, 74); /* 4 bits in, 16 out */
+    test_runs(&wider, 4096, 4096, 74);
     DONE();
 }

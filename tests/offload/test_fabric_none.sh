@@ -1,14 +1,12 @@
 #!/bin/bash
-# test_fabric_none.sh : checks that libfabric is loaded only by --fabric, and that problems with its
-# library are reported in one line.
-# The library may be missing, unreadable or of another build. Sockets do not need it.
+# test_fabric_none.sh : checks that only --fabric loads libfabric, and that a missing, unreadable or
+# foreign library gives one line.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 library=$B/libnarrowcast_fabric.so
 train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --offload sim:c --fabric)
 
-# --- not loaded unless requested ---
 loads() { rm -f loaded.*; LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
 ldd "$n" "$B/libnarrowcast.so" >out 2>&1
 grep -q libopenblas out || fail "ldd said: $(cat out)"
@@ -26,7 +24,7 @@ if [ -f "$library" ]; then
     loads "${train[@]}" udp || fail "--fabric udp does not load libfabric: $(cat err)"
 fi
 
-# none NAME PATTERN ENVIRONMENT...: info gives the reason, --fabric udp ends with one line
+# none NAME PATTERN ENVIRONMENT...: info says why, --fabric udp ends with one line
 ranks=(mpirun -np 2)
 none() {
     env "${@:3}" "$n" info >out 2>err || fail "$1: info ended with $?"
@@ -40,7 +38,6 @@ none() {
 none "no such file" 'NARROWCAST_FABRIC names "/no/where.so"' NARROWCAST_FABRIC=/no/where.so
 ranks=()
 echo text >text.so
-# names the file once
 none "no library" 'text.so" does not load: [^/]*$' NARROWCAST_FABRIC="$dir/text.so"
 mkfifo pipe.so
 none "a pipe" 'pipe.so", which cannot be read (it is not a regular file)' NARROWCAST_FABRIC="$dir/pipe.so"
@@ -53,7 +50,7 @@ $cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
     $cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so
 none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_FABRIC="$dir/lacks.so"
 
-# --- the program in a folder without the library: the same; with the library there: it is found ---
+# --- the program in another folder, without and with the library ---
 mkdir bin && cp "$n" "$B/narrowcast-sim" bin/ && n=$dir/bin/narrowcast && train[0]=$n
 none "not built" 'no libnarrowcast_fabric.so beside this program' NARROWCAST_FABRIC=
 "${train[@]}" socket >out 2>err || fail "--fabric socket without the library: $(cat err)"

@@ -1,8 +1,6 @@
-/* test_forge.c : checks forged contributions of rank 1 by a host that is not on the path but
- * reaches the card's control port.
- * It uses rank 1's address, in time. Registers, guesses and the card's counters must not be enough:
- * no forgery is added, each is counted. With the key, the job's secret in the tags is still
- * missing: no rank takes a wrong result. */
+/* test_forge.c : forges contributions of rank 1 with its address, by a host that is not on the path
+ * but reaches the card's control port. Without the key none is added, each is counted; with it, the
+ * tags still lack the job's secret. */
 #include "control/control.h"
 #include "offload/window/frame.h"
 #include "window_net.h"
@@ -28,7 +26,7 @@ static int card_writes(void *card, uint32_t at, uint32_t value)
 
 static const struct control_ops registers = {.read = card_reads, .write = card_writes};
 
-/* The control port's answer about a register. */
+/* Asks the control port. */
 static uint32_t ask(uint32_t at)
 {
     struct simlink answer = {0};
@@ -37,7 +35,6 @@ static uint32_t ask(uint32_t at)
     return (uint32_t)answer.b;
 }
 
-/* Packet n of the job as rank 1 would send it, with the largest values. */
 static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
 {
     uint8_t bytes[PKT_HEADER_BYTES + 5 * PKT_BEAT_BYTES];
@@ -59,8 +56,7 @@ static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
     card_frame(net.cards[0].model, NET_IP + 1, NET_PORT, bytes, length);
 }
 
-/* A step of the job: MAX, then SUM, each forged first. Returns false if
- * a rank has abandoned the card. */
+/* Forged MAX, then SUM. False if a rank has abandoned the card. */
 static bool step(uint32_t k, uint64_t key)
 {
     for (uint32_t tag = 2 * k; tag < 2 * k + 2; tag++) {

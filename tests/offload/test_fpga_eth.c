@@ -1,6 +1,5 @@
 /* test_fpga_eth.c : tests control of a card by datagrams, from the host's side. Lost requests are
- * repeated and done once, long batches are cut only where allowed, forged answers are ignored, and
- * each failure has its line.
+ * repeated and done once, long batches are cut only where allowed, forged answers are ignored.
  *
  *     test_fpga_eth                    the card is a thread of this program
  *     test_fpga_eth HOST:PORT          prints the control counters of a card on the network
@@ -22,9 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- the host's side ---- */
-
-/* The thread starts its card when this test begins. */
+/* The thread starts its card now. */
 static void strangers(const char *where)
 {
     struct fpga card;
@@ -79,8 +76,8 @@ static void failures(const char *where)
         open_fails(-EINVAL, "no kind of card has the name", no_names[i]);
 }
 
-/* A job's ranks on a bad network: all operations are done once, in order; each request names the
- * job and ends with a complete rank. */
+/* On a bad network operations are done once, in order; each request names the job and ends with a
+ * complete rank. */
 static void long_batch(const char *where)
 {
     struct fpga card;
@@ -127,8 +124,7 @@ static void long_batch(const char *where)
     fpga_close(&card);
 }
 
-/* The keeper of a lease sends KEEPs by itself and learns when the lease is over. A card that is
- * silent for longer than a lease lasts does not end the lease. */
+/* The keeper sends KEEPs and learns when the lease is over; silence of the card does not end it. */
 static void kept(const char *where)
 {
     struct fpga card;
@@ -157,8 +153,6 @@ static void kept(const char *where)
     fake.status = fake.status_of_keep = 0;
 }
 
-/* ---- a card on the network ---- */
-
 static int reach(const char *where, struct lease_link *l, struct lease_message *answer)
 {
     struct sockaddr_in to = {.sin_family = AF_INET};
@@ -184,7 +178,6 @@ static int show(const char *where)
                     LEASE_REG_MALFORMED | LEASE_READ, LEASE_REG_BUSY | LEASE_READ}};
     CHECK(reach(where, &l, &answer) == 0 && lease_link_ask(&l, &m, &answer, clock_s() + 5) == 0,
           "no card");
-    /* without this one */
     printf("live %u expired %u malformed %u busy %u\n", (answer.value[0] & 0xffff) - 1,
            answer.value[1], answer.value[2], answer.value[3]);
     m = (struct lease_message){.kind = LEASE_CLOSE};
@@ -193,7 +186,7 @@ static int show(const char *where)
     DONE();
 }
 
-/* A stranger's next attempt at job 0 under its own lease, which must be rejected. */
+/* The next attempt at job 0 under an own lease. */
 static struct lease_message theft(uint64_t key, uint64_t i)
 {
     static const uint32_t aims[] = {REG_RANK_COMMIT, REG_JOB_COMMIT, REG_JOB_COMMIT, REG_DROP_IN};
@@ -209,7 +202,6 @@ static struct lease_message theft(uint64_t key, uint64_t i)
     return m;
 }
 
-/* Job 0 must have an owner throughout. */
 static int attack(const char *where, double seconds)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);

@@ -1,5 +1,5 @@
-/* test_fuzz_receive.c : runs a seeded stream of all kinds of inputs through
- * tests/lib/fuzz_receive.c. `long`: ten times as many. */
+/* test_fuzz_receive.c : runs seeded inputs of all kinds through tests/lib/fuzz_receive.c. `long`:
+ * ten times as many. */
 #include "fuzz_receive.c"
 
 enum { SEED = 31, MAX_BYTES = 200 };
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
         }
         if (draw >> 16 & 15)
             data[2 % n] &= 0xfe;
-        if (n >= 6 && draw % 97 == 0) { /* a forgery that matters: another chunk, or a NAK */
+        if (n >= 6 && draw % 97 == 0) { /* that matters: another chunk, or a NAK */
             const uint8_t forgery[6] = {FORGE, data[1], 1, draw % 970 ? PKT_CHUNK_AT : PKT_OP_AT,
                                         0,     1};
             memcpy(data, forgery, sizeof forgery);

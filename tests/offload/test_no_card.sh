@@ -1,17 +1,15 @@
 #!/bin/bash
-# test_no_card.sh : checks addresses and cards that cannot work.
-# Every option that takes an address or a place on the bus rejects a wrong one in one line, and
-# names IPv6 if it is one. An impossible card ends a run with one line of one rank. A card that
-# does not answer ends the run with --algo offload, and otherwise costs one warning. The summary
-# names the algorithm that was used.
+# test_no_card.sh : checks addresses and cards that cannot work. A wrong address or place on the bus
+# is rejected in one line (IPv6 by name). An impossible card ends a run with one line, a silent
+# one with --algo offload only.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 sim=$B/narrowcast-sim
 export NARROWCAST_XCLBIN=$B/narrowcast.sim.xclbin
 
-# one_line CODE WORDS COMMAND...: the command exits with CODE (`fails`: not 0) and
-# prints one line of ours with WORDS
+# one_line CODE WORDS COMMAND...: exits with CODE (`fails`: not 0) and prints one line of ours with
+# WORDS
 one_line() {
     local code=0 want=$1 words=$2
     shift 2
@@ -28,7 +26,7 @@ train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 -
 # shellcheck disable=SC2206 # words
 train=($train)
 
-# --- IPv6 addresses, in every option with an address ---
+# --- IPv6 addresses ---
 for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '[::ffff:10.0.0.9]' '::ffff:10.0.0.9'; do
     for scheme in udp eth; do
         one_line fails "'$scheme://.* is not a card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
@@ -48,7 +46,7 @@ for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '
     one_line fails 'as an address: IPv6 is not supported' "$n" sim --counters "$ip:4711"
     one_line fails 'is not a card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
 done
-# A name with only an IPv6 address, in an /etc/hosts of our own.
+# A name with only an IPv6 address.
 printf '127.0.0.1 localhost\n2001:db8::1 six.test\n' >hosts
 # shellcheck disable=SC2016 # the inner shell's words
 in_hosts=(unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh)
@@ -58,15 +56,13 @@ else
     echo 'skip: no namespace of our own: a name with an IPv6 address only'
 fi
 
-# --- malformed addresses ---
 for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b:4711' g:1:2; do
     one_line fails "'udp://$at' is not a card: need" "${train[@]}" --offload "udp://$at"
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
 one_line fails "is not a card: need" "${train[@]}" --offload udp://127.0.0.1:0
-# --- impossible cards, on 1 and on 3 ranks, by option and by environment ---
+# --- impossible cards ---
 ranks_in "$dir" # simulated devices record their owners there
-# runs.sh N OPTIONS...: a short training
 # shellcheck disable=SC2016 # its own words
 printf 'mpirun -np "$1" %s "${@:2}"\n' "${train[*]}" >runs.sh
 # cannot_be WORDS CARD [VARIABLE=VALUE...]
@@ -77,7 +73,7 @@ cannot_be() {
     one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
     one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
 }
-# The system knows without a name service that no host name has an empty label.
+# No host name has an empty label: no need for a name service.
 for scheme in udp eth; do
     cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
     cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
@@ -96,8 +92,7 @@ one_line fails "cannot find host 'no..invalid'" "$n" sim --listen no..invalid:47
 mpirun -np 2 "$n" doctor --offload udp://no..invalid:4711 >out 2>err && fail 'doctor: a host that is unknown: exit 0'
 grep -q "^fail  cards  .*cannot find host 'no..invalid'" out || fail "doctor: $(cat out err)"
 
-# --- cards that do not answer: fatal with --algo offload, else one warning ---
-# dead CARD [VARIABLE=VALUE...]
+# --- silent cards: fatal with --algo offload, else one warning ---
 dead() {
     local card=$1
     shift
@@ -109,11 +104,10 @@ dead() {
     one_line 0 'warning: ' env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
     added "$card" direct
 }
-# added NAME ALGORITHM: the last run's summary names ALGORITHM
 added() { grep -q "^gradients .*, all-reduce $2\$" out || fail "$1: $(grep '^gradients' out)"; }
 dead udp://127.0.0.1:9
 dead eth://127.0.0.1:9
-# A silent name service, in a network of our own: the host may exist.
+# A silent name service: the host may exist.
 no_names=(unshare -rn sh -c 'ip link set lo up && exec "$@"' sh)
 if [ -n "$(command -v ip)" ] && "${no_names[@]}" true 2>/dev/null; then
     for card in udp://card.invalid:4711 eth://card.invalid:4711; do
@@ -132,7 +126,7 @@ added 'one card of two' offload
 
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
-# --- places on the bus, with and without the domain, in every option that takes one ---
+# --- places on the bus, with and without the domain ---
 export XILINX_XRT="$B/xrt" NARROWCAST_SIM_ENGINE=c
 head -c 4000 /dev/zero >zeros
 for at in 00:00.0 0000:00:00.0; do
@@ -142,7 +136,7 @@ for at in 00:00.0 0000:00:00.0; do
     grep -q "added by card xrt:$at" err || fail "--node-sum xrt:$at: $(cat err)"
     "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes >out 2>err || fail "--card xrt:$at: $(cat err)"
 done
-# Places without a device here: the error names the complete place, as XRT gets it.
+# The error names the complete place, as XRT gets it.
 for at in 65:00.1 0000:65:00.1 C1:1f.7; do
     whole=$(printf '%s' "${at#0000:}" | tr '[:upper:]' '[:lower:]')
     one_line fails "device 0000:$whole" "$n" card --listen 127.0.0.1:0 --xrt "$at@10.0.0.9"
@@ -155,7 +149,6 @@ for at in 65:00 65:00.8 65:20.1 165:00.1 65:00.1.1 ' 65:00.1' +5:00.1 0x:00.1 00
     one_line fails 'unknown --node-sum' "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at"
 done
 
-# --- no XRT, and a device that does not answer ---
 cannot_be 'device 7' xrt:7
 cannot_be 'device 0000:65:00.1' xrt:65:00.1
 cannot_be 'XILINX_XRT is not set' xrt XILINX_XRT=

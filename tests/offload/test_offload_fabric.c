@@ -1,7 +1,4 @@
-/* test_offload_fabric.c : tests both kinds of wire, libfabric's and the
- * system's, against a plain UDP socket.
- * The wire's address, datagrams of every length both ways, bursts, datagrams that are too long, and
- * the errors when it cannot be opened. */
+/* test_offload_fabric.c : tests libfabric's and the system's wire against a plain UDP socket. */
 #include "base/err.h"
 #include "check.h"
 #include "offload/wire/wire_local.h"
@@ -17,10 +14,10 @@
 enum { FRAME = 1472, LOOPBACK = 0x7f000001, BURST = 60, ROUNDS = 20 };
 static struct wire wire;
 static int fd;
-static struct sockaddr_in peer; /* the wire's address, as seen by the socket */
+static struct sockaddr_in peer; /* the wire's, as seen by the socket */
 static bool library;            /* this build has libfabric */
 
-/* Waits for the wire's next datagram. Returns its length, or 0. */
+/* Waits. Returns the datagram's length, or 0. */
 static size_t next(uint8_t *bytes, size_t room)
 {
     for (int i = 0; i < 5000; i++) {
@@ -69,7 +66,6 @@ static void bursts(void)
             CHECK(next(bytes, sizeof bytes) == FRAME && bytes[0] == i && bytes[FRAME - 1] == i,
                   "round %d, datagram %d", round, i);
     }
-    /* out, in several lengths, each its own datagram */
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < BURST; i++) {
             memset(bytes, i, sizeof bytes);
@@ -86,7 +82,7 @@ static void bursts(void)
     CHECK(sendto(fd, long_one, sizeof long_one, 0, (struct sockaddr *)&peer, sizeof peer) > 0,
           "send");
     CHECK(sendto(fd, long_one, 1, 0, (struct sockaddr *)&peer, sizeof peer) == 1, "send");
-    size_t n = next(bytes, sizeof bytes); /* whole or cut, but not as long as a frame */
+    size_t n = next(bytes, sizeof bytes); /* whole or cut, but shorter than a frame */
     CHECK(n != FRAME, "%zu bytes of a datagram that is too long", n);
     if (n != 1)
         CHECK(next(bytes, sizeof bytes) == 1 && bytes[0] == 7,
@@ -120,7 +116,7 @@ static void refusals(struct wire_options o, const char *provider)
     CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
 }
 
-/* provider NULL: the system's own wire */
+/* NULL: the system's own wire. */
 static void one_kind(const char *provider)
 {
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(LOOPBACK)}};

@@ -1,9 +1,7 @@
 #!/bin/bash
-# test_offload_group.sh : trains with sums that cards send once to a multicast group; the
-# weights must equal those over MPI.
-# On loopback, on a bad network, through the Verilated card, and where a rank cannot join. Then on a
-# small Ethernet (bench/netlab.sh), whose switch forwards the group to all nodes, to all but one, or
-# to none: then each rank gets its own frames, after one line.
+# test_offload_group.sh : trains with sums that cards send once to a multicast group; the weights
+# must equal those over MPI. On loopback, then on a small Ethernet (bench/netlab.sh); without the
+# group each rank gets its own frames, after one line.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -20,7 +18,7 @@ fail() {
     bad=1
 }
 
-# card ADDRESS OPTIONS...: starts a card there (port 0: any); its address is in $at
+# card ADDRESS OPTIONS...: port 0: any; address in $at
 card() {
     ${NETLAB_HOSTS:+ip netns exec n5} "$n" sim --listen "$@" >"$dir/${1%:*}.card" 2>&1 &
     cards="$cards $!"
@@ -28,7 +26,6 @@ card() {
     at=$(sed -n 's/^listening on //p' "$dir/${1%:*}.card")
     [ -n "$at" ] || fail "no card at $1"
 }
-# counter COUNTER: of the card at $at
 counter() { "$n" sim --counters "$at" --json | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }
 # on RANKS OPTIONS...
 on() {
@@ -39,13 +36,13 @@ on() {
         --deadline 100 --card-deadline 30 "$@" >"$dir/out" 2>"$dir/err"
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
-# wanted RANKS STEPS: sets $sum to their checksum over MPI
+# wanted RANKS STEPS: sets $sum to the checksum over MPI
 wanted() {
     on "$1" --steps "$2" --offload off || fail "over MPI: exit $?"
     sum=$(checksum)
     [ -n "$sum" ] || fail 'no checksum over MPI'
 }
-# through NAME RANKS STEPS OPTIONS...: all steps by the card at $at, with checksum $sum
+# through NAME RANKS STEPS OPTIONS...: all steps through the card at $at, checksum $sum
 through() {
     what=$1 np=$2 n_steps=$3
     shift 3
@@ -53,7 +50,6 @@ through() {
     [ "$(checksum)" = "$sum" ] || fail "$what: checksum '$(checksum)', not '$sum'"
     grep -q "^offload  *$n_steps of $n_steps steps; 0 buckets" "$dir/out" || fail "$what: not all steps by the card"
 }
-# given_up NAME REASON: the last run reported it once
 given_up() { [ "$(grep -c "group $group:.* abandoned: $2; cards send to each rank instead" "$dir/err")" = 1 ] || fail "$1: not one line with '$2'"; }
 
 if [ -z "${NETLAB_HOSTS-}" ]; then
@@ -110,8 +106,7 @@ before=$(counter OUT_RESULT)
 ip link set br0 type bridge mcast_snooping 0
 for i in 1 2 3 4; do
     ip link set "p$i" type bridge_slave mcast_flood off
-    # First one node, then all, do not receive the group: one step is
-    # repeated, the others use the card.
+    # The group fails for one node, then all: one step is repeated, the others use the card.
     [ $i = 1 ] || [ $i = 4 ] || continue
     on 4 --steps 4 --offload "udp://$at" --card-group $group || fail "deaf up to node $i: exit $?"
     [ "$(checksum)" = "$sum" ] || fail "deaf up to node $i: checksum '$(checksum)', not '$sum'"

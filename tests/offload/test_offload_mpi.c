@@ -1,6 +1,5 @@
 /* test_offload_mpi.c : compares a step's sums through narrowcast-sim (C model, UDP on 127.0.0.1)
- * with those of `direct`, bit for bit.
- * The card is killed or stopped in mid-step, and comes back. */
+ * with those of `direct`. The card is killed or stopped in mid-step, and comes back. */
 /* RANKS: 1 2 4 */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -62,7 +61,7 @@ static void sum_by_direct(size_t n)
     CHECK(algo->run(t.c, &call) == 0, "direct");
 }
 
-/* Runs one step. Returns the number of its parts that this rank did not get by the offload path. */
+/* Returns how many of the step's parts this rank did not get through cards. */
 static int step(struct offload *o, uint32_t number, int kill_at, int signal_number)
 {
     static int8_t x[EXPONENTS], want[EXPONENTS];
@@ -163,8 +162,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
     offload_close(o);
 }
 
-/* One of two cards dies or falls silent: its step is lost, the next one uses
- * the other card, later ones both. */
+/* One step is lost, the next uses the other card, later ones both. */
 static void try_one_of_two(int signal_number)
 {
     struct offload *o;
@@ -188,15 +186,14 @@ static void try_one_of_two(int signal_number)
     int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        /* right sums, whether or not through cards: the machine may be busy */
+        /* right sums, through cards or not: the machine may be busy */
         (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));
     offload_close(o);
 }
 
-/* The card accepts rank 0's packets only from another address. The reason for abandoning it must
- * name the rank and the address seen. */
+/* The card accepts rank 0's packets from another address. The reason must name rank and address. */
 static void try_nat(void)
 {
     struct offload *o;
@@ -229,7 +226,6 @@ static void try_nat(void)
     offload_close(o);
 }
 
-/* No card is not an error. */
 static void try_nowhere(void)
 {
     struct offload *o = NULL;
@@ -242,7 +238,6 @@ static void try_nowhere(void)
     offload_close(o);
 }
 
-/* The card's program is in the folder above the tests'. */
 static bool find_card(void)
 {
     char self[2000], path[5000];
@@ -277,7 +272,7 @@ int main(void)
     try_cards("sim:c", "e5m10", "e5m10", 0);
     try_one_of_two(SIGKILL);
     try_one_of_two(SIGSTOP);
-    /* With several ranks, one that the machine delays may be the first to abandon the card. */
+    /* With several ranks, a delayed one may be the first to abandon the card. */
     if (t.n_ranks == 1)
         try_nat();
     try_nowhere();

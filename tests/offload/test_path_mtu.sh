@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_path_mtu.sh : trains through a card on a narrow path, a wide one, and one that becomes
-# narrow, on a small Ethernet (bench/netlab.sh).
-# With `long`, more widths.
+# narrow, on a small Ethernet (bench/netlab.sh). `long`: more widths.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -18,7 +17,6 @@ fail() {
     bad=1
 }
 
-# width MTU: sets both nodes' links
 width() {
     for i in 1 2; do
         ip link set "p$i" mtu "$1"
@@ -51,7 +49,7 @@ for w in $widths; do
     grep -q "frames of ${w#*:} bytes" "$dir/err" || fail "MTU ${w%:*}: frames"
 done
 
-# Narrower during the run: a step or two over MPI, then shorter frames.
+# A step or two over MPI, then shorter frames.
 on --steps 600 --offload off
 wanted=$(checksum)
 on --steps 600 --offload udp://$udp --log "$dir/log" &

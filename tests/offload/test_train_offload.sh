@@ -1,14 +1,11 @@
 #!/bin/bash
-# test_train_offload.sh : trains with sums from simulated cards; the weights must
-# equal those over MPI, bit for bit.
-# Packets are lost, repeated and reordered; 1, 2 and 4 cards; cards die in mid-step and come
-# back. check: only the first case.
+# test_train_offload.sh : trains with sums from 1, 2 and 4 simulated cards; the weights must equal
+# those over MPI. `check`: only the first case.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# through NAME WANTED RANKS WHERE OPTIONS...: all steps of a run come through
-# cards, and the checksum is WANTED
+# through NAME WANTED RANKS WHERE OPTIONS...: all steps through cards, checksum WANTED
 through() {
     what=$1 wanted=$2 ranks=$3 where=$4
     shift 4
@@ -21,7 +18,7 @@ through() {
     esac
 }
 
-# --- the same bits: over MPI in two ways, through the card in C, through the Verilated one ---
+# --- the same bits: over MPI in two ways, through both kinds of card ---
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
 on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
 direct=$(checksum direct.out)
@@ -41,7 +38,7 @@ on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
 through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
 [ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
 
-# --- a bad network, both ways, and several cards that share the packets ---
+# --- a bad network, several cards ---
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
 for i in 1 2 3 4; do
     # shellcheck disable=SC2086
@@ -58,17 +55,15 @@ for name in c1 c4 $rtl; do
     [ "$(counter "$name" IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"
 done
 
-# --- a card is killed at five random moments: one line, and the same weights ---
 on 4 --steps 120 --algo direct >direct.out 2>>stderr
 direct=$(checksum direct.out)
 RANDOM=4711
 echo "seed 4711"
 partly=0
-beside= # a second card, if any
+beside=
 algo=auto # adds what the card does not
 processes=4 blocks='' # or 3 processes that run 4 blocks
-# killed MOMENT STEPS LAST CARD-OPTIONS...: kills the card once, at a
-# random time before step LAST has ended
+# killed MOMENT STEPS LAST CARD-OPTIONS...: at a random time before step LAST has ended
 killed() {
     moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
     shift 3
@@ -108,7 +103,6 @@ if [ -n "$rtl" ]; then
     same "a Verilated card that died" out "$(checksum direct.out)"
 fi
 
-# --- a card killed and restarted on the same port: the run returns to it ---
 card phoenix --engine c
 port=$(sed 's/.*://' phoenix.at)
 rm -f log
@@ -128,7 +122,7 @@ same "a card that came back" out "$(checksum direct.out)"
 grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
 [ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
 
-# --- a rank is killed: the others end, the card has no job, no process is left ---
+# --- a rank is killed: the others end, the card has no job ---
 on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
@@ -137,12 +131,11 @@ kill -9 "$(echo "$victims" | sed -n 3p)"
 code=0
 wait $run || code=$?
 [ $code -ne 0 ] || fail "a killed rank went unnoticed"
-for pid in $victims; do # otherwise this does not end
+for pid in $victims; do # would not end otherwise
     while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.1; done
 done
 until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
 
-# --- refusals: one line, at once ---
 refused 'needs cards' on 2 --steps 2 --algo offload
 refused 'a card cannot add by --sum nearest' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
 refused 'cannot' on 2 --steps 2 --format fp32 --scale none --offload sim:c
@@ -151,7 +144,6 @@ refused 'is not a card' on 2 --steps 2 --offload xrt:0000:01
 refused 'udp://' on 2 --steps 2 --offload udp://nowhere
 refused 'udp://' on 2 --steps 2 --offload smi
 refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon
-# a card that does not answer: one line, and MPI is used
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"
 same "a card that is not there" out "$(checksum direct.out)"

@@ -1,19 +1,18 @@
 #!/bin/bash
-# test_train_xrt.sh : trains through a card controlled by XRT (simulated, under Debian's
-# libxrt_coreutil); the weights must equal those over MPI.
-# Rank 0 owns the card; or `narrowcast card` owns it for two jobs at once, one on another host. A
-# card that is busy, wrong, dead or silent costs one line and no bits.
+# test_train_xrt.sh : trains through a card of rank 0 or of `narrowcast card` by XRT (simulated,
+# under Debian's libxrt_coreutil); the weights must equal those over MPI. A card that is busy,
+# wrong, dead or silent costs one line and no bits.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-# The simulated card is this test's own: its owner is recorded in TMPDIR.
+# Its owner is recorded in TMPDIR.
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
 ranks_in "$dir"
 
-# served NAME OPTIONS...: starts `narrowcast card` on a free port of loopback; address
-# in $NAME.at, process in $NAME.pid
+# served NAME OPTIONS...: `narrowcast card` on a free loopback port; address in $NAME.at, process in
+# $NAME.pid
 served() {
     name=$1
     shift
@@ -34,7 +33,7 @@ all_by_card() {
     esac
 }
 
-# one NAME PATTERN FILE: exactly one line of ours, with PATTERN
+# one NAME PATTERN FILE: one line of ours, with PATTERN
 one() {
     if [ "$(grep -c '^narrowcast: ' "$3")" != 1 ] || ! grep -q "^narrowcast: .*$2" "$3"; then fail "$1: said '$(cat "$3")'"; fi
 }
@@ -50,7 +49,6 @@ for fact in 'XRT  *2\.' 'xclbin .*nic_core, reduce_mm' 'xrt:0  *.*sim_verilator_
     grep -q "^$fact" info.out || fail "info has no '$fact': $(grep -E '^(XRT|xclbin|xrt)' info.out)"
 done
 
-# --- rank 0 owns the card ---
 for model in c $rtl; do
     NARROWCAST_SIM_ENGINE=$model on 4 --steps 12 --offload xrt --log log >out 2>>stderr || fail "--offload xrt ($model): exit $?"
     same "--offload xrt ($model)" out "$direct"
@@ -60,7 +58,6 @@ done
 export NARROWCAST_SIM_ENGINE=c
 LD_LIBRARY_PATH=$B mpirun -np 2 "$B/tests/test_nc_fork_mpi" xrt >out 2>&1 || fail "forked children that exit: $(tail -n 3 out)"
 
-# --- a process owns it, for two jobs at once ---
 served one
 on 4 --steps 12 --offload "$(at one)" --log log1 >out1 2>err1 &
 first=$!
@@ -71,7 +68,6 @@ same "the second job of two" out2 "$direct2"
 all_by_card "the first job of two" log1
 all_by_card "the second job of two" log2
 
-# --- busy for all others ---
 timeout 60 "$n" card --listen 127.0.0.1:0 >busy.out 2>busy.err && fail "a card was opened twice"
 one "a busy card" "xrt:0: .*nic_core" busy.err
 on 2 --steps 12 --offload xrt --seed 7 --format e4m3 --log log3 >out 2>err || fail "a busy card, --offload xrt: exit $?"
@@ -80,7 +76,6 @@ same "--offload xrt of a busy card" out "$direct2"
 uncard one
 [ -z "$(hidden_cards)" ] || fail "a simulated device has outlived its program"
 
-# --- rejected in one line ---
 for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--xclbin $here/lib/card_net.sh:xclbin2" "no such card:--xrt 7:device 7" \
     "no name:--xrt x@y:is not a card"; do
     IFS=: read -r name options pattern <<<"$what"
@@ -98,7 +93,7 @@ one "no XRT" 'XILINX_XRT is not set' err
 NARROWCAST_SIM_FAULT=uuid timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "another container than the one given: exit 0"
 one "another container than the one given" 'another xclbin' err
 
-# --- another XRT than at build time: reported and used; one that lacks a function: reported ---
+# --- another XRT than at build time; one that lacks a function: reported ---
 sed 's/2\.13\.0/2.12.0/g' "$B/libnarrowcast_xrt.so" >old.so
 NARROWCAST_XRT=$dir/old.so on 2 --steps 2 --offload xrt --log log >out 2>err || fail "an older XRT: exit $?"
 [ "$(grep -c 'XRT .* is installed, but .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
@@ -109,7 +104,7 @@ NARROWCAST_XRT=$dir/lacks.so timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>er
 one "an XRT without a function" 'does not load: .*xrtRunWaitFox' err
 [ "${1-}" != check ] || exit $bad
 
-# --- a device whose registers fall silent: at open, during registration, at the end ---
+# --- registers fall silent: at open, during registration, at the end ---
 for n_reads in 0 5 20 60; do
     rm -f log
     NARROWCAST_SIM_FAULT=read-hangs:$n_reads on 2 --steps 12 --seed 7 --format e4m3 --offload xrt --log log >out 2>err ||
@@ -119,9 +114,9 @@ for n_reads in 0 5 20 60; do
     echo "silent after $n_reads reads: $(by_card log) steps came through the card"
 done
 
-# --- a device that dies during a run: rank 0's own, and that of narrowcast card ---
+# --- a device that dies: rank 0's, and narrowcast card's ---
 on 3 --steps 150 --algo direct >direct.out 2>>stderr
-# lose WHERE: kills the simulated device 20 steps into a run
+# lose WHERE: kills the device 20 steps into a run
 lose() {
     rm -f log
     on 3 --steps 150 --offload "$1" --log log >out 2>err &

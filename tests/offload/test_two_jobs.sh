@@ -1,13 +1,11 @@
 #!/bin/bash
-# test_two_jobs.sh : trains two jobs through one card while a third host sends it
-# garbage, forged keys and replayed frames.
-# Both end in the weights they have over MPI, and the card counts the outcome of every frame.
+# test_two_jobs.sh : trains two jobs through one card while a third host sends it garbage, forged
+# keys and replays. Weights must equal those over MPI; the card counts every frame.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# two SECONDS RATE STEPS CARD-OPTIONS...: both runs on a card with these
-# options, and RATE bad frames a second
+# two SECONDS RATE STEPS CARD-OPTIONS...: with RATE bad frames a second
 two() {
     seconds=$1 rate=$2 steps=$3
     shift 3
@@ -30,8 +28,7 @@ two() {
     done
     counters=$("$n" sim --counters "$(sed 's/^udp:..//' shared.at)" --json)
     echo "$counters" >>stderr
-    # Every frame given to the card is in one counter. A slow card gets so few that none may have
-    # had a forged key while a job ran.
+    # Every frame is in one counter. A slow card gets so few that none may have a forged key.
     echo "$counters" | tr ',{}' '\n' | tr -d '"' | awk -F: '
         /^IN_|^DROP_/ { counted += $2 } $1 == "frames_in" { frames = $2 } $1 == "DROP_KEY" { keys = $2 } /^DROP_(LENGTH|MAGIC|JOB|SOURCE|HEADER_CRC)/ && $2 == 0 { print $1 " is 0"; bad = 1 }
         END { if (frames > 100000 && !keys) { print "no forged key"; bad = 1 }

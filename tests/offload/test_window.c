@@ -1,7 +1,5 @@
-/* test_window.c : tests sums and maxima through cards in memory.
- * Every width, 1 to 4 ranks, 1, 2 and 4 cards, a network that loses, duplicates
- * and reorders. Results equal the host's bits, each element is requested and
- * reported once, and bytes are counted. */
+/* test_window.c : tests sums and maxima through cards in memory, on a bad network. Results equal
+ * the host's bits, each element is requested and reported once, and bytes are counted. */
 #include "window_net.h"
 
 enum { MAX_N = 500000, WIDEST = 2 };
@@ -9,7 +7,6 @@ static uint8_t codes[NET_RANKS][MAX_N * WIDEST + 8], want[MAX_N * WIDEST],
     got[NET_RANKS][MAX_N * WIDEST + 64];
 static const uint64_t seed = 20261121;
 
-/* The calls that a rank's flow received. */
 static struct flow {
     uint8_t needed[MAX_N], had[MAX_N];
 } flows[NET_RANKS];
@@ -146,7 +143,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
     net_close(&net);
 }
 
-/* Cards on which other jobs have left 64 and 8 slots: each has its own count of chunks. */
+/* Cards with 64 and 8 free slots: each has its own count of chunks. */
 static void try_uneven(void)
 {
     static struct net net;

@@ -1,6 +1,5 @@
-/* test_window_fail.c : tests failures: cards that fall silent, restart or forget, ranks that are
- * late or contradict each other, a path too narrow for frames.
- * Also which slots a job gets on a shared card. Each failure ends in time, with its reason. */
+/* test_window_fail.c : tests failures of cards, ranks and the path: each ends in time, with its
+ * reason. Also which slots a job gets on a shared card. */
 #include "window_net.h"
 
 enum { N = 600000 };
@@ -37,7 +36,7 @@ static void start(unsigned ranks, size_t n)
     }
 }
 
-/* Checks that all of them abandon a card within most_s, for a reason with these words. */
+/* Expect it within most_s, for a reason with these words. */
 static void expect_lost(unsigned ranks, const char *words, double most_s)
 {
     const double start_s = net.now;
@@ -112,7 +111,7 @@ static void rank_is_late(void)
     close_job();
 }
 
-/* Late, but within the deadline: the sum is right, and nothing was sent twice. */
+/* A rank late within the deadline: nothing is sent twice. */
 static void rank_comes_late(void)
 {
     open_job(3, 1);
@@ -138,7 +137,7 @@ static void ranks_contradict(void)
     close_job();
 }
 
-/* A rank that knows all but the job's secret makes no fitting tag, neither for MAX nor for SUM. */
+/* A rank without the job's secret makes no fitting tag, neither for MAX nor for SUM. */
 static void secrets_differ(void)
 {
     for (int max = 0; max < 2; max++) {
@@ -163,7 +162,7 @@ static void path_is_narrow(void)
 {
     open_job(2, 1);
     net_job_close(&job);
-    net_job_open(&job); /* a second job: other slots, another key */
+    net_job_open(&job); /* other slots, another key */
     CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u",
           job.jobs[0].index, job.jobs[0].slot_base);
     net.cards[0].silent = true; /* as if no frame of that length got through */
@@ -173,7 +172,7 @@ static void path_is_narrow(void)
     close_job();
 }
 
-/* The card is well, but does not receive this rank any more: packets vanish, pings do not. */
+/* The card does not receive this rank: packets vanish, pings do not. */
 static void packets_vanish(void)
 {
     open_job(2, 1);
@@ -185,7 +184,7 @@ static void packets_vanish(void)
     close_job();
 }
 
-/* Packets arrive from another address than the rank knows; the card reports it. */
+/* The card reports another address than the rank knows. */
 static void seen_elsewhere(void)
 {
     uint32_t rank;
@@ -253,7 +252,7 @@ static void card_fills_up(void)
     net_close(&net);
 }
 
-/* Every timer fires once, at its tick or at the wheel's next turn. */
+/* Timers fire once, at their tick or at the wheel's next turn. */
 static void wheel_turns(void)
 {
     enum { TIMERS = 2000 };
@@ -263,7 +262,7 @@ static void wheel_turns(void)
     int left = 0;
     wheel_init(&wheel, 100);
     for (int i = 0; i < TIMERS; i++) {
-        due[i] = 100 + philox_u32(3, (unsigned)i) * 0x1p-32 * 0.7; /* several turns of the wheel */
+        due[i] = 100 + philox_u32(3, (unsigned)i) * 0x1p-32 * 0.7;
         wheel_add(&wheel, &timers[i], due[i]);
         if (i % 3 == 0)
             wheel_remove(&timers[i]);

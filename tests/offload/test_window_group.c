@@ -1,7 +1,5 @@
-/* test_window_group.c : tests sums sent to a multicast group, on a network
- * that loses, duplicates and reorders.
- * Every rank has the host's bits, with fewer frames by a factor of the number of ranks. Also ranks
- * that do not receive the group, and attacks by a host that does and sends to it. */
+/* test_window_group.c : tests sums sent to a multicast group, on a bad network: the host's bits
+ * with fewer frames. Also ranks that do not receive the group, and attacks by a host that does. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "window_net.h"
@@ -24,7 +22,6 @@ static void open_job(struct net_job *j, int n_ranks, int n_cards, bool grouped)
     net_pings(j);
 }
 
-/* Starts a sum of n elements on all ranks; the expected sum is in want. */
 static void start_sum(struct net_job *j, size_t n, uint32_t which)
 {
     static uint64_t acc[MAX_N];
@@ -62,7 +59,6 @@ static void run_max(struct net_job *j, uint32_t which)
         CHECK(x[r][0] == j->n_ranks - 1 && x[r][99] == j->n_ranks - 1, "max, rank %d", r);
 }
 
-/* Returns the bytes that cards have sent. */
 static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
 {
     struct net_job j;
@@ -102,7 +98,7 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     return bytes;
 }
 
-/* Short work continues without the group; long work detects and reports it. */
+/* Short work continues without the group; long work reports it. */
 static void not_heard(unsigned group_failed)
 {
     struct net_job j;
@@ -128,7 +124,7 @@ static void not_heard(unsigned group_failed)
     net_close(&net);
 }
 
-/* ---- a host that receives the group and sends to it with the card's address ---- */
+/* ---- a host that receives the group and sends with the card's address ---- */
 
 static uint8_t heard[CARD_FRAME_BYTES];
 static size_t n_heard;
@@ -139,8 +135,7 @@ static void overhear(const uint8_t *bytes, size_t n)
     n_heard = n;
 }
 
-/* Changes the last frame received: its payload, and slot, chunk, op and rank by the
- * arguments. Returns its length. */
+/* Change the last frame received. Returns its length. */
 static size_t forged(uint8_t *frame, int slot, int chunk, int op, uint64_t key, int rank)
 {
     struct pkt_header h = pkt_get(heard);
@@ -164,7 +159,7 @@ static void forgeries(void)
     run_sum(&j, 8 * 2048, 1);
     CHECK(n_heard && pkt_get(heard).key == 0 && pkt_get(heard).rank == PKT_TO_GROUP, "heard");
 
-    /* The card takes none of it: there is no key. */
+    /* There is no key. */
     const uint64_t added = card_counter(net.cards[0].model, CNT_IN_ADDED);
     for (int rank = 0; rank < 2; rank++)
         card_frame(net.cards[0].model, NET_IP + (uint32_t)rank, NET_PORT, frame,
@@ -173,7 +168,7 @@ static void forgeries(void)
               card_counter(net.cards[0].model, CNT_IN_ADDED) == added,
           "a contribution without a key");
 
-    /* Forged answers to in-flight packets are rejected in all forms: the tags differ. */
+    /* In-flight packets: the tags differ. */
     struct window *w = j.windows[0];
     struct window_end *end = &w->ends[0];
     start_sum(&j, 8 * 2048, 2);
@@ -191,7 +186,7 @@ static void forgeries(void)
           "%u under way, %d forged, %d foreign", end->n_out, w->forged, (int)w->foreign);
     CHECK(net_run(&j, 3, 5) == 0 && !memcmp(got[0], want, 8 * 2048), "beside forgeries");
 
-    /* A changed copy of the right answer, before that arrives, is taken, and the digests differ. */
+    /* A changed copy before the right answer is taken, and the digests differ. */
     net.group_failed = 1;
     CHECK(window_digest(w) == window_digest(j.windows[1]), "digests differ before");
     start_sum(&j, 2048, 3);
@@ -215,8 +210,7 @@ static void forgeries(void)
     net_close(&net);
 }
 
-/* The first test vectors of the paper's authors: key 00 01 .. 0f,
- * bytes 00 01 .. of every length. */
+/* The paper's first test vectors: key 00 01 .. 0f, bytes 00 01 .. of every length. */
 static void known_answers(void)
 {
     static const uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};

@@ -1,7 +1,5 @@
-/* test_window_jobs.c : runs two jobs on the same two cards under attack by a third host.
- * It sends garbage, replays of captured frames and frames with forged keys, from its own
- * address and theirs, as many as all ranks together. Both jobs get the host's bits, and the
- * cards count every frame once. */
+/* test_window_jobs.c : runs two jobs on two cards while a third host sends as many frames as all
+ * ranks: the host's bits, and every frame counted once. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -37,7 +35,6 @@ static void start_step(struct net_job *j, int which, uint32_t step)
     }
 }
 
-/* Sends one frame of the third host to a card or a rank. */
 static void attack(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES];
@@ -54,7 +51,7 @@ static void attack(void)
         struct pkt_header h = pkt_get(bytes);
         if (kind == 2) {
             h.key ^= 1ull << draw() % 64;
-            ip = NET_IP + draw() % NET_RANKS; /* not the owner of that key */
+            ip = NET_IP + draw() % NET_RANKS; /* not that key's owner */
         } else if (kind == 3) {
             bytes[draw() % n] ^= (uint8_t)(1u << draw() % 8);
             ip = NET_IP + draw() % NET_RANKS;

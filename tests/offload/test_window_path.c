@@ -1,6 +1,5 @@
-/* test_window_path.c : tests the effects of the path on a window: right sums, or a reason, in time.
- * The path takes shorter frames than the card, known to the host or not, from the start or from the
- * middle of a sum; and the whole process is stopped for a while. */
+/* test_window_path.c : tests a window on a path with shorter frames than the card's, and in a
+ * stopped process: right sums, or a reason, in time. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -52,7 +51,7 @@ static void check_sum(const char *what)
     }
 }
 
-/* The pings find the longest frame, and a sum needs no longer one. */
+/* Pings find the longest frame; a sum needs no longer one. */
 static void finds(const char *what, const char *out_format, size_t known, size_t narrow,
                   uint32_t beats)
 {
@@ -71,7 +70,6 @@ static void finds(const char *what, const char *out_format, size_t known, size_t
     close_job();
 }
 
-/* The ranks' paths differ: all use the shortest frame. */
 static void agrees(void)
 {
     open_job("e3m0", 0, 0);
@@ -85,14 +83,13 @@ static void agrees(void)
     close_job();
 }
 
-/* The path becomes narrower in the middle of a sum. known: the host gets an error; else nothing
- * comes back, despite retransmits. */
+/* The path narrows in mid-sum. known: the host gets an error; else nothing comes back. */
 static void becomes_narrow(bool known)
 {
     open_job("e3m0", 0, 0);
     net_pings(&job);
     start_sum(1);
-    net_turn(&job, 3); /* the first packets have left */
+    net_turn(&job, 3);
     if (known)
         net.known = 1372;
     else
@@ -132,9 +129,8 @@ static void pong_is_short(void)
     close_job();
 }
 
-/* The process is stopped during pings for longer than any deadline. It loses only that time, and
- * later losses take no longer than before. A stop of the card is not counted as absence, and does
- * not slow down later losses either. */
+/* The process stops during pings, for longer than any deadline. It loses only that time; later
+ * losses take no longer than before. A stop of the card is not counted as absence either. */
 static void is_stopped(double for_s, bool card_too)
 {
     open_job("e3m0", 0, 0);

@@ -1,5 +1,5 @@
-/* test_wire_process.c : runs windows over a card process that loses frames both ways.
- * Every rank has the right sums in the end, and a silent card is abandoned. */
+/* test_wire_process.c : runs windows over a card process that loses frames both ways. Every rank
+ * gets the right sums; a silent card is abandoned. */
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec.h"
@@ -65,7 +65,7 @@ static void open_all(const struct vec_sum *sum)
     write_card(REG_CTRL, 1);
 }
 
-/* Runs until no window is busy. Returns a bit for each window that has abandoned the card. */
+/* Returns a bit for each window that has abandoned the card. */
 static unsigned run(void)
 {
     for (;;) {
@@ -101,7 +101,6 @@ static void step(const struct vec_sum *sum, uint32_t tag)
         CHECK(!memcmp(sums[r], want, N), "step %u: sums of rank %d", tag, r);
 }
 
-/* narrowcast-sim is in the folder above this program's. */
 static bool find_card(void)
 {
     char self[PATH_MAX] = "", path[2 * PATH_MAX];

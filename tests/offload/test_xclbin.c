@@ -1,6 +1,5 @@
-/* test_xclbin.c : tests containers: made and read back, cut at every byte, with every bit
- * flipped, with wrong counts and offsets.
- * Also checks them against hls/card/kernels.def. */
+/* test_xclbin.c : tests containers: made and read back, cut or damaged anywhere, and against
+ * hls/card/kernels.def. */
 #include "check.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
@@ -15,7 +14,7 @@ static char why[XCLBIN_WHY_BYTES];
 static const struct xclbin_plan plan = {
     .platform = XCLBIN_SIM_PLATFORM, .bitstream = "12345", .bitstream_bytes = 5};
 
-/* Reads [n] bytes from memory of exactly that length, so that a sanitizer sees an access beyond. */
+/* Read from exactly n bytes, for sanitizers. */
 static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t **own)
 {
     *own = malloc(n ? n : 1);
@@ -30,7 +29,7 @@ static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t 
     return rc;
 }
 
-/* Rejected by xclbin_of() or, if checked, by xclbin_check(), in one line with these words. */
+/* Refused by xclbin_of() or, if checked, xclbin_check(), in one line with these words. */
 static void refused(const uint8_t *bytes, size_t n, bool checked, const char *words)
 {
     struct xclbin *x;
@@ -44,7 +43,6 @@ static void refused(const uint8_t *bytes, size_t n, bool checked, const char *wo
     free(own);
 }
 
-/* Offset of the section of a kind. */
 static size_t section(uint32_t kind)
 {
     for (size_t e = AXLF_SECTIONS;; e += AXLF_SECTION_ENTRY)
@@ -61,7 +59,7 @@ static void lie(size_t at, int bytes, uint64_t value, bool checked, const char *
     memcpy(good + at, was, 8);
 }
 
-/* Replaces the nth `from` in a section by `to`, of the same length. */
+/* Texts have the same length. */
 static void swap(uint32_t kind, int nth, const char *from, const char *to, bool checked,
                  const char *words)
 {
@@ -210,7 +208,6 @@ static void test_table_lies(void)
     swap(XCLBIN_EMBEDDED_METADATA, 1, "<platform ", "<!--tform ", false, "not complete XML");
 }
 
-/* Valid containers of another card. */
 static void test_other_cards(void)
 {
     const size_t layout = section(XCLBIN_IP_LAYOUT) + IP_ENTRIES;
@@ -242,7 +239,6 @@ static void test_other_cards(void)
     free(other);
 }
 
-/* Comments and quotes contain no tags. */
 static void test_xml(void)
 {
     char *xml = (char *)good + section(XCLBIN_EMBEDDED_METADATA);

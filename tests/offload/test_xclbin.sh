@@ -1,12 +1,11 @@
 #!/bin/bash
-# test_xclbin.sh : tests `narrowcast xclbin`: a container is made, shown and checked against this
-# version; errors are one line and no file.
+# test_xclbin.sh : tests `narrowcast xclbin`: makes, shows and checks containers; errors are one
+# line and no file.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 shows() { grep -qE -- "$2" "$1" || fail "$1 has no line '$2': $(cat "$1")"; }
 
-# The same container as make's.
 "$n" xclbin --make a.xclbin
 cmp a.xclbin "$B/narrowcast.sim.xclbin" || fail "another container than make's"
 "$n" xclbin --check a.xclbin >shown
@@ -22,7 +21,6 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <json || fail "no JSON"
 fi
 
-# With a bitstream of its own, for hw_emu, with a UUID.
 head -c 300000 /dev/urandom >bits
 "$n" xclbin --make b.xclbin --bitstream bits --mode hw_emu --platform some_board_1 --uuid 00112233-4455-6677-8899-aabbccddeeff
 "$n" xclbin --check b.xclbin >shown

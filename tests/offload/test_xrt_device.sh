@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt), through
-# build/xrt/try, which uses only XRT's C API.
-# Also faults, and that no process or file is left.
+# build/xrt/try, which uses only XRT's C API. No process or file may be left.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -14,8 +13,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "test_xrt_device.sh: $*" >&2; bad=1; }
 
-# sees RC LINE ARGUMENTS...: `try ARGUMENTS` ends with status RC in time, and one of
-# its lines matches LINE (for grep)
+# sees RC LINE ARGUMENTS...: `try ARGUMENTS` must end with RC in time and print LINE (for grep)
 sees() {
     local rc=0 want=$1 line=$2
     timeout -k 1 120 "$try" "${@:3}" >"$dir/out" 2>&1 || rc=$?
@@ -41,8 +39,7 @@ else
     echo 'not run: the Verilated card (no Verilator)'
 fi
 
-# Each opened device has a card of its own. It ends with the device,
-# however that ends, and frees its port.
+# The card of an opened device ends with it and frees its port.
 port=$((20000 + $$ % 10000))
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 0 "7f000001:$port" "$xclbin" registers
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 0 '' "$xclbin" reload
@@ -52,7 +49,7 @@ sleep 0.1
 while ! grep -q held "$dir/held" && kill -0 $holder; do sleep 0.1; done
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 1 'ended with status 1' "$xclbin" registers
 sees 2 '^busy$' "$xclbin" hold 0
-sees 0 '' "$xclbin" runs 1                        # another kernel of the same container
+sees 0 '' "$xclbin" runs 1                        # another kernel of the container
 "$B/narrowcast" xclbin --make "$dir/other.xclbin" >/dev/null
 printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none  # a byte of its UUID
 sees 1 'another process uses the card with another container' "$dir/other.xclbin" runs 1
@@ -66,14 +63,12 @@ done
 sees 0 '^held$' "$xclbin" hold 0
 sees 0 '' "$dir/other.xclbin" runs 1
 
-# Selection of the card.
 NARROWCAST_SIM_CARDS=3 sees 0 '^sim_verilator_1 slot 2 ' "$xclbin" about 2
 NARROWCAST_SIM_CARDS=3 sees 1 'no simulated card 3' "$xclbin" about 3
 NARROWCAST_SIM_CARDS=0 sees 1 'no simulated card 0' "$xclbin" about
 NARROWCAST_SIM_CARDS=0 sees 1 "no simulated card '0000:00:00.0'" "$xclbin" registers
 NARROWCAST_SIM_CARDS=many sees 1 "NARROWCAST_SIM_CARDS='many'" "$xclbin" about
 
-# Containers of other cards.
 wrong() { LC_ALL=C sed "s/$1/$2/g" "$xclbin" >"$dir/wrong.xclbin"; }
 wrong 'reduce_mm:reduce_mm_1' 'reduce_mn:reduce_mm_1'
 sees 1 "no kernel 'reduce_mn:reduce_mm_1' at 0x1810000" "$dir/wrong.xclbin" runs
@@ -89,7 +84,7 @@ NARROWCAST_SIM_FAULT=read-hangs sees 0 '' "$xclbin" stuck 200
 NARROWCAST_SIM_FAULT=uuid sees 0 '^other$' "$xclbin" uuid
 NARROWCAST_SIM_FAULT=dies:0 sees 1 "NARROWCAST_SIM_FAULT='dies:0'" "$xclbin" uuid
 
-# Another XRT: without symbols, or with one method less. One line, and no device.
+# XRT without symbols, or with one method less: one line, and no device.
 mkdir "$dir/none" "$dir/less"
 echo 'int nothing;' | ${CC:-cc} -shared -fPIC -Wl,-soname,libxrt_noop.so.2 -x c - -o "$dir/none/libxrt_noop.so.2"
 rc=0
@@ -101,7 +96,6 @@ for name in 8reg_readEjjPj:8reg_reaXEjjPj 6system17get_total_devicesEb:6system17
     LD_LIBRARY_PATH=$dir/less sees 1 "this version of XRT is not supported.* lacks .*${name%:*}" "$xclbin" about
 done
 
-# Memory checker, if installed.
 if command -v valgrind >/dev/null && [ -z "${SAN-}" ]; then
     for what in registers twice 'runs 50' memory reload 'dies 50'; do
         fault=

@@ -1,9 +1,7 @@
 #!/bin/bash
-# test_xrt_hosts.sh : checks a card that `narrowcast card` owns by XRT with two jobs at
-# once, one of them on other hosts.
-# One job runs on the card's host. All ranks of the other, rank 0 included, are in
-# network namespaces (bench/netlab.sh). The weights equal those over MPI. The card
-# sends nothing to a multicast group.
+# test_xrt_hosts.sh : checks a card that `narrowcast card` owns by XRT for a job on its host and one
+# whose ranks are all in network namespaces (bench/netlab.sh). The weights equal those over MPI.
+# Nothing goes to a multicast group.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -18,13 +16,13 @@ export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCA
 n=$B/narrowcast
 bad=0 card=
 dir=$(mktemp -d)
-ranks_in "$dir" # where the simulated card, used only by this test, records its owner
+ranks_in "$dir" # the simulated card, used only here, records its owner there
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
     bad=1
 }
-# on NAME RANKS OPTIONS...: runs a training; HOSTS: mpirun's options for its hosts
+# on NAME RANKS OPTIONS...: HOSTS: mpirun's options for its hosts
 on() {
     local name=$1 ranks=$2
     shift 2

@@ -1,6 +1,5 @@
-/* test_xrt_work.c : tests calls with a deadline
- * (offload/xrt/xrt_work.c) with this test as the library.
- * Calls that return, that do not, and that return too late. */
+/* test_xrt_work.c : tests calls with a deadline (offload/xrt/xrt_work.c), with this test as the
+ * library that returns, returns too late or never. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include "check.h"
@@ -13,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The calls that the library received. */
 static _Atomic double sleep_s;
 static _Atomic int opened, closed, kernels, kernels_closed, reads, fail_next;
 
@@ -112,7 +110,7 @@ static void check_calls(void)
     CHECK(closed == 1 && kernels_closed == 1, "closed %d, kernels %d", closed, kernels_closed);
 }
 
-/* A call that exceeds its deadline: abandoned in time; it cleans up when it returns. */
+/* Abandoned in time; it cleans up when it returns. */
 static void check_late(void)
 {
     struct xrt_work *w = start();
@@ -130,7 +128,6 @@ static void check_late(void)
     sleep_s = 0;
 }
 
-/* The same for opening the device. */
 static void check_late_open(void)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};
@@ -144,8 +141,8 @@ static void check_late_open(void)
     sleep_s = 0;
 }
 
-/* A child exits without running handlers registered before the device was opened: XRT's, which
- * would wait for threads the child does not have. */
+/* A child exits without handlers registered before the device was opened: XRT's, which would wait
+ * for threads the child does not have. */
 static bool is_child;
 static void as_xrt(void)
 {

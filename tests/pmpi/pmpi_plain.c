@@ -1,8 +1,8 @@
-/* pmpi_plain.c : is an MPI program without narrowcast. test_pmpi.sh runs it with and without
- * libnarrowcast-pmpi.so preloaded. Rank 0 prints a checksum of the sums of many floats.
- * Compiled with BY_NC it takes these sums from narrowcast.h and prints the same.
- * usage: pmpi_plain exact|narrow|world expected sums: MPI's own, rounded, or
- * rounded in MPI_COMM_WORLD only */
+/* pmpi_plain.c : is an MPI program without narrowcast, for test_pmpi.sh. Rank 0 prints a checksum
+ * of the sums of many floats. Compiled with BY_NC it takes them from narrowcast.h and prints the
+ * same.
+ * usage: pmpi_plain exact|narrow|world   expected: MPI's own sums, rounded ones, or rounded ones
+ *                                        in MPI_COMM_WORLD only */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static void fill(float *x, int n, int r, int which)
         x[i] = value(r, which, i);
 }
 
-/* Check sums over ranks first, first + step, ... */
+/* Sums over ranks first, first + step, ... */
 static void check(const char *what, const float *x, int n, int which, int first, int step,
                   int narrow)
 {
@@ -63,7 +63,6 @@ static int is_narrow(int is_world)
 }
 
 #ifdef BY_NC
-/* Sum n floats as libnarrowcast-pmpi.so does. */
 static void sum(float *x, int n, MPI_Comm comm)
 {
     const struct nc_layer layer = {.n = (size_t)n};
@@ -100,7 +99,7 @@ static void same_as_c(MPI_Comm half)
 }
 
 #ifndef BY_NC
-/* Calls that are passed on: short vectors, other types and operations. */
+/* Passed on: short vectors, other types and operations. */
 static void check_others(void)
 {
     double d[N];
@@ -127,7 +126,6 @@ static void check_others(void)
         wrong("none", 0, 0);
 }
 
-/* Inf and nan on one rank: the sums must be IEEE's. */
 static void check_not_finite(void)
 {
     fill(a, N, rank, 5);
@@ -138,8 +136,8 @@ static void check_not_finite(void)
         wrong("inf", (double)out[7], (double)out[8]);
 }
 
-/* Two communicators whose sums begin in opposite orders on odd and even ranks, with other calls
- * in between, and a message that one rank awaits before its sums. */
+/* Two communicators whose sums begin in opposite orders on odd and even ranks, with other calls in
+ * between, and a message that one rank awaits before its sums. */
 static void check_later(MPI_Comm half, MPI_Comm twin)
 {
     MPI_Request r[3];
@@ -200,7 +198,6 @@ static void check_persistent(void)
 #endif
 }
 
-/* Many communicators in turn, and many lengths. */
 static void check_many(void)
 {
     for (int i = 0; i < 40; i++) {

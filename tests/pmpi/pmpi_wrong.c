@@ -1,6 +1,5 @@
-/* pmpi_wrong.c : makes calls that MPI refuses and prints the error class of each on rank 0.
- * test_pmpi.sh runs it with and without libnarrowcast-pmpi.so: the lines must be equal.
- * usage: pmpi_wrong on 2 ranks; every rank makes every wrong call */
+/* pmpi_wrong.c : makes calls that MPI refuses, on every rank, and prints the error classes of rank
+ * 0, for test_pmpi.sh. Runs on 2 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
@@ -17,8 +16,7 @@ static void count(MPI_Comm *comm, int *code, ...)
     n_handled++;
 }
 
-/* Print the class of a code, and how often the communicator's error
- * handler ran since the last line. */
+/* Print a class, and how often the communicator's error handler ran since the last line. */
 static void print(const char *call, int code)
 {
     int class = -1;
@@ -28,7 +26,7 @@ static void print(const char *call, int code)
     n_handled = 0;
 }
 
-/* The communicator must still add after each error. */
+/* The communicator must still add. */
 static void check_sum(MPI_Comm comm)
 {
     for (int i = 0; i < N; i++)
@@ -44,7 +42,6 @@ static int start(MPI_Request *request)
     return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* Invalid buffers, in each call that takes some. */
 static void wrong_buffers(MPI_Comm comm)
 {
     MPI_Request r = MPI_REQUEST_NULL;
@@ -87,7 +84,7 @@ static void wrong_rest(MPI_Comm comm)
     print("free no request", MPI_Request_free(&r));
     print("free a request at NULL", MPI_Request_free(NULL));
     print("free no communicator", MPI_Comm_free(&none));
-    if (rank == 0) /* an error of this rank, in a call that is not collective */
+    if (rank == 0) /* of this rank, in a call that is not collective */
         print("free the world", MPI_Comm_free(&world));
     check_sum(comm);
 }

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded.
-# Sums of many floats must be narrowed, with the bits of narrowcast.h; all
-# other calls must be unchanged.
+# test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded. Sums of many
+# floats must be narrowed, with narrowcast.h's bits; all other calls must be unchanged.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -14,8 +13,7 @@ mpicc=${MPICC:-mpicc}
 "$mpicc" -O2 -Wall -Wextra -Werror -DBY_NC -I"$tree/host/include" "$here/pmpi/pmpi_plain.c" -L"$B" -Wl,-rpath="$B" -lnarrowcast -lm -o by_nc ||
     fail "by_nc is not built"
 
-# runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: sets $said and $lines; must exit with 0.
-# PRELOAD= leaves our library out
+# runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: sets $said and $lines. PRELOAD= leaves our library out
 runs() {
     local preload="LD_PRELOAD=$pmpi" # for ranks only: mpirun is not an MPI program
     case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
@@ -122,7 +120,6 @@ END
 runs 2 ./crossed - "${narrow[@]}"
 [ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
 
-# It must export only the names that it wraps.
 nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |
     grep . && fail "it exports other names"
 exit $bad

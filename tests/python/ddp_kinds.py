@@ -1,6 +1,6 @@
-# ddp_kinds.py : checks which parameters narrowcast_ddp's hook averages, for test_ddp.sh.
-# On 2 CPU ranks over gloo. All others must be refused by name when the state is made; every
-# gradient must change. Also checks which saved states are refused.
+# ddp_kinds.py : checks which parameters narrowcast_ddp's hook averages, for test_ddp.sh, on 2 CPU
+# ranks over gloo. All others must be refused by name when the state is made; every gradient must
+# change.
 #
 #     ddp_kinds.py FOLDER
 import os
@@ -62,8 +62,6 @@ def types():
         except RuntimeError:
             print(f"not run: {kind} (not known to gloo)\n", end="", flush=True)
 
-
-# ---- averaged ----
 
 def dense():
     for kind in types():
@@ -133,8 +131,6 @@ def largest():
             state.close()
 
 
-# ---- refused ----
-
 class Bad(torch.nn.Module):
     def __init__(self, bad):
         super().__init__()
@@ -198,8 +194,6 @@ def refused_late(rank):
             check(words in str(e), f"{words}: {e}")
         state.close()
 
-
-# ---- states ----
 
 def bad_states(good):
     yield "on device 'meta'", good.to("meta")

@@ -36,8 +36,6 @@ def check(good, what):
         os._exit(1)
 
 
-# ---- training ----
-
 
 def images(data, n=3000):
     """n images [1][28][28] in -1..1 and their labels: Fashion-MNIST's first, or planted ones."""
@@ -104,8 +102,6 @@ def train_all(rank, folder, n_ranks, data):
           f"losses {loss}")
 
 
-# ---- bits ----
-
 SHAPES = [(7, 33), (33,), (5, 3, 3, 3), (1,), (300, 21)]
 
 
@@ -167,8 +163,6 @@ def mean_c(n_steps=3):
     lib.nc_close(nc)
     print(f"means {crc:08x}\n", end="", flush=True)
 
-
-# ---- faults ----
 
 
 def faults(rank, folder, n_ranks):

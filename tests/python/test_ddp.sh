@@ -1,9 +1,7 @@
 #!/bin/bash
-# test_ddp.sh : tests PyTorch's DDP with narrowcast_ddp's hook
-# (host/python) on CPU processes over gloo.
-# It must learn as without the hook, keep weights equal, and give the bits of narrowcast.h over
-# MPI. Faults must be exceptions on every rank (ddp_train.py). Each kind of parameter is averaged,
-# or refused by name (ddp_kinds.py).
+# test_ddp.sh : tests PyTorch's DDP with narrowcast_ddp's hook (host/python) on CPU processes over
+# gloo: it learns as without the hook, keeps weights equal, and has narrowcast.h's bits over MPI.
+# Faults are exceptions on every rank.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

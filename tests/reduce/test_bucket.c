@@ -2,15 +2,15 @@
 #include "check.h"
 #include "reduce/bucket.h"
 
-/* Sizes in elements of one byte, negative for fp32. Expected: the layers of each bucket from
- * the last on, each bucket ended by 0. */
+/* Sizes in elements of one byte, negative for fp32. Expected: each bucket's layers from the last
+ * on, each bucket ended by 0. */
 int main(void)
 {
     static const struct {
         int n[6], want[12]; /* layers counted from 1 */
         bool all_fp32;
     } cases[] = {
-        {{8, 8, 8}, {3, 2, 1}, false},            /* all in one, not full */
+        {{8, 8, 8}, {3, 2, 1}, false},
         {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the layer that fills it still belongs to it */
         /* unless it is a full bucket itself, with its padding */
         {{8, 60, 40, 8}, {4, 3, 0, 2, 0, 1}, false},

@@ -1,6 +1,5 @@
 /* test_gpu_codecs_mpi.c : with QSGD, 1bitSGD, TernGrad and minifloats scaled by a quantile, and
- * gradients on GPUs, the reducer gives the means and state of the CPU's. Covers every transport,
- * skipped steps, steps in fp32, overlap, and a move to another reducer in mid-run. */
+ * gradients on GPUs, the reducer gives the CPU's means and state, on every transport. */
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
@@ -59,7 +58,7 @@ static void make_weights(void)
     gpu()->run->stream_close(s);
 }
 
-/* on_gpu: with NARROWCAST_GPU_TRANSPORT. Returns NULL if that is impossible. */
+/* NULL if impossible. */
 static struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                     bool on_gpu, bool overlap)
 {
@@ -130,7 +129,7 @@ static void check_run(const struct codec_spec *codec, const char *algo, const ch
         make_grads(step);
         reducer_force_fp32(cpu, step == WIDE);
         reducer_force_fp32(gpu, step == WIDE);
-        if (step == MOVED) { /* restore a checkpoint of the CPU's run */
+        if (step == MOVED) {
             reducer_close(gpu);
             gpu = open_reducer(codec, algo, true, !overlap);
             CHECK(reducer_state_get(cpu, t.state[0]) == 0 &&

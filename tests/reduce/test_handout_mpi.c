@@ -1,5 +1,5 @@
-/* test_handout_mpi.c : means are handed out while the last bucket still travels, but none of a
- * step that will be skipped, however late that is known. */
+/* test_handout_mpi.c : means are handed out while the last bucket still travels, but none of a step
+ * that will be skipped, however late that is known. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -21,11 +21,9 @@ static struct {
     float *at[N_LAYERS];
 } t;
 
-/* ---- all-reduces that wait or fail at a given bucket ---- */
-
 static struct {
     sem_t open;
-    int left; /* buckets that pass; the next one waits for `open` */
+    int left; /* buckets that pass; the next waits for `open` */
 } gate;
 
 static size_t gather_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
@@ -93,7 +91,7 @@ static void check_means(int first, int n)
               "layer %d: not the mean", l);
 }
 
-/* Starts a step whose layer 0 is ready last, up to its first reducer_next(). Returns its result. */
+/* Layer 0 is ready last. Returns the first reducer_next()'s result. */
 static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int *n)
 {
     struct reducer *late = open_reducer(&algo_gather, false);
@@ -114,7 +112,7 @@ static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int 
     return reducer_next(r, first, n);
 }
 
-/* If nan_rank >= 0, that rank has a nan in the layer that travels last. */
+/* nan_rank: has a nan in the layer that travels last; or -1. */
 static void check_handout(int nan_rank, bool force_fp32)
 {
     struct reducer *r = open_reducer(&gated, true);
@@ -145,7 +143,6 @@ static void check_handout(int nan_rank, bool force_fp32)
     sem_destroy(&gate.open);
 }
 
-/* reducer_finish() hands out the means that reducer_next() was not asked for. */
 static void check_finish_at_once(void)
 {
     struct reducer *r = open_reducer(&gated, true);
@@ -180,7 +177,6 @@ static void check_without(bool bad)
     sem_destroy(&gate.open);
 }
 
-/* The all-reduce of a bucket fails on all ranks before the step is known to be finite. */
 static void check_failure(bool overlap)
 {
     struct reducer *r = open_reducer(&broken, overlap);

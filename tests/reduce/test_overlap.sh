@@ -1,18 +1,17 @@
 #!/bin/bash
-# test_overlap.sh : `narrowcast train --overlap on` gives the weights, dumps and checkpoints of off,
-# and a timeline that shows the overlap; silent ranks are named.
+# test_overlap.sh : `train --overlap on` gives the weights, dumps and checkpoints of off, and a
+# timeline that shows the overlap; silent ranks are named.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-# on RANKS OPTIONS...: a short run in small buckets
 on() {
     ranks=$1
     shift
     timeout 120 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --steps 8 --bucket-bytes 8k "$@" 2>>stderr
 }
 
-# same RANKS OPTIONS...: the bytes of weights, velocities and statistics
+# same RANKS OPTIONS...: bytes of weights, velocities and statistics
 same() {
     rm -f off.ck on.ck
     ranks=$1
@@ -29,7 +28,6 @@ same 4 --model resnet8 --format e5m2 --round stochastic --algo ring --sum neares
 same 2 --model resnet8 --optimizer lars --augment crop+flip
 same 3 --model lenet5 --format e3m0 --scale aps-tight --algo gather --first-epochs-fp32 1 --data synthetic:120,3
 
-# steps that are skipped, since the rate is far too high
 on 2 --model mlp --lr 1e4 --warmup 0 --format fp32 --scale none --overlap off --log off.jsonl --save off.ck >/dev/null
 on 2 --model mlp --lr 1e4 --warmup 0 --format fp32 --scale none --overlap on --log on.jsonl --save on.ck >/dev/null
 for log in off on; do sed -n 's/.*"kind":"step".*\("loss":[^,]*\).*\("skipped":[a-z]*\).*/\1 \2/p' $log.jsonl >$log.steps; done
@@ -44,13 +42,13 @@ diff -r dump.off dump.on >/dev/null || fail "other gradients are dumped with ove
 dumped=$(cd dump.on && echo ./*.rank*.f32)
 [ "$(echo "$dumped" | wc -w)" -eq 6 ] || fail "dumped: $dumped"
 
-# through a card: exponents and sums of every bucket, and one vote at the end of the step
+# a card: exponents and sums of every bucket, one vote at the step's end
 on 4 --model lenet5 --format e5m2 --overlap off --save off.ck >/dev/null || fail "without a card"
 on 4 --model lenet5 --format e5m2 --overlap on --save on.ck --offload sim:c --log card.jsonl >/dev/null || fail "through a card"
 same_state off.ck on.ck || fail "other bits through a card with overlap"
 [ "$(grep -c '"kind":"step".*"offload":true' card.jsonl)" -eq 8 ] || fail "not all steps came through the card: $(tail -n 3 stderr)"
 
-# --- the timeline: batches are far longer than a time slice, so other load cannot hide overlaps ---
+# --- the timeline: long batches, so that other load cannot hide overlaps ---
 on 2 --model resnet8 --batch 192 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
 on 2 --model resnet8 --batch 192 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
 if command -v python3 >/dev/null; then
@@ -91,7 +89,7 @@ for path, overlap in (("on.json", True), ("off.json", False)):
         thread = [e for e in found if e["pid"] == pid and e["tid"] == 1]
         n = Counter(e["name"] for e in main)
         assert n["step"] == n["compute"] == n["meet"] == 8 and n["input"] >= 8, n
-        assert 8 <= n["update"] <= 16 if overlap else n["update"] == 8, n # all buckets but the last one, then that one
+        assert 8 <= n["update"] <= 16 if overlap else n["update"] == 8, n # all buckets but the last, then that one
         assert n["eval"] >= 1 and n["checkpoint"] == (2 if overlap else 1), n
         reduce = Counter(e["name"] for e in (thread if overlap else main))
         assert reduce["all-reduce"] >= 8 * 4 and reduce["encode"] and reduce["decode"] and reduce["scan"] and reduce["exponents"], reduce
@@ -106,7 +104,7 @@ fi
 if on 2 --model mlp --trace no/folder/trace >/dev/null; then fail "a trace into nowhere"; fi
 grep -q "cannot write 'no/folder/trace'" stderr || fail "did not say that the trace cannot be written"
 
-# --- a rank falls silent while buckets travel: the thread's deadline ends the job and names it ---
+# --- a rank falls silent while buckets travel: the thread's deadline names it ---
 # silent: stops rank 1 after an epoch
 silent() {
     timeout -k 2 60 mpirun -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \

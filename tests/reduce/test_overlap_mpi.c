@@ -1,5 +1,5 @@
-/* test_overlap_mpi.c : buckets that travel while gradients are made, in any order, have the bits
- * of reducer_run() without overlap, on every transport, also in skipped steps. */
+/* test_overlap_mpi.c : buckets that travel while gradients are made, in any order, have the bits of
+ * reducer_run() without overlap, on every transport. */
 /* RANKS: 1 2 4 */
 #include "overlap_fixture.h"
 

@@ -22,7 +22,7 @@ static int broken_run(struct comm *c, const struct algo_call *call)
     return ERR(-EIO, "broken on purpose");
 }
 
-/* The first bucket (the last layers) is summed before the other gradients exist. */
+/* The last layers' bucket is summed before the other gradients exist. */
 static void check_that_it_overlaps(void)
 {
     static const struct algo spy = {.name = "spy", .scratch_bytes = spy_scratch, .run = spy_run};
@@ -63,12 +63,11 @@ static void check_failure(void)
     CHECK(reducer_finish(r, &report) == -EIO && report.n_guessed == -1, "a failure in the thread");
     err_release(false);
     reducer_close(r);
-    reducer_begin(left, 1, at); /* its thread waits for gradients that never come */
+    reducer_begin(left, 1, at); /* its thread waits in vain for gradients */
     nap(1000000);
     reducer_close(left);
 }
 
-/* An MPI that allows only one thread: no overlap, and a warning. */
 static void check_refusal(void)
 {
     const struct setting s = {

@@ -1,5 +1,5 @@
-/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the previous step
- * gives the bits of one that cannot. */
+/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the previous step gives the bits of
+ * one that cannot. */
 /* RANKS: 1 2 3 4 */
 #include "check.h"
 #include "reduce/reducer.h"
@@ -18,8 +18,7 @@ static struct {
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* Layer l changes its magnitude every l + 1 steps, on one rank only;
- * in some steps it is all zero. */
+/* Layer l changes its magnitude every l + 1 steps, on one rank; in some steps it is zero. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
@@ -30,7 +29,7 @@ static void make_grads(uint32_t step)
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = (float)(size * ((double)word / 4294967296.0 - 0.5));
         }
-        /* the layer's largest, so that its exponent is that of `size` */
+        /* largest of the layer: its exponent is that of `size` */
         t.grads[l][0] = (float)size;
     }
 }
@@ -103,7 +102,7 @@ static int doublings(void)
     return n;
 }
 
-/* Returns a step's rounds and bytes; its means must be direct's. */
+/* The step's means must be direct's. */
 static struct comm_count step_counted(struct reducer *r, struct reducer *direct, uint64_t step)
 {
     (void)run(direct, step, t.fresh);
@@ -135,7 +134,6 @@ static uint64_t padded(int l)
     return (sizes[l] + 7) / 8 * 8;
 }
 
-/* 8-bit codes layer by layer, and fp32s as 16-bit words. */
 static void check_short(const char *format, const char *round, bool has_words)
 {
     const struct codec_spec spec = {.format = format, .scale = "aps", .round = round};
@@ -173,7 +171,7 @@ static void check_short(const char *format, const char *round, bool has_words)
     CHECK(run(r, 12, t.old).skipped && run(direct, 12, t.fresh).skipped, "nan");
     t.grads[2][5] = 0;
     (void)step_counted(r, direct, 13);
-    /* If guesses are wrong every time, no rank sends codes twice. */
+    /* With wrong guesses every time, no rank sends codes twice. */
     for (uint64_t step = 14; step < 30; step++) {
         halve(step % 2 ? 0.25 : 4);
         is = step_counted(r, direct, step);

@@ -1,5 +1,5 @@
-/* test_reducer_mean_mpi.c : the mean of a step's gradients is within its
- * bound of fp64's, in every format. */
+/* test_reducer_mean_mpi.c : the mean of a step's gradients is within its bound of fp64's, in every
+ * format. */
 /* RANKS: 1 2 4 6 */
 #include "codec/codec_minifloat.h"
 #include "reducer_fixture.h"
@@ -18,7 +18,7 @@ static int clamp(int e)
     return e < -126 ? -126 : e > 126 ? 126 : e;
 }
 
-/* The shift f by its definition in fp64 (APS paper, Algorithm 1; aps-tight: codec_minifloat.c). */
+/* The definition in fp64 (APS paper, Algorithm 1; aps-tight: codec_minifloat.c). */
 static int shift_of(const struct codec *c, double max)
 {
     int e, bias = (1 << (codec_sum(c)->in.e - 1)) - 1;
@@ -45,10 +45,10 @@ static double half_smallest(struct mf_fmt f)
     return ldexp(1, 1 - ((1 << (f.e - 1)) - 1) - f.m - 1);
 }
 
-/* Bound for the error of the mean of element i. Each rounding moves a value by at most half a
- * unit in the last place, or half the smallest subnormal: one rounding for each addend, one for
- * each addition that rounds into the format (none if sums are exact or fp32, except fp32's own),
- * one for the result, and fp32's for decoding and division. */
+/* Each rounding moves a value by at most half a unit in the last place, or half the smallest
+ * subnormal: one for each addend, one for each addition that rounds into the format (none if
+ * sums are exact or fp32, except fp32's own), one for the result, and fp32's for decoding and
+ * division. */
 static double bound(const struct codec *c, int l, size_t i, int f)
 {
     const double p = t.n_ranks;

@@ -1,11 +1,9 @@
-/* test_reducer_mpi.c : a step's gradients through the reducer: skipping, layers in
- * fp32, buckets, bytes, padding, refusals. */
+/* test_reducer_mpi.c : a step's gradients through the reducer: skipping, layers in fp32, buckets,
+ * bytes, padding, refusals. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "reduce/bucket.h"
 #include "reducer_fixture.h"
-
-/* ---- skipping ---- */
 
 static void test_skip(void)
 {
@@ -31,8 +29,6 @@ static void test_skip(void)
     reducer_close(with_fp32);
     reducer_close(r);
 }
-
-/* ---- fp32 layers, forced fp32 ---- */
 
 static bool is_fp32_mean(int l)
 {
@@ -78,8 +74,6 @@ static void test_fp32(void)
     t.layers[4].fp32 = t.layers[N_LAYERS - 1].fp32 = t.layers[N_LAYERS - 2].fp32 = false;
 }
 
-/* ---- buckets ---- */
-
 static uint64_t direct_bytes(size_t n, unsigned in_bits, unsigned out_bits)
 {
     const size_t units = n / 8, p = (size_t)t.n_ranks, me = (size_t)t.rank,
@@ -124,8 +118,7 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
     }
 }
 
-/* An algorithm that checks its codes: after every layer, zero codes
- * up to the next multiple of 8. */
+/* Checks for zero codes after every layer, up to the next multiple of 8. */
 static size_t direct_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     return algo_direct.scratch_bytes(f, n, n_ranks, group);
@@ -155,14 +148,12 @@ static void test_padding(void)
         reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     make_grads(40, false);
-    for (int i = 0; i < 4; i++) { /* each leaves its codes in the gaps of the next */
+    for (int i = 0; i < 4; i++) { /* each leaves its codes in the next one's gaps */
         reducer_force_fp32(r, i % 2 != 0);
         run(r, 40);
     }
     reducer_close(r);
 }
-
-/* ---- refusals ---- */
 
 static void test_refusals(void)
 {

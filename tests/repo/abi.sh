@@ -1,8 +1,7 @@
 #!/bin/bash
-# abi.sh : prints the ABI of narrowcast.h.
-# It lists symbol names with versions, functions, offsets of fields and constants. usage: abi.sh
-# LIBRARY HEADER. Its output is tests/repo/abi.txt, which test_install.sh compares. Lines may be
-# added. A line that changes or goes breaks built programs: then the number after
+# abi.sh : prints the ABI of narrowcast.h: symbol names with versions, functions, offsets of fields
+# and constants. usage: abi.sh LIBRARY HEADER. test_install.sh compares it with tests/repo/abi.txt.
+# Lines may be added. A line that changes or goes breaks built programs: then the number after
 # libnarrowcast.so must change too.
 set -eu
 [ $# = 2 ] || { echo "usage: abi.sh LIBRARY HEADER" >&2; exit 2; }
@@ -13,7 +12,6 @@ trap 'rm -rf "$dir"' EXIT
 readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/soname \1/p'
 nm -D --defined-only "$1" | awk '{ print "name " $NF }' | LC_ALL=C sort
 
-# The header's own lines, preprocessed.
 "$cc" -E -P -DNC_API=extern -include stddef.h -include stdint.h -x c "$2" >"$dir/all"
 sed -n '/^extern const char \*nc_version/,$p' "$dir/all" | tr -s ' \t\n' ' ' | sed 's/[;{}]/&\n/g' >"$dir/own"
 awk '/^ ?extern / { sub(/^ ?extern /, ""); sub(/;$/, ""); print "function " $0 }' "$dir/own" | LC_ALL=C sort

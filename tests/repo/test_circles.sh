@@ -1,14 +1,12 @@
 #!/bin/bash
 # test_circles.sh : checks that no two .c files of host/ depend on each other, even indirectly.
-# There are no exceptions.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# circles FOLDER: prints "A needs B" for each pair of its objects in a circle, by the
-# symbols that they define and need
+# circles FOLDER: prints "A needs B" for each pair of its objects in a circle
 circles() {
     find "$1" -name '*.o' -print0 | xargs -0 nm -gA | awk -v folder="$1/" '
         { split($0, part, ":"); file = substr(part[1], length(folder) + 1); sub(/\.o$/, ".c", file) }
@@ -34,7 +32,6 @@ found=$(circles "$dir/host")
 [ -z "$found" ] || { echo "FAIL circles of calls in host/:"; echo "$found"; exit 1; }
 echo "$(wc -l <"$dir/edges") needs between files of host/, no circle"
 
-# --- a planted circle is found ---
 mkdir -p "$dir/planted"
 echo 'int b(void); int a(void); int a(void) { return b(); }' >"$dir/a.c"
 echo 'int c(void); int b(void); int b(void) { return c(); }' >"$dir/b.c"

@@ -1,21 +1,21 @@
 #!/bin/bash
 # test_commands.sh : runs every command that a README or --help shows, from the top of the tree.
 #
-# A command is a line of a code block that begins (after `$ `) with make, mpirun, printf,
-# variables, or a file of build/, host/, bench/ or tests/; # begins a remark. The commands of a
-# block run in turn in one folder. Each must exit with 0; a card must listen. A run may differ from
-# the printed command; the difference is printed:
+# A command is a line of a code block that begins (after `$ `) with make, mpirun, printf, variables,
+# or a file of build/, host/, bench/ or tests/; # begins a remark. A block's commands run in turn in
+# one folder. Each must exit with 0; a card must listen. These differences from the printed command
+# are printed:
 #   sizes    options that make it short, added or replaced (`shorter`)
 #   places   idx:DIR is synthetic images, with `long` Fashion-MNIST; 10.0.0.9 is 127.0.0.1
 #   cards    `sim --listen` or `card` runs until the next card or the end of the block
-# `not_here` names the commands that do not run, with the reason. With `long`, all
-# run again as an ordinary user.
+# `not_here` names the commands that do not run, with the reason. `long`: all run again as an
+# ordinary user.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=$PWD B=${B:-build} long=${1-}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 
-# The printed ports may be in use: enter a network namespace where the system allows one.
+# The printed ports may be in use.
 if [ -z "${COMMANDS_INSIDE-}" ]; then
     enter=(unshare --net) && [ "$(id -u)" = 0 ] || enter=(unshare --net --user --map-current-user)
     if "${enter[@]}" ip link set lo up 2>/dev/null; then exec "${enter[@]}" env COMMANDS_INSIDE=1 bash "$tree/tests/repo/test_commands.sh" "$@"; fi
@@ -36,7 +36,7 @@ for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a
     tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
 done
 
-# not_here COMMAND: prints why a command is not run, or nothing
+# not_here COMMAND: prints why it is not run
 not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
@@ -104,7 +104,7 @@ shorter() {
     echo "$c"
 }
 
-# end_card : interrupts the card, which must then exit with 0
+# end_card : interrupts the card, which must exit with 0
 end_card() {
     [ -n "$card" ] || return 0
     kill -INT "$card"
@@ -141,8 +141,7 @@ one() {
     if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
 }
 
-# commands : prints the commands of the text on stdin; a line that ends
-# in \ or within quotes continues
+# commands : reads a text; a line that ends in \ or within quotes continues
 commands() {
     awk '
         function quotes(s) { return gsub(/\047/, "", s) }
@@ -163,7 +162,6 @@ commands() {
         }'
 }
 
-# all_of WHERE: runs the commands on stdin, block by block
 all_of() {
     local line
     while IFS= read -r line <&3; do
@@ -187,7 +185,6 @@ done
 echo "$n_run commands ran, $n_left did not"
 [ $n_run -ge 40 ] || { echo "FAIL only $n_run commands were found" && bad=1; }
 
-# --- again as an ordinary user, in a copy owned by that user ---
 if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
     if command -v setpriv >/dev/null; then
         chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/tmp"

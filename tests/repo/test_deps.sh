@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_deps.sh : checks the tree with deps.sh, and deps.sh with planted errors.
-# Each forbidden include, wrong file name and wrong length must be found.
+# test_deps.sh : checks the tree with deps.sh, and deps.sh with planted errors: forbidden includes,
+# wrong file names and lengths.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 "$here/deps.sh"
@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-# --- each pair of folders of the map: allowed includes pass, others are reported ---
+# --- each pair of folders of the map ---
 declare -A may=()
 while read -r folder list; do may[$folder]=$list; done < <("$here/deps.sh" --map)
 for folder in "${!may[@]}"; do
@@ -30,10 +30,9 @@ done
 echo "$(wc -l <"$tree/wanted") includes against the arrows, each named"
 rm -r "${tree:?}"/*
 
-# --- the other rules ---
 mkdir -p "$tree"/hls/arith "$tree"/device/run "$tree"/host/{base,vec/gpu,comm/mpi,comm/algo,nn} "$tree"/tests
 touch "$tree/host/vec/vec.h"
-refused() {  # refused WHY: deps.sh must fail and print WHY
+refused() {
     if out=$("$here/deps.sh" "$tree" 2>/dev/null); then echo "deps.sh missed: $1"; exit 1; fi
     case $out in *"$1"*) ;; *) echo "deps.sh did not say '$1' but: $out"; exit 1 ;; esac
 }

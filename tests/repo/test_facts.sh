@@ -1,14 +1,13 @@
 #!/bin/bash
-# test_facts.sh : checks numbers in READMEs against hls/*.def and the tables of bench.
-# Figures must name their settings, and lines of a .def have at most 100 columns.
+# test_facts.sh : checks numbers in READMEs against hls/*.def and the tables of bench, and that
+# figures name their settings.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
 
-# fact LIST NAME: prints its value
 fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" hls/*/"$1.def"; }
 
-# says FILE LIST NAME TEXT: the file contains TEXT, with % replaced by the value
+# says FILE LIST NAME TEXT: the file must contain TEXT, with % replaced by the value
 says() {
     local value
     value=$(fact "$2" "$3")
@@ -24,13 +23,11 @@ says sim/README.md regs COUNTERS 'all % counters'
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 
-# --- figures of bench, each with its settings ---
-
-# says_text FILE TEXT: the file contains the text, across line ends
+# says_text FILE TEXT: across line ends
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
-# settings FILE SECTION: each item and table row that mentions 4 bits names the result format; each
-# that mentions a card names the speed of the card's port
+# settings FILE SECTION: items and rows with 4 bits name the result format, those with a card its
+# port's speed
 settings() {
     awk -v section="$2" '
         function judge() {
@@ -57,7 +54,7 @@ lost() { awk -v row="fp32,$1," '$1 == row 256 { small = 100 * $3 - 10 } $1 == ro
 says_text bench/pure_fp16/README.md "$(lost sgd 'by SGD has lost') points"
 says_text bench/pure_fp16/README.md "$(lost lars 'by LARS')."
 
-# gap TABLE ROW TIMES: prints the distance of the row's mean from that of fp32
+# gap TABLE ROW TIMES: prints the distance of the row's mean from fp32's
 gap() { awk -v row="$2" -v times="$3" '$1 == "fp32" { base += $3; m++ } $1 == row { sum += $3; n++ }
     END { gap = times * (sum / n - base / m); printf "%.2f", gap < 0 ? -gap : gap }' "bench/data/$1.tsv"; }
 says_text bench/sequences/README.md "qsgd:2 is $(gap an4 qsgd:2 100) points worse than fp32"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_install.sh : checks `make install`, packages and the ABI from a user's view.
-# It builds the programs of tests/examples by pkg-config, outside the tree.
+# test_install.sh : checks `make install`, packages and the ABI from a user's view, with the
+# programs of tests/examples.
 set -u
 overrides=() # variables of the calling make: with others everything would be rebuilt
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
@@ -16,15 +16,15 @@ make_install() {
     }
 }
 
-# all_read LISTING: each line of `ls -l` or `tar -tv` is a link, or readable by everyone
-# and writable by its owner only
+# all_read LISTING: a line of `ls -l` or `tar -tv` is a link, or readable by everyone and writable
+# by its owner only
 all_read() {
     [ -s "$1" ] || fail "$1 is empty"
     ! grep -vE '^(l|-r.[-x]r-[-x]r-[-x]|dr.xr-xr-x)' "$1" >"$dir/private" || fail "files of umask 077 in $1: $(head -n 3 "$dir/private")"
 }
 
 # --- places ---
-umask 077 # installed files must be readable even with a private umask
+umask 077 # installed files must be readable even then
 version=$("$n" --version | cut -d ' ' -f 2)
 make_install /opt/nc "$dir/root"
 (cd "$dir/root" && find ./opt -ls | awk '{ print $3, $NF }') >"$dir/listing"
@@ -39,7 +39,6 @@ all_read "$dir/listing"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
-# --- `make clean` removes only a build folder ---
 mkdir -p "$dir/tiny/host" "$dir/tiny/kept" && cp "$tree/Makefile" "$dir/tiny/" && touch "$dir/tiny/host/README.md" "$dir/tiny/kept/mine"
 for folder in host . kept; do
     make -C "$dir/tiny" -s B=$folder clean >"$dir/said" 2>&1 && fail "make clean takes B=$folder"
@@ -71,12 +70,12 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     all_read "$dir/listing"
     tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
 
-    # --- the commit is in one object; a new commit rebuilds no other ---
+    # --- only one object has the commit ---
     said_commit=$("$n" info | sed -n 's/^commit  *//p')
     [ "$said_commit" = "$(git -C "$tree" describe --always --dirty --abbrev=12 --exclude='*')" ] || fail "info: built of commit '$said_commit'"
     mkdir "$dir/outer" && git -C "$dir/outer" init -q && tar xzf "$dir/narrowcast-$version.tar.gz" -C "$dir/outer"
     unpacked=$dir/outer/narrowcast-$version
-    # built : prints what make compiles, and the commit that it finds
+    # built : what make compiles, and the commit that it finds
     built() {
         make -C "$unpacked" -s B="$dir/of" OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/text}.o 2>"$dir/said" |
             sed -n 's/^cc *//p' | LC_ALL=C sort | tr '\n' ' ' && cat "$dir/of/commit"
@@ -117,7 +116,7 @@ else
 fi
 read -r -a flags <<<"$flags"
 read -r -a static <<<"${static/-lnarrowcast/-l:libnarrowcast.a}"
-# built_and_runs NAME LINE COMMAND...: the command builds it; 4 ranks print the line
+# built_and_runs NAME LINE COMMAND...: 4 ranks print the line
 built_and_runs() {
     "${@:3}" >"$dir/said" 2>&1 || { fail "$1 is not built: $(head -n 5 "$dir/said")" && return; }
     runs "$1" "$2" "./$1"

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks.
-# Where ranks exchange only gradients, the bits are equal. With batch norms they are equal between
-# emulated ranks, overlap and a resume.
+# test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks. Without
+# batch norms the bits are equal.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -23,7 +22,6 @@ plain="--model lenet5 --steps 12 --format fp32 --scale none --augment crop"
     [ "$three" != "$(train 1 $plain)" ] || fail "3 passes and 1 end in the same weights"
 }
 
-# --- with norms, whose statistics follow each pass in turn ---
 norms="--model resnet8 --steps 12 --format e4m3 --round stochastic --schedule const --micro 3"
 # shellcheck disable=SC2086
 {

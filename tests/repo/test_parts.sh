@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_parts.sh : checks builds without optional parts.
-# `make VERILATOR= FABRIC= XRT= CXX= NVCC= CUDNN= NCCL=`: an empty variable must leave the part out
-# as if it were missing. Checks the commands that make would run. With `long` it builds (each from
-# a copy of $B, all together from nothing), tests, and trains through a card.
+# test_parts.sh : checks make's commands without optional parts: an empty VERILATOR, FABRIC, XRT,
+# CXX, NVCC, CUDNN or NCCL leaves the part out. `long`: builds (each from a copy of $B, all together
+# from nothing), tests, and trains through a card.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -12,8 +11,8 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XRT CXX NVCC CUDNN NCCL
 bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
-# plans NAME VARIABLE=...: writes the commands of a build to a file. lacks NAME PATTERN...: no
-# command matches. has NAME PATTERN...: one matches.
+# plans NAME VARIABLE=...: writes a build's commands to a file. lacks NAME PATTERN...: no command
+# matches. has NAME PATTERN...: one does.
 plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
 lacks() {
     for pattern in "${@:2}"; do
@@ -45,7 +44,7 @@ lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
-# --- installation, with fakes of apt-get and sudo; no C++ compiler, no Python ---
+# --- installation, with fakes of apt-get and sudo ---
 fake=$PWD/$dir/fake
 mkdir "$fake"
 # shellcheck disable=SC2016 # for the stand-ins
@@ -55,7 +54,7 @@ mkdir "$fake"
     printf '#!/bin/sh\nexit 1\n' >"$fake/python3"
 }
 chmod +x "$fake"/*
-# asks LIST GOAL VARIABLE=...: apt-get must be asked for the packages of LIST (none, needs, tools)
+# asks LIST GOAL VARIABLE=...: packages of LIST (none, needs, tools) for apt-get
 asks() {
     rm -rf "$dir/new" "$fake/asked" && touch "$fake/asked"
     local list=none plan=-n

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_readmes.sh : checks READMEs, first sentences, links and file names.
-# Every folder has a README, and every file a first sentence (map.sh). Every link leads to
-# something, and every file that a README, script or comment names exists.
+# test_readmes.sh : checks that every folder has a README, every file a first sentence (map.sh), and
+# that every linked or named file exists.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,7 +38,6 @@ done < <(find Makefile host hls device rtl sim tests bench -type f \( -name Make
     sed -E 's/:[^a-z]*(-)?/:/' | grep -v 'rtl/nc_pkg.sv$' | sort -u)
 [ -n "$tree" ] && exit $bad
 
-# --- planted errors are found ---
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/{host/base,sim}
@@ -48,7 +46,7 @@ echo '// d: another idea' >"$tree/sim/d.sv"
 echo '`a.c` `base/a.c` [d.sv](../../sim/d.sv)' >"$tree/host/base/README.md"
 touch "$tree/host/README.md" "$tree/sim/README.md"
 "$here/repo/test_readmes.sh" in "$tree" || say 'FAIL a tree in which all is right'
-refused() { # refused TEXT: the script must fail and print TEXT
+refused() {
     out=$("$here/repo/test_readmes.sh" in "$tree") && say "FAIL missed: $1"
     [ "$out" = "$1" ] || say "FAIL said '$out' for '$1'"
 }

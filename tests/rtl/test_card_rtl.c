@@ -1,25 +1,23 @@
-/* test_card_rtl.c : compares the Verilated card with the card in C, frame by frame.
- * A few ranks send random contributions to a few slots: some repeated, late, early, damaged,
- * foreign or with a changed field. Output frames, counters and PINGed slot states must be equal. */
+/* test_card_rtl.c : compares the Verilated card with the card in C on random contributions, some
+ * late, early, damaged or foreign: frames, counters and PINGed slot states must be equal. */
 #include "card_pair.h"
 
 enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
 static const uint64_t job_key = 0xfeedface01234567u;
-static uint32_t current[SLOTS]; /* chunk of the last result of each slot */
-static uint32_t turn[SLOTS];    /* rank that contributes next, mostly */
+static uint32_t current[SLOTS]; /* of each slot's last result */
+static uint32_t turn[SLOTS];    /* likely next contributor */
 
 static void open_job(uint32_t ranks, uint64_t key)
 {
     struct frame_job job = {2, ranks, BASE, SLOTS, 0, key};
-    /* Every other job has a multicast group; one job's is a unicast
-     * address, which counts as none. */
+    /* Every other job has a multicast group; a unicast address counts as none. */
     const uint32_t group = key % 8 == 1 ? 0x0aff0001 : 0xeff00000 | (uint32_t)(key % 99);
     pair_register_group(job, key % 2 ? group : 0, (uint16_t)(5000 + key % 99));
     for (int i = 0; i < SLOTS; i++)
         current[i] = 0xffffffff, turn[i] = 0;
 }
 
-/* The header that all ranks send for this chunk of this slot; sometimes one that no card takes. */
+/* The header that all ranks send; sometimes no card takes it. */
 static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
 {
     static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
@@ -116,7 +114,7 @@ static void a_frame(uint32_t ranks, uint64_t key)
     n = frame_put(h, payload, beats, frame);
     struct queued_frame f = {frame_ip(2, from_rank), 0, frame_port(from_rank), n, 0};
     f.gap = ranks * (BEATS + 1) + 4 * BEATS; /* room for all frames */
-    if (kind == 2 && draw(2))                /* damaged, shorter, longer, from another source */
+    if (kind == 2 && draw(2))
         frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
     else if (kind == 2 && draw(2))
         f.n = 1 + draw((uint32_t)n + 64);
@@ -157,7 +155,7 @@ int main(void)
             n += (uint64_t)c.n_out;
         }
     }
-    for (uint32_t i = 0; i < REG_COUNTERS; i++) { /* every outcome of the checks occurred */
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) { /* all outcomes of the checks occurred */
         uint32_t value = 0;
         write_both(NULL, REG_COUNTER_INDEX, i);
         value = read_both(REG_COUNTER_LO);

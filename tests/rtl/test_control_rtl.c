@@ -1,9 +1,6 @@
-/* test_control_rtl.c : checks that rtl/shell/control.sv answers requests of hls/card/lease.def
- * like host/control, byte for byte.
- * The oracle is host/control in C, in front of a card of its own. Nine hosts for seven leases
- * send requests in order, repeated, stale, forged and damaged, and are silent; the card
- * reports what it has seen of a job. 3 * 10^4 datagrams, with `long` 3 * 10^6. Also: many
- * requests at a port do not delay a card. */
+/* test_control_rtl.c : checks that rtl/shell/control.sv answers requests of hls/card/lease.def like
+ * host/control, byte for byte. Nine hosts want seven leases, with repeated, stale, forged and
+ * damaged requests: 3 * 10^4, with `long` 3 * 10^6. */
 #include "base/clock.h"
 #include "base/ration.h"
 #include "card_frames.h"
@@ -17,8 +14,6 @@
 
 enum { SEED = 20, HOSTS = 9 };
 static uint64_t rnd = SEED;
-
-/* ---- both responders ---- */
 
 static struct responder *responder;
 static uint8_t answer[LEASE_BYTES];
@@ -34,7 +29,6 @@ static void answered(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
     answers++;
 }
 
-/* Number of starts and stops among the logged writes. */
 static int commits(const struct side *s)
 {
     int n = 0;
@@ -93,8 +87,6 @@ static const struct lease_message *ask(struct lease_message m)
     CHECK(lease_get(&out, answer, answer_n), "no answer");
     return &out;
 }
-
-/* ---- examples ---- */
 
 static void add(struct lease_message *m, uint32_t at, uint32_t value)
 {
@@ -159,12 +151,10 @@ static void examples(void)
           "b does not end");
 }
 
-/* ---- random requests ---- */
-
 struct host {
     uint64_t secret;
     uint32_t sequence;
-    uint8_t last[LEASE_BYTES]; /* its last request */
+    uint8_t last[LEASE_BYTES];
     size_t last_n;
 };
 
@@ -198,7 +188,7 @@ static struct lease_message random_operations(struct lease_message m)
     return m;
 }
 
-/* Damages a datagram in one of several ways, in half of them with a correct CRC. */
+/* Damage in one of several ways, half of them with a correct CRC. */
 static size_t damage(uint8_t *bytes, size_t n)
 {
     switch (rtl_rand(&rnd) % 5) {
@@ -217,8 +207,7 @@ static size_t damage(uint8_t *bytes, size_t n)
     }
 }
 
-/* Sends a contribution of rank 0 from a wrong source, which the card
- * latches. Key 0x5ec7e7, some job. */
+/* The card latches a wrong source of rank 0. Key 0x5ec7e7, some job. */
 static void be_seen(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES], payload[PKT_BEAT_BYTES] = {0};
@@ -238,7 +227,6 @@ static void by_chance(int n)
     host[1].secret = host[0].secret ^ 1ull << 63; /* all bits of a secret count */
     host[2].secret = host[0].secret ^ 1;
     for (int i = 0; i < n && check_bad < 10; i++) {
-        /* some hosts pause for a while */
         struct host *h = &host[(rtl_rand(&rnd) % 4 + (uint32_t)i / 100) % HOSTS];
         uint8_t bytes[LEASE_BYTES + 64];
         struct lease_message m = {.secret = h->secret, .sequence = h->sequence + 1};
@@ -272,11 +260,11 @@ static void by_chance(int n)
     }
 }
 
-/* ---- the port of a simulated card ---- */
+/* ---- a simulated card's port ---- */
 
 static uint64_t slow_reads;
 
-/* Takes as long as a turn's time slice. */
+/* Takes a turn's time slice. */
 static int slow_read(void *arg, uint32_t at, uint32_t *value)
 {
     const double until = clock_s() + RATION_SLICE_S;
@@ -286,8 +274,7 @@ static int slow_read(void *arg, uint32_t at, uint32_t *value)
     return side_read(arg, at, value);
 }
 
-/* Requests that arrive together do not delay the card: each turn of its
- * loop serves one slow request. */
+/* Each turn serves one slow request and does not delay the card. */
 static void turns_of_port(void)
 {
     enum { ASKED = 20 };

@@ -1,5 +1,5 @@
-/* test_counters_rtl.c : checks that counters.sv loses no pulse at any rate and that a snapshot
- * shows all counters as of one clock. */
+/* test_counters_rtl.c : checks that counters.sv loses no pulse and that a snapshot shows all
+ * counters as of one clock. */
 #include "check.h"
 #include "hls/card/regs.h"
 #include "sim/rtl/verilated_model.h"
@@ -19,7 +19,7 @@ static uint8_t *rst, *snapshot, *busy, *at;
 static uint32_t *pulses;
 static uint64_t *value, live[REG_COUNTERS], copy[REG_COUNTERS];
 
-/* One clock. rate: every input pulses in that many of 8 clocks. */
+/* Every input pulses in `rate` of 8 clocks. */
 static void clock_once(unsigned rate, int snap)
 {
     *pulses = 0;
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         memset(copy, 0, sizeof copy);
         for (int i = 0; i < 2 * REG_COUNTERS; i++)
             clock_once(8, 0);
-        check_copies(8); /* no snapshot yet: all 0 */
+        check_copies(8);
         for (int i = 0; i < 1500; i++) {
             unsigned rate = i % 3 ? rnd() % 9 : 8;
             for (unsigned n = rnd() % 100; n; n--)

@@ -1,6 +1,5 @@
-/* test_crc_beat_rtl.c : checks the CRC of 64 bytes a clock against the byte-by-byte one.
- * Each single bit of a beat (the circuit is linear, so this covers all beats), then messages with
- * gaps and messages whose beats come in parts. */
+/* test_crc_beat_rtl.c : checks the CRC of 64 bytes a clock against the byte-by-byte one: each bit
+ * of a beat (the circuit is linear, so this covers all beats), gaps, and beats in parts. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/crc32c.h"
@@ -15,7 +14,7 @@ static struct {
     uint8_t *rst, *valid, *first, *part;
 } dut;
 
-/* One clock with the beat and one without; returns crc_o, which then covers the beat. */
+/* One clock with the beat and one without; returns crc_o. */
 static uint32_t beat(const uint8_t *bytes, int first, int part)
 {
     memcpy(dut.data, bytes, 64);
@@ -28,7 +27,6 @@ static uint32_t beat(const uint8_t *bytes, int first, int part)
     return *dut.crc;
 }
 
-/* Clocks without a beat, with random values on the other inputs. */
 static void gap(uint64_t *rand)
 {
     while (rtl_chance(rand, 80)) {
@@ -51,7 +49,7 @@ static void check_bits(void)
     }
 }
 
-/* parts: 1, 2 or 4 clocks a beat, each with its share of the 64 bytes, the others 0 */
+/* parts: 1, 2 or 4 clocks a beat, each with its share of the 64 bytes, the rest 0 */
 static void check_message(uint64_t *rand, int n_beats, int parts)
 {
     uint8_t bytes[64 * MAX_BEATS];

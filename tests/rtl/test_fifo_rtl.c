@@ -1,5 +1,5 @@
-/* test_fifo_rtl.c : tests the small FIFO, with a depth that is not a
- * power of two, under random stalls. */
+/* test_fifo_rtl.c : tests the small FIFO, with a depth that is not a power of two, under random
+ * stalls. */
 #include "rtl_stream.h"
 
 int main(int argc, char **argv)

@@ -1,14 +1,12 @@
-/* test_frame_fifo_rtl.c : compares the frame FIFO with a plain one, clock by clock.
- * Random frames, good and bad, empty to longer than the FIFO, the end with the last beat or later,
- * stalls on both sides, resets in the middle. */
+/* test_frame_fifo_rtl.c : compares the frame FIFO with a plain one, clock by clock, with random
+ * frames, stalls and resets. */
 #include "check.h"
 #include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 
 enum { SEED = 24, DEPTH = 16, CLOCKS = 3000000, RING = 64 };
 
-/* The plain FIFO: `data` of each beat inside. Released beats may leave, open ones
- * wait for the end of their frame. */
+/* Released beats may leave, open ones wait for their frame's end. */
 struct plain {
     uint32_t data[RING];
     unsigned first, n_free, n_open;
@@ -17,7 +15,7 @@ struct plain {
 
 /* plan for the frame in progress */
 struct frame {
-    unsigned beats, end_late; /* beats to come; clocks from the last one to the end */
+    unsigned beats, end_late; /* beats to come; clocks from the last to the end */
     int good, end_with_last;
 };
 
@@ -27,7 +25,7 @@ static struct frame new_frame(uint64_t *rand)
     struct frame f = {
         .beats = 1 + rtl_rand(rand) % 6, .good = !rtl_chance(rand, 70), .end_with_last = 1};
     if (kind < 3)
-        f.beats = kind * DEPTH / 2; /* empty, half of the FIFO, all of it */
+        f.beats = kind * DEPTH / 2;
     if (kind == 3)
         f.beats = DEPTH + rtl_rand(rand) % (2 * DEPTH);
     if (f.beats == 0 || kind >= 11) {
@@ -53,7 +51,7 @@ int main(int argc, char **argv)
     unsigned in_stall = 0, out_stall = 0;
     struct plain p = {0};
     struct frame f = new_frame(&rand);
-    unsigned fresh = 0; /* beats released in the last clock */
+    unsigned fresh = 0; /* released in the last clock */
     printf("seed %d\n", SEED);
     for (int clock = 0; clock < CLOCKS; clock++) {
         if (clock % 256 == 0) {
@@ -71,7 +69,6 @@ int main(int argc, char **argv)
         *out_ready = (uint8_t)!rtl_chance(&rand, out_stall);
         model_eval(m);
 
-        /* the plain FIFO's clock */
         int lost = p.lost || (*in_valid && p.n_free + p.n_open == DEPTH);
         int put = *in_valid && !lost, get = *out_valid && *out_ready && !*rst;
         uint32_t held = *out_data;

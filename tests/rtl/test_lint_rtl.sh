@@ -2,8 +2,8 @@
 # test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and
 # elaborates it with Icarus Verilog.
 # Then plants mistakes in a copy, which must be found. usage: test_lint_rtl.sh [RTL-FOLDER]
-# prove_*.sv are left out: only Yosys reads them. A missing tool
-# prints one line; without both, exit 77.
+# prove_*.sv are left out: only Yosys reads them. A missing tool prints one line; exit 77 without
+# both.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/lint_rtl
@@ -27,15 +27,14 @@ lint() {
     rc=0
     # shellcheck disable=SC2086  # lists of words
     {
-        # No warning about unused parameters: no module uses all names of the package.
+        # No warning about unused parameters: no module uses the whole package.
         if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/shell" --top-module "$module" $v_params \
             "$B/rtl/nc_pkg.sv" $liteeth "$source" >"$dir/log" 2>&1; then
             echo "$module $*: verilator says"
             grep '^%' "$dir/log" | head -5 | sed 's/^/    /'
             rc=1
         fi
-        # Icarus 11 prints `sorry` for constant selects in processes: harmless, it only makes them
-        # sensitive to the whole vector.
+        # Icarus 11 prints a harmless `sorry` for constant selects in processes.
         if [ -n "$have_i" ] && ! iverilog -g2012 -t null -y "$folder" -y "$folder/shell" -Y .sv -s "$module" $i_params \
             "$B/rtl/nc_pkg.sv" $liteeth_i "$source" >"$dir/log" 2>&1; then
             echo "$module $*: iverilog says"
@@ -60,7 +59,7 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
-# Every tool must refuse sizes for which memories would lose rows, and accept the others.
+# Sizes for which memories would lose rows.
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 # size refused|taken MODULE PARAM VALUE
@@ -82,7 +81,7 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
     size refused $what 12
 done
 size taken kept_mem Rows 16
-# The same for sums without room for all ranks, and words without room for two sums of 4-bit codes.
+# Sums without room for all ranks; words without room for two sums of 4-bit codes.
 size refused sum_room Ranks 512
 size taken sum_room Ranks 256
 size refused sum_room Sum4 12
@@ -91,7 +90,7 @@ size refused sum_room Sum 40
 size taken sum_room Sum 47
 echo "$n modules, $bad not clean"
 
-# plant SED: skid with that mistake must not be clean
+# plant SED: skid with that mistake
 plant() {
     mkdir -p "$dir/planted"
     sed "$1" rtl/skid.sv >"$dir/planted/skid.sv"
@@ -101,7 +100,7 @@ plant() {
         echo "not found: $1" && bad=$((bad + 1))
     fi
 }
-have_i='' && [ -n "$have_v" ] && plant "s/1'b1;/2'b11;/"  # wrong width: found only by Verilator
+have_i='' && [ -n "$have_v" ] && plant "s/1'b1;/2'b11;/"  # wrong width: only Verilator finds it
 have_v='' have_i=$(command -v iverilog)
-[ -n "$have_i" ] && plant 's/out_q, spare_q;/out_q;/'  # undeclared signal: found by Icarus
+[ -n "$have_i" ] && plant 's/out_q, spare_q;/out_q;/'  # undeclared signal: Icarus finds it
 [ "$bad" -eq 0 ]

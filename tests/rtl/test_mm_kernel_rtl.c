@@ -13,7 +13,7 @@ static int constants_differ;
 static void *kernel_port(struct model *m, const char *name, unsigned *bits)
 {
     char vitis[64];
-    const size_t n = strlen(name); /* s_awaddr_i, m_awaddr_o: without the suffix */
+    const size_t n = strlen(name); /* s_awaddr_i, m_awaddr_o: without suffix */
     reset_n = model_port(m, "ap_rst_n", NULL);
     sizes[0] = model_port(m, "m_axi_gmem_arsize", NULL);
     sizes[1] = model_port(m, "m_axi_gmem_awsize", NULL);

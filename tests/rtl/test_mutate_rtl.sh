@@ -1,10 +1,10 @@
 #!/bin/bash
 # test_mutate_rtl.sh : plants the mutants of rtl/check/mutants.list one at a time; the test program
-# or proof named on the line must fail.
+# or proof on its line must fail.
 # usage: test_mutate_rtl.sh [long | MODULE...]   all, or MODULEs' mutants; default: `quick` ones
-# Works in a copy of the tree, $B/mutate_rtl/tree. A line that changes nothing, a mutant that
-# does not build, and a catcher that fails without a mutant count as survivors. A catcher that
-# hangs (300 s) has caught its mutant.
+# Works in a copy of the tree, $B/mutate_rtl/tree. A line that changes nothing, a mutant that does
+# not build, and a catcher that fails without a mutant count as survivors. A catcher that hangs (300
+# s) has caught its mutant.
 # Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is installed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,7 +16,7 @@ have_v=${VERILATOR-$(command -v verilator)} have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 [ -n "$have_v$have_y" ] || exit 77
 
-# Build the copy: rtl/ is copied, other folders are links, and objects of the C side are reused.
+# Copies rtl/, links other folders, reuses objects of the C side.
 rm -rf "$dir" && mkdir -p "$tree" "$dir/build/rtl" || exit 1
 for entry in *; do
     case $entry in rtl | build) ;; *) ln -s "$PWD/$entry" "$tree/$entry" ;; esac
@@ -27,12 +27,12 @@ for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verila
     [ -e "$B/$built" ] && cp -a "$B/$built" "$dir/build/$built"
 done
 
-# look CATCHER MODULE: 0 it passes, 1 it fails, 2 it cannot run; its output is in $dir/log
+# look CATCHER MODULE: 0 passes, 1 fails, 2 cannot run; output in $dir/log
 look() {
     case $1 in
     proof:*)
         # The solver must refute the mutant; an error of Yosys does not count. formal.sh works in
-        # the parent of its folder, so proofs/ has a copy.
+        # its folder's parent, so proofs/ has a copy.
         rm -f "$dir"/build/formal/*.log
         quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)
         # shellcheck disable=SC2086  # a word or none

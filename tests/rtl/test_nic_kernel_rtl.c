@@ -1,6 +1,6 @@
-/* test_nic_kernel_rtl.c : tests the card as a Vitis kernel against the card in C.
- * Registers of both pages on one bus; sockets to addresses and back. Frames from or to unknown
- * peers are dropped and counted. */
+/* test_nic_kernel_rtl.c : tests the card as a Vitis kernel against the card in C: both register
+ * pages on one bus; sockets to addresses and back. Unknown peers' frames are dropped and
+ * counted. */
 #include "card_frames.h"
 #include "hls/card/kernels.h"
 #include "check.h"
@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- the kernel: its register bus and its two streams of frames, which stall at random ---- */
+/* ---- the kernel: its register bus and two streams of frames, which stall at random ---- */
 
 enum { NIC_FRAME = 64 * 40, NIC_CLOCKS = 20000 };
 
 static struct {
     struct model *m;
     uint64_t rand;
-    unsigned stall; /* chance of 256 per clock */
+    unsigned stall; /* of 256 clocks */
     uint8_t *rst_n, *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp;
     uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
     uint16_t *awaddr, *araddr, *in_dest, *out_dest;
@@ -77,7 +77,7 @@ static void nic_bind_streams(void)
     nic.out_ready = nic_port("M_AXIS_tready");
 }
 
-/* Offer the next beat of the input frame; once valid, it stays until taken. */
+/* Once valid, a beat stays until taken. */
 static void nic_offer(void)
 {
     if (nic.in_at == nic.in_n) {
@@ -112,7 +112,7 @@ static void nic_took(void)
     }
 }
 
-/* Run one clock. Waiting beats and answers must not change. */
+/* Waiting beats and answers must not change. */
 static void nic_step(void)
 {
     nic_offer();
@@ -158,7 +158,7 @@ static unsigned nic_wait(void)
     return nic.stall ? (unsigned)(rtl_rand(&nic.rand) % 6) : 0;
 }
 
-/* Write a register; address and data arrive in any order. Returns the response. */
+/* Address and data arrive in any order. Returns the response. */
 static unsigned nic_write(uint32_t at, uint32_t value, unsigned strobes)
 {
     unsigned aw = nic_wait(), w = nic_wait(), b = nic_wait();
@@ -211,7 +211,7 @@ static unsigned nic_read(uint32_t at, uint32_t *value)
     return 9;
 }
 
-/* Send a frame from a socket. It is taken on return; its answers come within `idle` clocks. */
+/* The frame is taken on return; answers come within `idle` clocks. */
 static void nic_send(uint16_t socket, const uint8_t *bytes, size_t n, int idle)
 {
     memcpy(nic.in, bytes, n);
@@ -225,15 +225,12 @@ static void nic_send(uint16_t socket, const uint8_t *bytes, size_t n, int idle)
         nic_step();
 }
 
-/* ---- the test ---- */
-
 enum { SEED = 21, RANKS = 3, JOB = 2, BASE = 5, SLOTS = 3, BEATS = 3, ROUNDS = 12, QUIET = 600 };
 static const uint16_t socket_of_rank[RANKS] = {11, 0, 6};
 
 static struct card *card;
 static unsigned dropped_in, dropped_out;
 
-/* Frames that the card in C has sent and the kernel has not yet. */
 enum { MAX_N = 64 };
 static struct {
     uint16_t socket;
@@ -241,7 +238,7 @@ static struct {
     uint8_t bytes[NIC_FRAME];
 } due[MAX_N];
 static int n_due, n_came;
-/* if not 0xffff: the socket that rank 0's results go to instead */
+/* socket for rank 0's results; 0xffff: unchanged */
 static uint16_t moved_to = 0xffff;
 static bool rank_1_is_gone;
 
@@ -300,7 +297,7 @@ static void test_registers(void)
     CHECK(read_one(REG_ID) == REG_ID_VALUE && read_one(SHELL_SOCKETS) == 16, "ID, SOCKETS");
     for (int i = 0; i < 7; i++)
         CHECK(nic_read(none[i], &value) == 2 && nic_write(none[i], 1, 15) == 2, "%x", none[i]);
-    for (int i = 0; i < 200; i++) { /* pages 0 and 1 in turn: no value ends up in the other */
+    for (int i = 0; i < 200; i++) { /* pages 0 and 1 in turn: values do not mix */
         const uint32_t a = (uint32_t)rtl_rand(&nic.rand), b = (uint32_t)rtl_rand(&nic.rand);
         CHECK(!nic_write(REG_DROP_SEED, a, 15) && !nic_write(SHELL_IP, b, 15), "written");
         CHECK(!nic_write(SHELL_PORT, a, 3) && !nic_write(REG_JOB_INDEX, b, 15), "written");
@@ -310,7 +307,7 @@ static void test_registers(void)
     }
     for (uint32_t s = 0; s < 16; s++)
         set_socket(s, 0x0a000000 + s, (uint16_t)(2000 + s));
-    for (uint32_t s = 16; s; s = s == 16 ? 0x80000003 : 0) { /* sockets that do not exist */
+    for (uint32_t s = 16; s; s = s == 16 ? 0x80000003 : 0) {
         set_socket(s, 0x0b000000, 1);
         CHECK(!read_one(SHELL_SOCKET_IP) && !read_one(SHELL_SOCKET_PORT), "socket %x", s);
     }
@@ -348,7 +345,7 @@ static void send_both(unsigned rank, const uint8_t *bytes, size_t n, int idle)
     nic_send(socket_of_rank[rank], bytes, n, idle);
 }
 
-/* Sends from a socket without a peer, or one that the shell does not have. */
+/* The socket has no peer, or the shell lacks it. */
 static void send_nobodys(const uint8_t *bytes, size_t n)
 {
     static const uint16_t nobodys[] = {3, 15, 16, 0x10b, 0x8000, 0xffff};
@@ -386,7 +383,7 @@ static void test_sums(uint32_t first_chunk)
     CHECK(n_came - came == ROUNDS * RANKS * SLOTS, "%d results", n_came - came);
 }
 
-/* A peer that is gone when the result is due; a peer with two sockets. */
+/* A peer that is gone when the result is due; one with two sockets. */
 static void test_sockets(uint32_t chunk)
 {
     uint8_t bytes[NIC_FRAME];
@@ -405,7 +402,7 @@ static void test_sockets(uint32_t chunk)
     all_has_come("sockets");
     CHECK(dropped_out == 1, "%u", dropped_out);
     const size_t n = contribution(1, 1, chunk, bytes);
-    nic_send(socket_of_rank[1], bytes, n, 0); /* the socket no longer has a peer */
+    nic_send(socket_of_rank[1], bytes, n, 0); /* without its peer */
     dropped_in++;
     all_has_come("a peer that is gone");
 }

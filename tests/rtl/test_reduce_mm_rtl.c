@@ -45,7 +45,6 @@ static uint64_t *m_araddr, *m_awaddr;
 static struct queue reads, writes;
 static unsigned answers, stall, beats_read, fail_read;
 
-/* Takes a burst at an address port and checks it. */
 static void take_burst(struct queue *q, uint64_t address, unsigned len)
 {
     uint64_t at = (address - base) / 64;
@@ -146,7 +145,7 @@ struct job {
     uint32_t in, out, parts, stride, beats, fmt, out_fmt, shift, saturate;
 };
 
-/* Computes what memory should hold afterwards; returns the status. */
+/* Compute memory's content; return the status. */
 static uint32_t expected(struct job j)
 {
     struct beat_fmt in = beat_format(j.fmt), out = beat_format(j.out_fmt);
@@ -172,7 +171,6 @@ static uint32_t expected(struct job j)
     return status;
 }
 
-/* Runs j; returns the status, and the number of clocks in *clocks. */
 static uint32_t run(struct job j, uint64_t *clocks)
 {
     uint64_t in = base + 64ull * j.in, out = base + 64ull * j.out;
@@ -202,7 +200,7 @@ static uint32_t run(struct job j, uint64_t *clocks)
     CHECK((read_reg(MM_CTRL) & 15) == 4, "done stays after it was read");
     CHECK(answers == 0 && writes.put == writes.get && reads.put == reads.get, "done too early");
     uint32_t status = read_reg(MM_STATUS);
-    write_reg(MM_IER, 0); /* the same again without an interrupt */
+    write_reg(MM_IER, 0); /* again without an interrupt */
     write_reg(MM_CTRL, 1);
     for (int i = 0; i < 1000000 && !(read_reg(MM_CTRL) & 2); i++)
         CHECK(!*interrupt, "an interrupt that was not asked for");
@@ -266,7 +264,6 @@ int main(int argc, char **argv)
             memcpy(mem[i] + 4 * w, &r, 4);
         }
 
-    /* Every pair of formats, several parts, odd lengths, with and without stalls. */
     for (int i = 0; i < FORMATS * FORMATS * 2; i++) {
         struct job j = {.fmt = formats[i % FORMATS], .out_fmt = formats[i / FORMATS % FORMATS]};
         j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
@@ -312,7 +309,6 @@ int main(int argc, char **argv)
     CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory is not told");
     fail_read = 0;
 
-    /* A beat a clock, if the memory keeps up. */
     j = (struct job){0, IN_END, 8, 1000, 960, 0x52, 0x52, 3, 1};
     memcpy(want, mem, sizeof want);
     expected(j);

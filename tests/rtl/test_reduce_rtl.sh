@@ -1,15 +1,13 @@
 #!/bin/sh
-# test_reduce_rtl.sh : checks that `reduce --on` rtl, c (the card in C),
-# hls, ref and cpu give the same bytes.
-# Covers every format of a card, any number of files and lengths that fill no packet. Requests that
-# a card cannot serve are rejected in one line.
+# test_reduce_rtl.sh : checks that `reduce --on` rtl, c (the card in C), hls, ref and cpu give the
+# same bytes. Requests that a card cannot serve are rejected in one line.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: --on rtl'; }
 
-# Reproducible bytes that look random: the program's own, a different part for each file.
+# The program's bytes, another part per file.
 seed=1
 part() { # part FILE BYTES
     seed=$((seed * 7 % 65521 + 1))
@@ -17,7 +15,7 @@ part() { # part FILE BYTES
     [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
 }
 
-# same OPTIONS... : every path must give the same sum of all files in*
+# same OPTIONS...: every path must give the same sum of in*
 same() {
     "$n" reduce --on ref "$@" in? ref
     for on in cpu hls c $rtl; do
@@ -43,7 +41,6 @@ files() { # files HOW-MANY BYTES
     return 0
 }
 
-# --- every format, in and out ---
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     files 3 30002
     same --format $f --out-format $f
@@ -71,7 +68,6 @@ files 4 400000 # more than the card has slots for
 same --format e4m3
 cat last
 
-# --- rejected requests ---
 # shellcheck disable=SC2317 # refused calls it
 add_up() { "$n" reduce "$@" in? out; }
 files 2 1200

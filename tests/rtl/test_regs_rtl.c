@@ -1,6 +1,5 @@
-/* test_regs_rtl.c : tests every register of hls/card/regs.def in rtl/regs.sv over AXI-Lite, in any
- * order of address and data, with random stalls.
- * A write-only register is visible at its port and cleared by its commit. */
+/* test_regs_rtl.c : tests every register of regs.def in rtl/regs.sv over AXI-Lite, with random
+ * stalls. A write-only register shows at its port and is cleared by its commit. */
 #include "check.h"
 #include "hls/card/regs.h"
 #include "sim/rtl/verilated_model.h"
@@ -33,7 +32,7 @@ static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *
 static uint16_t *awaddr, *araddr;
 static uint32_t *wdata, *rdata;
 static uint64_t *counter_value;
-static uint32_t held[0x400]; /* expected values, by offset / 4 */
+static uint32_t held[0x400]; /* by offset / 4 */
 static unsigned job_commits, job_starts, rank_commits, seed_writes, snapshots, want[5];
 static int busy_for, stalls;
 
@@ -70,7 +69,7 @@ static unsigned wait_of(void)
     return stalls ? rnd() % 4 * (rnd() % 4) : 0;
 }
 
-/* Writes; returns the response. */
+/* Returns the response. */
 static unsigned write_reg(uint32_t at, uint32_t value, unsigned strobes)
 {
     unsigned aw_in = wait_of(), w_in = wait_of(), b_in = wait_of();
@@ -141,7 +140,6 @@ static const struct reg *find(uint32_t at)
 
 static uint32_t seen[3], held_status;
 
-/* The value that a register should read. */
 static uint32_t expected(const struct reg *r)
 {
     uint32_t index = held[REG_COUNTER_INDEX / 4];
@@ -218,7 +216,7 @@ static void read_one(void)
           value, r ? expected(r) : 0);
 }
 
-/* Checks that a port shows its register, or all ones if the value is too large for it. */
+/* All ones if the register's value is too large. */
 static void check_port(const char *name, uint32_t at, unsigned port_bits, int saturates)
 {
     unsigned bits;

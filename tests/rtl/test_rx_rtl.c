@@ -1,7 +1,6 @@
-/* test_rx_rtl.c : compares rx with a plain model, clock by clock.
- * Random frames, good or with one to three faults, back to back or with gaps; readers that stall
- * until nothing fits; resets in the middle. Each drop pulse must come in its clock. Each frame is
- * handed out as sent or counted once. With `long`: ten times as many frames. */
+/* test_rx_rtl.c : compares rx with a plain model, clock by clock, with random frames, faults,
+ * stalls and resets: each drop pulse in its clock, each frame handed out as sent or counted once.
+ * `long`: ten times as many. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"
@@ -13,7 +12,7 @@ enum {
 #define COUNTER(NAME, index, what) CNT_##NAME = index,
 #include "hls/card/regs.def"
 };
-enum { CNT_TAKEN = 31 }; /* not a counter: the frame is handed out if it finds room */
+enum { CNT_TAKEN = 31 }; /* not a counter: handed out if it finds room */
 
 struct frame {
     uint8_t bytes[ALL_BEATS][64];
@@ -30,8 +29,6 @@ static struct {
     uint16_t *port;
     uint8_t *rst, *last, *valid, *ready, *enable, *desc_valid, *desc_ready, *pay_valid, *pay_ready;
 } dut;
-
-/* ---- frames ---- */
 
 static void spoil(struct frame *f, uint64_t *rand)
 {
@@ -54,20 +51,20 @@ static void spoil(struct frame *f, uint64_t *rand)
     case 4: /* extra beats */
         f->n_beats += f->n_beats < ALL_BEATS;
         break;
-    case 5: /* another length, with a correct header CRC */
+    case 5: /* with a correct header CRC: another length */
         pkt_put_uint(f->bytes[0] + PKT_LEN_AT, len + (rtl_chance(rand, 128) ? 64u : 1u << bit % 16),
                      2);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 6: /* another protocol, with a correct header CRC */
+    case 6: /* with a correct header CRC: another protocol */
         f->bytes[0][bit % 4] ^= (uint8_t)(1 << bit % 8);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 7: /* another payload CRC, with a correct header CRC */
+    case 7: /* with a correct header CRC: another payload CRC */
         f->bytes[0][PKT_PAYLOAD_CRC_AT + bit % 4] ^= (uint8_t)(1 << bit % 8);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 8: /* 16 beats more than it says, which a 4-bit count would miss */
+    case 8: /* 16 beats more than it says: a 4-bit count would miss it */
         if (f->n_beats + 16 <= ALL_BEATS) {
             struct pkt_header h = pkt_get(f->bytes[0]);
             f->n_beats += 16;
@@ -91,7 +88,7 @@ static void spoil(struct frame *f, uint64_t *rand)
 static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
 {
     unsigned n_payload = rtl_chance(rand, 60) ? 0 : 1 + rtl_rand(rand) % MAX_BEATS;
-    if (rtl_chance(rand, 8)) /* too long, otherwise correct */
+    if (rtl_chance(rand, 8)) /* only too long */
         n_payload = MAX_BEATS + 1 + rtl_rand(rand) % 4;
     f->n_beats = n_payload + 1;
     f->ip = rtl_rand(rand);
@@ -111,7 +108,7 @@ static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
             spoil(f, rand);
 }
 
-/* The first reason to drop a frame, except fault injection and lack of room. */
+/* First reason to drop a frame, except fault injection and lack of room. */
 static int verdict(const struct frame *f, int enabled)
 {
     struct pkt_header h = pkt_get(f->bytes[0]);
@@ -131,7 +128,7 @@ static int verdict(const struct frame *f, int enabled)
     return CNT_TAKEN;
 }
 
-/* ---- the plain model: accepted beats pass three clocks of delay into two queues ---- */
+/* ---- the plain model: three clocks of delay, then two queues ---- */
 
 struct beat {
     int valid, first, last, enabled; /* enabled: as the frame began */
@@ -144,11 +141,10 @@ struct plain {
     uint8_t pay[RING][64], desc[RING][70];
     unsigned pay_first, n_free, n_open, desc_first, n_descs;
     int room_lost, enabled;
-    unsigned fresh; /* beats released in the last clock */
+    unsigned fresh; /* released in the last clock */
 };
 
-/* One clock of the model: the accepted beat and the readers' takes. Returns the drop
- * reason visible afterwards, or -1. */
+/* The accepted beat and the readers' takes. Returns the drop reason visible afterwards, or -1. */
 static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc, int take_pay)
 {
     struct beat in2 = p->c2, b = p->c3;
@@ -187,8 +183,6 @@ static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc,
     return reason;
 }
 
-/* ---- the test ---- */
-
 static void open_dut(int argc, char **argv)
 {
     struct model *m = dut.m = model_open(argc, argv);
@@ -212,7 +206,6 @@ static void open_dut(int argc, char **argv)
     dut.rst = model_port(m, "rst_i", NULL);
 }
 
-/* Checks the outputs before a clock. */
 static void check_outputs(const struct plain *p, int reason, uint64_t clock)
 {
     unsigned long long at = clock;

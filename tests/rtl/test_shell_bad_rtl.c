@@ -1,9 +1,6 @@
-/* test_shell_bad_rtl.c : sends faulty Ethernet frames to the card behind
- * LiteEth: 2,000, a million with `long`.
- * Each is a contribution that would change a sum, an echo request or an ARP packet, with one
- * fault, or noise. Slots are in the middle of a chunk between batches. A batch gets no
- * answers except ARP's and ping's and does not stop the card. The results equal those of the
- * C model, which has seen none of it. */
+/* test_shell_bad_rtl.c : sends 2,000 faulty Ethernet frames (`long`: a million) to the card behind
+ * LiteEth, with slots in the middle of a chunk. Only ARP and ping are answered. Results equal those
+ * of the C model, which has seen none of it. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -34,8 +31,7 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
     card_write(model, at, value);
 }
 
-/* A contribution of random codes. Returns the length of the frame;
- * its datagram is at frame + 42. */
+/* Returns the frame's length; its datagram is at frame + 42. */
 static size_t contribution(uint32_t rank, uint32_t slot, uint32_t chunk, uint8_t *frame)
 {
     static uint8_t payload[MAX_N];
@@ -66,8 +62,6 @@ static void contribute(uint32_t rank, uint32_t slot, uint32_t chunk)
         sum_udp(frame);
     net_put(frame, n, 0);
 }
-
-/* ---- faults ---- */
 
 enum {
     WRONG_MAC,
@@ -101,15 +95,13 @@ enum {
     WRONGS
 };
 
-/* Fills a frame from `at` to n with noise. */
 static void noise(uint8_t *frame, size_t at, size_t n)
 {
     for (; at < n; at++)
         frame[at] = (uint8_t)draw(256);
 }
 
-/* Writes a frame that the card must not take into frame [ETHER_MAX], and its line
- * condition to *how. Returns its length. */
+/* A frame [ETHER_MAX] that the card must not take; *how: its line condition. Returns the length. */
 static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how)
 {
     const uint32_t rank = 1 + draw(RANKS - 1), ip = frame_ip(job.index, rank);
@@ -130,7 +122,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
         be32(frame + 12, 0x81000000 | draw(4096));
         n += 4;
         break;
-    case OPTIONS: { /* well formed: lengths and checksum are right */
+    case OPTIONS: { /* well formed: right lengths and checksum */
         const size_t words = 1 + draw(10);
         memmove(frame + 34 + 4 * words, frame + 34, n - 34);
         memset(frame + 34, 1, 4 * words);
@@ -188,11 +180,11 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     case BAD_CRC:
         *how = SHELL_ETH_BAD_CRC;
         break;
-    case FLIPPED: /* flipped on the wire: the CRC is that of the original */
+    case FLIPPED: /* flipped on the wire: the CRC is the original's */
         frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
         *how = SHELL_ETH_BAD_CRC;
         break;
-    case PING_TAIL: /* the length it says, with much more after it */
+    case PING_TAIL: /* much more after its stated length */
         put_ping(ip, 1 + draw(100), frame);
         n = draw(8) ? 200 : 1514;
         break;
@@ -206,7 +198,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     case PING_CUT:
         n = put_ping(ip, 60 + draw(60), frame) - 1 - draw(60);
         break;
-    case ARP_SPOOF: /* an unsolicited answer: another MAC for a rank */
+    case ARP_SPOOF: /* unsolicited: another MAC for a rank */
         n = put_arp(2, ip, frame);
         noise(frame, 22, 28);
         break;
@@ -229,8 +221,6 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     return n;
 }
 
-/* ---- batches ---- */
-
 static int by_ip(const void *a, const void *b)
 {
     const struct reached *x = a, *y = b;
@@ -247,7 +237,7 @@ static void batch(uint32_t chunk, uint64_t *sent)
         contribute(0, slot, chunk);
     net_run();
     const uint64_t added = net_counter(CNT_IN_ADDED);
-    shell_eth_line(net.shell, 40); /* frames dropped by the guard may come faster than a gigabit */
+    shell_eth_line(net.shell, 40); /* the guard may drop frames faster than a gigabit */
     for (int i = 0; i < BATCH; i++) {
         const unsigned kind = draw(WRONGS);
         unsigned how;

@@ -1,9 +1,7 @@
 #!/bin/bash
 # test_shell_jobs.sh : checks jobs and leases of the card behind LiteEth, on a real Ethernet
-# (bench/netlab.sh); all weights must equal those over MPI.
-# Two jobs train at once. The rank with the lease is killed: after the lease has ended, the next job
-# has all slots. The card is killed and restarted: the run continues through it.
-# With `long`: a card stopped for longer than a lease lasts, and more steps.
+# (bench/netlab.sh); all weights must equal those over MPI. `long`: a card stopped for longer than a
+# lease lasts, and more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
@@ -12,9 +10,8 @@ eth=eth://$at:4712
 steps() {
     if [ -s "$dir/log$1" ]; then grep -c '"kind":"step"' "$dir/log$1" || true; else echo 0; fi
 }
-# turns RUN: whether its steps came through the card, without repetitions, e.g. true false true
+# turns RUN: whether its steps came through the card, e.g. true false true
 turns() { sed -n 's/.*"kind":"step".*"offload":\([a-z]*\).*/\1/p' "$dir/log$1" | uniq | tr '\n' ' '; }
-# ranks_of RUN: its processes, rank 0 first
 ranks_of() {
     for pid in $(pgrep -x narrowcast); do
         ! tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$dir/log$1 " ||
@@ -22,7 +19,7 @@ ranks_of() {
     done | sort -n | sed 's/.* //'
 }
 
-# until_done CONDITION...: waits for it, at most two minutes
+# until_done CONDITION...: at most two minutes
 until_done() {
     for _ in $(seq 1200); do
         "$@" && return 0
@@ -30,7 +27,6 @@ until_done() {
     done
     fail "waited in vain: $*"
 }
-# Conditions about run 1, called by name.
 # shellcheck disable=SC2317
 {
     steps_done() { [ "$(steps 1)" -ge "$1" ]; }
@@ -38,8 +34,8 @@ until_done() {
     is_back() { turns 1 | grep -q 'true false true'; }
     none_left() { [ -z "$(ranks_of 1)" ]; }
 }
-# start RUN RANKS OPTIONS...: runs in the background ($run); returns
-# after the first step through the card
+# start RUN RANKS OPTIONS...: in the background ($run); returns after the first step through the
+# card
 start() {
     rm -f "$dir/log$1"
     on "$@" &
@@ -50,7 +46,6 @@ start() {
 few=2 ranks=2
 [ "${1-}" != long ] || few=8 ranks=4
 
-# --- two jobs ---
 for job in 1 2; do on $job 2 --seed $job --steps $few --offload off || fail "job $job over MPI"; done
 wanted1=$(checksum 1) wanted2=$(checksum 2)
 [ "$wanted1" != "$wanted2" ] || fail 'two jobs have the same weights'
@@ -62,7 +57,7 @@ wait $first || fail 'job 1 of two'
 through 1 "$wanted1" $few 'job 1 of two'
 through 2 "$wanted2" $few 'job 2 of two'
 
-# --- rank 0, with the lease, is killed: all ranks end, the next job has the whole card ---
+# --- rank 0, with the lease, is killed ---
 start 1 $ranks --steps 100000 --offload $eth
 kill -KILL "$(ranks_of 1 | head -n 1)"
 ! wait $run || fail 'a killed rank went unnoticed'
@@ -72,7 +67,6 @@ on 1 2 --seed 1 --steps $few --offload $eth --card-slots 16 || fail 'after a kil
 through 1 "$wanted1" $few 'after a killed job'
 grep -q '16 slots each' "$dir/err1" || fail 'the slots of the job that was killed are not free'
 
-# --- the card is killed and started again ---
 start 1 $ranks --steps 100000 --offload $eth --save "$dir/saved"
 kill -KILL "$card"
 wait "$card" 2>/dev/null || true
@@ -91,7 +85,7 @@ on 1 $ranks --steps $total --offload off || fail 'over MPI, as many steps'
 [ "$(checksum 1)" = "$(checksum 2)" ] || fail 'a card that came back: other weights than over MPI'
 [ -n "$(checksum 1)" ] || fail 'a card that came back: no weights'
 
-# --- the card and its clock are stopped for longer than a lease lasts ---
+# --- the card and its clock are stopped for longer than a lease ---
 if [ "${1-}" = long ]; then
     on 1 2 --steps $few --offload off || fail 'over MPI, 2 ranks'
     wanted=$(checksum 1)

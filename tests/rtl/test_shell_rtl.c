@@ -1,7 +1,5 @@
-/* test_shell_rtl.c : tests the card behind LiteEth by Ethernet frames only.
- * ARP, ping, sums equal to the C model's, a rank that answers no ARP, the pace of a
- * gigabit, a multicast group. Prints clocks per frame, the waiting of core and shell,
- * and the savings of multicast. */
+/* test_shell_rtl.c : tests the card behind LiteEth by Ethernet frames only. Prints clocks per
+ * frame, the waiting of core and shell, and the savings of multicast. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -12,8 +10,6 @@ static uint32_t draw(uint32_t below)
 {
     return philox_u32(SEED, drawn++) % below;
 }
-
-/* ---- the card in C, with the same input ---- */
 
 static struct {
     struct card *card;
@@ -34,7 +30,6 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
     card_write(model.card, at, value);
 }
 
-/* Sends a contribution of random codes to both. */
 static void contribute(const struct frame_job *job, uint32_t rank, uint32_t slot, uint32_t chunk,
                        int summed)
 {
@@ -80,7 +75,7 @@ static void same_frames(const char *what)
     CHECK(!bad, "%s: %d datagrams of %d differ", what, bad, net.n);
 }
 
-/* Sends an ARP request from each host of a job, as hosts do before their first frame. */
+/* Send ARP requests, as hosts do before their first frame. */
 static void meet(const struct frame_job *job)
 {
     uint8_t frame[64];
@@ -90,8 +85,6 @@ static void meet(const struct frame_job *job)
     net_run();
     CHECK(net.n_arp - before == (int)job->ranks, "%d answers to ARP", net.n_arp - before);
 }
-
-/* ---- tests ---- */
 
 static void test_ping(void)
 {
@@ -125,7 +118,7 @@ static void test_sums(void)
     same_frames("sums of 4 ranks");
 }
 
-/* A host whose MAC another one claims is looked up again, and found. */
+/* A MAC that another host claims is looked up again. */
 static void test_moved(void)
 {
     const struct frame_job job = {0, 2, 0, 8, 0, 0x1122334455667789u};
@@ -148,8 +141,8 @@ static void test_moved(void)
     }
 }
 
-/* Runs one chunk; returns the clocks from the last byte of the last contribution to the last of *n
- * results to hosts other than `but`. */
+/* Return the clocks from the last byte of the last contribution to the last of *n results to hosts
+ * other than `but`. */
 static uint64_t round_of(const struct frame_job *job, uint32_t chunk, uint32_t but, int *n)
 {
     for (uint32_t r = 0; r < job->ranks; r++)
@@ -197,7 +190,7 @@ static void test_silent(void)
           (unsigned long long)(clocks[0] - clocks[1]));
 }
 
-/* 4 ranks at the pace of a wire of `line` bytes in ten clocks. */
+/* 4 ranks on a wire of `line` bytes in ten clocks. */
 static void test_pace(int line, uint32_t chunks)
 {
     const struct frame_job job = {0, 4, 0, 8, 0, 0x1122334455667799u + (uint64_t)line};
@@ -230,7 +223,7 @@ static void test_pace(int line, uint32_t chunks)
     shell_eth_line(net.shell, SHELL_ETH_GIGABIT);
 }
 
-/* The same sums, to each of n ranks and to their multicast group. */
+/* Compare sums to each of n ranks with those to their group. */
 static void test_group(uint32_t n_ranks)
 {
     enum { CHUNKS = 2 };
@@ -243,7 +236,7 @@ static void test_group(uint32_t n_ranks)
         write_both(NULL, REG_JOB_COMMIT, 0);
         frame_register_group(job, grouped ? 0xefff4d02 : 0, 5005, write_both, NULL);
         meet(&job);
-        round_of(&job, 0, 0, &n); /* new hosts are looked up */
+        round_of(&job, 0, 0, &n); /* looks up new hosts */
         round_of(&job, 1, 0, &n);
         const struct shell_eth_counts a = *shell_eth_counts(net.shell);
         model.n = 0;
@@ -284,7 +277,7 @@ int main(void)
     test_moved();
     test_silent();
     test_pace(SHELL_ETH_GIGABIT, 4);
-    test_pace(39, 8); /* the fastest pace that LiteEth keeps up with */
+    test_pace(39, 8); /* the fastest that LiteEth keeps up with */
     test_group(2);
     test_group(4);
     test_group(8);

@@ -1,9 +1,7 @@
 #!/bin/bash
-# test_shell_tap.sh : trains through the card behind LiteEth on a real Ethernet: nodes in namespaces
-# and a TAP interface on one switch (bench/netlab.sh).
-# The card answers ping. 4 ranks end in the same weights as over MPI: controlled over TCP and by its
-# own responder, with lost, repeated and reordered frames, with unicast and multicast sums. Nothing
-# waits for the core. With `long`: more steps.
+# test_shell_tap.sh : trains through the card behind LiteEth on a real Ethernet: namespaces and a
+# TAP interface on one switch (bench/netlab.sh). The weights equal those over MPI, under both kinds
+# of control, on a bad network, with unicast and multicast sums. `long`: more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
@@ -24,7 +22,7 @@ through 1 "$wanted" $steps 'through the card'
 echo "$(counter eth_taken) frames in, $(counter eth_out) out, in $(counter clocks) clocks; clocks waited: for the core $(counter core_waits), by the core $(counter shell_waits)"
 [ "$(counter core_waits)" = 0 ] || fail 'something waited for the core'
 [ "$(counter shell_waits)" -gt 0 ] || fail 'no clock was counted in which the core waits'
-# Multicast sums: one frame each, except retransmits; test_offload_group.sh checks exact counts.
+# One frame each, except retransmits; test_offload_group.sh checks exact counts.
 before=$(counter OUT_RESULT)
 on 1 4 --steps $steps --offload udp://$head:4711 --card-group 239.255.77.2 || fail 'by a group'
 through 1 "$wanted" $steps 'by a group'

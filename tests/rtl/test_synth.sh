@@ -15,8 +15,8 @@ make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 bad=0
 
 library=xilinx/cells_sim.v
-# path NAME WANTED VERILOG: WANTED is LUT FF CARRY URAM BRAM LUTRAM
-# ns; VERILOG uses cells of $library
+# path NAME WANTED VERILOG: WANTED is LUT FF CARRY URAM BRAM LUTRAM ns; VERILOG uses cells of
+# $library
 path() {
     echo "module t(input clk, input a, input b, output [16:0] y); $3 endmodule" >"$dir/t.v"
     yosys -q -p "read_verilog -lib +/$library; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json" || exit 1
@@ -46,8 +46,8 @@ path 'ports' '1 0 0 0 0 0 0.72' 'LUT2 #(.INIT(4'"'"'h6)) l(.I0(a), .I1(b), .O(y[
 library='ecp5/cells_sim.v +/ecp5/cells_bb.v'
 e5() { echo "TRELLIS_FF $1(.CLK(clk), .LSR(1'b0), .CE(1'b1), .DI($2), .Q($3));"; }
 path 'ECP5: one LUT' '1 2 0 0 0 0 1.06' "wire q, d; $(e5 f a q) LUT4 l(.A(q), .B(1'b0), .C(1'b0), .D(1'b0), .Z(d)); $(e5 g d 'y[0]')"
-# register and net 0.81, LUT and chain 0.28, one bit of the next 0.02, out of it 0.26, net
-# 0.50 (with the port as a second load)
+# register and net 0.81, LUT and chain 0.28, one bit of the next 0.02, out of it 0.26, net 0.50
+# (with the port as a second load)
 path 'ECP5: two CCU2C' '4 2 2 0 0 0 1.87' "wire q, c; $(e5 f a q)
     CCU2C k(.CIN(1'b0), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(q), .B1(1'b0), .C1(1'b0), .D1(1'b0), .COUT(c));
     CCU2C m(.CIN(c), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0), .S1(y[1]));
@@ -61,7 +61,7 @@ echo "module t(output y); wire a, b; LUT1 #(.INIT(2'b01)) l(.I0(a), .O(b)); LUT1
 yosys -q -p "read_verilog -lib +/xilinx/cells_sim.v; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json"
 python3 rtl/check/sta.py "$dir/t.json" t >/dev/null 2>&1 && echo "a loop has no longest path" && bad=$((bad + 1))
 
-# synth WANTED-EXIT NAME LINE...: runs tests/synth.sh with LINEs as its list
+# synth WANTED-EXIT NAME LINE...: tests/synth.sh with the list LINEs
 synth() {
     wanted=$1 what=$2
     shift 2

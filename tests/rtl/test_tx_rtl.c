@@ -1,5 +1,5 @@
-/* test_tx_rtl.c : tests rtl/tx.sv under random stalls: results to masks of ranks or to a multicast
- * group, NAKs and PONGs, against headers built by hls/card/packet.h. */
+/* test_tx_rtl.c : tests rtl/tx.sv under random stalls: results to masks of ranks or a group, NAKs
+ * and PONGs, against headers by hls/card/packet.h. */
 #include "check.h"
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
@@ -27,7 +27,7 @@ static unsigned below(unsigned n)
     return (unsigned)(rnd() >> 33) % n;
 }
 
-/* An expected frame; its payload is in `pool` at `at`. */
+/* its payload is in `pool` at `at` */
 struct want {
     struct pkt_header h;
     unsigned job, beats;
@@ -39,13 +39,13 @@ struct queue {
 };
 
 static struct queue sends, answers;
-static uint8_t (*pool)[64]; /* payloads of expected frames */
+static uint8_t (*pool)[64];
 static uint32_t pool_put;
 static uint8_t kept[SLOTS][ROWS][64], way[2][64];
 static uint64_t counted[REG_COUNTERS], first_out, taken_at, clocks, bubbles, frames, lost;
 static uint32_t frame_beats, address_of[JOBS][RANKS + 1];
 static struct want now;
-static unsigned group_of; /* one of so many results goes to a multicast group; 0: none */
+static unsigned group_of; /* one of so many results goes to a group; 0: none */
 static int held, strict;
 static uint32_t held_data[16];
 
@@ -60,7 +60,7 @@ static uint32_t store(const uint8_t (*beats)[64], unsigned n)
     return at;
 }
 
-/* Offers a random result at the send port; its frames are expected once it is taken. */
+/* Its frames are expected once it is taken. */
 static struct want send_want;
 static void offer_send(unsigned most_ranks, unsigned beats)
 {
@@ -86,7 +86,7 @@ static void offer_send(unsigned most_ranks, unsigned beats)
     if (!beats)
         beats = 1 + (below(3) ? below(4) : below(ROWS));
     h.len = (uint16_t)(64 * (beats + 1));
-    h.payload_crc = (uint32_t)rnd(); /* tx only passes it on */
+    h.payload_crc = (uint32_t)rnd(); /* passed on */
     *d.send_slot = (uint8_t)slot;
     *d.send_job = (uint8_t)h.job;
     *d.send_key = h.key;
@@ -155,7 +155,6 @@ static void offer_answer(unsigned most_beats)
     *d.ans_valid = 1;
 }
 
-/* Checks a beat that leaves. */
 static void leaving(void)
 {
     uint8_t bytes[64], header[64];
@@ -163,7 +162,7 @@ static void leaving(void)
     if (frame_beats == 0) {
         struct pkt_header h = pkt_get(bytes);
         struct queue *q = h.op == PKT_OP_RESULT ? &sends : &answers;
-        if (!strict) { /* some frames are lost by fault injection */
+        if (!strict) { /* fault injection loses some */
             unsigned g = q->get;
             while (g != q->put &&
                    (q->w[g % QUEUE].h.key != h.key || q->w[g % QUEUE].h.rank != h.rank))
@@ -272,7 +271,6 @@ int main(int argc, char **argv)
     held = 0;
     strict = 1;
 
-    /* Latency of a frame while idle. */
     *d.tx_ready = 1;
     for (int i = 0; i < 8; i++)
         clock_once();
@@ -283,7 +281,6 @@ int main(int argc, char **argv)
     printf("first beat %d clocks after its request was taken\n", (int)(first_out - taken_at));
     CHECK(first_out - taken_at <= 4, "%d clocks", (int)(first_out - taken_at));
 
-    /* Random stalls of requests, answers and the output. */
     for (int phase = 0; phase < 12; phase++) {
         group_of = (unsigned)phase % 3;
         unsigned ask = 1 + below(20), answer = 1 + below(40), take = 1 + below(8);
@@ -324,7 +321,6 @@ int main(int argc, char **argv)
         drain();
     }
 
-    /* Fault injection: about half are lost; all others are complete. */
     strict = 0;
     *d.drop_out = 0x80000000u;
     uint64_t before = frames;

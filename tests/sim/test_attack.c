@@ -17,13 +17,11 @@
 
 enum { SEED = 20261121, ROUNDS = 400, BEATS = 2, RANKS = 3, ELEMENTS = BEATS * 64 };
 
-/* ---- the C model ---- */
-
 static struct {
     struct card *card;
     struct attack attack;
     uint64_t attacks, results[2];
-    uint8_t wanted[2][ELEMENTS]; /* the sum that job i + 1 waits for */
+    uint8_t wanted[2][ELEMENTS]; /* awaited by job i + 1 */
     int answers_to_attacks;
 } t;
 
@@ -46,7 +44,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* The code of `ones` in e5m2: 0x3c is 1, 0x40 2, 0x42 3. Each of three ranks sends 1 or 0. */
+/* The code in e5m2: 0x3c is 1, 0x40 2, 0x42 3. Each of three ranks sends 1 or 0. */
 static uint8_t sum_of(int ones)
 {
     static const uint8_t codes[] = {0, 0x3c, 0x40, 0x42};
@@ -130,10 +128,8 @@ static int on_the_model(void)
     DONE();
 }
 
-/* ---- the network ---- */
-
 struct net {
-    int udp, raw; /* raw: -1 without the permission */
+    int udp, raw; /* raw: -1 without permission */
     struct sockaddr_in card;
     uint32_t sources[ATTACK_KEPT]; /* of captured frames, network order */
     uint16_t ports[ATTACK_KEPT];
@@ -141,7 +137,6 @@ struct net {
     long at; /* position in the pcap */
 };
 
-/* Reads new frames for the card from the capture: raw IPv4 or Ethernet. */
 static void overhear(struct net *net, const char *path)
 {
     uint8_t head[24], record[16], bytes[4096];
@@ -169,7 +164,6 @@ static void overhear(struct net *net, const char *path)
     fclose(f);
 }
 
-/* Replays a captured frame with its original source address. */
 static void spoof(struct net *net)
 {
     uint8_t packet[28 + ATTACK_BYTES] = {0};

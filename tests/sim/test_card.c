@@ -1,5 +1,5 @@
-/* test_card.c : compares sums of the card's C model with vec_plain: any
- * order, any formats, duplicates. */
+/* test_card.c : compares sums of the card's C model with vec_plain: any order, any formats,
+ * duplicates. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
 #include "hls/arith/philox.h"
@@ -28,7 +28,7 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
     h.tag = draw(1u << 31);
     h.count = draw(1u << 31);
     h.chunk = chunk;
-    for (uint32_t r = 0; r < p; r++) /* any codes; no inf and nan; only large ones of both signs */
+    for (uint32_t r = 0; r < p; r++) /* any codes; no inf and nan; only large of both signs */
         for (size_t i = 0; i < in_beats * 64; i++)
             parts[r][i] = (uint8_t)(kind      ? draw(256) & (kind == 1 ? 0xbb : 0xff)
                                     : draw(2) ? 0x77
@@ -81,7 +81,7 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
               h.out_shift);
     }
 
-    uint32_t status = 0; /* the expected status, from plain sums without saturation */
+    uint32_t status = 0; /* from plain sums without saturation */
     sum.overflow = MF_INF;
     vec_plain.sum(&sum, list, (int)p, out_bytes * 8 / to.width, to.fmt, h.out_shift, want);
     for (size_t i = 0; i < out_bytes * 8 / to.width; i++) {

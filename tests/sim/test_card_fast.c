@@ -1,8 +1,5 @@
-/* test_card_fast.c : checks that the card's C model with fast sums answers
- * like the plain one, byte for byte.
- * All pairs of formats, 1 to 9 ranks, overflows, inf and nan, both overflow rules, every shift,
- * MAX, and damaged frames. `long`: 20 times more. `speed`: no test; prints the speed of both, and
- * of the fast one when it receives inf. */
+/* test_card_fast.c : checks that the card's C model with fast sums answers like the plain one, byte
+ * for byte. `long`: 20 times more. `speed`: no test; prints the speed of both. */
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
@@ -23,7 +20,7 @@ struct side {
 };
 static struct side plain, fast;
 static uint64_t drawn;
-static unsigned statuses; /* status bits seen in results */
+static unsigned statuses; /* seen in results */
 
 static uint32_t draw(uint32_t below)
 {
@@ -49,7 +46,6 @@ static void write_both(void *arg, uint32_t at, uint32_t value)
           "register %x", at);
 }
 
-/* Gives one frame to both. */
 static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
 {
     plain.n = fast.n = 0;
@@ -66,8 +62,8 @@ static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
     }
 }
 
-/* Fills in codes of in_fmt. kind 0: any; 1: no inf or nan; 2: small; 3: large, of one sign; 4:
- * small, rarely +inf; 5: the same with -inf; 6: small, the first inf; 7: inf. */
+/* kind 0: any; 1: no inf or nan; 2: small; 3: large, of one sign; 4: small, rarely +inf; 5: the
+ * same with -inf; 6: small, the first inf; 7: inf. */
 static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t kind)
 {
     for (size_t i = 0; i < bytes; i += BEAT_SIZE) {
@@ -90,7 +86,7 @@ static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t ki
     }
 }
 
-/* Contributes a chunk of slot 3 from all ranks, in any order, some twice. */
+/* Contribute to slot 3 from all ranks, in any order, some twice. */
 static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
 {
     uint8_t frame[CARD_FRAME_BYTES];
@@ -140,8 +136,6 @@ static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
     }
 }
 
-/* ---- speed ---- */
-
 static void ignore(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     (void)arg, (void)ip, (void)port, (void)bytes, (void)n;
@@ -159,8 +153,8 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns frames a second for whole packets of 4 ranks, 64 at a time, as made by fill(); closes the
- * card. The CPU clock does not count the making of frames. */
+/* Frames a second for whole packets of 4 ranks, 64 at a time, as made by fill(); closes the card.
+ * The CPU clock excludes the making of frames. */
 static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind,
                     uint8_t flags)
 {
@@ -233,7 +227,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
     CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");
-    CHECK((statuses & 0xff) == 0xff, /* bits of +inf, -inf and overflow */
+    CHECK((statuses & 0xff) == 0xff,
           "not all of status were seen: %x", statuses);
     card_close(plain.card);
     card_close(fast.card);

@@ -1,5 +1,5 @@
-/* test_card_refuse.c : tests the life of a slot as ranks see it, every rejection and every
- * counter, on the card's C model. */
+/* test_card_refuse.c : tests the life of a slot, every rejection and every counter, on the card's C
+ * model. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
 
@@ -12,9 +12,9 @@ static uint32_t read_reg(uint32_t at)
     return value;
 }
 
-/* ---- the life of a slot as ranks see it ---- */
+/* ---- a slot's life ---- */
 
-/* Expects that one counter goes up by one and n_frames frames come out. */
+/* One counter must go up, and n_frames frames come out. */
 static void expect_(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = card_counter(card, counter);
@@ -76,7 +76,7 @@ static void life(void)
     EXPECT(CNT_IN_RESENT, 1, with_rank(h, 1), 2);
     CHECK(!memcmp(result, sent[0].bytes, sizeof result), "a resent result differs");
 
-    h.chunk = 1; /* with another description; the kept result keeps its own */
+    h.chunk = 1; /* another description; the kept result keeps its own */
     h.tag = 77;
     EXPECT(CNT_IN_ADDED, 0, h, 2);
     h.chunk = 0;
@@ -91,9 +91,6 @@ static void life(void)
     EXPECT(CNT_DROP_STALE, 0, with_rank(h, 1), 2); /* registered again: chunk 0 comes first */
 }
 
-/* ---- rejections ---- */
-
-/* A good header with one change: no slot changes, and the reason is counted. */
 static void refused(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = 0, after = 0;
@@ -155,7 +152,7 @@ static void refusals(void)
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 0, 0);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, CARD_BEATS + 1, CARD_BEATS);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 3, 2);
-    /* 8 -> 16 bits: an even number of beats, of which half are sent */
+    /* 8 -> 16 bits: an even number of beats, half of them sent */
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 3, 1);
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 2, 2);
     half.in_fmt = 0x30; /* 4 -> 16 bits: a multiple of 4 */
@@ -174,7 +171,6 @@ static void refusals(void)
     EXPECT(CNT_IN_ADDED, 0, h, 2);
 }
 
-/* A damaged frame, or one from another source. */
 static void damaged(unsigned counter, const uint8_t *frame, size_t n, uint32_t ip, uint16_t port)
 {
     uint64_t before = card_counter(card, counter);
@@ -245,7 +241,7 @@ static void damage(void)
     damaged(CNT_DROP_JOB, frame, n, ip, port);
 }
 
-/* Starts a job beside job 1, which has slots 8..23. Returns whether it runs. */
+/* Start a job beside job 1, which has slots 8..23. Returns whether it runs. */
 static int starts(uint32_t ranks, uint32_t base, uint32_t slots)
 {
     struct frame_job job = {2, ranks, base, slots, 0, job_key};
@@ -330,7 +326,7 @@ int main(void)
     damage();
     jobs();
     registers();
-    for (unsigned i = 0; i < REG_COUNTERS; i++) /* the RTL counts those two */
+    for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK((card_counter(card, i) > 0) == (i != CNT_DROP_ROOM && i != CNT_LOST_NAK),
               "counter %u", i);
     card_close(card);

@@ -7,8 +7,6 @@
 #include "hls/card/regs.h"
 #include "sim_client.h"
 
-/* ---- the bus ---- */
-
 static void registers(bool listens)
 {
     uint32_t value;
@@ -84,8 +82,6 @@ static void memory(void)
     CHECK(put(mem, x, 0) == 0 && get(end, y, 0) == 0, "no bytes");
 }
 
-/* ---- nonsense values ---- */
-
 static void refused(void)
 {
     static uint8_t before[1 << 12], after[sizeof before];
@@ -129,20 +125,20 @@ static void refused(void)
     ENDS(stride, UINT32_MAX, KERNEL_NO_MEMORY);
     ENDS(beats, 0, 0);
 #undef ENDS
-    bad = good; /* more beats of sums than a register holds */
+    bad = good; /* beats of sums exceed a register */
     bad.beats = UINT32_MAX;
     bad.fmt = 0x21;
     set_reduce(bad);
     go(reduce);
     CHECK(reads(reduce + MM_STATUS) == REDUCE_REFUSED, "status %x", reads(reduce + MM_STATUS));
-    bad = good; /* as close to the end as possible */
+    bad = good;
     bad.in = mem + mem_bytes - 64 * (2 * 9 + 7);
     set_reduce(bad);
     go(reduce);
     CHECK(!(reads(reduce + MM_STATUS) >> 30), "the last beat: %x", reads(reduce + MM_STATUS));
 }
 
-/* Runs with one argument of n values made invalid; checks the status in memory afterwards. */
+/* Run with one argument of n values made invalid; memory must have the status. */
 static void senseless(uint64_t base, int arg, bool wide, uint64_t value, uint32_t status)
 {
     poison_words();
@@ -192,8 +188,7 @@ static void refused_casts(void)
     senseless(expmax, ARG_EXPMAX_x, true, at_x + 1, EXPMAX_REFUSED);
 }
 
-/* Registers of any value, in any order: every run ends. Sizes are small or absurd: what
- * fits into memory may take long. */
+/* Every run ends. Sizes are small or absurd: what fits into memory may take long. */
 static void garbage(void)
 {
     const uint64_t bases[] = {reduce, expmax, quant, unquant};
@@ -210,8 +205,8 @@ static void garbage(void)
     }
 }
 
-/* During a long run registers answer, other kernels run, and new
- * arguments apply to the next run. */
+/* During a long run registers answer, other kernels run, and new arguments apply to the next
+ * run. */
 static void meanwhile(void)
 {
     set_expmax(1 << 28, 1);
@@ -227,7 +222,6 @@ static void meanwhile(void)
     CHECK(reads(expmax) == MM_CTRL_START, "it runs no more");
 }
 
-/* A run that is never polled. */
 static void alone(void)
 {
     const double until = clock_s() + ANSWER_S;
@@ -239,8 +233,6 @@ static void alone(void)
     CHECK(word(0) == 0, "it does not go on by itself");
     CHECK(reads(expmax) & MM_CTRL_DONE, "done is not kept");
 }
-
-/* ---- other clients ---- */
 
 static void strangers(void)
 {
@@ -258,7 +250,7 @@ static void strangers(void)
               "message %u is answered", kinds[i]);
         close(c.fd);
     }
-    /* A job of the card's owner, which may take all slots, cannot be stopped by others. */
+    /* A job of the card's owner, which may take all slots. */
     const uint32_t all = reads(nic + REG_CAP_SLOTS);
     CHECK(bus_write(nic + REG_JOB_INDEX, 0) == 0 && bus_write(nic + REG_JOB_RANKS, 1) == 0 &&
               bus_write(nic + REG_JOB_SLOTS, all) == 0 &&

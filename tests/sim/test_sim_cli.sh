@@ -1,12 +1,11 @@
 #!/bin/bash
-# test_sim_cli.sh : tests `narrowcast sim` on the command line: start, counters and
-# end of a card; errors are one line.
+# test_sim_cli.sh : tests `narrowcast sim` on the command line: start, counters and end of a card;
+# errors are one line.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 
-# Without a card.
 "$n" sim --help >help
 for option in listen engine drop dup reorder delay seed wave pcap tap ip counters json; do
     grep -q -- "--$option " help || fail "--help does not know --$option"
@@ -23,7 +22,6 @@ refused '--drop' timeout 20 "$n" sim --listen 127.0.0.1:0 --drop 1.5
 cp "$n" alone
 refused 'make sim' timeout 20 env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
 
-# With a card in plain C.
 refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --pcap /nowhere/file
 refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --wave card.fst
 refused 'HOST:PORT' timeout 20 "$n" sim --listen here
@@ -43,7 +41,7 @@ refused 'cannot listen' timeout 20 "$n" sim --listen "$at" --engine c
 "$n" sim --counters "$at" --json >json || fail 'no counters as JSON'
 [ "$(grep -cE '^(IN|DROP|OUT|LOST)_[A-Z_]+ +[0-9]+  [a-zA-Z]' table)" -eq 25 ] || fail "not 25 counters: $(cat table)"
 grep -qE '^IN_ADDED +480 ' table || fail "IN_ADDED: $(cat table)"
-# One object; each frame given to the card is in one counter.
+# Each frame given to the card is in one counter.
 tr ',{}' '\n' <json | tr -d '"' | awk -F: '/^IN_|^DROP_/ { sum += $2 } $1 == "frames_in" { frames = $2 } $1 == "jobs" && $2 { bad = 1 }
     END { exit bad || !frames || sum != frames }' || fail "the counters do not add up: $(cat json)"
 [ "$(wc -l <json)" -eq 1 ] || fail 'not one line of JSON'
@@ -51,8 +49,7 @@ kill -INT "$card"
 wait "$card" || fail "it ended with $?: $(cat err)"
 [ ! -s err ] || fail "it said: $(cat err)"
 
-# With descriptors 0, 1 and 2 closed: no socket takes their place,
-# and printing fails without effect.
+# No socket takes the place of descriptors 0, 1 and 2; printing fails without effect.
 "$n" sim --listen 127.0.0.1:0 --engine c 0<&- 1>&- 2>&- &
 card=$!
 while [ "$(find "/proc/$card/fd" -lname 'socket:*' | wc -l)" -lt 2 ] && kill -0 $card; do sleep 0.1; done

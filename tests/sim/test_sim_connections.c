@@ -1,6 +1,6 @@
-/* test_sim_connections.c : tests the control connections of a card with a fake clock.
- * Silent peers are dropped. A peer without room gets an error. Peers that only send requests get a
- * ration of the card's time. Without free descriptors the card does not spin. */
+/* test_sim_connections.c : tests a card's control connections with a fake clock. Silent peers are
+ * dropped; greedy ones get a ration of the card's time; without free descriptors the card does not
+ * spin. */
 #include "base/err.h"
 #include "control/connections.h"
 #include "sim/shell.h"
@@ -14,7 +14,7 @@ static struct control *control;
 static struct connections connections;
 static uint16_t port;
 static double now = 1000;
-static double read_s; /* time to read a register, by the test's clock */
+static double read_s; /* per register, by the test's clock */
 static uint64_t reads;
 
 static double test_clock(void)
@@ -34,7 +34,7 @@ static void ignore(void *arg, uint32_t ip, uint16_t to, const uint8_t *bytes, si
     (void)arg, (void)ip, (void)to, (void)bytes, (void)n;
 }
 
-/* Serves until nothing more comes. Returns how often a socket was ready. */
+/* Serve until nothing more comes. Returns how often a socket was ready. */
 static int serve_all(void)
 {
     struct pollfd polls[CONNECTIONS_POLLS];
@@ -56,7 +56,7 @@ static int call(void)
     return fd;
 }
 
-/* The HELLO waiting at fd; kind 0: none. */
+/* kind 0: none. */
 static struct simlink hello(int fd)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -132,7 +132,7 @@ static void idle_ones(void)
     close(late);
 }
 
-/* A peer that sends a byte a second, never a whole message, is dropped as if silent. */
+/* A byte a second, never a whole message: dropped as if silent. */
 static void dawdler(void)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -163,8 +163,8 @@ static void ask_often(int fd, int n, bool batches)
     }
 }
 
-/* Peers that ask without end: each turn of the card's loop does bounded work and then rests, at
- * most a third of the time working. A peer that asks little does not wait for all of them. */
+/* Peers ask without end: each turn of the card's loop does bounded work and then rests, at most a
+ * third of the time working. A peer that asks little does not wait for all of them. */
 static void greedy(bool batches, double seconds)
 {
     enum { GREEDY = 8, OFTEN = 40, TURNS = 3 * GREEDY };
@@ -206,8 +206,8 @@ static void greedy(bool batches, double seconds)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
-/* The card's process is stopped while it serves a message (SIGSTOP, a paused machine). It does not
- * rest for twice that time, and the message's peer is not charged for all of it. */
+/* The process is stopped while it serves a message (SIGSTOP, a paused machine): the peer is not
+ * charged for all that time, and the card does not rest for twice as long. */
 static void stopped(void)
 {
     enum { OFTEN = 12, MAX_N = 5 };
@@ -240,7 +240,7 @@ static void stopped(void)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
-/* A peer has connected, but no descriptor is free: the listener stays readable. */
+/* A waiting peer keeps the listener readable. */
 static void no_descriptors(void)
 {
     struct rlimit before, low;

@@ -1,7 +1,5 @@
-/* test_sim_control.c : tests the access rules of a card that several programs
- * control: owners of jobs, batches, ends.
- * Then 10^6 nonsense inputs (`long`: 10^7) through fuzz_control.c,
- * which libFuzzer can also drive. */
+/* test_sim_control.c : tests the access rules of a card that several programs control. Then 10^6
+ * nonsense inputs (`long`: 10^7) through fuzz_control.c. */
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
@@ -9,11 +7,8 @@
 
 enum { SEED = 5, INPUT_MAX = 700 };
 
-/* ---- examples ---- */
-
 static uint8_t answer_body[SIMLINK_MAX];
 
-/* The answer to message m of a peer. */
 static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
 {
     uint8_t bytes[SIMLINK_BYTES + 4096];
@@ -99,8 +94,7 @@ static void owners(void)
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
-/* No other connection can read the values of a connection's job, or
- * what the card has seen of it. */
+/* Others cannot read a connection's job, or what the card has seen of it. */
 static void secrets(void)
 {
     int a;
@@ -113,20 +107,20 @@ static void secrets(void)
     CHECK(seen.status == 1 && seen.b == 0, "a is told that the victim's rank is seen as %llx",
           (unsigned long long)seen.b);
     CHECK(read_as(fuzz.victim, REG_SEEN_IP) == 0x0a0b0c0d, "the victim is not told");
-    fuzz.chunk--; /* that chunk waits for rank 0 */
+    fuzz.chunk--;
     fuzz_add_from(0);
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* True if a job with so many slots starts beside the running ones. */
+/* True if the job starts beside the running ones. */
 static bool starts(int peer, uint32_t index, uint32_t base, uint32_t slots, uint32_t commit)
 {
     stage(peer, index, base, slots);
     return write_as(peer, REG_JOB_COMMIT, commit) == 0 && read_as(peer, REG_STATUS) == 0;
 }
 
-/* The victim has 4 slots of 128, from 40. A job gets 62 of the 124 free ones, unless it asks
- * for more; the last job gets all. */
+/* The victim has 4 slots of 128, from 40. A job gets 62 of the 124 free ones, unless it asks for
+ * more; the last job gets all. */
 static void fair_share(void)
 {
     int a;
@@ -149,7 +143,7 @@ static uint32_t put_op(uint8_t *ops, uint32_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* Operations are done up to the first refused one; the rest have no effect. */
+/* Only operations before the first refused one have an effect. */
 static void batches(void)
 {
     const uint32_t read_flag = 1u << 31;
@@ -174,7 +168,7 @@ static void batches(void)
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* Rejects the message with one line and closes the connection. */
+/* Rejected with one line; the connection is closed. */
 static void told_off(struct simlink m, const char *what)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -200,7 +194,6 @@ static void nonsense(void)
     told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 1u << 31}, "BATCH without end");
     told_off((struct simlink){.kind = SIMLINK_QUIT}, "QUIT");
 
-    /* A peer that never reads. */
     fuzz_join(&a, "a");
     simlink_put((struct simlink){.kind = SIMLINK_TIME}, bytes);
     for (n = 0; !rc && n < CONTROL_UNREAD / SIMLINK_BYTES + 10; n++)
@@ -208,15 +201,12 @@ static void nonsense(void)
     CHECK(rc == 1, "answers pile up");
     MUST(control_leave(fuzz.control, a) == 0);
 
-    /* One peer too many. */
     while ((a = control_join(fuzz.control, "one more", 1, 1)) >= 0)
         all[n_all++] = a;
     CHECK(a == -EAGAIN && n_all == CONTROL_PEERS - 1, "%d peers", n_all);
     while (n_all)
         MUST(control_leave(fuzz.control, all[--n_all]) == 0);
 }
-
-/* ---- random messages ---- */
 
 static uint64_t drawn;
 
@@ -225,7 +215,7 @@ static uint32_t draw(uint32_t below)
     return philox_u32(SEED, drawn++) % below;
 }
 
-/* A message that may make sense, mostly about the registers that matter. */
+/* Mostly about the registers that matter. */
 static size_t message(uint8_t *to)
 {
     static const uint8_t registers[] = {

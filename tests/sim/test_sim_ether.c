@@ -1,5 +1,5 @@
-/* test_sim_ether.c : tests a card's end of an Ethernet: ARP, ping, datagrams both ways, and invalid
- * frames: examples, then 300,000 damaged ones (`long`: 10^7), none of which may pass as another.
+/* test_sim_ether.c : tests a card's end of an Ethernet: examples, then 300,000 damaged frames
+ * (`long`: 10^7), none of which may pass as another.
  *
  *     test_sim_ether A.B.C.D      pings that host, as root: exit 0 when it answers */
 #include "check.h"
@@ -21,7 +21,7 @@ static size_t reply_n;
 
 static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
 {
-    /* Exactly n bytes of memory, so that a sanitizer sees any access beyond. */
+    /* exact, for sanitizers */
     uint8_t *exact = malloc(n ? n : 1);
     memcpy(exact, bytes, n);
     memset(&udp, 0, sizeof udp);
@@ -37,7 +37,7 @@ static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
     return fate;
 }
 
-/* Writes the checksum of an ICMP message or IP header at `at`. */
+/* Write the checksum of an ICMP message or IP header at `at`. */
 static void seal(uint8_t *bytes, size_t n, size_t at)
 {
     bytes[at] = bytes[at + 1] = 0;
@@ -73,8 +73,7 @@ static void meet(void)
           "nor the answer");
 }
 
-/* Gives the card an ARP message (what: 1 request, 2 answer) from ip,
- * with a MAC that ends in `end`. */
+/* what: 1 request, 2 answer; the MAC ends in `end`. */
 static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t end)
 {
     struct ether sender = {.mac = {2, 0, 0, 0, 1, end}, .ip = ip};
@@ -85,7 +84,7 @@ static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t
     return take(who, frame, n);
 }
 
-/* The last byte of the MAC that the card uses for ip; -1: it sends an ARP request. */
+/* The last byte of the MAC for ip; -1: the card sends an ARP request. */
 static int place_of(struct ether *who, uint32_t ip)
 {
     int asked;
@@ -93,7 +92,7 @@ static int place_of(struct ether *who, uint32_t ip)
     return asked ? -1 : copy[5];
 }
 
-/* A frame to a multicast group needs no ARP and passes no router, and a card ignores it. */
+/* A frame to a group needs no ARP and passes no router; a card ignores it. */
 static void groups(void)
 {
     static const uint8_t mac[6] = {0x01, 0x00, 0x5e, 0x7f, 0x4d, 0x02};
@@ -110,7 +109,7 @@ static void groups(void)
     CHECK(!e.neighbour[0].ip && place_of(&e, 0x0a4d0001) == -1, "groups are neighbours");
 }
 
-/* An address is learnt only from the answer to a request, and no other host changes it. */
+/* An address is learnt only from the answer to a request. */
 static void neighbours(void)
 {
     static struct ether e;
@@ -125,7 +124,7 @@ static void neighbours(void)
     CHECK(arp(&e, 1, a, 3) == ETHER_REPLY && place_of(&e, a) < 0, "who has moved is not asked");
     CHECK(arp(&e, 2, a, 3) == ETHER_LEARNT && place_of(&e, a) == 3, "who has moved is not found");
 
-    /* fill the table; one host never answers */
+    /* one host never answers */
     for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++)
         CHECK(place_of(&e, a + 256 + i) < 0 &&
                   (i == 7 || arp(&e, 2, a + 256 + i, (uint8_t)i) == ETHER_LEARNT),
@@ -133,7 +132,7 @@ static void neighbours(void)
     CHECK(place_of(&e, a) == 3, "one takes the place of another");
     CHECK(place_of(&e, 77) < 0 && arp(&e, 2, 77, 77) == ETHER_LEARNT && place_of(&e, 77) == 77,
           "one more");
-    /* the host that never answered is gone, and looked up again */
+    /* that host is gone, and looked up again */
     for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++)
         CHECK(i == 7 || place_of(&e, a + 256 + i) == (uint8_t)i, "%u of them is gone", i);
     CHECK(place_of(&e, 78) < 0 && arp(&e, 2, 78, 78) == ETHER_LEARNT, "one more");
@@ -141,7 +140,7 @@ static void neighbours(void)
           "not who was sent nothing for longest has made room");
 }
 
-/* Makes a datagram with n bytes of payload from host to card in frame; returns its length. */
+/* Make a datagram with n bytes of payload, from host to card; return the length. */
 static size_t datagram(size_t n)
 {
     uint8_t payload[1472];
@@ -187,7 +186,7 @@ static void by_example(void)
     CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "the header is damaged");
     seal(ip, 20, 10);
     CHECK(take(&card, frame, n) == ETHER_PAYLOAD, "its last hop");
-    ip[25] = 109; /* UDP's length, one too large */
+    ip[25] = 109;
     CHECK(take(&card, frame, n) == ETHER_SHORT, "UDP's length");
     n = datagram(0);
     CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.n == 0, "an empty datagram");
@@ -201,7 +200,6 @@ static void by_example(void)
     frame[13] = 0xdd;
     CHECK(take(&card, frame, n) == ETHER_OTHER, "IPv6");
 
-    /* ping of 60 bytes */
     n = datagram(60);
     uint8_t *icmp = ip + 20;
     ip[9] = 1;
@@ -238,7 +236,7 @@ static void by_chance(uint64_t frames)
             const uint32_t at = philox_u32(SEED, drawn++);
             frame[at % n] = (uint8_t)(frame[at % n] ^ (1u << (at >> 16 & 7)));
         }
-        if (what & 32) /* correct the checksum, so that damage gets further */
+        if (what & 32) /* so that damage gets further */
             seal(frame + ETHER_BYTES, 20, 10);
         n = what & 64 ? n : what % (n + 1);
         struct ether c = card;

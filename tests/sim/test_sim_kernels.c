@@ -1,5 +1,5 @@
-/* test_sim_kernels.c : compares the kernels behind a card's PCIe, over
- * its memory, with vec and mf.h. */
+/* test_sim_kernels.c : compares the kernels behind a card's PCIe, over its memory, with vec and
+ * mf.h. */
 #include "bus_card.h"
 #include "hls/core/expmax.h"
 #include "hls/core/reduce.h"

@@ -1,6 +1,5 @@
-/* test_sim_listen.c : tests narrowcast-sim as a card on the network.
- * Sums over real sockets, with and without losses, repeats and reordering. Jobs end with their
- * connection, garbage ends only its own connection, captures and waves are complete at the end.
+/* test_sim_listen.c : tests narrowcast-sim as a card on the network, over real sockets. Jobs end
+ * with their connection, garbage ends only its own connection, captures and waves are complete.
  *
  *     test_sim_listen HOST:PORT      only sums, through a card that runs there */
 #include "sim/ether.h"
@@ -10,8 +9,6 @@
 #include <sys/wait.h>
 
 static char program[512];
-
-/* ---- the card's process ---- */
 
 struct process {
     pid_t pid;
@@ -55,7 +52,7 @@ static int start(struct process *p, int fd, const char *const *words)
     return strncmp(line, "listening on ", 13) ? -1 : inet_parse(line + 13, &p->ip, &p->port);
 }
 
-/* Sends the signal (0: none); returns the exit status, -1 if the process does not end. */
+/* signal 0: none. Returns the exit status, -1 if the process does not end. */
 static int stop(struct process *p, int signal)
 {
     int status = 0;
@@ -75,7 +72,7 @@ static int stop(struct process *p, int signal)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256;
 }
 
-/* Number of lines on the process's stderr, which is then closed. */
+/* Counts lines on stderr, which is then closed. */
 static int lines_said(struct process *p)
 {
     char text[4096];
@@ -93,15 +90,12 @@ static void sleep_ms(int ms)
     poll(NULL, 0, ms);
 }
 
-/* Waits until the card has that many jobs. */
 static int wait_jobs(struct client *c, int64_t jobs)
 {
     for (int i = 0; i < 500 && client_wire(c, "jobs") != jobs; i++)
         sleep_ms(10);
     return client_wire(c, "jobs") == jobs;
 }
-
-/* ---- what is tested ---- */
 
 static int sums(uint32_t ip, uint16_t port, uint32_t chunks, uint32_t slots, uint32_t beats,
                 struct client *c)
@@ -162,7 +156,7 @@ static void good_network(const char *model)
         sleep_ms(10);
     CHECK(client_counter(&d, CNT_DROP_LENGTH) == 4 && client_wire(&d, "datagrams_empty") == 1,
           "no frames are counted");
-    /* a connection that sends half a message and closes */
+    /* half a message, then closed */
     CHECK(!client_open(&c, p.ip, p.port) && !sock_send(c.fd, byte, 7), "half a message");
     close(c.fd);
     CHECK(client_read(&d, REG_ID) == REG_ID_VALUE, "the other connection is gone, too");
@@ -194,7 +188,7 @@ static void bad_network(const char *const *words, uint32_t chunks)
     close(p.said);
 }
 
-/* A rank whose address is unreachable does not keep others from their results. */
+/* Others get their results. */
 static void unreachable(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
@@ -238,7 +232,6 @@ static void unreachable(void)
     close(p.said);
 }
 
-/* A card started by a program for itself ends with that program. */
 static void own_card(void)
 {
     int ends[2];
@@ -265,8 +258,8 @@ static void own_card(void)
     CHECK(lines_said(&p) == 0, "it said something");
 }
 
-/* Strangers make the card print more than its unread stderr holds: the card continues to work. It
- * prints little and counts the rest. */
+/* Strangers make the card print more than its unread stderr holds: it prints little and counts the
+ * rest. */
 static void unread(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
@@ -294,7 +287,7 @@ static void unread(void)
     CHECK(lines_said(&p) >= 1, "it said nothing");
 }
 
-/* Checks the IP lengths of a capture, record by record. */
+/* Follow the IP lengths, record by record. */
 static void whole_capture(const char *path, long least)
 {
     uint8_t head[24], record[16], bytes[4096];

@@ -1,5 +1,5 @@
-/* test_sim_netfault.c : tests the simulated bad network: faults at the given rates, reproducible by
- * seed; no frame invented or held back for ever. */
+/* test_sim_netfault.c : tests the simulated bad network: rates, reproducible by seed; no frame is
+ * invented or held back for ever. */
 #include "check.h"
 #include "sim/netfault.h"
 #include <string.h>
@@ -79,7 +79,7 @@ int main(void)
     for (int i = 0; i < n_out; i++) {
         const uint32_t number = came_out[i];
         CHECK(++times[number] <= 2, "frame %u came out %d times", number, times[number]);
-        int behind = 0; /* the largest distance to an older frame among the next ones */
+        int behind = 0; /* largest distance to an older frame among the next ones */
         for (int k = i + 1; k < n_out && k < i + 40; k++)
             if (came_out[k] < number && (int)(number - came_out[k]) > behind)
                 behind = (int)(number - came_out[k]);

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_sim_tap.sh : tests the simulated card on a real Ethernet: a TAP interface and a second host
-# on a bridge, in network namespaces.
-# The host pings the card by its IP and has sums added by it; the capture contains both directions.
+# on a bridge, in network namespaces. The capture contains both directions.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -25,7 +24,7 @@ fail() {
     echo "test_sim_tap.sh: $*; the card said: $(cat "$dir/card" "$dir/err" 2>/dev/null)" >&2
     exit 1
 }
-# The code below must not touch the machine's own network.
+# The machine's own network must not be touched.
 here=$(readlink /proc/self/ns/net)
 if [ -z "${OUTSIDE-}" ] || [ "$here" = "$OUTSIDE" ]; then
     fail 'not in a network namespace of its own'
@@ -35,7 +34,6 @@ ip link add br0 address 02:00:00:00:00:fe type bridge 2>/dev/null || skip 'no br
 ip addr add 10.77.0.1/24 dev br0
 ip link set br0 up
 
-# The other host: a process that holds a third namespace.
 unshare --net sleep 1000 &
 host=$!
 its() { readlink "/proc/$host/ns/net"; }
@@ -72,7 +70,6 @@ wait "$card" || fail 'it does not end well'
 [ "$(stat -c %s "$dir/pcap")" -gt 1000000 ] || fail 'the capture is too short'
 [ ! -e /sys/class/net/nc0 ] || fail 'the interface is left behind'
 
-# With losses, repeats and reordering, and a MAC address given by option.
 at_host ip neigh flush all
 ip neigh flush all
 card --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --mac 02:00:00:aa:bb:cc

@@ -21,7 +21,7 @@ for f in host/base/*.c host/base/*/*.c host/vec/*.c host/vec/*/*.c host/codec/*.
 done
 "${cc%gcc}ar" rcs "$out/lib.a" "$out"/*.o
 
-run() {  # run TEST ARG...: builds tests/TEST.c and runs it
+run() {
     t=$1
     shift
     $cc "${flags[@]}" -static tests/*/"$t.c" "$out/lib.a" -lm -o "$out/$t"

@@ -1,5 +1,5 @@
-/* test_sum_look.c : checks that every table entry used to add bytes matters: with
- * any one wrong, sums differ from mf.h. */
+/* test_sum_look.c : checks that every table entry used to add bytes matters: with any one wrong,
+ * sums differ from mf.h. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/sum/sum_dot.h"
@@ -37,12 +37,12 @@ static bool differs(const struct vec_sum *s)
     return memcmp(got, want, PAIRS) != 0;
 }
 
-/* Makes each entry one too large in turn. At least `live` changes must be
- * noticed; no sum uses the other entries. */
+/* Each entry in turn is one too large. At least `live` changes must be noticed; no sum uses the
+ * others. */
 static void mutate(const struct vec_sum *s, const char *what, const uint8_t *table, size_t n,
                    int live)
 {
-    uint8_t *entry = (uint8_t *)(uintptr_t)table; /* the table itself is not const */
+    uint8_t *entry = (uint8_t *)(uintptr_t)table; /* the table is not const */
     int caught = 0;
     sum_all(&vec_plain, s, want);
     CHECK(!differs(s), "e%um%u: sums differ without a mutant", s->in.e, s->in.m);

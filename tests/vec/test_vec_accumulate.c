@@ -1,5 +1,5 @@
-/* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h;
- * wide partial sums lose nothing. */
+/* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h; wide partial
+ * sums lose nothing. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -90,7 +90,7 @@ static void *acc_of(const struct vec_sum *s)
 {
     size_t bytes = vec_acc_bytes(s, N);
     uint8_t *acc = aligned_alloc(8, (bytes + 2 * GUARD + 7) & ~(size_t)7);
-    return memset(acc, 0xa5, bytes + GUARD); /* `first` overwrites the old contents */
+    return memset(acc, 0xa5, bytes + GUARD); /* `first` overwrites old contents */
 }
 
 static void check_finish(const struct vec_sum *s, const void *acc, int p, struct mf_fmt out,
@@ -151,7 +151,7 @@ static void check_rules(void)
                 }
 }
 
-/* Two groups that merge wide sums end with the accumulators of one group. */
+/* Two merged groups end with one group's accumulators. */
 static void check_wide(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
@@ -175,7 +175,6 @@ static void check_wide(struct mf_fmt fmt, int n_ranks)
     free(one), free(group), free(merged), free(wide);
 }
 
-/* The largest sums of n_ranks ranks, of either sign, survive as wide sums. */
 static void check_wide_limits(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
@@ -211,7 +210,7 @@ int main(void)
             check_wide(wide[i], p);
             check_wide_limits(wide[i], p);
         }
-    check_wide_limits(half, 1 << 21); /* 62 bits: the whole word */
+    check_wide_limits(half, 1 << 21);
     check_wide_bytes(e5m2, 1, 5);
     check_wide_bytes(e5m2, 32, 5);
     check_wide_bytes(e5m2, 33, 6);

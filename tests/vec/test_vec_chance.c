@@ -1,5 +1,5 @@
-/* test_vec_chance.c : stochastic rounding goes up with the probability of the dropped part, to
- * 2^-32, with the same bits on every instruction set. */
+/* test_vec_chance.c : stochastic rounding goes up with the dropped part's probability, to 2^-32,
+ * with the same bits on every instruction set. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -17,8 +17,7 @@ static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {6, 1, 
                                         {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Compares x[0 .. n - 1], elements at, at + 1, ... of a layer, cast by all tables, with
- * vec_plain's bytes, which stay in `want`. */
+/* x[0 .. n - 1] are elements at, at + 1, ... of a layer. vec_plain's bytes stay in `want`. */
 static void compare(const struct vec_cast *cast, const char *what, size_t at, size_t n, int shift)
 {
     const size_t bytes = vec_bytes(cast->fmt, n);
@@ -30,7 +29,7 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     }
 }
 
-/* Dropped parts equal to their random word in the upper half and close to it in the lower half. */
+/* Equal to the random word in the upper half and close in the lower. */
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
     const struct vec_cast cast = {
@@ -49,7 +48,6 @@ static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
     compare(&cast, "lower halves", at, N - 37, shift);
 }
 
-/* Inputs of all kinds; the lower halves decide some of them. */
 static void check_any(struct mf_fmt f, int shift, size_t at, int turn)
 {
     const struct vec_cast cast = {.fmt = f,
@@ -73,8 +71,6 @@ static void check_any(struct mf_fmt f, int shift, size_t at, int turn)
     }
 }
 
-/* ---- probability ---- */
-
 static const double rests[] = {0,       0x1p-32,           0x1p-17, 0x1p-16 - 0x1p-32,
                                0x1p-16, 0x1p-16 + 0x1p-32, 0.5,     1 - 0x1p-32};
 enum { N_RESTS = sizeof rests / sizeof rests[0], DRAWS = 1000000 };
@@ -86,7 +82,7 @@ static void check_count(const char *what, double p, double ups)
           ups, DRAWS, mean, deviation);
 }
 
-/* Takes 10^6 samples of each dropped part with mf_pack(), and with casts if fp32 can hold it. */
+/* 10^6 samples of each dropped part with mf_pack(), and with casts if fp32 holds it. */
 static void check_law(void)
 {
     const struct mf_fmt f = {5, 2, 0};

@@ -1,8 +1,6 @@
 /* test_vec_edges.c : casts of every instruction set at the edges: tails, alignment, streaming
- * stores, floating-point modes, chunks.
- *
- * Buffers end at the end of a page, so an access beyond faults; guard bytes detect writes around
- * others. `long` takes 10^7 samples of stochastic rounding. */
+ * stores, floating-point modes, chunks. Buffers end with a page; guard bytes detect other writes.
+ * `long`: 10^7 samples of stochastic rounding. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -83,7 +81,7 @@ static void check_tails(void)
             }
 }
 
-/* Long vectors are written around the caches: same bytes as in short chunks, at any alignment. */
+/* Long vectors are written around the caches: same bytes as in short chunks. */
 static void check_streams(void)
 {
     static const struct mf_fmt formats[] = {{3, 0, 0}, {5, 2, 0}, {8, 7, 0}, {8, 23, 0}};
@@ -124,8 +122,7 @@ static void check_streams(void)
     free(x), free(back), free(whole), free(parts);
 }
 
-/* The floating-point mode without its exception flags: IEEE's, and
- * four that callers may have set. */
+/* Without exception flags: IEEE's, and four that callers may have set. */
 #if defined(__x86_64__)
 enum { IEEE_MODE = 0x1f80, FLUSH_OUT = 0x8000, FLUSH_IN = 0x40, TO_ZERO = 0x6000 };
 static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT,
@@ -164,8 +161,8 @@ static unsigned get_mode(void)
 }
 #endif
 
-/* A caller that flushes subnormals or does not round to nearest gets the
- * same bits, and its mode back. */
+/* Callers who flush subnormals or do not round to nearest get the same bits, and their mode
+ * back. */
 static void check_modes(void)
 {
     enum { N = 4000 };
@@ -204,7 +201,7 @@ static void check_modes(void)
             }
 }
 
-/* Random bits do not depend on chunks, also where the low half of the counter overflows. */
+/* Random bits do not depend on chunks, even if the counter's low half overflows. */
 static void check_chunks(void)
 {
     enum { N = 5000 };

@@ -1,6 +1,5 @@
-/* test_vec_levels.c : buckets of levels on every instruction set have the bytes of
- * plain C, for any length and floating-point mode. Compares the layout with a slow
- * reader, and sums with decoded parts. */
+/* test_vec_levels.c : buckets of levels on every instruction set have plain C's bytes, for any
+ * length and floating-point mode, and a slow reader's layout. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
@@ -18,7 +17,7 @@ static float input(uint64_t i, int kind)
 {
     const uint32_t word = philox_u32(seed + (uint64_t)kind, i);
     if (kind == 3)
-        return float_of(word); /* anything, nan and inf too */
+        return float_of(word); /* also nan and inf */
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 127);
 }
 
@@ -40,7 +39,7 @@ static size_t bytes_of(const struct levels_rule *r, size_t n)
     return n ? bytes + 4 + (n + 31) / 32 * 4 * r->scheme.bits : bytes;
 }
 
-/* Decodes with the reader of vec.h. x: the inputs; x[0] is element `at` of the random stream. */
+/* Use vec.h's reader. x[0] is element `at` of the random stream. */
 static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const float *x, size_t n,
                         size_t at, float *values)
 {
@@ -122,7 +121,6 @@ static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
           r->scheme.bits);
 }
 
-/* Codes without their scale, on the caller's grid; deviations. */
 static void check_draw(const struct vec_ops *ops, size_t n, int kind)
 {
     static uint8_t want[N_MAX];
@@ -157,7 +155,6 @@ static void check_draw(const struct vec_ops *ops, size_t n, int kind)
     }
 }
 
-/* Long vectors may bypass the caches: the same bits, at any alignment. */
 static void check_long(const struct vec_ops *ops)
 {
     const size_t n = ((size_t)1 << 20) + 33;
@@ -187,8 +184,8 @@ static float ulps(float x, int n)
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* Returns the first index from `at` on whose sample is among the smallest or largest. With
- * others, a number that is a level up to round-off becomes that level anyway. */
+/* The first index from `at` on whose sample is among the smallest or largest. With others, a number
+ * that is a level up to round-off becomes that level anyway. */
 static uint64_t sharp_draw(uint64_t at)
 {
     while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)
@@ -196,7 +193,7 @@ static uint64_t sharp_draw(uint64_t at)
     return at;
 }
 
-/* Numbers a few ulps around levels, and around levels plus their sample. The step is 1. */
+/* A few ulps around levels, and around levels plus their sample. The step is 1. */
 static void check_edges(const struct vec_ops *ops, uint32_t bits, uint32_t bucket, uint64_t at)
 {
     const struct levels_rule r = {.scheme = {bits, 0}, .bucket = bucket};

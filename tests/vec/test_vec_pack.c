@@ -29,7 +29,7 @@ static void check_width(unsigned width, size_t n, size_t offset)
         CHECK(bit_of(at, b) == want, "width %u n %zu offset %zu: bit %zu", width, n, offset, b);
     }
 
-    /* misaligned by a byte; a sanitizer detects any read beyond */
+    /* a sanitizer detects any read beyond */
     uint8_t *exact = malloc(bytes + 1);
     memcpy(exact + 1, at, bytes);
     if (n * width % 8)

@@ -1,5 +1,5 @@
-/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, at
- * any length, alignment and chunking. */
+/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, at any length,
+ * alignment and chunking. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -32,7 +32,7 @@ static uint32_t to_bits(float x)
     return bits;
 }
 
-/* Any fp32: every fourth near 1, every sixteenth inf, nan, zero or a boundary of the subnormals. */
+/* Every fourth near 1, every sixteenth inf, nan, zero or a boundary of the subnormals. */
 static float any_float(uint64_t i)
 {
     static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,
@@ -43,9 +43,8 @@ static float any_float(uint64_t i)
     return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
 }
 
-/* code * 2^shift / divisor in fp64. The second rounding of a normal fp32 is
- * harmless: fp64 has more than twice its bits. Small products may end as subnormals,
- * so they are rounded as vec.h says. */
+/* code * 2^shift / divisor in fp64, which has more than twice fp32's bits: a normal's second
+ * rounding is harmless. Small products may end as subnormals, so they are rounded as vec.h says. */
 static float quotient(struct mf_fmt f, uint32_t code, int shift, float divisor)
 {
     const double product = ldexp((double)from_bits(mf_dec(f, code, 0)), shift);
@@ -109,8 +108,8 @@ static void check_casts(void)
             check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
 }
 
-/* Means near fp32's largest number, with every shift from the one at which all codes fit fp32 to
- * the one at which even the smallest quotients overflow. */
+/* Means near fp32's largest number, with shifts from the one at which all codes fit fp32 to the one
+ * at which even the smallest quotients overflow. */
 static void check_large(void)
 {
     static const float divisors[] = {1, 2, 3, 4, 5, 7, 8, 16, 255, 256, 1000, 0x1p31f, 0.75f, 0.5f};
@@ -119,7 +118,7 @@ static void check_large(void)
         uint32_t codes[MAX_N];
         uint8_t packed[MAX_N * 4];
         float x[MAX_N];
-        for (uint32_t i = 0; i < MAX_N; i++) /* the largest, the smallest, and random ones */
+        for (uint32_t i = 0; i < MAX_N; i++)
             codes[i] = (i % 3 == 0   ? mf_inf(fmt) - i / 6
                         : i % 3 == 1 ? i / 6
                                      : philox_u32(SEED + 1, i)) &

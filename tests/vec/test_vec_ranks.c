@@ -1,5 +1,5 @@
 /* test_vec_ranks.c : exact sums of 1 to thousands of ranks equal vec_plain on every instruction
- * set, also for cancelling codes, inf, nan and the widest sums. */
+ * set, also the widest sums. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -56,7 +56,7 @@ static void fill(struct mf_fmt f, enum style style, int n_ranks)
         }
 }
 
-/* The n_parts parts repeat those of n_ranks ranks. */
+/* The parts repeat the ranks'. */
 static void check_sum(const struct vec_sum *s, int n_ranks, int n_parts, size_t n,
                       struct mf_fmt out, int shift, enum style style)
 {
@@ -101,8 +101,8 @@ static void check_ranks(struct mf_fmt f, int n_ranks)
 
 /* ---- ties, and sums one unit beside them, at the largest width of each method ---- */
 
-/* Finds codes up to `most` for n_parts ranks whose sum is +-target units.
- * Returns false if more ranks are needed. */
+/* Codes up to `most` for n_parts ranks whose sum is +-target units. False if more ranks are
+ * needed. */
 static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target, uint32_t sign,
                    size_t i)
 {
@@ -120,7 +120,7 @@ static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struc
 {
     static const uint8_t *parts[MAX_RANKS];
     uint8_t want[LANES], got[LANES];
-    const int shift = t + 1 - mf_bias(f) - f.m; /* the result is in [1, 2) */
+    const int shift = t + 1 - mf_bias(f) - f.m;
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = out, .n_ranks = n_parts};
     size_t n = 0;
     for (uint32_t i = 0; i < 3 * LANES && n < LANES; i++) {
@@ -149,7 +149,6 @@ static void check_ties_of(struct mf_fmt f, uint32_t most, int n_parts)
             check_ties(f, most, n_parts, t, outs[o]);
 }
 
-/* The most ranks that each method of adding allows, and more. */
 static void check_limits(void)
 {
     static const int limits[] = {8,   16,  17,  18,   19,   68,   69,   136,   137,
@@ -162,7 +161,7 @@ static void check_limits(void)
             fill(ins[i], style, 5);
             check_sum(&s, 5, limits[l], 6, ins[i], 0, style);
             check_ties_of(ins[i], mf_max(ins[i]), limits[l]);
-            if (ins[i].e == 5) /* the upper window is empty, and the others are full */
+            if (ins[i].e == 5) /* the upper window is empty, the others are full */
                 check_ties_of(ins[i], (19u << ins[i].m) - 1, limits[l]);
         }
 }

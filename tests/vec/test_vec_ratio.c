@@ -1,6 +1,5 @@
-/* test_vec_ratio.c : relative gradients, and values restored from their sums, have the bits of
- * the paper's expressions, on every instruction set and in any floating-point mode. Also tests
- * quantiles of equal, few or subnormal numbers. */
+/* test_vec_ratio.c : relative gradients, and values restored from their sums, have the bits of the
+ * paper's expressions, on every instruction set and in any floating-point mode. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -19,7 +18,6 @@ static float from_bits(uint32_t bits)
     return f;
 }
 
-/* Finite numbers, among them zeros, subnormals and the largest. */
 static void make_inputs(void)
 {
     static const float edges[] = {0, -0.0f, 0x1p-149f, -0x1p-127f, 0x1p-126f, 0x1.fffffep127f, 1};
@@ -59,7 +57,7 @@ static void check(const struct vec_ops *ops, size_t n, float q, float share, flo
     }
 }
 
-/* The mode that a library built with -ffast-math leaves: subnormals are zero. */
+/* The mode that -ffast-math leaves: subnormals are zero. */
 static void check_mode(const struct vec_ops *ops)
 {
 #if defined(__x86_64__)

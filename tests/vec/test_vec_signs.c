@@ -1,5 +1,5 @@
-/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops, for
- * any length, stride and floating-point mode; decoded value plus residual gives the number. */
+/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops, for any
+ * length, stride and floating-point mode. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/list/vec_signs.h"
@@ -21,13 +21,11 @@ static float input(uint64_t i, int kind)
 {
     const uint32_t word = philox_u32(seed + (uint64_t)kind, i);
     if (kind == 4)
-        return float_of(word); /* anything, nan and inf too */
+        return float_of(word); /* also nan and inf */
     if (kind == 3)
         return i % 7 ? fabsf((float)(int32_t)word) : -0.0f; /* no negative number */
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 128);
 }
-
-/* ---- one element at a time ---- */
 
 struct slow {
     float v[N_MAX], q[N_MAX], left[N_MAX];
@@ -69,8 +67,6 @@ static void slow_all(const struct signs_rule *r, size_t n, size_t padded, struct
                 slow_column(r, run + c, n, to, s);
 }
 
-/* ---- comparisons ---- */
-
 static void check_same(const char *what, const struct vec_ops *ops, const struct signs_rule *r,
                        size_t n, const uint8_t *codes, size_t bytes, const float *left,
                        const struct slow *s)
@@ -82,7 +78,6 @@ static void check_same(const char *what, const struct vec_ops *ops, const struct
           r->stride, n, what);
 }
 
-/* The residual may be off by its round-off. */
 static void check_whole(const struct slow *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

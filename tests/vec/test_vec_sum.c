@@ -5,8 +5,6 @@
 #include <xmmintrin.h>
 #endif
 
-/* ---- sums of many ranks ---- */
-
 static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0},
                                      {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
                                      {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
@@ -54,7 +52,7 @@ static void check_all_exact(void)
         }
 }
 
-/* Sums too wide for shortcuts: n_big + 2 ranks add up to one smallest unit above a tie. */
+/* Too wide for shortcuts: n_big + 2 ranks add up to one smallest unit above a tie. */
 static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
                            struct mf_fmt out)
 {
@@ -108,8 +106,8 @@ static void check_words(struct mf_fmt f)
         }
 }
 
-/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must
- * stay, unless float makes a tie. */
+/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must stay, unless float makes a
+ * tie. */
 static void check_rounded_twice(uint8_t e, uint8_t m)
 {
     const struct mf_fmt f = {e, m, 0};
@@ -153,8 +151,6 @@ static void check_other_rules(void)
             }
 }
 
-/* ---- wide partial sums ---- */
-
 static void check_wide(struct mf_fmt f, int p, size_t n)
 {
     static uint8_t want[8 * N + GUARD], got[8 * N + GUARD];
@@ -192,8 +188,6 @@ static void check_all_wide(void)
         check_wide(e5m2, 5, n);
 }
 
-/* ---- no access beyond buffers that end with a page ---- */
-
 static void check_ends(struct mf_fmt f, size_t n)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = 2},
@@ -215,8 +209,6 @@ static void check_ends(struct mf_fmt f, size_t n)
         t->finish(&s, acc, n, f, 0, a);
     }
 }
-
-/* ---- the caller's floating-point mode ---- */
 
 static void check_callers_mode(void)
 {
